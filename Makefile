@@ -67,7 +67,7 @@ test-long: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m flows.operations.dictionary > docs/tables.md
-	$(BIN)/python -m flows.operations.doctor.settings > docs/settings.md
+	$(BIN)/python -m flows.operations.environment_variables > docs/settings.md
 	$(BIN)/python -m schemas.report > schemas/report.schema.json
 
 lock: $(STAMP)

@@ -19,41 +19,32 @@ from prefect import flow, task
 from prefect.context import TaskRunContext
 from prefect.runtime import flow_run
 
-from flows.concurrency import graph
-from flows.concurrency.call import Given, StageCall
-from flows.concurrency.durations import expected_seconds, share_done
-from flows.concurrency.schedule import Running, Schedule
-from flows.concurrency.spans import RunTrace, traced_run
-from flows.concurrency.workers import Workers, default_jobs, workers, worthwhile
-from flows.outcome.alerts.hooks import ALERTED
-from flows.outcome.announcement import announced
+from flows.concurrency import schedule
+from flows.concurrency.schedule import Running, Schedule, expected_seconds, share_done
+from flows.concurrency.tracing import RunTrace, traced_run
+from flows.concurrency.workers import Given, StageCall, Workers, default_jobs, workers, worthwhile
+from flows.outcome.alerts import ALERTED
 from flows.outcome.artifacts import Progress, show_verdict
 from flows.outcome.conclusion import ending_of_checks, ending_of_error
-from flows.outcome.ending import Ending
-from flows.outcome.run_log import tell_run
-from flows.outcome.state import concluded
-from flows.outcome.subject import Subject, run_name, subject_of
-from flows.outcome.told_errors import InOwnWords, in_own_words, in_plain_words, may_pass
-from flows.outcome.words.checks import checks_of, words_of
-from flows.outcome.words.plain import stage_words
-from flows.partitions.lenders.part_spec import spec_to_audit
-from flows.partitions.sufficiency import check_ended
+from flows.outcome.ending import Ending, Subject, checks_of, run_name, stage_words, subject_of, words_of
+from flows.outcome.run_log import InOwnWords, in_own_words, in_plain_words, may_pass, tell_run
+from flows.outcome.run_state import announced, concluded
+from flows.partitions.part_spec import spec_to_audit
+from flows.partitions.year_audit import check_ended
 from flows.runs.given import given_spec
 from flows.runs.index import run_of
 from flows.runs.record import planned_in, publish, published_read
-from flows.supervision.failures import Ended, note_failure
+from flows.supervision.failed_audits import Ended, note_failure
 from flows.supervision.presence import in_stage
-from flows.supervision.processes.leaving import end_if_leaving
-from flows.supervision.processes.shortage import lift_limit, limit_life
+from flows.supervision.shutdown import end_if_leaving, lift_limit, limit_life
 from schemas.artifact import Partition
 from schemas.errors import TooLittleEvidenceError
-from schemas.tables.source import read_words
+from schemas.tables.applications import read_words
 from schemas.tables.verdicts import state_of_row
 from schemas.terms import State
+from tasks.lake.log import trusted_signer
 from tasks.lake.store import Lake
-from tasks.lake.trusted_entries import trusted_signer
-from tasks.pipeline.progress import stage_began, stage_ended
-from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
+from tasks.pipeline.progress import raise_if_stopped, stage_began, stage_ended, stop_requested
 from tasks.plan import Inputs, Plan, Step, held, inputs
 
 
@@ -103,7 +94,7 @@ def audit(
         planned = planned_in(Lake(lake), spec_to_audit(given_spec(spec), Lake(lake)))
         trace.run = planned.run
         if until:
-            planned = replace(planned, steps=tuple(graph.until(planned.steps, until)))
+            planned = replace(planned, steps=tuple(schedule.until(planned.steps, until)))
         done = _executed(planned, lake, jobs or default_jobs(), trace, force=force)
         raise_if_stopped()
         if not until:

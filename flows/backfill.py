@@ -1,9 +1,4 @@
-"""Prefect flow of a back-fill: one task per year, with a limit on concurrent tasks.
-
-Arguments and results are plain values, so that ``flows.backfill.backfill`` can be deployed. The result of a year is
-read from its record in the lake, not from Prefect; a task reuses what earlier attempts computed. There is one flow with
-many tasks, because a flow costs a second and a task some milliseconds.
-"""
+"""The page of a back-fill on the server: the records of its years as a table, written anew after each of them."""
 
 import logging
 from collections import deque
@@ -20,46 +15,118 @@ from prefect.cache_policies import NO_CACHE
 from prefect.task_runners import TaskRunner
 
 from flows.audit import run_stage
-from flows.concurrency.spans import Year, trace_years
-from flows.concurrency.worker import end_with_parent
-from flows.outcome.alerts.hooks import ALERTED
-from flows.outcome.announcement import announced
+from flows.concurrency.tracing import Year, trace_years
+from flows.concurrency.workers import end_with_parent
+from flows.outcome.alerts import ALERTED
+from flows.outcome.artifacts import Progress, Sheet
 from flows.outcome.conclusion import ending_of_years
-from flows.outcome.ending import Ending
-from flows.outcome.run_log import handed_over
-from flows.outcome.state import concluded
-from flows.outcome.subject import Subject, run_name, words_known
-from flows.outcome.told_errors import in_plain_words
-from flows.partitions.attempts.page import Page
-from flows.partitions.attempts.reading import latest, lock_of
-from flows.partitions.attempts.record import Attempt, YearsFailedError, YearState, summed_up
-from flows.partitions.attempts.recorder import Recorder
-from flows.partitions.lenders.listing import Listed
-from flows.partitions.lenders.memory import fitted
-from flows.partitions.lenders.outlook import Choice, outlooks
-from flows.partitions.runners.asked import Asked, attempts_before
-from flows.partitions.runners.task_runners import at_a_time, require_restarts, shared_cores, task_runner
+from flows.outcome.ending import Ending, Subject, run_name, without_cells, words_known
+from flows.outcome.run_log import handed_over, in_plain_words
+from flows.outcome.run_state import announced, concluded
+from flows.partitions.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
+from flows.partitions.partition_list import Listed
+from flows.partitions.runners import at_a_time, shared_cores, task_runner, task_runners_require_restarts
 from flows.partitions.year_audit import audit_partition, audit_year
+from flows.partitions.year_plan import Asked, Choice, attempts_before, fitted, outlooks
 from flows.partitions.years import given_years
 from flows.runs.given import given_spec
 from flows.supervision.file_modes import restrict
-from flows.supervision.interruption import shielded_children
-from flows.supervision.processes.leaving import end_if_leaving, leaves_on_word, leaving
-from flows.supervision.processes.shortage import ends_without_memory
+from flows.supervision.shutdown import end_if_leaving, ends_without_memory, leaves_on_word, leaving, shielded_children
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.pipeline.progress import PARTITIONS, YEARS, stage_began, stepped, terminal
-from tasks.pipeline.specs import validated
-from tasks.pipeline.stop_request import raise_if_stopped, stop_requested
+from tasks.pipeline.progress import PARTITIONS, YEARS, raise_if_stopped, stage_began, stepped, stop_requested, terminal
+from tasks.pipeline.registry import validated
+
+# --------------------------------------------------------------------------------------------------------------------
+# The page of a back-fill on the server: the records of its years as a table, written anew after each of them.
+
+
+_TOLD = 20
+"""Times that the progress of partitions is told."""
+Key = tuple[int, str]
+"""A year, and its partition."""
+
+
+class Page:
+    """Shows how far a back-fill is."""
+
+    def __init__(self, of: str, audit: str, lake: Lake, known: frozenset[str]) -> None:
+        """Show the progress of years or partitions of an audit; ``known`` are texts that a message may quote."""
+        self._of, self._audit, self._lake, self._known = of, audit, lake, known
+        self._progress = Progress(f"{of} of {audit}")
+        self._sheet = Sheet(of, f"{of} of {audit}")
+
+    def show(self, ended: Mapping[Key, Attempt], asked: Sequence[Key], total: int) -> None:
+        """Show the records that have ended, and of years those at work and to come.
+
+        Args:
+            ended: records by year and partition.
+            asked: what this back-fill audits.
+            total: years or partitions in all.
+        """
+        whole = self._of == YEARS
+        if not whole and len(ended) % max(1, total // _TOLD) and len(ended) < total:
+            return
+        self._progress.reached(len(ended) / max(total, 1))
+        at_work = self._at_work([key for key in asked if key not in ended]) if whole else iter(())
+        table = [*rows([ended[key] for key in sorted(ended)], self._said), *at_work]
+        self._sheet.show(sorted(table, key=lambda row: (row["year"], row.get("partition", ""))))
+
+    def _at_work(self, left: Sequence[Key]) -> Iterator[dict[str, Any]]:
+        """Years that have not ended, with the stage at work."""
+        for year, value in left:
+            last = latest(self._lake, self._audit, year, value)
+            if last is None or last.ended:
+                yield {**dict.fromkeys(_COLUMNS, ""), "year": year, "state": "to come"}
+            else:
+                yield from rows([last], self._said)
+
+    def _said(self, message: str) -> str:
+        return without_cells(message, self._known)
+
+
+def rows(records: Sequence[Attempt], said: Callable[[str], str] = str) -> list[dict[str, Any]]:
+    """The records as a table for people: aggregates only.
+
+    Args:
+        records: of years or partitions.
+        said: what is shown of a message.
+    """
+    return [
+        {
+            "year": r.year,
+            **({"partition": r.value} if r.value else {}),
+            "state": r.state.value,
+            "stage": r.stage,
+            "run": r.run or "",
+            "read": r.source_words,
+            "lacks": len(r.lacking),
+            "computed": r.computed,
+            "seconds": r.seconds,
+            "message": said(r.message),
+        }
+        for r in records
+    ]
+
+
+_COLUMNS = ("year", "state", "stage", "run", "read", "lacks", "computed", "seconds", "message")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Prefect flow of a back-fill: one task per year, with a limit on concurrent tasks.
+#
+# Arguments and results are plain values, so that ``flows.backfill.backfill`` can be deployed. The result of a year is
+# read from its record in the lake, not from Prefect; a task reuses what earlier attempts computed. There is one flow
+# with
+# many tasks, because a flow costs a second and a task some milliseconds.
+
 
 log = logging.getLogger("evenhand")
 
 _AHEAD = 4
 """Times as many tasks as workers are submitted."""
-_TOLD = 20
-"""Lines about the progress of partitions in a pipe."""
 
 
 def _worst(_: Mapping[str, Any], result: dict[str, Any], subject: Subject, known: Collection[str]) -> Ending:
@@ -95,7 +162,7 @@ def backfill(
         years: the years, or words such as ``2010-2024``.
         lake: absolute path of the lake, or its URI.
         workers: years that are audited at the same time, each in a process of its own, where no runner is given.
-        runner: where tasks run, as ``flows.partitions.runners.task_runners.RunnerSettings`` dumps it.
+        runner: where tasks run, as ``flows.partitions.runners.RunnerSettings`` dumps it.
         force: whether years with a protected run are audited, too.
         jobs: stages of a year at the same time, each in a process of its own; partitions run one after another.
         by_value: of a spec with ``by``: these partitions alone.
@@ -174,7 +241,7 @@ def _all(asked: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
         return
     task_runner(settings, lake)  # says what is amiss with workers
     if left[0].listed:
-        require_restarts(settings)
+        task_runners_require_restarts(settings)
         left = deque(fitted(asked, settings))
     ahead = _AHEAD * at_a_time(settings)
     while left:

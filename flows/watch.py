@@ -12,13 +12,11 @@ from typing import Any
 from prefect import flow
 
 from flows.audit import audit
-from flows.outcome.alerts.hooks import ALERTED
-from flows.outcome.announcement import announced
+from flows.outcome.alerts import ALERTED
 from flows.outcome.conclusion import ending_of_run
-from flows.outcome.ending import Ending
-from flows.outcome.state import INSUFFICIENT, BreachError, concluded
-from flows.outcome.subject import Subject, run_name
-from flows.partitions.lenders.part_spec import spec_to_audit
+from flows.outcome.ending import Ending, Subject, run_name
+from flows.outcome.run_state import INSUFFICIENT, BreachError, announced, concluded
+from flows.partitions.part_spec import spec_to_audit
 from flows.runs.given import given_spec
 from flows.runs.record import is_published
 from schemas.audit.hmda import VintageChoice
@@ -118,17 +116,17 @@ def _looked_for(
     lake: Lake, choice: VintageChoice, year: int, base_url: str | None, *, fetch: bool
 ) -> tuple[Vintage | None, str]:
     """The edition that was missing and came, or why it did not."""
-    from flows.partitions import fetching
+    from flows.partitions import editions
 
     dataset, geography = dataset_of(choice.dataset or "snapshot"), choice.geography or "nationwide"
-    edition = fetching.Edition(year, dataset, geography, choice.frozen, base_url)
-    planned = fetching.planned(lake, edition)
+    edition = editions.Edition(year, dataset, geography, choice.frozen, base_url)
+    planned = editions.planned(lake, edition)
     if planned.held is not None:
         return None, ""
     if not fetch:
         return None, f"{dataset} {year} of {geography} is published at {planned.url}; this watch does not fetch"
     try:
-        return fetching.fetch(lake, edition), ""
+        return editions.fetch(lake, edition), ""
     except (InfrastructureError, DataQualityError, IntegrityError) as error:  # what is held is sound all the same
         return None, str(error)
 

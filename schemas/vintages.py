@@ -2,7 +2,7 @@
 
 HMDA has two axes of time: the year of the decisions, and the day on which the publisher froze the data of that year. So
 an edition is named by year, data set, place, freeze date and the sha256 of the delivered file. Where editions come
-from: ``schemas.catalogue``.
+from: ``tasks.ingest.vintages.offers``.
 """
 
 import re

@@ -29,7 +29,7 @@ from tasks.metrics import stage as measure
 from tasks.metrics.compare import stage as compare
 from tasks.metrics.publish import stage as publish
 from tasks.pipeline import registry
-from tasks.pipeline.lineage.digests import code_digest, versions
+from tasks.pipeline.digests import code_digest, versions
 from tasks.pipeline.method import DECLARATION, MITIGATIONS, Method
 from tasks.pipeline.registry import METHODS
 from tasks.pipeline.stage import Stage

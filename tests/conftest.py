@@ -17,7 +17,7 @@ import pytest
 from shared_server import served
 
 from schemas.audit.spec import AuditSpec
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 if TYPE_CHECKING:
     from distribution import Groups

@@ -10,10 +10,9 @@ from conftest import REPOSITORY, spec_of
 
 from flows.operations.dictionary import TABLES, dictionary
 from schemas.table import Table
-from schemas.tables.publication import earlier, published
-from schemas.tables.published import FACTS
+from schemas.tables.verdicts import FACTS, earlier, published
 from tasks.metrics.algorithm.measures import base_name
-from tasks.pipeline.lineage.digests import code_digest
+from tasks.pipeline.digests import code_digest
 from tasks.pipeline.method import REPORT
 from tasks.pipeline.registry import METHODS, measures_known, tables_shown
 from tasks.plan import STAGES, plan
@@ -79,18 +78,18 @@ def test_every_file_beside_code_is_in_the_key_of_a_stage() -> None:
     assert {path.name for path in STAGES["measure"].files()} == {"draws.sql", "outcomes.sql", "tallies.sql"}
 
 
-def test_the_wheel_holds_our_three_packages_and_what_they_read(tmp_path: Path) -> None:
+def test_the_wheel_holds_our_four_packages_and_what_they_read(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=REPOSITORY, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("evenhand-*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names if ".dist-info/" not in name}
-    assert tops == {"flows", "tasks", "schemas"}
+    assert tops == {"research", "flows", "tasks", "schemas"}
     assert {
         "flows/bundled/boston1990.yaml",
         "tasks/metrics/sql/outcomes.sql",
-        "tasks/reporting/pages/templates/page.html.j2",
-        "tasks/reporting/chapters/definitions.yaml",
+        "tasks/reporting/templates/page.html.j2",
+        "tasks/reporting/definitions.yaml",
         "tasks/methods/cst/report.yaml",
     } <= set(names)
     papers = {f"flows/bundled/paper/{file.name}" for file in (REPOSITORY / "data" / "audits" / "paper").iterdir()}

@@ -9,9 +9,9 @@ from urllib.parse import unquote
 import pytest
 from conftest import REPOSITORY
 
-from tasks.baselines.algorithm.predictors.registry import PREDICTORS
-from tasks.baselines.algorithm.rankings.registry import RANKINGS
-from tasks.baselines.algorithm.sources.registry import SOURCES
+from tasks.baselines.rankings import RANKINGS
+from tasks.baselines.sources import SOURCES
+from tasks.baselines.variational import PREDICTORS
 from tasks.methods.raguel.settings import RaguelSettings
 from tasks.pipeline.registry import NAMES
 
@@ -20,7 +20,7 @@ DOCUMENTS = sorted(
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
-PATH = re.compile(r"`((?:flows|tasks|schemas|docs|tests)/[\w./-]*)`")
+PATH = re.compile(r"`((?:flows|research|tasks|schemas|docs|tests)/[\w./-]*)`")
 
 
 def _values(setting: str) -> tuple[str, ...]:

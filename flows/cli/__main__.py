@@ -1,6 +1,6 @@
 """Entry point of ``evenhand`` and ``python -m flows.cli``: signals first, as loading the command takes a second."""
 
-from flows.supervision.interruption import watch_signals
+from flows.supervision.shutdown import watch_signals
 
 
 def main() -> None:

@@ -5,54 +5,51 @@ import json
 import os
 import sys
 import warnings
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
-from flows.cli.completion import complete_methods, complete_specs
-from flows.cli.data.commands import app as data_app
+from flows.cli.backfill import app as plan_app
+from flows.cli.backfill import backfill_app
+from flows.cli.backfill import trends_app as trend_app
+from flows.cli.data import app as data_app
 from flows.cli.draft.commands import app as draft_app
-from flows.cli.groups import ALERTS, DATA, GROUPS, SCHEDULES, Grouped, Listed, begin, shortened
-from flows.cli.operations.alerts import alerts_app
-from flows.cli.operations.alerts import app as overdue_app
-from flows.cli.operations.commands import app as operations_app
-from flows.cli.operations.schedules import schedules_app
-from flows.cli.operations.serve import app as serve_app
+from flows.cli.operations import alerts_app, schedules_app, serve_app
+from flows.cli.operations import app as overdue_app
+from flows.cli.operations import commands_app as operations_app
 from flows.cli.options import (
+    ALERTS,
+    DATA,
+    GROUPS,
+    SCHEDULES,
     ByValueOption,
+    Grouped,
     JobsOption,
     JsonOption,
+    Listed,
     SetOption,
+    begin,
+    complete_methods,
+    complete_specs,
     load_spec,
     only,
     overrides,
+    shortened,
     year_of,
 )
-from flows.cli.proof.bench import app as measuring_app
-from flows.cli.proof.reproduce import app as reproducing_app
-from flows.cli.results.findings import app as findings_app
-from flows.cli.results.league import app as league_app
-from flows.cli.results.measures import app as measures_app
-from flows.cli.results.report import app as report_app
-from flows.cli.results.review import app as review_app
-from flows.cli.results.runs import app as runs_app
-from flows.cli.results.sql import app as sql_app
-from flows.cli.results.stages import app as stages_app
-from flows.cli.results.stages import print_stages
-from flows.cli.results.trust import app as trust_app
-from flows.cli.results.trust import keys_app, log_app
-from flows.cli.results.verdicts import app as verdicts_app
-from flows.cli.summary import print_audit, print_run
-from flows.cli.terminal import console, errors, print_json, show_progress
-from flows.cli.years.backfill import app as backfill_app
-from flows.cli.years.plan import app as plan_app
-from flows.cli.years.status import app as status_app
-from flows.cli.years.trends import app as trend_app
-from flows.supervision.crash import report_crash
+from flows.cli.results import app as sql_app
+from flows.cli.results import findings_app, league_app, measures_app, verdicts_app
+from flows.cli.runs import app as runs_app
+from flows.cli.runs import keys_app, log_app, print_stages, report_app, review_app, stages_app, trust_app
+from flows.cli.status import app as status_app
+from flows.cli.terminal import console, errors, print_audit, print_json, print_run, show_progress
+from flows.supervision.crash_files import report_crash
 from flows.supervision.file_modes import restrict
-from flows.supervision.interruption import errors_of_stopping, stoppable
+from flows.supervision.shutdown import errors_of_stopping, stoppable
 from schemas.errors import EvenhandError, SpecError
 from schemas.terms import ExitCode
 
@@ -74,13 +71,13 @@ for part in (
         status_app,
         trend_app,
         league_app,
-        measuring_app,
-        reproducing_app,
         operations_app,
         overdue_app,
     ),
 ):
     app.registered_commands += part.registered_commands
+if find_spec("research"):  # by name: what reproduces papers is above the product
+    app.registered_commands += import_module("research.commands").commands()
 app.add_typer(shortened(data_app, DATA), name="data", cls=Listed, short_help=GROUPS["Years"]["data"])
 for group_app, group_name in ((keys_app, "keys"), (log_app, "log")):
     app.add_typer(group_app, name=group_name, cls=Listed, short_help=GROUPS["Trust"][group_name])
@@ -130,7 +127,7 @@ def audit(
 ) -> None:
     """Run one audit; print a summary, the run id and the path of the report. A finished audit is not run again."""
     from flows.launch.audit import run_audit, run_until
-    from flows.runs.first_page.content import first_page, left_out
+    from flows.runs.first_page import first_page, left_out
     from tasks.lake.store import Lake
 
     if not (as_json or quiet):
@@ -184,8 +181,7 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if something is amiss."""
-    from flows.operations.doctor.environment import examine
-    from flows.operations.doctor.roles import examine_role, role_of
+    from flows.operations.doctor import examine, examine_role, role_of
 
     show_progress()
     if fix_modes:

@@ -1,16 +1,268 @@
-"""Options that several commands share; reads the audit spec of the command line and applies its options."""
+"""Options that several commands share, their completion, and the groups of commands in the help."""
 
-from collections.abc import Collection
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from flows.cli.completion import complete_runs, complete_spans, complete_specs
 from schemas.errors import SpecError, nearest
 
 if TYPE_CHECKING:
     from schemas.audit.file import SpecFile
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Completion in the shell: run ids, audits, methods, measures, groups, years and specs, from files of the lake.
+#
+# Whatever goes wrong completes nothing: a shell that asks must get no message. No lake is made.
+
+
+Complete = Callable[[typer.Context, str], list[str]]
+_LAKE = "data/lake"
+
+
+def _completing(known: Callable[[str, str], Iterator[str]]) -> Complete:
+    """A completion of words that a lake holds, by a function of the lake's place and of what is typed."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        try:
+            lake = str(ctx.params.get("lake") or os.environ.get("EVENHAND_LAKE") or _LAKE)
+            return [word for word in dict.fromkeys(known(lake, incomplete)) if word.startswith(incomplete)]
+        except Exception:  # whatever it is, the line that is being typed must not be written over
+            return []
+
+    complete.__name__, complete.__doc__ = known.__name__.lstrip("_"), known.__doc__
+    return complete
+
+
+def _run_ids(lake: str) -> list[str]:
+    """The runs of a lake, the one written last first."""
+    manifests = Path(lake).glob("runs/*/manifest.json")
+    return [path.parent.name for path in sorted(manifests, key=lambda path: path.stat().st_mtime_ns, reverse=True)]
+
+
+def _runs(lake: str, typed: str) -> Iterator[str]:
+    """Ids of runs; with an @ the names ``AUDIT@YEAR``."""
+    from flows.runs.run_names import audit_and_year
+
+    for run in _run_ids(lake):
+        yield "@".join(audit_and_year(run)) if "@" in typed else run
+
+
+def _audits(lake: str, _: str) -> Iterator[str]:
+    """Names of audits that have runs."""
+    from flows.runs.run_names import audit_of
+
+    yield from sorted({audit_of(run) for run in _run_ids(lake)})
+
+
+def _years(lake: str, _: str) -> Iterator[str]:
+    """Years that have a run, an attempt or an edition of the data."""
+    from flows.runs.run_names import audit_and_year
+
+    attempts = [path.name for path in Path(lake).glob("backfills/*/*")]
+    editions = [path.name for path in Path(lake).glob("vintages/*")]
+    years = {*(audit_and_year(run)[1] for run in _run_ids(lake)), *attempts, *editions}
+    yield from sorted(year for year in years if year.isdecimal())
+
+
+def _spans(lake: str, typed: str) -> Iterator[str]:
+    """The same, and from the first of them to the last."""
+    years = list(_years(lake, typed))
+    if len(years) > 1:
+        yield f"{years[0]}-{years[-1]}"
+    yield from years
+
+
+def _methods(_lake: str, _: str) -> Iterator[str]:
+    """Names of methods, by their folders: importing one loads its libraries."""
+    from tasks import methods
+
+    yield from sorted({"outcomes", *(each.name for each in iter_modules(methods.__path__) if each.ispkg)})
+
+
+def _column(lake: str, name: str) -> Iterator[str]:
+    import pyarrow.parquet as pq
+
+    for run in _run_ids(lake)[:1]:
+        table = pq.read_table(Path(lake) / "reports" / run / "measures.parquet", columns=[name])
+        yield from sorted(table[name].unique().to_pylist())
+
+
+def _measures(lake: str, _: str) -> Iterator[str]:
+    """Measures of the last run."""
+    yield from _column(lake, "measure")
+
+
+def _groups(lake: str, _: str) -> Iterator[str]:
+    """Groups of the last run."""
+    yield from _column(lake, "group")
+
+
+def _specs(_lake: str, typed: str) -> Iterator[str]:
+    """Audit specs below what is typed: directories and files of YAML."""
+    folder = typed[: typed.rfind("/") + 1]
+    for path in sorted(Path(folder or ".").iterdir()):
+        if path.is_dir() and not path.name.startswith("."):
+            yield f"{folder}{path.name}/"
+        elif path.suffix in (".yaml", ".yml"):
+            yield f"{folder}{path.name}"
+
+
+complete_runs, complete_audits, complete_years = _completing(_runs), _completing(_audits), _completing(_years)
+complete_spans, complete_methods, complete_specs = _completing(_spans), _completing(_methods), _completing(_specs)
+complete_measures, complete_groups = _completing(_measures), _completing(_groups)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The commands in the order of their use, in groups, each in one line; what is printed without a command.
+
+
+GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Audit": {
+        "audit": "Run one audit: what was found, and the report.",
+        "init": "Draft an audit spec from a table.",
+        "show": "Print the first page of a run.",
+        "report": "Make the files of a run's report anew, or open it.",
+        "serve": "Serve the lake as pages: read, note and sign.",
+    },
+    "Years": {
+        "plan": "Print what a back-fill would run, and its cost.",
+        "backfill": "Audit every year that is not in the lake yet.",
+        "status": "Print how every year stands.",
+        "trend": "Print the measures year by year, and their page.",
+        "league": "Hold the partitions of a year beside each other.",
+        "restatement": "Print what new data of a year changed.",
+        "data": "List, fetch, add and describe editions of HMDA.",
+    },
+    "Results": {
+        "runs": "List the runs of the lake, newest first.",
+        "measures": "Print the figures of a run.",
+        "findings": "Count what was found, or pack files to read.",
+        "verdicts": "Print the state of every question and group.",
+        "adjusted": "Print the denial ladder of a run.",
+        "sql": "Query the tables of the lake.",
+        "stages": "Print rows, time and memory of every stage.",
+    },
+    "Trust": {
+        "verify": "Check every file of a run: digests, log, signature.",
+        "signoff": "Sign a run as prepared, reviewed or approved.",
+        "note": "Enter a note, a reading or a remediation.",
+        "review": "Print who signed runs, and what is open.",
+        "log": "Print or check the log of the lake.",
+        "keys": "Make, add and retire keys that sign runs.",
+        "replay": "Compute a run again, and compare.",
+        "disclose": "Print what is withheld, and why. Restricted.",
+        "protect": "Mark a run as published.",
+    },
+    "Operate": {
+        "doctor": "Examine this machine and the lake.",
+        "worker": "Become a worker of a Prefect server.",
+        "schedules": "List what a server is to run, pause or resume it.",
+        "alerts": "List the alerts that were sent, test or resend them.",
+        "overdue": "Tell whether an expected run never came.",
+        "gc": "List what no kept run needs, or remove it.",
+    },
+    "Research": {
+        "reproduce": "Repeat a paper's experiment, and compare.",
+        "bench": "Time the same work two ways.",
+    },
+}
+DATA = {
+    "list": "Print the editions held, and those published.",
+    "fetch": "Download an edition from its publisher.",
+    "add": "Take in files that you have.",
+    "repack": "Sort a held year by state and lender.",
+    "describe": "Print the layout of a file, and its departures.",
+    "twin": "Write a synthetic year, and the truth about it.",
+}
+KEYS = {
+    "new": "Make a key that signs runs.",
+    "add": "Enter a key in the log of the lake.",
+    "retire": "Retire a key in favour of another.",
+}
+LOG = {
+    "verify": "Check the chain, and that every run has its entry.",
+    "head": "Print the digest of the last entry, to be kept elsewhere.",
+}
+ALERTS = {
+    "test": "Send one message to each address.",
+    "send": "Send digests, and what was not delivered.",
+}
+SCHEDULES = {
+    "pause": "Switch a schedule off.",
+    "resume": "Switch a schedule on again.",
+}
+OTHERS = "Others"
+"""Where a command stands that no group names."""
+BEGIN = """\
+Begin with:
+  evenhand audit                      the bundled audit, Boston 1990
+  evenhand init TABLE -o SPEC.yaml    a draft for a table of your own
+  evenhand COMMAND --help             every option, with an example
+"""
+
+
+class Grouped(TyperGroup):
+    """Prints the commands below the headings of their groups, each with its whole line."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 the library gives it
+        """The names, group by group."""
+        known = [name for group in GROUPS.values() for name in group]
+        return [*(n for n in known if n in self.commands), *(n for n in self.commands if n not in known)]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """A section for each group."""
+        left = {name: self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden}
+        for title, group in {**GROUPS, OTHERS: left}.items():
+            rows = [(name, left.pop(name)) for name in tuple(group) if name in left]
+            if rows:
+                with formatter.section(title):
+                    _write(formatter, rows)
+
+
+class Listed(TyperGroup):
+    """Prints the commands with their whole lines."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 the library gives it
+        """One section."""
+        with formatter.section("Commands"):
+            _write(formatter, self.commands.items())
+
+
+def shortened(app: typer.Typer, lines: Mapping[str, str]) -> typer.Typer:
+    """The same, with the line of each command in a list; a command of its own name is named as its function."""
+    for command in app.registered_commands:
+        name = command.name or (command.callback.__name__ if command.callback else "")
+        command.short_help = lines.get(name, command.short_help)
+    return app
+
+
+def begin(
+    ctx: typer.Context,
+    version_: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+) -> None:
+    """Audits lending decisions for counterfactual unfairness."""
+    if version_:
+        typer.echo(f"evenhand {version('evenhand')}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        typer.echo(f"{ctx.get_help()}\n\n{BEGIN}", nl=False)
+
+
+def _write(formatter: Any, rows: Iterable[tuple[str, Any]]) -> None:
+    for name, command in rows:
+        formatter.write(f"  {name:<12} {command.get_short_help_str(62)}\n")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Options that several commands share; reads the audit spec of the command line and applies its options.
+
 
 LakeOption = Annotated[str, typer.Option("--lake", envvar="EVENHAND_LAKE", help="Directory of the lake, or its URI.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -85,10 +337,10 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> "SpecFile":
         SpecError: it is not there, or not usable.
     """
     from flows.runs.given import placed
-    from schemas.audit.text import spec_text
-    from tasks.ingest.regular_file import check_regular
+    from schemas.audit.file import spec_text
+    from tasks.ingest.sources.raw import check_regular
     from tasks.metrics.limits import faults  # with it come the libraries of the stages
-    from tasks.pipeline.specs import read_spec
+    from tasks.pipeline.registry import read_spec
 
     file = path or BUNDLED
     if not file.is_dir():
@@ -126,8 +378,7 @@ def only(read: "SpecFile", methods: Collection[str]) -> tuple["SpecFile", list[s
     """
     from schemas.audit.file import SpecFile
     from tasks.metrics.limits import check_limits, makers_of
-    from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
-    from tasks.pipeline.specs import checked
+    from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD, checked
 
     spec = read.spec
     running = spec.methods.running()

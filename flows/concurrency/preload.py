@@ -8,7 +8,7 @@ import atexit
 import gc
 
 from tasks import plan  # noqa: F401 the stages
-from tasks.pipeline.validation.boundary import prepare_engine
+from tasks.pipeline.validation import prepare_engine
 
 prepare_engine()
 gc.collect()

@@ -1,22 +1,80 @@
-"""Runs steps side by side: each as soon as what it reads is there, those that take longest first.
+"""Order of the steps of an audit, and the forecast of their time, memory and disk."""
 
-A step that fails does not end the others: what runs goes on to its end and is kept, nothing new starts, and the first
-error in the order of the plan is raised. Scope: the order. Who computes a step: ``workers``.
-"""
-
+import errno
 import logging
-from collections.abc import Callable, Sequence
+import shutil
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from statistics import fmean
+from typing import Any, NamedTuple, Protocol
 
-from flows.concurrency.graph import waits_for
-from flows.supervision.processes.leaving import end_if_leaving, leaving
+from flows.runs.index import Run, in_order, runs_of
+from flows.supervision.shutdown import end_if_leaving, leaving
 from schemas.artifact import Partition
-from schemas.errors import EvenhandError
-from tasks.pipeline.stop_request import raise_if_stopped
-from tasks.plan import Inputs, Step, inputs
+from schemas.audit.partition import Size
+from schemas.errors import EvenhandError, InfrastructureError, SpecError, nearest
+from schemas.tables.applications import REFUSALS, VALIDATIONS
+from tasks.lake.store import Lake
+from tasks.pipeline.progress import raise_if_stopped
+from tasks.pipeline.resources import NAME, allowed_mb
+from tasks.plan import Inputs, Plan, Step, inputs
+
+# --------------------------------------------------------------------------------------------------------------------
+# Graph of an audit's steps, by the tables that their stages declare: what each step waits for, what a step needs.
+#
+# Nothing is listed by hand: a step waits for every earlier step that writes a table it reads.
+
+
+_OF_EVERY_STAGE = {REFUSALS.name, VALIDATIONS.name}
+
+
+def waits_for(steps: Sequence[Step]) -> list[frozenset[int]]:
+    """For each step, the places in ``steps`` of the earlier ones that write a table it reads."""
+    written = [{table.name for table in step.stage.writes} | _OF_EVERY_STAGE for step in steps]
+    return [
+        frozenset(earlier for earlier in range(at) if written[earlier] & _read(step)) for at, step in enumerate(steps)
+    ]
+
+
+def until(steps: Sequence[Step], name: str) -> list[Step]:
+    """A step and those that it needs, in order.
+
+    Args:
+        steps: of an audit.
+        name: of a step, such as "detect cst", or of a stage: then of all its steps.
+
+    Raises:
+        SpecError: the audit has no such step.
+    """
+    asked = [at for at, step in enumerate(steps) if name in (step.name, step.stage.name)]
+    if not asked:
+        known = list(dict.fromkeys(each for step in steps for each in (step.name, step.stage.name)))
+        raise SpecError(f"--until {name}: this audit has no such stage; {nearest(name, known)}")
+    before = waits_for(steps)
+    needed: set[int] = set()
+    left = list(asked)
+    while left:
+        at = left.pop()
+        if at not in needed:
+            needed.add(at)
+            left += before[at]
+    return [steps[at] for at in sorted(needed)]
+
+
+def _read(step: Step) -> set[str]:
+    return {table.name for table in step.stage.reads} - {table.name for table in step.unread}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Runs steps side by side: each as soon as what it reads is there, those that take longest first.
+#
+# A step that fails does not end the others: what runs goes on to its end and is kept, nothing new starts, and the first
+# error in the order of the plan is raised. Scope: the order. Who computes a step: ``workers``.
+
 
 log = logging.getLogger("evenhand")
 
@@ -121,3 +179,345 @@ def _next(ended: "SimpleQueue[int]") -> int:
             return ended.get(timeout=_LOOK_SECONDS)
         except Empty:
             raise_if_stopped()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How long each stage of an audit took before, from the manifests of the lake.
+
+
+def expected_seconds(lake: Lake, planned: Plan, held: int) -> list[float | None]:
+    """Seconds of every step, by the newest run of the same audit, or of the same data if there is one.
+
+    Args:
+        lake: of the audit.
+        planned: the audit.
+        held: number of first steps that the lake holds already: they take no time.
+
+    Returns:
+        One entry for each step; None where no earlier run has such a stage, or a manifest cannot be read.
+    """
+    try:
+        runs = runs_of(lake, planned.spec.name)
+    except EvenhandError:
+        return [None] * len(planned.steps)
+    donor = max(runs, key=lambda run: (run.source_sha256 == planned.source_sha256, *in_order(run)), default=None)
+    stages = [step.stage.name for step in planned.steps]
+    known = [None] * len(stages) if donor is None else _of_run(donor, stages)
+    return [0.0 if at < held else seconds for at, seconds in enumerate(known)]
+
+
+def _of_run(donor: Run, stages: Sequence[str]) -> list[float | None]:
+    """Step by step where the run had the same stages, else by the mean of a stage's name."""
+    took = [(p.stage, float(record["seconds"])) for p, record in zip(donor.partitions, donor.lineage, strict=True)]
+    if [stage for stage, _ in took] == list(stages):
+        return [seconds for _, seconds in took]
+    by_name = {
+        name: fmean(seconds for stage, seconds in took if stage == name) for name in {stage for stage, _ in took}
+    }
+    return [by_name.get(stage) for stage in stages]
+
+
+def share_done(seconds: Sequence[float | None], done: Collection[int]) -> float:
+    """Share of an audit that is done, from 0 to 1: of its expected seconds, or of its steps where not all are known.
+
+    Args:
+        seconds: of every step, as ``expected_seconds`` gives them.
+        done: places of the steps that have ended.
+    """
+    known = [each for each in seconds if each is not None]
+    total = sum(known)
+    if len(known) < len(seconds) or total == 0.0:
+        return len(done) / len(seconds)
+    return sum(seconds[at] or 0.0 for at in done) / total
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Forecast of the memory that stages need, alone and side by side, and the refusal of what will not fit.
+#
+# A stage needs what it took in the run of the same audit that is nearest in rows, in proportion to them, and at least
+# what it says of itself by a measured line in rows. Where neither is known of a stage, nothing is forecast. What an
+# audit
+# may take: ``tasks.pipeline.resources``.
+
+
+IMPORTS_MB = 400.0
+"""What a process of stages holds before it reads a row; workers share it with the server that they are forked from."""
+FURTHEST = 4.0
+"""Times as many rows, or as few, of which a run's memory still tells something."""
+
+
+class Need(NamedTuple):
+    """Stages that need the most memory at the same time, of those left to run."""
+
+    stage: str
+    """The one that needs most."""
+    mb: float
+    """All of them together, with what their processes hold."""
+    rows: int
+    """Of the source, that it is forecast for."""
+    beside: tuple[str, ...] = ()
+    """The others, largest first."""
+
+
+class YearNeed(Protocol):
+    """What is forecast of a year."""
+
+    @property
+    def year(self) -> int:
+        """The year."""
+
+    @property
+    def need(self) -> Need | None:
+        """Its memory; None where nothing is known of any stage."""
+
+
+def need_of(planned: Plan, left: Sequence[Step], runs: Sequence[Run], rows: int | None, jobs: int = 1) -> Need | None:
+    """The stages of those left that need the most memory at the same time; None where nothing is known of any.
+
+    Args:
+        planned: the audit.
+        left: steps to run.
+        runs: earlier runs of the same audit.
+        rows: of its source; None where they are not known.
+        jobs: stages at a time.
+    """
+    if rows is None:
+        return None
+    near = [run for run in runs if run.rows and max(rows / run.rows, run.rows / rows if rows else 0) <= FURTHEST]
+    donors = sorted(near, key=lambda run: abs(run.rows - rows))
+    size = Size.of(rows, planned.spec.sampling)
+    grown = [max(_by_runs(step, planned, donors, rows), _own(step, planned, size)) for step in left]
+    if not any(grown):
+        return None
+    if jobs == 1:
+        most = grown.index(max(grown))  # the first of equal ones: a peak may be the process's
+        return Need(left[most].name, IMPORTS_MB + grown[most], rows)
+    return _side_by_side(left, grown, rows, jobs)
+
+
+def _by_runs(step: Step, planned: Plan, donors: Sequence[Run], rows: int) -> float:
+    """MB that a stage took beyond imports in an earlier run, in proportion to rows; 0 where none has it."""
+    names = [each.stage.name for each in planned.steps]
+    for run in donors:
+        of_stage = [at for at, each in enumerate(run.partitions) if each.stage == step.stage.name]
+        if [each.stage for each in run.partitions] == names:
+            of_stage = [planned.steps.index(step)]
+        peaks = [float(run.lineage[at].get("peak_memory_mb", 0.0)) for at in of_stage]
+        if peaks:
+            return max(max(peaks) - IMPORTS_MB, 0.0) * rows / run.rows
+    return 0.0
+
+
+def _own(step: Step, planned: Plan, size: Size) -> float:
+    """MB beyond imports that a stage says it needs, of a detection its method; 0 where it says nothing."""
+    name = step.name.removeprefix("detect ")
+    return (step.settings if name == step.name else planned.spec.methods.named(name)).forecast_mb(size)
+
+
+def _side_by_side(left: Sequence[Step], grown: Sequence[float], rows: int, jobs: int) -> Need:
+    """The heaviest stages of which none waits for another, at most ``jobs``; the command itself beside their server."""
+    heaviest = max(_independent(_before(left), jobs), key=lambda steps: sum(grown[at] for at in steps))
+    first, *others = sorted(heaviest, key=lambda at: -grown[at])
+    mb = 2 * IMPORTS_MB + sum(grown[at] for at in heaviest)
+    return Need(left[first].name, mb, rows, tuple(left[at].name for at in others))
+
+
+def _before(steps: Sequence[Step]) -> list[frozenset[int]]:
+    """For each step, the places of all that have to end before it starts."""
+    found: list[frozenset[int]] = []
+    for direct in waits_for(steps):
+        found.append(direct.union(*(found[at] for at in direct)))
+    return found
+
+
+def _independent(
+    before: Sequence[frozenset[int]], most: int, chosen: tuple[int, ...] = ()
+) -> Iterator[tuple[int, ...]]:
+    """Every set of at most so many steps of which none waits for another, as places in order."""
+    if chosen:
+        yield chosen
+    if len(chosen) < most:
+        for at in range(chosen[-1] + 1 if chosen else 0, len(before)):
+            if before[at].isdisjoint(chosen):
+                yield from _independent(before, most, (*chosen, at))
+
+
+def check_memory(
+    lake: Lake, planned: Plan, done: Sequence[Partition], *, rows: int | None = None, jobs: int = 1, force: bool = False
+) -> None:
+    """Refuse an audit of which stages that are left would not fit.
+
+    Args:
+        lake: of the audit; its earlier runs tell what stages took.
+        planned: the audit.
+        done: partitions of its first steps that the lake holds.
+        rows: of its source, as far as they are known before ingest has counted them.
+        jobs: stages at a time.
+        force: whether it goes on all the same, with a warning.
+
+    Raises:
+        InfrastructureError: the forecast is above what the audit may take, or EVENHAND_MEMORY is no size.
+    """
+    allowed = allowed_mb()
+    try:
+        runs = runs_of(lake, planned.spec.name)
+    except EvenhandError:  # a manifest that was altered is told by who reads it for its sake
+        return
+    counted = done[0].tables[0].rows if done else rows
+    need = need_of(planned, planned.steps[len(done) :], runs, counted, jobs)
+    if need is not None and need.mb > allowed:
+        refuse(_memory_words(need, allowed, _changes(planned, need)), force=force)
+
+
+def check_years(left: Sequence[YearNeed], workers: int, *, force: bool) -> None:
+    """Refuse a back-fill whose largest years at the same time would not fit.
+
+    Args:
+        left: years of which something is to be computed.
+        workers: years at a time.
+        force: whether it goes on all the same, with a warning.
+
+    Raises:
+        InfrastructureError: the forecast is above what the back-fill may take, or EVENHAND_MEMORY is no size.
+    """
+    allowed = allowed_mb()
+    known = sorted(((year.need, year.year) for year in left if year.need), key=lambda each: -each[0].mb)[:workers]
+    total = sum(need.mb for need, _ in known)
+    if total > allowed:
+        need, year = known[0]
+        at_once = f" ({len(known)} years at a time take {_gb(total)})" * (len(known) > 1)
+        fewer = ("fewer --workers",) * (len(known) > 1) + ("fewer --jobs",) * bool(need.beside)
+        changes = (*fewer, "fewer rows by source.keep", f"more by {NAME}")
+        refuse(f"{year}: {_memory_words(need, allowed, changes)}{at_once}", force=force)
+
+
+def refuse(why: str, *, force: bool) -> None:
+    """Refuse what will not fit, or warn of it where it is asked to go on.
+
+    Raises:
+        InfrastructureError: it will not fit.
+    """
+    if not force:
+        raise InfrastructureError(why)
+    log.warning("%s; it goes on, as --force asks", why)
+
+
+def _memory_words(need: Need, allowed: float, changes: Sequence[str]) -> str:
+    beside = f" beside {', '.join(need.beside)}" if need.beside else ""
+    given = f"stage {need.stage}{beside} will need about {_gb(need.mb)} for {need.rows:,} rows"
+    return f"{given}, and the audit may take {_gb(allowed)}; {', or '.join(changes)}; --force goes on"
+
+
+def _changes(planned: Plan, need: Need) -> tuple[str, ...]:
+    narrower = "a narrower source.keep" if planned.spec.source.keep else "fewer rows by source.keep"
+    return ("fewer --jobs",) * bool(need.beside) + (narrower, f"more by {NAME}")
+
+
+def _gb(mb: float) -> str:
+    return f"{mb / 1000:.1f} GB"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Room on the disk of a lake: asked for before an audit begins, by what earlier runs wrote, and told where it runs out.
+#
+# A stage writes what it wrote in the run of the same audit that is nearest in rows, in proportion to them; where
+# nothing
+# is known of one, nothing is forecast. That a disk may hold less than a forecast says is seen when a stage writes.
+
+
+SPARE_MB = 64.0
+"""Left free whatever is written, as ``tasks.lake.store`` has it."""
+_MB = 1e6
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def check_disk(
+    lake: Lake, planned: Plan, done: Sequence[Partition], *, rows: int | None = None, force: bool = False
+) -> None:
+    """Refuse an audit that would not fit on the disk of its lake; a lake at a URI has none here.
+
+    Args:
+        lake: of the audit; its earlier runs tell what stages wrote.
+        planned: the audit.
+        done: partitions of its first steps that the lake holds.
+        rows: of its source, as far as they are known before ingest has counted them.
+        force: whether it goes on all the same, with a warning.
+
+    Raises:
+        InfrastructureError: the forecast is above what is left.
+    """
+    counted = done[0].tables[0].rows if done else rows
+    if counted is None or not Path(lake.location).is_dir():
+        return
+    try:
+        runs = runs_of(lake, planned.spec.name)
+    except EvenhandError:  # a manifest that was altered is told by who reads it for its sake
+        return
+    donors = sorted((run for run in runs if run.rows), key=lambda run: abs(run.rows - counted))
+    needed, room = 0.0, free_mb(lake) - SPARE_MB
+    for step in planned.steps[len(done) :]:
+        needed += _of_stage(lake, step, donors, counted)
+        if needed > room:
+            refuse(_disk_words(lake, step.name, needed), force=force)
+            return
+
+
+def check_years_on_disk(lake: Lake, needed: Sequence[int | None], *, force: bool) -> None:
+    """Refuse a back-fill whose years would not fit together.
+
+    Args:
+        lake: of the back-fill.
+        needed: bytes of each year that is left; None where nothing is known.
+        force: whether it goes on all the same, with a warning.
+
+    Raises:
+        InfrastructureError: the forecast is above what is left.
+    """
+    total = sum(each or 0 for each in needed) / _MB
+    if Path(lake.location).is_dir() and total > free_mb(lake) - SPARE_MB:
+        refuse(_disk_words(lake, f"{len(needed)} years", total), force=force)
+
+
+def free_mb(lake: Lake) -> float:
+    """What is left on the disk where the lake keeps files on this machine."""
+    return shutil.disk_usage(lake.storage.local).free / _MB
+
+
+@contextmanager
+def telling_full_disk(lake: Lake, stage: str) -> Iterator[None]:
+    """Tell of a disk that fills while a stage writes, by the names of the lake and of the stage.
+
+    Raises:
+        InfrastructureError: the disk is full.
+    """
+    try:
+        yield
+    except (OSError, InfrastructureError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not (isinstance(cause, OSError) and cause.errno in _FULL):
+            raise
+        raise InfrastructureError(
+            f"{lake.location} has {free_mb(lake):,.0f} MB left and {stage} needs more; nothing of it was kept: free "
+            "some (`evenhand gc`), or give a larger disk, and run again: finished stages are kept"
+        ) from cause
+
+
+def _of_stage(lake: Lake, step: Step, donors: Sequence[Run], rows: int) -> float:
+    """MB that a stage writes; 0 where no run has it."""
+    for run in donors:
+        sizes = [_size(lake, partition) for partition in run.partitions if partition.stage == step.stage.name]
+        if sizes:
+            return max(sizes) / _MB * rows / run.rows
+    return 0.0
+
+
+def _size(lake: Lake, partition: Partition) -> int:
+    files = [Path(lake.location, path) for path in (*(a.path for a in partition.tables), *partition.files)]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _disk_words(lake: Lake, what: str, mb: float) -> str:
+    return (
+        f"{lake.location} has {free_mb(lake):,.0f} MB left and {what} needs about {mb + SPARE_MB:,.0f} MB; free some "
+        "space (`evenhand gc --keep N`), or give a larger disk with --lake; --force goes on"
+    )

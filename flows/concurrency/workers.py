@@ -1,32 +1,188 @@
-"""Processes that compute stages side by side, forked from a server that has loaded the stages once.
-
-Threads would be wrong: numba and torch hold the interpreter's lock in parts, and the number of threads of linear
-algebra is global to a process. Prefect's own process pool costs more (docs/decisions/0037): the tasks of the flow wait
-in threads, and their work is done here. Scope: starting, asking and ending workers. Inside one: ``worker``.
-"""
+"""Worker processes that compute stages, forked from a server that has loaded the libraries."""
 
 import atexit
 import logging
 import multiprocessing
 import os
+import pickle
+import signal
+import sys
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import lru_cache
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver, parent_process, resource_tracker
 from typing import Any
 
-from flows.concurrency import worker
-from flows.concurrency.call import StageCall
-from flows.supervision.interruption import shielded_children
-from schemas.artifact import Partition
+from flows.concurrency.schedule import Schedule, Told, telling_full_disk
+from flows.supervision.file_modes import restrict
+from flows.supervision.shutdown import WORD, shielded_children
+from schemas.artifact import Artifact, Partition
 from schemas.errors import InfrastructureError
-from tasks.pipeline.lineage.cost import cores
-from tasks.pipeline.lineage.memory import free_mb
-from tasks.pipeline.progress import stepped
-from tasks.pipeline.stop_request import stop_requested
+from schemas.terms import ExitCode
+from tasks.lake.store import Lake
+from tasks.pipeline.progress import relay_to, stepped, stop_requested
+from tasks.pipeline.registry import validated
+from tasks.pipeline.resources import cores, free_mb
+from tasks.plan import STAGES, Inputs, Step
+
+# --------------------------------------------------------------------------------------------------------------------
+# Call of a stage as plain values, which a flow's task and a worker process take alike.
+
+
+Given = dict[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class StageCall:
+    """One stage on its artifacts."""
+
+    stage: str
+    given: Mapping[str, Sequence[Mapping[str, Any]]]
+    """Table -> its artifacts, as ``Artifact`` dumps them."""
+    settings: Mapping[str, Any]
+    modules: Sequence[str]
+    lake: str
+
+    @classmethod
+    def of(cls, step: Step, given: Inputs, lake: str) -> "StageCall":
+        """The call of a step."""
+        artifacts = {table: [each.model_dump() for each in entries] for table, entries in given.items()}
+        return cls(step.stage.name, artifacts, step.settings.model_dump(mode="json"), list(step.modules), lake)
+
+    def restored(self) -> tuple[Any, Inputs, Any]:
+        """The stage, its artifacts and its settings."""
+        stage = STAGES[self.stage]
+        artifacts = {
+            table: [Artifact.model_validate(each) for each in entries] for table, entries in self.given.items()
+        }
+        return stage, artifacts, validated(stage.settings, self.settings)
+
+    def run(self) -> Partition:
+        """Run the stage in this process.
+
+        Raises:
+            EvenhandError: as the stage says.
+        """
+        restrict()  # a worker of Dask has the umask of its shell
+        stage, artifacts, settings = self.restored()
+        with telling_full_disk(Lake(self.lake), f"stage {self.stage}"):
+            partition: Partition = stage.run(Lake(self.lake), artifacts, settings, self.modules)
+        return partition
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A worker process: set up once, then computes stages one after another and sends word to the command.
+#
+# Its error comes back as a value with the frames of its traceback, since an exception loses both cause and traceback on
+# the way between processes. Scope: inside the worker. Starting and ending workers: ``workers``.
+
+
+THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")
+"""Variables that share out the cores."""
+STEP, LOG = "step", "log"
+"""Kinds of messages: (STEP, place, work, done, total) and (LOG, level, text)."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a call ended: with a partition, or with an error."""
+
+    partition: Partition | None
+    error: Exception | None = None
+    cause: OSError | MemoryError | None = None
+    """Of the error, where a retry may help."""
+
+
+class _Channel:
+    """Where this worker sends messages."""
+
+    messages: Any = None
+
+
+class _Relay(logging.Handler):
+    """Sends lines of the log to the command."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _Channel.messages.put((LOG, record.levelno, record.getMessage()))
+
+
+def begin(messages: Any, level: int, threads: int) -> None:
+    """Set up this process: its signals, log, threads, and that it ends with the command."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends Ctrl-C to workers, too; the command ends them
+    signal.signal(WORD, signal.SIG_IGN)  # the stage at work may end; the command begins no other
+    end_with_parent()
+    _Channel.messages = messages
+    log = logging.getLogger("evenhand")
+    log.handlers, log.propagate = [_Relay()], False
+    log.setLevel(level)
+    _share_of_cores(threads)
+
+
+def computed(at: int, call: StageCall) -> Ended:
+    """Compute a stage; ``at`` is the place of its step in the plan."""
+    relay_to(lambda work, done, total: _Channel.messages.put((STEP, at, work, done, total)))
+    try:
+        return Ended(call.run())
+    except Exception as error:
+        passing = (OSError, MemoryError)
+        cause = error if isinstance(error, passing) else error.__cause__
+        return Ended(None, portable(error), cause if isinstance(cause, passing) else None)
+    finally:
+        relay_to(None)
+
+
+def portable(error: Exception) -> Exception:
+    """The error in a form that reaches another process, with the frames of its traceback as text."""
+    error.frames = traceback.format_list(traceback.extract_tb(error.__traceback__))  # type: ignore[attr-defined]
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 written in this line
+    except Exception:
+        told = RuntimeError(type(error).__name__)  # without its words, which may hold values of rows
+        told.frames = error.frames  # type: ignore[attr-defined]
+        return told
+    return error
+
+
+@lru_cache(maxsize=1)
+def end_with_parent() -> None:
+    """End this process when the one that started it dies: it would hold its lock, and then wait for ever."""
+    parent = parent_process()
+    if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(ExitCode.INFRASTRUCTURE)
+
+        threading.Thread(target=watch, daemon=True).start()
+
+
+def _share_of_cores(threads: int) -> None:
+    """Use so many threads; the fork server may have loaded numba for another number of jobs."""
+    for name in THREADS:
+        os.environ[name] = str(threads)
+    if "numba" in sys.modules:
+        import numba
+
+        numba.config.reload_config()
+    if "pyarrow" in sys.modules:
+        import pyarrow as pa
+
+        pa.set_cpu_count(threads)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Processes that compute stages side by side, forked from a server that has loaded the stages once.
+#
+# Threads would be wrong: numba and torch hold the interpreter's lock in parts, and the number of threads of linear
+# algebra is global to a process. Prefect's own process pool costs more (docs/decisions/0037): the tasks of the flow
+# wait
+# in threads, and their work is done here. Scope: starting, asking and ending workers. Inside one: ``worker``.
+
 
 log = logging.getLogger("evenhand")
 
@@ -70,9 +226,9 @@ def start_loading(jobs: int) -> None:
     It gets its share of the cores through the environment, where libraries look when they are loaded.
     """
     forkserver.set_forkserver_preload([_PRELOADED])
-    before = {name: os.environ.get(name) for name in (*worker.THREADS, _WARNINGS)}
+    before = {name: os.environ.get(name) for name in (*THREADS, _WARNINGS)}
     try:
-        os.environ.update(dict.fromkeys(worker.THREADS, str(threads_of(jobs))))
+        os.environ.update(dict.fromkeys(THREADS, str(threads_of(jobs))))
         os.environ[_WARNINGS] = ",".join(filter(None, (before[_WARNINGS], _OF_LEAKS)))
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         resource_tracker.ensure_running()  # by itself first: it lifts the block of Ctrl-C that the server needs
@@ -102,7 +258,7 @@ class Workers:
         self._reader = threading.Thread(target=_read, args=(self._messages,), daemon=True)
         self._reader.start()
         begun = (self._messages, log.getEffectiveLevel(), threads_of(self._jobs))
-        return ProcessPoolExecutor(self._jobs, mp_context=context, initializer=worker.begin, initargs=begun)
+        return ProcessPoolExecutor(self._jobs, mp_context=context, initializer=begin, initargs=begun)
 
     def compute(self, at: int, call: StageCall) -> Partition:
         """The partition of a stage.
@@ -114,7 +270,7 @@ class Workers:
         pool = self._pool
         try:
             with shielded_children():
-                asked = pool.submit(worker.computed, at, call)
+                asked = pool.submit(computed, at, call)
             ended = asked.result()
         except BrokenProcessPool as error:
             self._replace(pool)
@@ -148,7 +304,7 @@ def _read(messages: Any) -> None:
     """Tell what workers say of their steps, and log what they log."""
     while (message := messages.get()) is not None:
         kind, *said = message
-        if kind == worker.LOG:
+        if kind == LOG:
             log.log(*said)
         else:
             at, work, done, total = said
@@ -180,3 +336,31 @@ def _end_server() -> None:
     server: Any = forkserver._forkserver
     with suppress(OSError):  # a command that was stopped has killed it, and waited for it
         server._stop()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Steps side by side without Prefect, for whoever keeps their record in the lake: a year of a back-fill.
+
+
+def side_by_side(
+    schedule: Schedule, lake: Lake, began: Callable[[Step], object] = lambda _: None, told: Told = lambda *_: None
+) -> list[Partition]:
+    """The partitions of all steps, in the order of the plan.
+
+    Args:
+        schedule: the steps, and how many at a time.
+        lake: of the audit.
+        began: told of a step before it starts.
+        told: told of a step that ended.
+
+    Raises:
+        EvenhandError: as the first stage in the plan says that failed.
+    """
+    with workers(schedule.jobs) as processes, ThreadPoolExecutor(schedule.jobs) as threads:
+
+        def start(at: int, given: Inputs) -> Future[Partition]:
+            step = schedule.steps[at]
+            began(step)
+            return threads.submit(processes.compute, at, StageCall.of(step, given, lake.location))
+
+        return schedule.run(start, told)

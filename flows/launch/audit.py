@@ -1,4 +1,4 @@
-"""Starts an audit: checks what the lake holds, and starts Prefect only if a stage is left to compute."""
+"""Starts an audit: checks what the lake holds, and starts Prefect only if a stage is left."""
 
 import logging
 import threading
@@ -8,30 +8,80 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flows.concurrency.disk import check_disk
-from flows.concurrency.durations import expected_seconds
-from flows.concurrency.graph import until as steps_until
-from flows.concurrency.memory import check_memory
+from flows.concurrency.schedule import check_disk, check_memory, expected_seconds
+from flows.concurrency.schedule import until as steps_until
 from flows.concurrency.workers import default_jobs, start_loading, worthwhile
-from flows.launch.unsampled import cost_of_everybody
 from flows.partitions.forecast import expected_rows
-from flows.partitions.lenders.part_spec import spec_to_audit
-from flows.partitions.sufficiency import check_evidence
+from flows.partitions.part_spec import spec_to_audit
+from flows.partitions.year_audit import check_evidence
 from flows.runs.record import Summary, planned_in, publish_once, summarise
-from flows.supervision.embedded_api import prefect_api
+from flows.supervision.prefect_server import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
 from schemas.artifact import Partition
-from schemas.audit.partition import ALL
+from schemas.audit.partition import ALL, Sampling
 from schemas.audit.spec import AuditSpec
 from schemas.errors import TooLittleEvidenceError
 from tasks.ingest.registry import check_columns, unnamed_columns
-from tasks.lake.stage_runs import of_record
-from tasks.lake.store import Lake
-from tasks.lake.trusted_entries import trusted_signer
+from tasks.lake.log import trusted_signer
+from tasks.lake.store import Lake, of_record
 from tasks.metrics.limits import check_limits
-from tasks.pipeline.progress import course_of
-from tasks.pipeline.stop_request import stop_requested
+from tasks.pipeline.progress import course_of, stop_requested
 from tasks.plan import Plan, held
+
+# --------------------------------------------------------------------------------------------------------------------
+# What `sampling: null` costs, said before an audit: how much longer stages take than with the default sample.
+
+
+_GRAPH = {"connect": 1.1, "ablate": 1.5, "detect fgce": 1.0}
+_ASKED = {"detect cst": 1.0, "detect cec": 1.0, "detect gcfn": 1.0}
+"""Exponents by which CPU time grows with the rows: of the graph as measured from 20,000 to 418,000 rows (scale.md 9);
+of questions in proportion to the rows, which bounds them from above."""
+
+
+def cost_of_everybody(spec: AuditSpec, rows: int | None) -> str:
+    """A sentence; empty where the spec samples, follows a paper, or has no method that would ask a sample.
+
+    Args:
+        spec: of the audit.
+        rows: of its source, where they are known before it is read.
+    """
+    stages = _stages(spec)
+    if spec.sampling is not None or spec.profile == "paper" or not stages:
+        return ""
+    sampling = Sampling()
+    if rows is None:
+        return (
+            f"sampling: null asks everybody: beyond {sampling.queries:,} complainants, or {sampling.graph_rows:,} rows "
+            f"of a graph, {_listed(stages)} take longer than with the default sample, and more memory"
+        )
+    times = {name: _times(name, rows, sampling) for name in stages}
+    longer = [f"{name} {ratio:.1f} times" for name, ratio in times.items() if ratio >= 1.1]
+    if not longer:
+        return ""
+    return (
+        f"sampling: null asks everybody: by the growth with rows, {rows:,} rows take at most about so much longer than "
+        f"with the default sample: {', '.join(longer)}"
+    )
+
+
+def _stages(spec: AuditSpec) -> list[str]:
+    running = spec.methods.running()
+    of_graph = list(_GRAPH) if "fgce" in running else []
+    return [*of_graph, *(name for name in _ASKED if name.removeprefix("detect ") in running)]
+
+
+def _times(name: str, rows: int, sampling: Sampling) -> float:
+    most, exponent = (sampling.graph_rows, _GRAPH[name]) if name in _GRAPH else (sampling.queries, _ASKED[name])
+    return float(max(1.0, rows / most) ** exponent)
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Starts an audit: checks what the lake holds, and starts Prefect only if a stage is left to compute.
+
 
 log = logging.getLogger("evenhand")
 _SHOWN = 6
@@ -184,7 +234,7 @@ def _orchestrated(spec: AuditSpec, lake: Lake, asked: Asked) -> tuple[str, list[
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
     with _loading_meanwhile(asked.jobs), prefect_api(lake):
         from flows.audit import audit  # starts Prefect, and only when there is work
-        from flows.outcome.state import INSUFFICIENT, BreachError
+        from flows.outcome.run_state import INSUFFICIENT, BreachError
 
         try:
             found = audit(spec=spec.model_dump(mode="json"), lake=lake.location, **asdict(asked))
@@ -215,6 +265,6 @@ def _loading_meanwhile(jobs: int) -> Iterator[None]:
 
 
 def _load() -> None:
-    from tasks.pipeline.validation.boundary import prepare_engine  # loads what judges tables, and a plan writes none
+    from tasks.pipeline.validation import prepare_engine  # loads what judges tables, and a plan writes none
 
     prepare_engine()

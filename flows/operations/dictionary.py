@@ -3,10 +3,9 @@
 import sys
 
 from schemas.table import Column, Table
-from schemas.tables.applications import REFUSAL_COUNTS, REFUSALS
+from schemas.tables.applications import REFUSAL_COUNTS, REFUSALS, VALIDATIONS
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_LENDERS, HMDA_REFUSALS
-from schemas.tables.trends import MONITORING, RESTATEMENT, TREND
-from schemas.tables.validations import VALIDATIONS
+from schemas.tables.verdicts import MONITORING, RESTATEMENT, TREND
 from tasks.plan import STAGES
 
 _WRITTEN = [table for stage in STAGES.values() for table in stage.writes]

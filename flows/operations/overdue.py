@@ -17,12 +17,12 @@ from typing import Final, Protocol
 
 from pydantic import ValidationError
 
-from flows.operations.doctor.records import RUN, Unreadable, maybe_later, run_in, unreadable, without
-from flows.outcome.alerts.sending import send_waiting, tell, tell_unrecorded
+from flows.operations.lake_records import RUN, Unreadable, maybe_later, run_in, unreadable, without
+from flows.outcome.alerts import send_waiting, tell, tell_unrecorded
 from flows.outcome.ending import Ending, Name
 from flows.partitions.years import YEAR
 from flows.runs.index import Run, in_order, runs_of
-from flows.runs.naming import audit_of
+from flows.runs.run_names import audit_of
 from schemas.audit.limits import Expected
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError

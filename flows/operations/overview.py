@@ -12,19 +12,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.operations.doctor.records import LOG, Unreadable, without
+from flows.operations.lake_records import LOG, Unreadable, without
 from flows.operations.overdue import SKEW, Due, due_of_lake
-from flows.outcome.alerts.record import undelivered
-from flows.runs.trust.chain import sound_entries
-from flows.runs.trust.review import Outstanding, outstanding
-from flows.supervision.leftovers import Holder, holders
-from schemas.audit.text import parse, spec_text
+from flows.outcome.alerts import undelivered
+from flows.runs.review import Outstanding, outstanding
+from flows.runs.signatures import sound_entries
+from flows.supervision.presence import Holder, holders
+from schemas.audit.file import parse, spec_text
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError
 from tasks.lake import log
 from tasks.lake.store import Lake
 
 if TYPE_CHECKING:
-    from flows.operations.schedules.planned import Planned
+    from flows.operations.schedules import Planned
     from flows.operations.status import Standing
 
 _LOG = "log"
@@ -178,8 +178,7 @@ def _schedules(now: datetime) -> "tuple[list[Planned], str]":
     """The schedules of the server that is named, and why they are not known."""
     if not os.environ.get("PREFECT_API_URL"):
         return [], "none named: next dates are not known (PREFECT_API_URL)"
-    from flows.operations.schedules.asking import hasty_client
-    from flows.operations.schedules.planned import planned
+    from flows.operations.schedules import hasty_client, planned
 
     try:
         with hasty_client(_HASTE_SECONDS, retries=0) as client:

@@ -18,10 +18,9 @@ from prefect.artifacts import (
     update_progress_artifact,
 )
 
-from flows.outcome.ending import Ending
-from flows.outcome.words.checks import Checks, Row, shown
+from flows.outcome.ending import Checks, Ending, Row, shown
 from flows.runs.index import Run
-from schemas.tables.source import read_words
+from schemas.tables.applications import read_words
 
 log = logging.getLogger("evenhand")
 

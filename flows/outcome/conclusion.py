@@ -7,13 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-from flows.outcome.ending import Ending, Name
-from flows.outcome.words.checks import Checks, checks_of
-from flows.outcome.words.plain import one_line, without_cells
-from flows.runs.index import Run, run_of
-from flows.runs.manifest import report_of
+from flows.outcome.ending import Checks, Ending, Name, checks_of, one_line, without_cells
+from flows.runs.index import Run, report_of, run_of
 from flows.runs.record import exit_code_of
-from flows.supervision.crash import fault_words
+from flows.supervision.crash_files import fault_words
 from schemas.errors import DataQualityError, EvenhandError
 from schemas.terms import ExitCode, State
 from tasks.lake.store import Lake

@@ -1,7 +1,23 @@
-"""How a run ended, as one value: what the server's state, the log and alerts say."""
+"""How a run ended, what a flow run is about, and texts of errors and checks without values of rows."""
 
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from flows.runs.index import Run
+from schemas.artifact import Partition
+from schemas.audit.file import parse, spec_text
+from schemas.audit.limits import GATE
+from schemas.errors import SpecError
+from schemas.tables.verdicts import VERDICTS, effect_words, limit_words, state_of_row
+from schemas.terms import State, Theory
+from tasks.lake.store import Lake
+
+# --------------------------------------------------------------------------------------------------------------------
+# How a run ended, as one value: what the server's state, the log and alerts say.
 
 
 class Name(StrEnum):
@@ -37,3 +53,243 @@ class Ending:
     """Id of the flow run on the server; empty without one."""
     report: str = ""
     """Address of the report, or its path; empty where there is none."""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What a flow run is about, from its parameters: its name on the server and its tags.
+#
+# The spec may be a file that is not usable: a run has a name all the same, and fails with that error later.
+
+
+LEAST_LETTERS = 3
+"""A text of the spec that is shorter is too common to say that an error names a part of the spec by it."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Audit and years of a flow run."""
+
+    name: str
+    years: Sequence[int] | str = ()
+    """As given: a back-fill may have them as words, such as ``2018-2024``."""
+    value: str = ""
+    """Of a partition of the year."""
+
+    @property
+    def words(self) -> str:
+        """Such as ``loans 2024``, or ``history 2018-2024``."""
+        return " ".join(filter(None, (self.name, self._years(), self.value)))
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Such as ``dataset:loans`` and ``year:2024``."""
+        years = (self.years,) if isinstance(self.years, str) else self.years
+        return (f"dataset:{self.name}", *(f"year:{year}" for year in years))
+
+    @property
+    def year(self) -> str:
+        """The year in words, or the years."""
+        return self._years()
+
+    def _years(self) -> str:
+        if isinstance(self.years, str) or len(self.years) < 2:
+            return self.years if isinstance(self.years, str) else "".join(map(str, self.years))
+        first, last = min(self.years), max(self.years)
+        whole = sorted(self.years) == list(range(first, last + 1))
+        return f"{first}-{last}" if whole else ",".join(map(str, sorted(self.years)))
+
+
+def subject_of(parameters: Mapping[str, Any]) -> Subject:
+    """What a flow run with these parameters is about."""
+    spec = _spec(parameters["spec"])
+    name = str(spec.get("name") or Path(str(parameters["spec"])).stem)
+    years = parameters.get("years")
+    if years is None:
+        years = parameters.get("year") or spec.get("year") or ()
+        years = (years,) if isinstance(years, int) else ()
+    source = spec.get("source")
+    part = source.get("part") if isinstance(source, Mapping) else None
+    return Subject(name, years, str(part["value"]) if isinstance(part, Mapping) else "")
+
+
+def words_known(parameters: Mapping[str, Any]) -> frozenset[str]:
+    """Every text of the spec: what an error may quote without quoting a row."""
+    return frozenset(_texts(_spec(parameters["spec"])))
+
+
+def run_name() -> str:
+    """The name of the flow run that begins, for Prefect's ``flow_run_name``."""
+    from prefect.runtime import flow_run
+
+    words = subject_of(flow_run.parameters).words
+    return f"{words} watch" if flow_run.flow_name == "watch" else words
+
+
+def _spec(given: Any) -> Mapping[str, Any]:
+    """The spec's keys, without a check."""
+    if isinstance(given, Mapping):
+        return given
+    try:
+        read = parse(spec_text(Path(given))).value
+    except (OSError, ValueError, SpecError):
+        return {}
+    return read if isinstance(read, Mapping) else {}
+
+
+def _texts(part: Any) -> set[str]:
+    if isinstance(part, Mapping):
+        return set().union(*(_texts(key) | _texts(value) for key, value in part.items()))
+    if isinstance(part, list | tuple):
+        return set().union(*map(_texts, part))
+    return {part} if isinstance(part, str) and len(part) >= LEAST_LETTERS else set()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Words of an error without values of rows, and in one line; and rows of a stage, counted roughly.
+
+
+_LONGEST: Final = 600
+"""Characters of a message."""
+_LEAST_TOLD: Final = 100
+"""Fewer rows than this are not counted in a log."""
+_QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
+_YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
+
+
+def without_cells(text: str, known: Collection[str]) -> str:
+    """The first line of a message, with what it quotes left out where that is no text of the spec.
+
+    Messages about data may quote cells, and name rows in the lines below the first.
+    """
+
+    def kept(quote: re.Match[str]) -> str:
+        quoted = quote[0][1:-1]
+        return quote[0] if quoted in known or _YEAR.sub("{year}", quoted) in known else "\N{HORIZONTAL ELLIPSIS}"
+
+    return _QUOTED.sub(kept, text.split("\n", maxsplit=1)[0].rstrip(":"))
+
+
+def one_line(text: str) -> str:
+    """A message as one line of bounded length."""
+    line = " ".join(part.strip() for part in text.splitlines() if part.strip())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 4].rstrip() + " ..."
+
+
+def stage_words(partition: Partition, seconds: float, lake: Lake) -> str:
+    """What is said of a stage at its end."""
+    refused = lake.lineage(partition)["rows"]["refused"]
+    how = "from the lake" if partition.reused else f"{seconds:.1f} s"
+    return f"{about(partition.tables[0].rows)} rows, {about(refused)} refused, {how}"
+
+
+def about(rows: int) -> str:
+    """A number of rows in a log: to two digits, since rows are counted here before it is decided what may be told.
+
+    Rows that a stage refused are withheld where they are few, and they are what two exact numbers differ by.
+    """
+    return f"< {_LEAST_TOLD}" if 0 < rows < _LEAST_TOLD else f"{roughly(rows):,}"
+
+
+def roughly(rows: int) -> int:
+    """The same as a number, for metrics and traces: to two digits, 0 where they are few."""
+    return 0 if rows < _LEAST_TOLD else int(float(f"{rows:.1e}"))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Checks of a published run: rows of its published verdicts with a limit, and the sentence on the worst of them.
+
+
+_DECIDE = ("primary", "adds")
+"""Roles of rows that decide the state of their theory."""
+_WORST_FIRST = (State.BREACH, State.INSUFFICIENT_EVIDENCE)
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The published verdicts of a run."""
+
+    rows: Sequence[Row]
+    """Rows with a limit, the worst first."""
+    theories: Sequence[Row]
+    """Of each theory as a whole."""
+    gate: frozenset[str]
+    """Theories that decide the run's state."""
+
+    @property
+    def deciding(self) -> list[Row]:
+        """The rows that decide the run's state."""
+        return [row for row in self.rows if row["role"] in _DECIDE and row["theory"] in self.gate]
+
+    @property
+    def open(self) -> list[Row]:
+        """Rows that are not within their limit, without levels of practitioners, which are no limits of the spec."""
+        return [
+            row for row in self.rows if row["role"] != "watch" and (row["withheld"] or row["state"] != State.WITHIN)
+        ]
+
+    def message(self, state: State) -> str:
+        """One line: how many limits are kept or not, and the worst check."""
+        rows = self.deciding
+        of_state = [row for row in rows if row["state"] == state and not row["withheld"]]
+        if state is State.BREACH:
+            if not of_state:
+                return f"a limit is breached; {self._reason(state)}"
+            return f"{len(of_state)} of {len(rows)} limits breached; {words_of(of_state[0])}"
+        if state is State.WITHIN:
+            closest = f"; closest: {words_of(of_state[0])}" if of_state else ""
+            return f"{len(of_state)} of {len(rows)} limits kept, none breached{closest}"
+        if not rows:
+            return f"no limit could be judged; {self._reason(state)}"
+        open_ = [row for row in rows if row["withheld"] or row["state"] != State.WITHIN]
+        return f"{len(open_)} of {len(rows)} limits could not be judged; {self._reason(State.INSUFFICIENT_EVIDENCE)}"
+
+    def _reason(self, state: State) -> str:
+        """Why the first theory with a state has it; of none, that no theory counts."""
+        told = [row for row in self.theories if row["theory"] in self.gate and row["state"] == state]
+        told = told or [row for row in self.theories if row["theory"] in self.gate]
+        return f"{told[0]['theory']}: {told[0]['reason']}" if told else "no theory that counts has a limit"
+
+
+def checks_of(lake: Lake, run: Run) -> Checks:
+    """The checks of a run, as published.
+
+    Raises:
+        IntegrityError: the table is not the one that was written.
+    """
+    table = run.published(VERDICTS.name)
+    rows = [] if table is None else lake.read(table).to_pylist()
+    theories = [row for row in rows if row["role"] == "theory"]
+    gate = (run.spec.get("verdicts") or {}).get("gate") or (*GATE, Theory.OWN)
+    limited = [row for row in rows if row["limit"] is not None and row["role"] != "theory"]
+    return Checks(sorted(limited, key=_order), theories, frozenset(map(str, gate)))
+
+
+def words_of(row: Row) -> str:
+    """A check in words, such as ``outcome, race: Black approval_rate_ratio 0.74 [0.67, 0.81], at least 0.90``."""
+    whose = f"{row['theory']}, {row['protected_attribute']}: {row['group']} {row['measure']}"
+    effect = "withheld" if row["withheld"] else effect_words(row)
+    return ", ".join(filter(None, (f"{whose} {effect}".rstrip(), limit_words(row))))
+
+
+def shown(row: Row) -> dict[str, Any]:
+    """A check as a row of a table for people."""
+    return {
+        "state": state_of_row(row),
+        "role": row["role"],
+        "theory": str(row["theory"]),
+        "group": f"{row['protected_attribute']}: {row['group']}",
+        "measure": row["measure"],
+        "decisions of": row["decision_maker"],
+        "value [interval]": "withheld" if row["withheld"] else effect_words(row),
+        "limit": limit_words(row),
+        "why": row["reason"],
+    }
+
+
+def _order(row: Row) -> tuple[int, bool, float]:
+    state = State.INSUFFICIENT_EVIDENCE if row["withheld"] else State(row["state"])
+    place = _WORST_FIRST.index(state) if state in _WORST_FIRST else len(_WORST_FIRST)
+    evidence = row["p_breach_holm"] if row["p_breach_holm"] is not None else row["p_breach"]
+    return place, row["role"] not in _DECIDE, 1.0 if evidence is None else float(evidence)

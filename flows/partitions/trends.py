@@ -1,8 +1,4 @@
-"""Trends and restatements from the runs of a lake: selects the runs to compare, and writes the pages.
-
-A year is represented by its protected run, else by its last one. A restatement compares the last two runs on different
-data. Pages are written to the reports of the lake.
-"""
+"""Trends and restatements from the runs of a lake."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,27 +8,99 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flows.partitions.attempts.reading import latest, place_of
-from flows.partitions.attempts.record import Attempt, YearState
-from flows.partitions.monitoring import followed, rule_of
+from flows.partitions.attempts import Attempt, YearState, latest, place_of
 from flows.runs.index import Run, last_run, runs_of
 from flows.runs.record import HEADLINES
 from schemas.audit.partition import ALL, unsampled
 from schemas.errors import SpecError
-from schemas.tables.measures import MEASURES
+from schemas.tables.findings import MEASURES
 from schemas.terms import EVERYBODY, State
 from tasks.lake.store import Lake
-from tasks.metrics.algorithm.monitoring.monitored import Monitored
+from tasks.metrics.algorithm.monitoring import Conditions, Monitored, MonitoringRule
+from tasks.reporting import trend_pages as restating
+from tasks.reporting import trends
+from tasks.reporting import trends as trending
 from tasks.reporting.material import Measure
-from tasks.reporting.section import Section
-from tasks.reporting.trends import monitoring
-from tasks.reporting.trends import restatement as restating
-from tasks.reporting.trends import trend as trending
-from tasks.reporting.trends.monitoring import Followed
-from tasks.reporting.trends.page import LIMITS, paged, span_of, trend_section, written
-from tasks.reporting.trends.restatement import SOURCE, Edition
-from tasks.reporting.trends.sequence import chapter
-from tasks.reporting.trends.trend import YearResult
+from tasks.reporting.text import Section
+from tasks.reporting.trend_pages import LIMITS, SOURCE, Edition, paged, span_of, trend_section, write_page
+from tasks.reporting.trends import Followed, YearResult, YearVerdicts, chapter, era, follow, said_by_theory
+
+# --------------------------------------------------------------------------------------------------------------------
+# Years of a lake against their limits: reads the verdicts of the runs that stand for them.
+#
+# A year is represented by its protected run, else by its last one, so that a restated year enters by its last edition.
+# A
+# run of an earlier version has no verdicts; its year is a gap.
+
+
+VERDICTS = "verdicts"
+"""Name of the table; what may be told of it is read."""
+
+
+def followed(lake: Lake, runs: Mapping[int, Run | None], rule: MonitoringRule) -> Followed:
+    """What the years say together; nothing where no run has verdicts."""
+    return follow([_year(lake, year, run) for year, run in runs.items()], rule)
+
+
+def rule_of(spec: Mapping[str, Any]) -> MonitoringRule:
+    """How a resolved spec wants years held against the limit; the defaults where it does not say."""
+    verdicts = spec.get("verdicts") or {}
+    said = verdicts.get("monitoring") or {}
+    rule = said.get("rule") or MonitoringRule.rule
+    return MonitoringRule(rule, said.get("years"), verdicts.get("alpha") or MonitoringRule.alpha)
+
+
+def said_of_years(audit: str, years: Sequence[int], lake: Lake) -> list[str]:
+    """One sentence a theory, for the end of a back-fill; none where no run has verdicts."""
+    runs = {year: last_run(lake, audit, year) for year in years}
+    known = [run for run in runs.values() if run is not None]
+    return said_by_theory(followed(lake, runs, rule_of(known[-1].spec))) if known else []
+
+
+def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:
+    if run is None:
+        return YearVerdicts(year, why="no run of this year")
+    verdicts = run.published(VERDICTS)
+    if verdicts is None:
+        return YearVerdicts(year, why="the run of this year has no verdicts")
+    said = run.spec.get("verdicts") or {}
+    rows = tuple(lake.read(verdicts).to_pylist())
+    least = {name: said[name] for name in ("minimum_n", "minimum_events") if said.get(name) is not None}
+    return YearVerdicts(year, rows, _conditions(run, said), _groups(run), **least)
+
+
+def _conditions(run: Run, said: Mapping[str, Any]) -> Conditions:
+    source = run.spec["source"]
+    return Conditions(
+        lacking=frozenset(name for name in source.get("lacking", ()) if ": " not in name),  # no group, whose rows tell
+        version=run.code,
+        columns_complete=said.get("columns_complete") is True,
+        edition=run.vintage.split(",")[0] if "," in run.vintage else "file",
+        era=era(run.year, source["kind"] == "hmda"),
+    )
+
+
+def _groups(run: Run) -> dict[tuple[str, str], str]:
+    """Protected attribute and group -> the codes of the group and of the reference group, and where they stand.
+
+    A group that nobody listed, whose name is its value, stands under the empty name.
+    """
+    out = {}
+    for attribute in run.spec["protected"]:
+        groups, reference = attribute["groups"] or {}, attribute["reference"]
+        for group in ("", *groups):
+            said = [attribute["columns"], groups.get(group), reference, groups.get(reference)]
+            out[attribute["name"], group] = json.dumps(said, sort_keys=True, default=str)
+    return out
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Trends and restatements from the runs of a lake: selects the runs to compare, and writes the pages.
+#
+# A year is represented by its protected run, else by its last one. A restatement compares the last two runs on
+# different
+# data. Pages are written to the reports of the lake.
+
 
 _HEADLINES = {measure for of in HEADLINES.values() for measure in of}
 _CHECKED = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
@@ -133,7 +201,7 @@ def trend_by(audit: str, years: Sequence[RunsOfYear], lake: Lake, value: str = A
     hmda = any(run.spec["source"]["kind"] == "hmda" for run in known)
     title, restated = _titled(said["title"] or audit, value), [_section(lake, *pair) for pair in pairs]
     content = trend_section(title, results, references, hmda, restated, chapter(seen, rule))
-    return Trend(table, content, span_of(results), seen, monitoring.table(audit, seen, rule), tuple(sorted(names)))
+    return Trend(table, content, span_of(results), seen, trends.table(audit, seen, rule), tuple(sorted(names)))
 
 
 def _is_of(one: Monitored, measure: str) -> bool:
@@ -154,7 +222,7 @@ def make_restatement(audit: str, year: int, lake: Lake) -> Made:
     old, new = (_edition(lake, run) for run in pair)
     table = restating.restatement(audit, old, new)
     title, section = pair[1].spec["title"] or audit, restating.section(old, new)
-    content = written(title, str(year), [section], limits=LIMITS[:1])
+    content = write_page(title, str(year), [section], limits=LIMITS[:1])
     rows = restating.restated_rows(old, new)
     more = {"old": old.result.vintage, "new": new.result.vintage, "rows": rows, "changed": restating.changed(table)}
     return _written(lake, f"restatement-{audit}-{year}", "restatement", table, content, more)

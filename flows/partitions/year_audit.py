@@ -1,38 +1,85 @@
-"""Audits one year of a back-fill: runs every stage through the lake and keeps the record of the attempt.
-
-It is a plain function, so that any task runner can run it in any process or thread. It reuses what the lake holds, so
-that an attempt continues where the last one stopped.
-"""
+"""Audits one year or partition of a back-fill."""
 
 import time
+from collections.abc import Sequence
 
-from flows.concurrency.disk import telling_full_disk
-from flows.concurrency.durations import expected_seconds
-from flows.concurrency.plain import side_by_side
-from flows.concurrency.schedule import Schedule
-from flows.concurrency.workers import worthwhile
+from flows.concurrency.schedule import Schedule, check_disk, check_memory, expected_seconds, telling_full_disk
+from flows.concurrency.workers import side_by_side, worthwhile
+from flows.outcome.ending import stage_words
 from flows.outcome.run_log import tell_run
-from flows.outcome.words.plain import stage_words
-from flows.partitions.attempts.record import OF_VERDICT, Attempt, YearState
-from flows.partitions.attempts.recorder import Recorder, recorded
-from flows.partitions.lenders.listing import Listed
-from flows.partitions.lenders.part_spec import spec_of_part
-from flows.partitions.sufficiency import check_ended
+from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
+from flows.partitions.part_spec import spec_of_part
+from flows.partitions.partition_list import Listed
 from flows.partitions.years import spec_of_year
-from flows.runs.index import Run, last_run, vintage_words
-from flows.runs.manifest import read_manifest
+from flows.runs.index import Run, last_run, read_manifest, vintage_words
 from flows.runs.record import Summary, exit_code_of, is_published, planned_in, publish_once, summarise
-from flows.runs.trust.verification import verify_run
-from flows.supervision.processes.leaving import end_if_leaving
+from flows.runs.signatures import verify_run
+from flows.supervision.shutdown import end_if_leaving
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
+from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from schemas.terms import State
 from tasks.ingest.registry import check_columns
+from tasks.lake.log import trusted_signer
 from tasks.lake.store import Lake
-from tasks.lake.trusted_entries import trusted_signer
 from tasks.metrics.limits import check_limits
-from tasks.pipeline.lineage.memory import telling_short_memory
+from tasks.metrics.verdicts import check
+from tasks.pipeline.resources import telling_short_memory
 from tasks.plan import Inputs, Plan, Step, held, walk
+
+# --------------------------------------------------------------------------------------------------------------------
+# Ends an audit after its first stage where no group has people enough for a verdict, or memory or disk will not do.
+
+
+_STAGE = "ingest"
+"""Stage after which decisions and groups are known."""
+_MOST_ROWS = 200_000
+"""Of a table that is counted here: counting a larger one takes long, and it seldom has too few of everybody."""
+
+
+def check_evidence(lake: Lake, spec: AuditSpec, done: Sequence[Partition]) -> None:
+    """Check the people of every group, right after the stage that tells them; at any other moment do nothing.
+
+    Args:
+        lake: of the audit.
+        spec: of the audit.
+        done: partitions so far, in order.
+
+    Raises:
+        TooLittleEvidenceError: no verdict can come out.
+        IntegrityError: a table is not the one that was written.
+    """
+    if done and done[-1].stage == _STAGE and done[-1].table(APPLICATIONS.name).rows <= _MOST_ROWS:
+        applications, memberships = (lake.read(done[-1].table(each.name)) for each in (APPLICATIONS, MEMBERSHIPS))
+        check(applications, memberships, spec)
+
+
+def check_ended(lake: Lake, planned: Plan, ended: Partition, *, jobs: int = 1, force: bool = False) -> None:
+    """Check evidence, memory and disk, right after the stage that counts people and rows; else do nothing.
+
+    Args:
+        lake: of the audit.
+        planned: the audit.
+        ended: partition of the stage that has just ended.
+        jobs: stages at a time.
+        force: whether it goes on where memory or disk will not suffice, with a warning.
+
+    Raises:
+        TooLittleEvidenceError: no verdict can come out.
+        InfrastructureError: what is left will not fit into memory, or on the disk.
+    """
+    check_evidence(lake, planned.spec, [ended])
+    if ended.stage == _STAGE:
+        done = held(lake, planned.steps)
+        check_memory(lake, planned, done, jobs=jobs, force=force)
+        check_disk(lake, planned, done, force=force)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Audits one year of a back-fill: runs every stage through the lake and keeps the record of the attempt.
+#
+# It is a plain function, so that any task runner can run it in any process or thread. It reuses what the lake holds, so
+# that an attempt continues where the last one stopped.
 
 
 def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs: int = 1) -> Attempt:

@@ -21,9 +21,10 @@ from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.vintages import FIRST_YEAR, latest_year
-from tasks.ingest import cells, registry
+from tasks.ingest import registry
+from tasks.ingest.sources import raw
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import validated
+from tasks.pipeline.registry import validated
 
 YEAR = "{year}"
 
@@ -127,7 +128,7 @@ def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
     """Columns that the audit asks for, that other years have, and that this one has not or has empty."""
     named = {*spec.kept(), *(c for p in spec.protected for c in p.columns), *source.keep}
     named |= {derived.column for derived in source.derive.values()}
-    own = [str(name) for name in registry.reader(source).header(source)]
+    own = [str(name) for name in registry.reader_of(source).header(source)]
     absent = {name for name in named if name not in own and name not in source.derive}
     elsewhere = _of_other_years(spec.source, absent) if absent else frozenset()
     gone = (absent & elsewhere) | (named & _empty(source))
@@ -137,7 +138,7 @@ def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
 def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:
     """The columns that some year has, or of HMDA may have: one that none has is misspelt, and not lacking."""
     if source.kind == "hmda":
-        from tasks.ingest import hmda  # loads DuckDB, and other sources need none
+        from tasks.ingest.hmda import source as hmda  # loads DuckDB, and other sources need none
 
         return frozenset(name for name in absent if hmda.lacking(name) is not None)
     found: set[str] = set()
@@ -145,7 +146,7 @@ def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:
         pattern = Path(path.replace(YEAR, "[0-9][0-9][0-9][0-9]"))
         for file in sorted(Path(pattern.anchor or ".").glob(str(pattern.relative_to(pattern.anchor)))):
             one = source.model_copy(update={"path": str(file)})
-            found.update(registry.reader(one).header(one))
+            found.update(registry.reader_of(one).header(one))
     return frozenset(found)
 
 
@@ -236,10 +237,10 @@ def _values(source: Source, names: Sequence[str]) -> dict[str, frozenset[str]]:
     made_from = {name: source.derive[name].column if name in source.derive else name for name in names}
     if not names:
         return {}
-    table = registry.reader(source).read(source, list(dict.fromkeys(made_from.values()))).table
+    table = registry.reader_of(source).read(source, list(dict.fromkeys(made_from.values()))).table
     out = {}
     for name, column in made_from.items():
-        values = {cells.canonical(value) for value in pc.unique(table[column]).to_pylist()}
+        values = {raw.canonical(value) for value in pc.unique(table[column]).to_pylist()}
         if name in source.derive:
             values = {new for new, codes in source.derive[name].values.items() if not values.isdisjoint(codes)}
         out[name] = frozenset(values)

@@ -12,7 +12,7 @@ from schemas.artifact import Artifact, Partition
 from schemas.audit.limits import Earlier
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
-from schemas.tables.publication import GONE, HANDED_ON, PUBLICATION, PUBLICATION_BESIDE, earlier
+from schemas.tables.verdicts import GONE, HANDED_ON, PUBLICATION, PUBLICATION_BESIDE, earlier
 from schemas.terms import EVERYBODY
 from tasks.lake.store import Lake
 from tasks.metrics.publish.algorithm.profiles import POLICIES

@@ -14,16 +14,15 @@ from glob import escape
 from pathlib import Path, PurePath
 from typing import Any, Final
 
-from flows.runs.manifest import places_path
-from schemas.audit.file import SpecFile
+from flows.runs.index import places_path
+from schemas.audit.file import SpecFile, spec_text
 from schemas.audit.spec import AuditSpec
-from schemas.audit.text import spec_text
 from schemas.errors import IntegrityError, SpecError
-from tasks.ingest.regular_file import check_regular
+from tasks.ingest.sources.raw import check_regular
 from tasks.lake.storage import mapping_of
 from tasks.lake.store import Lake
 from tasks.metrics.limits import faults
-from tasks.pipeline.specs import checked, read_spec
+from tasks.pipeline.registry import checked, read_spec
 
 _YEAR: Final = "{year}"
 _GIVEN: Final = ("source", "source.path")

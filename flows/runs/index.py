@@ -1,22 +1,107 @@
-"""Index of the runs in a lake, by audit and year, with their protection.
+"""Runs of a lake by audit and year, their manifests, and the list of runs."""
 
-A protected run is one that somebody has published or relies on. A back-fill skips its year unless it is forced. The
-mark is stored beside the manifest, which is sealed. No run overwrites the files of another: a change of source, spec,
-code or libraries changes the keys.
-"""
-
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flows.runs.manifest import read_manifest
 from schemas.artifact import Artifact, Partition
 from schemas.audit.partition import ALL, slug
-from schemas.errors import SpecError, nearest
-from schemas.tables.publication import PREFIX
+from schemas.errors import IntegrityError, SpecError, nearest
+from schemas.tables.verdicts import PREFIX
+from schemas.terms import State, Theory
 from schemas.vintages import words_of
 from tasks.lake import log
+from tasks.lake.storage import Storage, mapping_of
 from tasks.lake.store import Lake
+
+# --------------------------------------------------------------------------------------------------------------------
+# Manifest of a run: reads it, verifies its seal, and tells where the run's records and report lie.
+
+
+LIST = "files.json"
+"""Name of the list of files that were made after a run."""
+
+
+def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
+    """The manifest of a run.
+
+    Raises:
+        SpecError: the lake holds no such run.
+        IntegrityError: it is not the manifest that was written.
+    """
+    path = f"runs/{run}/manifest.json"
+    sealed = None if "/" in run else lake.storage.read(path)
+    if sealed is None:
+        known = [p.split("/")[1] for p in lake.storage.glob("runs/*/manifest.json")]
+        raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, known)}")
+    where = lake.storage.where(path)
+    try:
+        content = mapping_of(sealed)
+        written = content.pop("sha256")
+    except (ValueError, KeyError) as error:
+        raise IntegrityError(f"{where} cannot be read as a manifest; run that audit again to rewrite it") from error
+    if written != digest(content) or content.get("run") != run:
+        raise IntegrityError(f"{where} is not the manifest that was written; run that audit again to rewrite it")
+    return content
+
+
+def began_at(manifest: Mapping[str, Any]) -> str:
+    """When a run began; earlier versions recorded its end alone."""
+    return str(manifest.get("started") or manifest["finished"])
+
+
+def digest(content: Mapping[str, Any]) -> str:
+    """The seal of a manifest's content, or of a spec: its sha256, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def report_of(lake: Lake, run: str) -> tuple[Storage, str]:
+    """Storage and folder of a run's report: in the lake, or beside it if an earlier version wrote it there."""
+    inside, former = f"reports/{run}", former_reports(lake)
+    moved = lake.storage.exists(inside) or not former.exists(run)
+    return (lake.storage, inside) if moved else (former, run)
+
+
+def report_named(lake: Lake, run: str, manifest: Mapping[str, Any]) -> tuple[Storage, str]:
+    """Storage and folder of the report that a manifest names.
+
+    Only a manifest of an earlier version accepts the former place: a copy of the lake must be whole by itself.
+    """
+    return (lake.storage, f"reports/{run}") if "records" in manifest else report_of(lake, run)
+
+
+def former_reports(lake: Lake) -> Storage:
+    """Where earlier versions exported reports, each into the folder of its run: beside the lake."""
+    return lake.storage.beside("reports")
+
+
+def made_later(run: str) -> str:
+    """Path of the list of a run's files that were made after it: no manifest names it, nor the files."""
+    return f"reports/{run}/{LIST}"
+
+
+def places_path(run: str) -> str:
+    """Path of the record of where the files of a run's spec lie.
+
+    It is no part of the run, whose folder may be handed on: paths of this machine stay in the house.
+    """
+    return f"places/{run}.json"
+
+
+def record_of(partition: Partition) -> str:
+    """Path of the record that names a partition's tables and files."""
+    return f"stages/{partition.stage}/{partition.key}/partition.json"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Index of the runs in a lake, by audit and year, with their protection.
+#
+# A protected run is one that somebody has published or relies on. A back-fill skips its year unless it is forced. The
+# mark is stored beside the manifest, which is sealed. No run overwrites the files of another: a change of source, spec,
+# code or libraries changes the keys.
 
 
 @dataclass(frozen=True)
@@ -230,3 +315,82 @@ def run_of(lake: Lake, name: str) -> Run:
         partition=manifest.get("partition"),  # an earlier version had none
         read=manifest.get("read"),
     )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The runs of a lake, newest first, each with its state by question: what ``evenhand runs`` lists.
+#
+# Scope: manifests and report.json as they are, unverified: a list is no proof. ``evenhand verify`` checks digests.
+
+
+warnings = logging.getLogger("evenhand")
+
+QUESTIONS = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE, Theory.REASONS, Theory.OWN)
+"""In the order of the first page."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A run as the list has it."""
+
+    run: str
+    audit: str
+    year: int
+    state: str
+    """The state that decides the exit code."""
+    theories: Mapping[str, str]
+    """Theory -> its state, in the order of the questions; empty where no report.json tells them."""
+    finished: str
+    protected: bool
+    partition: Mapping[str, str] | None = None
+    """Column and value of the rows that it is about; None of an audit without ``by``."""
+
+
+def listed(
+    lake: Lake, audit: str | None = None, year: int | None = None, state: State | None = None, limit: int | None = None
+) -> list[Listed]:
+    """The runs that fit, at most ``limit``, the last published first: by the lake's log, as clocks are set back.
+
+    A manifest that cannot be read is left out, and named by a warning.
+    """
+    found = [
+        (told, written)
+        for told, written in _manifests(lake)
+        if audit in (None, told["dataset"]) and year in (None, told["year"]) and state in (None, told["state"])
+    ]
+    numbers = log.published(lake)
+    found.sort(key=lambda each: (numbers.get(each[0]["run"], 0), each[0]["finished"], each[1]), reverse=True)
+    return [_listed(lake, told) for told, _ in found[:limit]]
+
+
+def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
+    """Each manifest with the time of its file, which orders runs of one second that no log has."""
+    for path in lake.storage.glob("runs/*/manifest.json"):
+        try:
+            told = mapping_of(lake.storage.read(path))
+            kept = {name: told[name] for name in ("run", "dataset", "year", "state", "finished")}
+            kept["partition"] = told.get("partition")  # an earlier version had none
+        except (OSError, ValueError, KeyError) as error:
+            where, why = lake.storage.where(path), type(error).__name__
+            warnings.warning("%s cannot be read (%s), and its run is left out: evenhand status", where, why)
+            continue
+        yield kept, lake.storage.modified(path)
+
+
+def _listed(lake: Lake, told: Mapping[str, Any]) -> Listed:
+    run = told["run"]
+    protected = lake.storage.exists(f"runs/{run}/protected")
+    theories = _theories(lake.storage.read(f"reports/{run}/report.json") or b"{}")
+    words = (run, told["dataset"], told["year"], told["state"], theories, told["finished"], protected)
+    return Listed(*words, told["partition"])
+
+
+def _theories(report: bytes) -> dict[str, str]:
+    """The states of the questions by report.json, of this version or an earlier one."""
+    try:
+        table = json.loads(report)["theories"]
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+        wholes = {row["theory"]: row["state"] for row in rows if row["role"] == "theory"}
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return {theory.value: wholes[theory] for theory in QUESTIONS if theory in wholes}

@@ -16,8 +16,8 @@ import duckdb
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 from tasks.lake.views import open_views
-from tasks.reporting.exports.formula_cells import guarded
-from tasks.reporting.exports.spreadsheet import Sheet, spreadsheet
+from tasks.reporting.exports.workbook import Sheet, spreadsheet
+from tasks.reporting.text import guarded
 
 WARNING = (
     "Restricted: this file holds rows of persons. It is for the review of single decisions, under the rules for "

@@ -13,32 +13,30 @@ import pyarrow.parquet as pq
 
 from flows.runs.disclosure import counted, of_earlier, remarks, taken, withheld_groups
 from flows.runs.given import keep_places
-from flows.runs.index import published_beside
-from flows.runs.manifest import began_at, digest, read_manifest, record_of, report_named, report_of
+from flows.runs.index import began_at, digest, published_beside, read_manifest, record_of, report_named, report_of
+from flows.runs.signatures import certify, is_certified
 from flows.runs.summary import NAMED, summary_path, write_summary
-from flows.runs.trust.certificate import certify, is_certified
 from schemas.artifact import Partition
 from schemas.audit.partition import unsampled
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from schemas.table import Table
-from schemas.tables.applications import MODELS
-from schemas.tables.publication import PUBLICATION
-from schemas.tables.published import (
+from schemas.tables.applications import MODELS, SOURCE_READ, told
+from schemas.tables.verdicts import (
+    PUBLICATION,
     PUBLISHED_DECISION_DIRECTION,
     PUBLISHED_MEASURES,
     PUBLISHED_SOURCE_READ,
     PUBLISHED_VERDICTS,
+    VERDICTS,
 )
-from schemas.tables.source import SOURCE_READ, told
-from schemas.tables.verdicts import VERDICTS
 from schemas.terms import ExitCode, State, Theory
 from tasks.lake.store import Lake
-from tasks.metrics.verdict_tables import state_of
-from tasks.pipeline.lineage.digests import versions
+from tasks.metrics.verdicts import state_of
+from tasks.pipeline.digests import versions
 from tasks.pipeline.registry import METHODS, not_asked
 from tasks.plan import Plan, plan
-from tasks.preprocessing import direction as decision_direction
+from tasks.preprocessing import checks as decision_direction
 
 HEADLINES: dict[str, Mapping[str, str]] = {"Decisions": {"approval_rate": "approved"}} | {
     m.title: m.headline for m in METHODS.values()

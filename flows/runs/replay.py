@@ -11,15 +11,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from flows.runs.given import where_it_lies
-from flows.runs.index import spec_of
-from flows.runs.manifest import began_at, read_manifest
+from flows.runs.index import began_at, read_manifest, spec_of
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
-from tasks.ingest.part_digests import digest_of_part
+from tasks.ingest.registry import digest_of_part
 from tasks.lake.store import Lake, open_lake
-from tasks.pipeline.lineage.digests import versions
-from tasks.pipeline.specs import validated
+from tasks.pipeline.digests import versions
+from tasks.pipeline.registry import validated
 from tasks.plan import Inputs, Plan, Step, plan, walk
 
 _RECORDS_OF_COST = ("lineage.json",)

@@ -14,24 +14,21 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
-from flows.runs.index import spec_of
-from flows.runs.manifest import LIST, began_at, made_later, read_manifest
+from flows.runs.index import LIST, began_at, made_later, read_manifest, spec_of
 from flows.runs.record import measures_file
-from flows.runs.trust.review import UNSIGNED, approved_before, review_of
+from flows.runs.review import UNSIGNED, approved_before, review_of
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake import log
-from tasks.lake.signatures import signer, trusted
+from tasks.lake.log import signer, trusted
 from tasks.lake.store import Lake
-from tasks.pipeline.lineage.digests import code_digest
-from tasks.pipeline.specs import validated
+from tasks.pipeline.digests import code_digest
+from tasks.pipeline.registry import validated
 from tasks.plan import STAGES, Step, inputs, report_settings
-from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.chapters.decide.reading import run_of
-from tasks.reporting.exports.picture import picture
-from tasks.reporting.material import ReportSettings
-from tasks.reporting.signatures import DRAFT, Signature, Signed
+from tasks.reporting.exports.single_file import picture
+from tasks.reporting.first_page.page import decide, run_of
+from tasks.reporting.material import DRAFT, ReportSettings, Signature, Signed
 from tasks.reporting.stage import material_of
 
 _OTHER_VERSION = "it was made by another version of evenhand: run that audit again, or install that version"
@@ -42,7 +39,7 @@ def report_anew(lake: Lake, run: str) -> dict[str, bytes]:
 
     They are all of them also where the run itself has the short report of one partition of many.
     """
-    from tasks.reporting.pages.files import files  # loads what makes pages
+    from tasks.reporting.pages import files  # loads what makes pages
 
     tables, settings = read_anew(lake, run)
     return {

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from flows.runs.index import spec_of, vintage_words
-from flows.runs.manifest import report_named
+from flows.runs.index import report_named, spec_of, vintage_words
 from schemas.errors import IntegrityError
 from schemas.terms import Theory
 from tasks.lake.storage import mapping_of

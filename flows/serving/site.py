@@ -1,28 +1,404 @@
-"""What every page is made with: the settings, the index, reports, tables, and the names of the runs' pages."""
+"""What every page needs: index, queries over published tables, rendering in the frame of the site."""
 
+import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+from urllib.parse import quote, urlencode
 
+import duckdb
+import jinja2
 import pyarrow as pa
+from markupsafe import Markup
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
+from starlette.responses import HTMLResponse
 
-from flows.runs.index import Run, run_of
-from flows.runs.manifest import read_manifest
+from flows.runs.control_characters import on_a_page, visible
+from flows.runs.index import Run, read_manifest, run_of, spec_of
 from flows.runs.summary import Summary
-from flows.serving.guard.admission import Admission
-from flows.serving.index.known import Known
-from flows.serving.index.runs import Index
-from flows.serving.index.written import Stamp
-from flows.serving.page_cache import PageCache
-from flows.serving.rendering import Links, Page, path_of, run_path
-from flows.serving.reports import Report, Reports, navigation, quality_of
+from flows.serving.guard import Admission
+from flows.serving.index import Index, Known, Stamp
 from flows.serving.settings import Settings
-from flows.serving.tables import Tables
-from schemas.errors import IntegrityError, SpecError
-from tasks.lake.signatures import digest_of
-from tasks.reporting.section import Section
+from schemas.audit.spec import AuditSpec
+from schemas.errors import InfrastructureError, IntegrityError, SpecError
+from tasks.lake.log import digest_of
+from tasks.lake.storage import connected
+from tasks.lake.store import Lake
+from tasks.pipeline.registry import validated
+from tasks.reporting.frame import Frame, coded, environment, style_sheet
+from tasks.reporting.text import Section, TableView
+
+if TYPE_CHECKING:
+    from tasks.reporting.first_page.result import Decision
+    from tasks.reporting.material import Material
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Makes pages: a section, or a template of the report, in the frame of the server, with its navigation and forms.
+
+
+_TEMPLATES = Path(__file__).parent / "templates"
+SITE: Final = (
+    ("/", "Audits"),
+    ("/runs", "Runs"),
+    ("/search", "Search"),
+    ("/method", "Definitions"),
+    ("/glossary", "Glossary"),
+)
+"""What every page leads to."""
+Links = tuple[tuple[str, str], ...]
+"""Addresses and their words."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a form that asks for a list."""
+
+    name: str
+    label: str
+    value: str = ""
+    options: tuple[str, ...] = ()
+    """Values to choose from; empty: text is written."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    """Value -> how it is told, where that is not the value."""
+    every: bool = True
+    """Whether none of them may be chosen, which stands for all."""
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """A table that links in its headers sort."""
+
+    table: TableView
+    addresses: tuple[str, ...]
+    """Of each column: where it leads; empty of one that is not sorted by."""
+    orders: tuple[str, ...]
+    """Of each column: ascending or descending where the rows are sorted by it; else empty."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page before it is made."""
+
+    title: str
+    section: Section | None = None
+    """What stands on it; None where a template of its own shows ``content``."""
+    template: str = "listed.html.j2"
+    content: Mapping[str, Any] = field(default_factory=dict)
+    crumbs: Links = ()
+    """The way to it."""
+    kicker: str = ""
+    """Line above the heading, such as the title of the audit."""
+    run: str = ""
+    links: Links = ()
+    """Navigation of a run."""
+    form: tuple[Field, ...] = ()
+    """Filters, sent by GET."""
+    action: str = ""
+    """Where the form is sent to; its own address if empty."""
+    sorted: Sorted | None = None
+    """A table below the section."""
+    more: Links = ()
+    """Earlier and later parts of a list."""
+    refresh: bool = False
+    """Whether it loads itself again every 10 seconds: only where a year is at work."""
+    restricted: str = ""
+    here: str = ""
+    """Its own address, which is marked in navigations."""
+    targets: frozenset[str] = frozenset()
+    """Paths of the files that the report of the run has."""
+
+
+def made(page: Page, status: int = 200) -> HTMLResponse:
+    """The answer with a page."""
+    page = replace(page, title=visible(page.title), kicker=visible(page.kicker))
+    frame = Frame(page.kicker, page.run, restricted=page.restricted)
+    given: dict[str, Any] = {"section": page.section, "frame": frame, **page.content}
+    own = {"at": page, "site": SITE, "path": "", "link": address_of(page.run), "targets": _Targets(page.targets)}
+    text = _environment().get_template(page.template).render(**given, **own)
+    return HTMLResponse(text, status_code=status)
+
+
+def size_of(section: Section) -> int:
+    """Bytes that a section takes on a page."""
+    given = {"part": section, "path": "", "link": address_of(""), "targets": _Targets(frozenset())}
+    return len(_environment().get_template("part.html.j2").render(**given).encode())
+
+
+@cache
+def style() -> bytes:
+    """The style sheet of all pages: the report's own, and what pages of a server have beside it."""
+    return (style_sheet() + (_TEMPLATES / "site.css").read_text(encoding="utf-8")).encode()
+
+
+def run_path(run: str, *parts: str, **asked: str | int | None) -> str:
+    """Address of a page of a run; what is asked and empty is left out."""
+    return path_of("runs", run, *parts, **asked)
+
+
+def path_of(*parts: str, **asked: str | int | None) -> str:
+    """An address of this server, whatever names are part of it."""
+    query = urlencode({name: value for name, value in asked.items() if value not in (None, "")})
+    return "/" + "/".join(quote(part, safe="") for part in parts) + (f"?{query}" if query else "")
+
+
+def address_of(run: str) -> Callable[[str], str]:
+    """How pages of a run name files of its report: by the routes that show them; other addresses stay as they are."""
+
+    def address(target: str) -> str:
+        path, mark, part = target.partition("#")
+        return target if path.startswith("/") else f"{_route(run, path)}{mark}{quote(part)}"
+
+    return address
+
+
+def _route(run: str, path: str) -> str:
+    folder, _, name = path.rpartition("/")
+    stem = name.removesuffix(".html")
+    if path == "method.html":
+        return "/method"
+    if path == "report.html":
+        return run_path(run)
+    return run_path(run, *{"pages": (stem,), "evidence": ("evidence", stem)}.get(folder, ("files", *path.split("/"))))
+
+
+@dataclass(frozen=True)
+class _Targets:
+    """Where a section may lead: pages of this server, and what the report of the run has."""
+
+    paths: frozenset[str]
+
+    def __contains__(self, target: object) -> bool:
+        return str(target).startswith("/") or target in self.paths
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """The templates; what they write has its control characters escaped, whatever spec or entry it is of."""
+    made_of = environment(_TEMPLATES)
+    made_of.finalize = _written
+    made_of.filters["coded"] = lambda text: coded(on_a_page(text))
+    return made_of
+
+
+def _written(said: Any) -> Any:
+    return on_a_page(said) if isinstance(said, str) and not isinstance(said, Markup) else said
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The report of a run as pages of the server show it: made of its published tables by the report's own chapters.
+#
+# The last few are kept: sections are texts, and a run does not change. What people signed is looked up each time.
+
+
+MOST_KEPT: Final = 4
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the pages of a run show."""
+
+    material: "Material"
+    """Its settings; measures and tables are left out, which sections are made of."""
+    first: Mapping[str, Any]
+    """What the template of the first page shows, but for the signatures."""
+    sections: Mapping[str, Section]
+    """Path of a page in the report -> what stands on it."""
+    links: tuple[tuple[str, str], ...]
+    """Path of each file of the report, and its words in the navigation."""
+
+
+@dataclass
+class Reports:
+    """Makes reports, and keeps the last few."""
+
+    _kept: OrderedDict[tuple[str, str], Report] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, lake: Lake, run: str, manifest_sha256: str) -> Report:
+        """The report of a run.
+
+        Raises:
+            SpecError: the lake has no such run, or it is of another version.
+            IntegrityError: a table is missing or has been altered.
+        """
+        key = (run, manifest_sha256)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = _made(lake, run)
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return made
+
+
+def quality_of(lake: Lake, run: str) -> Section:
+    """What stands on the data page of a run, without the other pages; errors as of ``Reports.of``."""
+    from tasks.reporting.data_page import quality
+
+    return quality(_material(lake, run))
+
+
+def navigation(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+    """Path of each file of the report, and its words, by the files that the run made; of no use for another version.
+
+    Returns:
+        None where the run made a short report, whose pages are told by its tables alone.
+    """
+    from tasks.reporting.pages import links
+
+    names = manifest.get("exported", {})
+    if not any("/" in name for name in names):
+        return None
+    try:
+        validated(AuditSpec, spec_of(manifest))
+    except ValidationError:
+        return ()
+    return tuple(links(names))
+
+
+def _material(lake: Lake, run: str) -> "Material":
+    from flows.runs.report_files import read_anew  # loads what reports are made with
+    from tasks.reporting.stage import material_of
+
+    try:
+        return material_of(*read_anew(lake, run))
+    except OSError as error:
+        raise IntegrityError(f"run {run}: a file of it went while it was read ({error})") from error
+
+
+def _made(lake: Lake, run: str) -> Report:
+    from tasks.reporting.first_page.page import decide, run_of
+    from tasks.reporting.pages import links, sections, shown_first
+
+    material = _material(lake, run)
+    decision: Decision = decide(run_of(material))
+    made = sections(material, decision)
+    bare = replace(material, measures=(), tables={})
+    return Report(bare, shown_first(material, decision), made, tuple(links(made)))
+
+
+def first_page(report: Report, known: Known, run: str) -> dict[str, Any]:
+    """What the first page shows, with the signatures of now; none where the log cannot be relied on.
+
+    Args:
+        report: of the run.
+        known: what is known of the lake.
+        run: its id.
+    """
+    from flows.runs.report_files import signed_of
+
+    if known.log.broken:
+        return {**report.first, "signed": f"The log cannot be relied on, and no signature is shown: {known.log.broken}"}
+    alike = sorted((entry for each in known.alike(run) for entry in known.log.of(each.run)), key=lambda each: each.n)
+    signed = signed_of(known.lake, run, alike)
+    kicker = [each if each != report.material.signed.short else signed.short for each in report.first["kicker"]]
+    return {**report.first, "kicker": tuple(kicker), "signed": signed.words}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Queries of pages over published tables: one connection to an empty database, a cursor for each request.
+#
+# A cursor sees only the tables that are registered on it. Parameters are bound, and the connection opens no file.
+
+
+QUERY_SECONDS: Final = 10
+_SANDBOX = """
+    SET python_enable_replacements = false;
+    SET allow_persistent_secrets = false;
+    SET autoinstall_known_extensions = false;
+    SET autoload_known_extensions = false;
+    SET memory_limit = '512MB';
+    SET temp_directory = '';
+    SET enable_external_access = false;
+    SET lock_configuration = true;
+"""
+
+
+class Tables:
+    """Asks tables in memory."""
+
+    def __init__(self, seconds: float = QUERY_SECONDS) -> None:
+        """Open nothing yet; ``seconds`` are what a query may take."""
+        self._seconds = seconds
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        made = connected()
+        made.execute(_SANDBOX)
+        return made
+
+    def ask(self, tables: Mapping[str, pa.Table], query: str, given: Mapping[str, Any]) -> pa.Table:
+        """The answer to a query.
+
+        Args:
+            tables: that it names.
+            query: one statement of ours.
+            given: its parameters.
+
+        Raises:
+            InfrastructureError: it takes more time or memory than it may.
+        """
+        with self._lock:
+            cursor = self._connection.cursor()
+        clock = threading.Timer(self._seconds, cursor.interrupt)
+        try:
+            for name, table in tables.items():
+                cursor.register(name, table)
+            clock.start()
+            return cursor.sql(query, params=dict(given)).to_arrow_table()
+        except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
+            raise InfrastructureError(
+                f"the query took more than {self._seconds:g} seconds, or more memory than pages have; narrow it"
+            ) from error
+        finally:
+            clock.cancel()
+            cursor.close()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Keeps the text of pages that are made of published tables alone: a run does not change, and drawing takes time.
+#
+# The key of a page names all that it is made of; pages with rows of persons are never kept.
+
+
+PAGE_CACHE_MOST_KEPT: Final = 64
+"""Of at most 150 kB each."""
+Key = tuple[str | int, ...]
+
+
+@dataclass
+class PageCache:
+    """The last pages."""
+
+    _kept: OrderedDict[Key, bytes] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def page(self, key: Key, make: Callable[[], Page]) -> HTMLResponse:
+        """The page of a key, made where it is not kept."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return HTMLResponse(self._kept[key])
+        answer = made(make())
+        with self._lock:
+            self._kept[key] = bytes(answer.body)
+            while len(self._kept) > PAGE_CACHE_MOST_KEPT:
+                self._kept.popitem(last=False)
+        return answer
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What every page is made with: the settings, the index, reports, tables, and the names of the runs' pages.
+
 
 _PAGES: Links = (
     ("measures", "Measures"),

@@ -14,9 +14,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.pipeline.specs import read_spec
+from tasks.in_memory import call_plainly
+from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 RECORD = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(__file__).with_name("__pycache__")) / "kernels.txt"
 """The compiled kernels, a line each: index file and file of the code; it goes when they go."""

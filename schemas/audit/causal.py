@@ -1,7 +1,7 @@
 """The causal graph of an audit spec: assumed causes, and the kind of mechanism of each column.
 
 Scope: the shape of the graph, and checks that need the graph alone. Checks against the columns of the data:
-``tasks.counterfactuals.algorithm.scm.abduction``.
+``tasks.counterfactuals.algorithm.causal_model``.
 """
 
 from collections.abc import Iterable

@@ -1,14 +1,143 @@
-"""The part ``columns`` of the spec: how one column is read, encoded and allowed to change."""
+"""Columns of the audit spec, and blocks of control columns by name."""
 
 import math
-from typing import Annotated, Literal, Self
+import re
+from collections.abc import Iterable
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, model_validator
 
 from schemas.audit.source import Code
-from schemas.blocks import NAME
 from schemas.bounds import Ascending, Strict
 from schemas.terms import Constraint, Kind, Role
+
+# --------------------------------------------------------------------------------------------------------------------
+# Control blocks of the denial ladder: the block that a column belongs to by its name and role.
+#
+# Names are those of the Boston study of 1990 and of public HMDA, as filed and as this project writes them. A column of
+# another name is in a block by its role. Columns that the decision sets, and columns that say who an applicant is, are
+# in
+# no block. Source: FFIEC and CFPB filing guides; bad controls: Angrist and Pischke, Mostly Harmless Econometrics,
+# 3.2.3.
+
+
+NAME: Final = r"^[A-Za-z][A-Za-z0-9_-]{0,31}$"
+"""Of a block: rungs are named by their blocks, joined by +."""
+NO_BLOCK: Final = "none"
+"""Of a column that is on no rung, and of the rung that adjusts for nothing."""
+CROSS: Final = "cross"
+"""The rung of the other protected attributes."""
+TERMS, FINANCES, HISTORY, OTHER, PLACE = ORDER = ("terms", "finances", "history", "other", "place")
+"""Blocks in the order of the rungs; a block of another name comes before ``place``."""
+
+_NAMES: Final = {
+    TERMS: (
+        *("loanamt", "loanprc", "term", "multi", "cosign"),
+        *("loan_amount", "property_value", "loan_to_value_ratio", "combined_loan_to_value_ratio", "ltv_ratio"),
+        *("loan_type", "loan_purpose", "lien_status", "occupancy_type", "owner_occupancy", "occupancy", "loan_term"),
+        *("construction_method", "property_type", "total_units", "derived_loan_product_type", "preapproval"),
+        *("derived_dwelling_category", "conforming_loan_limit", "open_end_line_of_credit", "reverse_mortgage"),
+        *("business_or_commercial_purpose", "negative_amortization", "interest_only_payment", "balloon_payment"),
+        *("other_nonamortizing_features", "intro_rate_period", "prepayment_penalty_term"),
+        *("manufactured_home_secured_property_type", "manufactured_home_land_property_interest"),
+        *("multifamily_affordable_units", "submission_of_application", "initially_payable_to_institution"),
+    ),
+    FINANCES: (
+        *("appinc", "hrat", "obrat", "unem", "dep", "self", "sch"),
+        *("income", "applicant_income", "debt_to_income_ratio"),
+    ),
+    HISTORY: (
+        *("chist", "pubrec", "mortno", "mortlat1", "mortlat2"),
+        *("aus", "applicant_credit_score_type", "co_applicant_credit_score_type"),
+    ),
+    PLACE: (
+        *("lei", "lender_id", "respondent_id", "agency_code", "state_code", "county_code", "county_fips5", "county"),
+        *("county_name", "msa", "msa_md", "msa_md_name", "derived_msa_md", "msamd", "census_tract", "tract_fips11"),
+        *("tract_population", "tract_minority_pct", "tract_minority_population_percent", "minority_population"),
+        *("ffiec_median_family_income", "ffiec_msa_md_median_family_income", "tract_to_msa_income_pct"),
+        *("tract_to_msa_income_percentage", "tract_owner_occupied_units", "month", "application_month"),
+    ),
+}
+
+LENDER: Final = ("lei", "lender_id", "respondent_id")
+"""Names of the column that says whose application it is."""
+_SET_BY_DECISION: Final = frozenset(
+    (
+        *("action_taken", "denial_reason", "purchaser_type", "rate_spread", "interest_rate", "hoepa_status"),
+        *("total_loan_costs", "total_points_and_fees", "origination_charges", "discount_points", "lender_credits"),
+    )
+)
+_PERSONAL: Final = frozenset(
+    (
+        *("race", "ethnicity", "sex", "gender", "age", "religion", "nationality", "national_origin"),
+        *("married", "marital", "marital_status", "male", "female", "black", "white", "hispan", "hispanic"),
+    )
+)
+_ABOUT_A_PERSON: Final = re.compile(r"^(applicant|co_applicant|derived)_(race|ethnicity|sex|age)(_|$)")
+_KINDS: Final = (
+    ("origin", re.compile(r"race|ethnic|black|white|hispan|national|religion")),
+    ("sex", re.compile(r"sex|gender|male")),
+    ("age", re.compile(r"(^|_)age(_|$)")),
+    ("marital", re.compile(r"marri|marital")),
+)
+"""What a column about a person is about."""
+_FLAG: Final = re.compile(r"_(is_)?missing$|_na$|^missing_")
+"""Of a column that says whether another has a value."""
+_POSITION: Final = re.compile(r"_\d+(?=_|$)")
+"""Of several columns of one kind: ``denial_reason_2``, ``aus-1``."""
+
+
+def _plain(name: str) -> str:
+    """A name without case, position and unit."""
+    plain = _POSITION.sub("", name.lower().replace("-", "_"))
+    return plain.removesuffix("_raw").removesuffix("_usd").removesuffix("_000s")
+
+
+_BLOCK_OF: Final = {name: block for block, names in _NAMES.items() for name in names}
+
+
+def set_by_decision(name: str) -> bool:
+    """Whether HMDA fills the column by the decision or after it, so that it cannot be a control."""
+    return _plain(name) in _SET_BY_DECISION
+
+
+def is_personal(name: str) -> bool:
+    """Whether the column says who an applicant is (race, sex, age, marital status), and not what is applied for."""
+    plain = _plain(name)
+    return plain in _PERSONAL or bool(_ABOUT_A_PERSON.match(plain))
+
+
+def is_observed(name: str) -> bool:
+    """Whether the column says how a lender came to know an applicant's race, ethnicity or sex."""
+    return is_personal(name) and _plain(name).endswith("_observed")
+
+
+def kind_of(name: str) -> str:
+    """What a column about a person is about, such as ``origin`` (race and ethnicity); empty where it is not known."""
+    return next((kind for kind, pattern in _KINDS if pattern.search(_plain(name))), "")
+
+
+def is_flag(name: str) -> bool:
+    """Whether the column says whether another one has a value, by its name."""
+    return bool(_FLAG.search(_plain(name)))
+
+
+def block_of(name: str, roles: Iterable[Role]) -> str | None:
+    """The block of a column for which the audit spec names none; None if it is on no rung."""
+    if set_by_decision(name) or is_personal(name) or is_flag(name):
+        return None
+    return _BLOCK_OF.get(_plain(name)) or (FINANCES if Role.FINANCIAL in roles else OTHER)
+
+
+def in_order(blocks: Iterable[str]) -> list[str]:
+    """Names of blocks in the order of the rungs; ``place`` is last."""
+    given = list(dict.fromkeys(blocks))
+    known = {TERMS: 0, FINANCES: 1, HISTORY: 2, PLACE: 5}
+    return sorted(given, key=lambda name: (known.get(name, 4 if name == OTHER else 3), given.index(name)))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The part ``columns`` of the spec: how one column is read, encoded and allowed to change.
 
 
 def _several(value: object) -> object:

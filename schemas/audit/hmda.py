@@ -1,6 +1,6 @@
 """Settings for reading an HMDA file: the policy for departures from its layout, and which vintage is read.
 
-Scope: keys under ``source`` that are about HMDA alone. Layouts: ``tasks.ingest.hmda.files.layouts``.
+Scope: keys under ``source`` that are about HMDA alone. Layouts: ``tasks.ingest.hmda.layouts``.
 """
 
 from datetime import date

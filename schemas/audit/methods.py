@@ -1,7 +1,7 @@
 """The part ``methods`` of the spec: the settings of every method by name, and what all of them share.
 
 This module knows no method. The caller passes their settings classes in pydantic's validation context
-(``tasks.pipeline.specs``).
+(``tasks.pipeline.registry``).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -131,7 +131,7 @@ def known_in(info: ValidationInfo) -> Known:
         TypeError: it names none. Pydantic makes no validation error of this one: it is no fault of the spec.
     """
     if not info.context or _CONTEXT not in info.context:
-        raise TypeError("the settings of methods are validated with their classes: see tasks.pipeline.specs")
+        raise TypeError("the settings of methods are validated with their classes: see tasks.pipeline.registry")
     known: Known = info.context[_CONTEXT]
     return known
 

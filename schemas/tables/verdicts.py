@@ -1,12 +1,37 @@
-"""Tables of verdicts: a state for each judged group and theory of harm, and what several methods say of a question."""
+"""Tables of verdicts, tables over years, and published tables."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from schemas.table import Column, Table
-from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBUTE
-from schemas.tables.findings import METHOD, SCALES
-from schemas.terms import State, Theory
+from schemas.tables.applications import (
+    DECISION_DIRECTION,
+    DECISION_MAKER,
+    ENCODINGS,
+    GROUP,
+    LEAKAGE,
+    MODEL_METRICS,
+    PROTECTED_ATTRIBUTE,
+    ROW_ID,
+    SOURCE_READ,
+    VALIDATIONS,
+)
+from schemas.tables.counterfactuals import (
+    CAUSAL_CHECKS,
+    CAUSAL_EFFECTS,
+    FEASIBILITY_FACTS,
+    GENERATOR_CHECKS,
+    GENERATOR_HISTORY,
+    MEDIATOR_EFFECTS,
+)
+from schemas.tables.findings import COMPARED_MITIGATIONS, MEASURE, MEASURES, METHOD, SCALES
+from schemas.terms import ChangeState, State, Theory
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tables of verdicts: a state for each judged group and theory of harm, and what several methods say of a question.
+
 
 THEORY = Column("theory", "string", "kind of harm that the verdict is about", codes=tuple(Theory))
 _WHOSE = (
@@ -114,7 +139,7 @@ def state_of_row(row: Mapping[str, Any]) -> str:
     return WITHHELD if row["withheld"] else str(row["state"])
 
 
-def published(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rows of the table as ``theories`` of report.json and of the command print them."""
     names = [column.name for column in VERDICTS.columns if column.name != "withheld"]
     said = [{**row, "state": state_of_row(row)} for row in rows]
@@ -161,3 +186,308 @@ def _unit(row: Mapping[str, Any]) -> tuple[Callable[[float], str], str]:
     if row["scale"] == "log" or row["side"] == "at_least":
         return "{:.2f}".format, ""
     return (lambda value: f"{100 * value:+.1f}"), " points"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tables over years: measures, what they say against limit and change, and what another edition of a year changed.
+#
+# They hold only what the reports of the years print.
+
+
+class Told(StrEnum):
+    """Status of a measure in a year. Only a value is drawn; all else is a gap with a mark."""
+
+    VALUE = "value"
+    TOO_FEW = "too few"
+    WITHHELD = "withheld"
+    UNDEFINED = "undefined"
+    NOT_MADE = "not made"
+
+
+RULES = ("confidence_sequence", "bonferroni", "none")
+"""How years are held against a limit."""
+_SERIES = (
+    Column("audit", "string", "name of the audit"),
+    Column("year", "int64", "year of the decisions"),
+    *(METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP, MEASURE),
+)
+TREND = Table(
+    "trend",
+    "Headline and checked measures of every year asked for; a year without a measure has a row that says so.",
+    (
+        *_SERIES,
+        Column("run", "string", "run of the year; empty if it has none"),
+        Column("vintage", "string", "edition of the year's data"),
+        Column("value", "double", "the measure as its report prints it", nullable=True),
+        Column("low", "double", "lower end of its interval, or of a range of draws (see note)", nullable=True),
+        Column("high", "double", "upper end of it", nullable=True),
+        Column("n", "int64", "units behind it; null where withheld", nullable=True, minimum=0),
+        Column(
+            "note", "string", "what qualifies the value or its two ends, as in measures; range: they are no interval"
+        ),
+        Column("state", "string", "how its check against a threshold ended", codes=tuple(State)),
+        Column("told", "string", "whether there is a value to be drawn, or why not", codes=tuple(Told)),
+        Column("reason", "string", "why it has that state, or is not there"),
+    ),
+    key=("audit", "year", "method", "decision_maker", "protected_attribute", "group", "measure"),
+)
+MONITORING = Table(
+    "monitoring",
+    "Every judged group of every theory over the years: the years so far against the limit, and each year against "
+    "those before it. Of a ratio all changes are ratios too.",
+    (
+        *_SERIES[:2],
+        Column("theory", "string", "what kind of harm it is about", codes=tuple(Theory)),
+        *(DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP),
+        Column("reference_group", "string", "the group that it is held against"),
+        MEASURE,
+        Column("scale", "string", "on which estimates are pooled; log: of a ratio", codes=("linear", "log")),
+        Column("value", "double", "estimate of the year", nullable=True),
+        Column("low", "double", "lower end of the year's own verdict interval", nullable=True),
+        Column("high", "double", "upper end of it", nullable=True),
+        Column("limit", "double", "the largest effect that is tolerated; null where there is none", nullable=True),
+        Column("side", "string", "on which side of the limit it must lie", codes=("at_most", "at_least")),
+        Column("rule", "string", "how years are held against the limit", codes=RULES),
+        Column("pooled", "double", "estimate of the years so far; of one year by the other two rules", nullable=True),
+        Column("pooled_low", "double", "lower end of its band", nullable=True),
+        Column("pooled_high", "double", "upper end of it", nullable=True),
+        Column("state", "string", "the band against the limit", codes=tuple(State)),
+        Column("change", "double", "the year less the mean of 4 or more years before it, else the one", nullable=True),
+        Column("change_low", "double", "lower end of its 95 % interval", nullable=True),
+        Column("change_high", "double", "upper end of it", nullable=True),
+        Column("change_state", "string", "how the year stands beside those before it", codes=tuple(ChangeState)),
+        Column("tau2", "double", "variance between the years before it, on the scale", True, 0.0),
+        Column("years_used", "int64", "comparable years before it that the change rests on", minimum=0),
+        Column("predicted_low", "double", "lower end of what the years before let expect of it", nullable=True),
+        Column("predicted_high", "double", "upper end of that", nullable=True),
+        Column("minimal_change", "double", "smallest change that is seen with 80 % power", True, 0.0),
+        Column("slope", "double", "change a year; of a ratio its factor", nullable=True),
+        Column("slope_low", "double", "lower end of its 95 % interval", nullable=True),
+        Column("slope_high", "double", "upper end of it", nullable=True),
+        Column("since_year", "int64", "first year after the change, where slope or year speak", nullable=True),
+        Column("since_p", "double", "p of that change point, by permuted years", True, 0.0, 1.0),
+        Column("q", "double", "p of the change after Benjamini-Hochberg over the series of the year", True, 0.0, 1.0),
+        Column("reason", "string", "both states in words"),
+    ),
+    key=("audit", "year", "theory", "decision_maker", "protected_attribute", "group", "measure"),
+)
+RESTATEMENT = Table(
+    "restatement",
+    "A headline or checked measure of one year by an earlier and by a later edition of its data.",
+    (
+        *_SERIES,
+        Column("old", "double", "by the earlier edition", nullable=True),
+        Column("new", "double", "by the later edition", nullable=True),
+        Column("difference", "double", "new less old; null unless both are printed", nullable=True),
+        Column("old_note", "string", "what qualifies the earlier value or its two ends, as in measures"),
+        Column("new_note", "string", "what qualifies the later one"),
+        Column("old_told", "string", "what the earlier one has to say", codes=tuple(Told)),
+        Column("new_told", "string", "what the later one has to say", codes=tuple(Told)),
+        Column("old_state", "string", "how the earlier check ended", codes=tuple(State)),
+        Column("new_state", "string", "how the later check ended", codes=tuple(State)),
+    ),
+    key=("audit", "year", "method", "decision_maker", "protected_attribute", "group", "measure"),
+)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tables of the stage publish: what may be told of a run, and what became of every number of people.
+#
+# Every output reads these and the tables ``published_*``, never those that they were made of. In all of them a number
+# that is null was withheld or not measured; where a table has a column ``withheld``, that tells the two apart.
+
+
+PREFIX = "published_"
+"""Names of published tables begin with it."""
+_NUMBERS = ("double", "int64", "int32")
+
+GONE = ("withheld_small", "withheld_with", "withheld_unaudited")
+"""Fates of what is withheld: for its own size, with another, and with its whole attribute for want of an audit."""
+FATES = ("shown", "rounded", "range", *GONE)
+BASES = ("source", "used", "factuals", "candidates", "imagined", "identified", "refused")
+
+PUBLICATION = Table(
+    "publication",
+    "The fate of every number of people: one row for each population and event.",
+    (
+        PROTECTED_ATTRIBUTE,
+        Column("group", "string", "the group; All: everybody"),
+        Column("part", "int32", "part of the group, from 1; 0 is the whole group", minimum=0),
+        Column("decision_maker", "string", "whose decisions; empty where it is not about decisions"),
+        Column("base", "string", "which rows the population is taken from", codes=BASES),
+        Column("reason", "string", "why the rows were refused, for the base refused; else empty"),
+        Column("event", "string", "empty: all people of the population; denied: those denied"),
+        Column("fate", "string", "what happens to the number, and to all that is about the population", codes=FATES),
+        Column("number", "int64", "the number as published; null where it is withheld or a range", True, 0),
+        Column("text", "string", "the range in words; else empty"),
+        Column(
+            "least", "int64", "of a withheld number: the least that can be told from all that is published", True, 0
+        ),
+        Column("largest", "int64", "the largest", True, 0),
+        Column("low", "int64", "what a reader knows of the number: the least that is printed alike", True, 0),
+        Column("high", "int64", "the largest that is printed alike; null where nothing bounds it", True, 0),
+        Column("rest_low", "int64", "of an event: the same of those without it; null where nothing is told", True, 0),
+        Column("rest_high", "int64", "the largest; null where nothing bounds it", True, 0),
+        Column("groups", "string", "of withheld groups that are shown as one: their names, as JSON; else empty"),
+    ),
+    key=("protected_attribute", "group", "part", "decision_maker", "base", "reason", "event", "groups"),
+    restricted=True,
+)
+
+PUBLICATION_ROWS = Table(
+    "publication_rows",
+    "The kind of each row of the source: rows of a kind are counted by the same numbers of the publication.",
+    (ROW_ID, Column("kind", "int32", "number of the kind", minimum=0)),
+    key=("row_id",),
+    restricted=True,
+)
+
+PUBLICATION_KINDS = Table(
+    "publication_kinds",
+    "What the numbers of the publication tell apart of each kind of rows: a row for each property of a kind.",
+    (
+        Column("kind", "int32", "number of the kind", minimum=0),
+        Column("property", "string", "what the row says", codes=("group", "place", "denied")),
+        Column("protected_attribute", "string", "of a group: the attribute; else empty"),
+        Column("columns", "string", "of a group: the columns of the attribute, as JSON; else empty"),
+        Column("group", "string", "the group; else empty"),
+        Column("base", "string", "of a place: which rows it holds; else empty"),
+        Column("decision_maker", "string", "whose decisions; else empty"),
+        Column("reason", "string", "of a place: why its rows were refused; else empty"),
+    ),
+    key=("kind", "property", "protected_attribute", "base", "decision_maker", "reason"),
+    restricted=True,
+)
+
+PUBLICATION_BESIDE = Table(
+    "publication_beside",
+    "Earlier published runs over the same rows that were taken into account: a row for each.",
+    (
+        Column("run", "string", "the earlier run"),
+        Column(
+            "told",
+            "int64",
+            "small counts that would follow from all runs, were not more withheld",
+            minimum=0,
+        ),
+        Column("closed", "int64", "small counts that follow all the same", minimum=0),
+    ),
+    key=("run",),
+    restricted=True,
+)
+"""Both numbers are of all runs together."""
+
+HANDED_ON = (PUBLICATION, PUBLICATION_ROWS, PUBLICATION_KINDS)
+"""What a later run over the same rows has to know of a published one."""
+
+
+def earlier(table: Table) -> Table:
+    """The declaration of a table that earlier published runs hand on: one run's rows after another's."""
+    return replace(table, name=f"earlier_{table.name}")
+
+
+EARLIER = tuple(map(earlier, HANDED_ON))
+"""The same tables as a later run reads them."""
+
+PUBLISHED_WATERFALL = Table(
+    "published_waterfall",
+    "From the rows of the source to the rows used: a row for each line of the waterfall and group.",
+    (
+        PROTECTED_ATTRIBUTE,
+        Column("line", "int32", "place of the line, from 0 (the source) to the last (the rows used)", minimum=0),
+        Column("kind", "string", "what the line counts", codes=("source", "refused", "left", "used")),
+        Column("stage", "string", "stage that refused the rows, or after which these are left; empty for the source"),
+        Column("reason", "string", "why rows were refused; else empty"),
+        Column("column", "string", "column that they were refused for; empty where it is none"),
+        GROUP,
+        Column("n", "int64", "rows; null where withheld", nullable=True, minimum=0),
+        Column("approval", "double", "of refused rows with a readable decision: the share approved", True, 0.0, 1.0),
+        Column("withheld", "bool", "whether a number of the row is withheld"),
+    ),
+    key=("protected_attribute", "line", "group"),
+)
+"""Groups of a line: ``All`` first, then by falling size."""
+
+PUBLISHED_MISSINGNESS = Table(
+    "published_missingness",
+    "For every feature that applications lack: how many, and decisions on them beside those on who has it.",
+    (
+        Column("feature", "string", "name of the column; any: at least one"),
+        Column("reason", "string", "why it is missing"),
+        Column("missing", "int64", "applications that lack it; null where withheld", nullable=True, minimum=0),
+        Column("approval_missing", "double", "share approved of those", True, 0.0, 1.0),
+        Column("approval_present", "double", "share approved of those who have it", True, 0.0, 1.0),
+        Column("auc", "double", "how well all flags of missingness rank the decisions; row any alone", True, 0.0, 1.0),
+        Column("withheld", "bool", "whether a number of the row is withheld"),
+    ),
+    key=("feature", "reason"),
+)
+
+PUBLISHED_MERGED = Table(
+    "published_merged",
+    "Withheld groups of an attribute that are shown as one group, where that tells nothing of each.",
+    (
+        PROTECTED_ATTRIBUTE,
+        Column("groups", "string", "the groups, in words"),
+        Column("base", "string", "which rows they are counted in", codes=BASES),
+        Column("decision_maker", "string", "whose decisions; empty where it is not about decisions"),
+        Column("n", "int64", "people of all these groups", minimum=0),
+        Column("denied", "int64", "those denied; null where that is not told", True, 0),
+    ),
+    key=("protected_attribute", "groups", "base", "decision_maker"),
+)
+
+PUBLISHED_FINDINGS = Table(
+    "published_findings",
+    "What methods found, counted by group; a group with one small count is withheld whole.",
+    (
+        *(METHOD, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP),
+        Column("verdict", "string", "what was found"),
+        Column("refusal", "string", "why nothing was found; else empty"),
+        Column("findings", "int64", "units; null where withheld", True, 0),
+        Column("mean_statistic", "double", "mean of their statistic", True),
+    ),
+    key=("method", "decision_maker", "protected_attribute", "group", "verdict", "refusal"),
+)
+
+
+def published(table: Table) -> Table:
+    """The declaration of a table as it is published: the same columns, any number of which may be null.
+
+    Integers of a key stay: they number rows, and count nobody.
+    """
+    columns = tuple(
+        replace(each, nullable=True) if each.type in _NUMBERS and each.name not in table.key else each
+        for each in table.columns
+    )
+    return replace(table, name=f"{PREFIX}{table.name}", columns=columns, restricted=False)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tables of a run as they are published: declarations of what every output may read, each made of a raw one.
+#
+# ``published_waterfall`` and ``published_missingness`` have shapes of their own: ``schemas.tables.verdicts``. Tables
+# of single methods are made of theirs by the same function.
+
+
+PUBLISHED_MEASURES = published(MEASURES)
+PUBLISHED_VERDICTS = published(VERDICTS)
+PUBLISHED_AGREEMENT = published(AGREEMENT)
+PUBLISHED_DECISION_DIRECTION = published(DECISION_DIRECTION)
+PUBLISHED_COMPARED_MITIGATIONS = published(COMPARED_MITIGATIONS)
+PUBLISHED_SOURCE_READ = published(SOURCE_READ)
+
+FACTS = (
+    *(ENCODINGS, MODEL_METRICS, FEASIBILITY_FACTS, CAUSAL_CHECKS, CAUSAL_EFFECTS, MEDIATOR_EFFECTS),
+    *(GENERATOR_CHECKS, GENERATOR_HISTORY, DECISION_DIRECTION, LEAKAGE, COMPARED_MITIGATIONS),
+    *(SOURCE_READ, VALIDATIONS),
+)
+"""Raw tables that are published column by column."""
+PUBLISHED_FACTS = tuple(published(each) for each in FACTS)
+
+REPORT_INDEX = Table(
+    "report_index",
+    "The files of one report.",
+    (Column("file", "string", "name of the file"), Column("bytes", "int64", "its size", minimum=1)),
+    key=("file",),
+)

@@ -11,12 +11,11 @@ import pyarrow as pa
 from schemas.table import Column, Table
 from schemas.tables.counterfactuals import CAUSAL_CHECKS, CAUSAL_EFFECTS, COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS
 from schemas.terms import DecisionMaker, Kind
-from tasks.counterfactuals.algorithm import effects
-from tasks.counterfactuals.algorithm.scm.checks import Check
-from tasks.counterfactuals.choice import generator_of
-from tasks.counterfactuals.generator import Generator, Made, outside
+from tasks.counterfactuals.algorithm import diagnostics
+from tasks.counterfactuals.algorithm.causal_checks import Check
+from tasks.counterfactuals.generators import Generator, Made, generator_of, outside
 from tasks.counterfactuals.stage_settings import GenerateSettings
-from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import Columns
 from tasks.pipeline.stage import Produced
 from tasks.preprocessing.columns import columns_of
 from tasks.scoring.decider import Decide, decider
@@ -120,12 +119,12 @@ def _decided(made: Made, source: _Applicants, decide: Decide) -> pa.Table:
 def _effects(made: Made, columns: Columns) -> pa.Table:
     found = made.imagined
     moved = tuple(found.noise) if made.matches is None else columns.names
-    rows = list(effects.effects(columns.rows(found.row), found.values, moved)) if len(found.row) else []
+    rows = list(diagnostics.effects(columns.rows(found.row), found.values, moved)) if len(found.row) else []
     n = len(rows)
     return CAUSAL_EFFECTS.build(
         protected_attribute=[made.attribute] * n,
         group=[made.group] * n,
-        **{name: [getattr(each, name) for each in rows] for name in effects.Effect._fields},
+        **{name: [getattr(each, name) for each in rows] for name in diagnostics.Effect._fields},
         n=[len(found.row)] * n,
         clipped=[found.clipped.get(each.feature, 0) for each in rows],
     )

@@ -1,12 +1,61 @@
-"""Settings of the stage ``generate``."""
+"""Settings of the stages that generate counterfactuals, and assumptions of the generators."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Protocol
 
 from schemas.audit.causal import CausalGraph
 from schemas.audit.model import Model
 from schemas.audit.partition import Growth
-from schemas.audit.spec import Decision, Protected, StageSettings
-from tasks.counterfactuals.settings import MatchingSettings
+from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
+from schemas.errors import SpecError
+from schemas.terms import Kind, Role
+from tasks.counterfactuals.settings import MatchingSettings, MediatorSettings
+
+# --------------------------------------------------------------------------------------------------------------------
+# Assumptions of an audit's generators of counterfactuals, from its settings.
+
+
+Generator = Literal["scm", "nearest", "gan", "quantile"]
+"""What makes the counterfactuals that a method is given."""
+
+
+class CausalAssumptions(Protocol):
+    """Settings of a structural causal model."""
+
+    @property
+    def protected(self) -> tuple[Protected, ...]:
+        """Protected attributes and their groups."""
+
+    @property
+    def decision(self) -> Decision | None:
+        """The decision column."""
+
+    @property
+    def causal_graph(self) -> CausalGraph:
+        """The causal graph."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of all draws."""
+
+
+class GeneratorAssumptions(CausalAssumptions, Protocol):
+    """Settings of the generators of counterfactuals, and of the decisions on these."""
+
+    @property
+    def model(self) -> Model | None:
+        """The model; None without one."""
+
+    @property
+    def generator(self) -> Generator | None:
+        """Settings of the generators of mediators."""
+
+    @property
+    def matching(self) -> MatchingSettings:
+        """Settings of the search for nearest neighbours."""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Settings of the stage ``generate``.
 
 
 class GenerateSettings(StageSettings):
@@ -23,3 +72,59 @@ class GenerateSettings(StageSettings):
     decision: Decision
     model: Model
     seed: int
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Settings of stages that use generators of mediators.
+
+
+class GeneratorSettings(StageSettings):
+    """Settings of the generators in a stage."""
+
+    memory: ClassVar[Growth] = Growth(400, 6.6)
+
+    protected: tuple[Protected, ...]
+    mediators: tuple[str, ...]
+    covariates: tuple[str, ...]
+    """Of both, an attribute's own columns are left out where that attribute is looked at."""
+    gan: MediatorSettings
+    seed: int
+
+    def mediators_of(self, attribute: Protected) -> tuple[str, ...]:
+        """The mediators of an attribute."""
+        return tuple(name for name in self.mediators if name not in attribute.columns)
+
+    def covariates_of(self, attribute: Protected) -> tuple[str, ...]:
+        """The covariates of an attribute, which it does not influence."""
+        return tuple(name for name in self.covariates if name not in attribute.columns)
+
+
+def generator_settings(spec: AuditSpec, asked: MediatorSettings) -> dict[str, object]:
+    """The fields of ``GeneratorSettings`` that the spec does not hold as such.
+
+    Raises:
+        SpecError: No column is a mediator, or one is not continuous and quantiles are asked for.
+    """
+    mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)
+    said = tuple(name for name, column in spec.features().items() if Role.COVARIATE in column.role)
+    others = tuple(name for name in spec.features() if name not in mediators)
+    own = {"mediators": mediators, "covariates": said or others, "gan": MediatorSettings.part_of(asked)}
+    _check(GeneratorSettings.of(spec, **own), spec)
+    return own
+
+
+def _check(settings: GeneratorSettings, spec: AuditSpec) -> None:
+    for attribute in settings.protected:
+        if not settings.mediators_of(attribute):
+            message = (
+                f"no column is a mediator of {attribute.name}; GCFN needs at least one: add `role: mediator` to those "
+                f"that {attribute.name} may influence, such as income or debt"
+            )
+            raise SpecError(message, ("columns",))
+    for name in settings.mediators:
+        if settings.gan.generator == "quantile" and spec.columns[name].type is not Kind.CONTINUOUS:
+            message = (
+                f"generator `quantile` maps continuous mediators, and {name!r} is {spec.columns[name].type}; "
+                "use `generator: gan`, or take the role of a mediator away from it"
+            )
+            raise SpecError(message, ("methods", "gcfn", "generator"))

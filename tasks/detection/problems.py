@@ -1,28 +1,223 @@
-"""Builds the problems of methods from tables: one for each decision maker and protected attribute.
+"""Problems of methods as arrays: applicants, decisions, counterfactuals."""
 
-Scope: the rows to explain, the candidates for counterfactuals, and the arrays of both.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.audit.limits import Bootstrap
 from schemas.audit.partition import Sampling, as_sampled
-from schemas.audit.spec import Explain
-from schemas.terms import DecisionMaker
-from tasks.counterfactuals.assumptions import GeneratorAssumptions
-from tasks.detection import applicants, sampling
-from tasks.numerics.arrays import Bools, Floats, Ints
-from tasks.numerics.problem import FeasibilityGraph, Problem
-from tasks.pipeline.given import ProblemTables
+from schemas.audit.spec import Explain, Protected
+from schemas.terms import DecisionMaker, Kind
+from tasks.counterfactuals.generators import Generator as GeneratorsGenerator
+from tasks.counterfactuals.generators import generator_of
+from tasks.counterfactuals.stage_settings import Generator, GeneratorAssumptions
+from tasks.detection import sampling
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.encoding import Columns, category_codes
+from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
+from tasks.pipeline.method import ProblemTables
 from tasks.pipeline.registry import METHODS
-from tasks.preprocessing.groups import groups_of
-from tasks.scoring import explanations
+from tasks.preprocessing.columns import columns_of, groups_of
+from tasks.scoring import decider as scoring_decider
+from tasks.scoring.decider import decider
+
+# --------------------------------------------------------------------------------------------------------------------
+# Counterfactuals of a protected attribute as arrays, from any generator.
+#
+# Scope: reads whole applicants, which ``generate`` writes, and mediators with changes of the decision, which
+# ``mediate``
+# writes. Regeneration: ``applicants``.
+
+
+class Decided(NamedTuple):
+    """Decisions on the real applicants, and who made them."""
+
+    maker: str | None
+    """None for a model that cannot be asked about others."""
+    favourable: Bools
+    """``(n,)``."""
+
+
+def imagined(
+    given: ProblemTables,
+    attribute: Protected,
+    columns: Columns,
+    decided: Decided,
+    generator: Generator,
+    some: Bools | None = None,
+) -> Counterfactuals | None:
+    """What the generator left of an attribute, those refused excepted; None where it imagined nobody.
+
+    Args:
+        given: Tables.
+        attribute: Of which a counterfactual is in the reference group.
+        columns: Of the applicants.
+        decided: Decisions on the applicants as they are.
+        generator: Whose counterfactuals.
+        some: ``(n,)`` the rows whose counterfactuals are wanted; None: all.
+    """
+    if generator in ("gan", "quantile"):
+        return _mediated(given, attribute, columns, decided, some)
+    table = _where(given.counterfactuals, generator=generator, protected_attribute=attribute.name)
+    table = _among(table, given, some)
+    if not table.num_rows:
+        return None
+    mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
+    values = [_column(mine, columns.names[i], columns, i) for i in range(len(columns.names))]
+    favourable = _favourable(given, attribute.name, generator, mine, decided)
+    return Counterfactuals(row, np.column_stack(values).astype(np.float64), favourable)
+
+
+def _favourable(given: ProblemTables, attribute: str, generator: str, mine: pa.Table, decided: Decided) -> Bools | None:
+    """Decisions on counterfactuals: the model's are stored, the lender's exist for real applicants only."""
+    if decided.maker == DecisionMaker.MODEL:
+        decided_on = _where(given.reconsidered, generator=generator, protected_attribute=attribute)
+        decided_on = decided_on.filter(pc.is_in(decided_on["row_id"], mine["row_id"].combine_chunks()))
+        decision = dict(zip(decided_on["row_id"].to_pylist(), decided_on["favourable"].to_pylist(), strict=True))
+        return np.array([decision[i] for i in mine["row_id"].to_pylist()], dtype=bool)
+    if decided.maker == DecisionMaker.LENDER and generator == "nearest":
+        return decided.favourable[_rows(mine["other_row_id"], given)]
+    return None
+
+
+def _mediated(
+    given: ProblemTables, attribute: Protected, columns: Columns, decided: Decided, some: Bools | None
+) -> Counterfactuals | None:
+    """Applicants with the mediators that the most typical network imagines of them in the reference group."""
+    table = _where(given.mediated, protected_attribute=attribute.name, to_group=attribute.reference)
+    table = _among(table, given, some)
+    if not table.num_rows:
+        return None
+    mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
+    values = columns.values[row]
+    for place, name in enumerate(columns.names):
+        if name in mine.column_names and name not in attribute.columns:
+            values[:, place] = _column(mine, name, columns, place)
+    if decided.maker != DecisionMaker.MODEL:
+        return Counterfactuals(row, values, None)
+    return Counterfactuals(row, values, decided.favourable[row] ^ _flipped(given.mediated_decisions, attribute, mine))
+
+
+def _flipped(decisions: pa.Table, attribute: Protected, mine: pa.Table) -> Bools:
+    """Whether the network whose mediators are shown has the model decide otherwise."""
+    known = _where(decisions, protected_attribute=attribute.name, to_group=attribute.reference)
+    flips = dict(zip(known["row_id"].to_pylist(), known["flips"].to_pylist(), strict=True))
+    shown = zip(mine["row_id"].to_pylist(), mine["network"].to_pylist(), strict=True)
+    return np.array([flips[row_id][network or 0] == 1 for row_id, network in shown], dtype=bool)
+
+
+def _where(table: pa.Table, **values: str) -> pa.Table:
+    """The rows of a table with these values."""
+    for name, value in values.items():
+        table = table.filter(pc.equal(table[name], value))
+    return table
+
+
+def _among(table: pa.Table, given: ProblemTables, some: Bools | None) -> pa.Table:
+    """The rows of a table that are about some applicants ``(n,)``."""
+    return table if some is None else table.filter(pc.is_in(table["row_id"], pa.array(given.ids[some])))
+
+
+def _in_order(table: pa.Table, given: ProblemTables) -> tuple[pa.Table, Longs]:
+    """The rows of a table by ascending number of the applicant, and these numbers."""
+    row = _rows(table["row_id"], given)
+    order = np.argsort(row)
+    return table.take(order), row[order]
+
+
+def _rows(row_ids: pa.ChunkedArray, given: ProblemTables) -> Longs:
+    number = pd.Series(np.arange(len(given.ids)), index=given.ids)
+    found: Longs = number.loc[row_ids.to_pylist()].to_numpy(np.int64)
+    return found
+
+
+def _column(table: pa.Table, name: str, columns: Columns, place: int) -> Floats:
+    if columns.kinds[place] is Kind.CONTINUOUS:
+        values: Floats = table[name].to_numpy()
+        return values
+    return category_codes(table[name].to_pylist(), columns.categories[place]).astype(np.float64)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Applicants in problems: their values, decisions on them, and their counterfactuals.
+#
+# Scope: joins tables, the causal model and the model's decisions for methods that compare real applicants with
+# counterfactual ones.
+
+
+def asked_again(given: ProblemTables, asked: GeneratorAssumptions) -> GeneratorsGenerator | None:
+    """The generator of the counterfactuals, if it can regenerate them."""
+    if not given.applicants.num_rows:
+        return None
+    return generator_of((given.applicants, given.encodings, given.memberships), given.decisions, asked)
+
+
+def known(
+    problems: Mapping[str, Problem],
+    given: ProblemTables,
+    favourable: Bools,
+    maker: str,
+    asked: GeneratorAssumptions,
+    generator: GeneratorsGenerator | None,
+    logged: tuple[str, ...] = (),
+    some: Bools | None = None,
+) -> dict[str, Problem]:
+    """The problems with everything that is known of their applicants; crossed attributes know the single ones.
+
+    Args:
+        problems: By protected attribute.
+        given: Tables.
+        favourable: ``(n,)`` decisions.
+        maker: Who made them.
+        asked: How counterfactuals are made.
+        generator: What makes them again; None if nothing can.
+        logged: Columns that regressions take the logarithm of.
+        some: ``(n,)`` the rows of which counterfactuals are wanted; None: all.
+    """
+    columns = replace(columns_of(given.applicants, given.encodings), logged=logged)
+    decide = None
+    if maker == DecisionMaker.MODEL and asked.model is not None:
+        decide = decider(asked.model, given.models, given.encodings, given.decisions)
+    decided = Decided(maker if decide or maker == DecisionMaker.LENDER else None, favourable)
+    out: dict[str, Problem] = {}
+    protected = [p for p in asked.protected if p.name in problems]
+    for p in sorted(protected, key=lambda p: len(p.columns)):
+        made = Applicants(
+            columns=columns,
+            favourable=favourable,
+            attribute_columns=p.columns,
+            crossed=len(p.columns) > 1,
+            singles=_singles(p, protected, out) if len(p.columns) > 1 else (),
+        )
+        if asked.generator is not None:
+            made = replace(made, counterfactuals=imagined(given, p, columns, decided, asked.generator, some))
+        if generator is not None and generator.knows(p.name):
+            made = replace(
+                made,
+                imagine=generator.imagine(p.name, decide),
+                edges=generator.edges(p.name),
+                reached=generator.reached(p.name),
+            )
+        out[p.name] = replace(problems[p.name], applicants=made)
+    return {p.name: out[p.name] for p in protected}
+
+
+def _singles(crossed: Protected, protected: Sequence[Protected], made: Mapping[str, Problem]) -> tuple[Problem, ...]:
+    """The problems of the attributes that a crossed one crosses; none unless each has a problem of its own."""
+    single = {p.columns[0]: made[p.name] for p in reversed(protected) if len(p.columns) == 1}
+    return tuple(single[c] for c in crossed.columns) if all(c in single for c in crossed.columns) else ()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Builds the problems of methods from tables: one for each decision maker and protected attribute.
+#
+# Scope: the rows to explain, the candidates for counterfactuals, and the arrays of both.
+
 
 _NO_EDGES = np.zeros(0, np.int32), np.zeros(0)
 
@@ -98,7 +293,7 @@ def _cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
     grouped = groups_of(given.memberships, ids, asked.protected)
     groups = {name: each for name, each in grouped.items() if each.compared}
     who = sampling.asked_of(groups, ids, asked.sampling, asked.seed)
-    generator = applicants.asked_again(given, asked)
+    generator = asked_again(given, asked)
     for maker, frame in decided(given.decisions, asked.explain):
         made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
         factual, candidate = explained_and_candidates(made, maker, asked.explain)
@@ -114,8 +309,8 @@ def _cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
             node=node,
             graph=graph,
             resamples=asked.bootstrap.draws,
-            look_into=explanations.look_into(given, encoded, maker, asked.model),
-            refit=explanations.refit(given, maker, asked.model, asked.seed),
+            look_into=scoring_decider.look_into(given, encoded, maker, asked.model),
+            refit=scoring_decider.refit(given, maker, asked.model, asked.seed),
         )
         problems = {
             name: replace(shared, **vars(each), own=METHODS[asked.method].own(given, maker, name), asked=who.get(name))
@@ -124,7 +319,7 @@ def _cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
         if given.applicants.num_rows:
             favourable = made["favourable"].to_numpy()
             some = None if asked.imagines_everybody else sampling.drawn(problems.values())
-            problems = applicants.known(problems, given, favourable, maker, asked, generator, asked.logged, some)
+            problems = known(problems, given, favourable, maker, asked, generator, asked.logged, some)
         for name, problem in problems.items():
             weights = None if problem.asked is None else problem.asked.weights
             yield Case(maker, name, ids, problem, sampling.said(problem), weights)

@@ -21,16 +21,14 @@ from schemas.audit.spec import AuditSpec, Decision, Explain, Protected, StageSet
 from schemas.errors import DataQualityError
 from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.findings import AGGREGATES, DRAWS, EVIDENCE, FINDINGS, TALLIES
-from tasks.counterfactuals.assumptions import Generator
 from tasks.counterfactuals.settings import MatchingSettings, matching_of
-from tasks.detection.repeats import Found, over_draws
-from tasks.lake.drafts import IN_MEMORY, Drafts
+from tasks.counterfactuals.stage_settings import Generator
+from tasks.detection.sampling import Found, over_draws
+from tasks.lake.store import IN_MEMORY, Drafts
 from tasks.numerics.results import Detected, Evidence
-from tasks.pipeline.given import READS, ProblemTables
-from tasks.pipeline.method import Method
+from tasks.pipeline.method import READS, Method, Origin, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of, tables_declared
 from tasks.pipeline.stage import Produced, stage
-from tasks.pipeline.statistics import Origin
 
 if TYPE_CHECKING:
     from tasks.detection.problems import Case

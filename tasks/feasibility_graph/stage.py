@@ -7,7 +7,7 @@ import pyarrow as pa
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.tables.applications import APPLICATIONS, ENCODINGS, FEATURES, MEMBERSHIPS
-from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
+from schemas.tables.counterfactuals import FEASIBILITY_EDGES, FEASIBILITY_FACTS, FEASIBILITY_NODES
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.pipeline.stage import Produced, stage
 

@@ -1,20 +1,31 @@
-"""The sources by their kind in the audit spec."""
+"""Sources by kind in the audit spec, and digests of parts of a source."""
+
+# ruff: noqa: S608 what goes into the SQL is quoted
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, Location, SpecError, nearest
-from tasks.ingest.sources.laid import Laid, registered
+from tasks.ingest.applications import database
+from tasks.ingest.sources.raw import COUNTED, Laid, counted, registered
 
 if TYPE_CHECKING:
     import duckdb
 
 
-def reader(source: Source) -> ModuleType:
+# --------------------------------------------------------------------------------------------------------------------
+# The sources by their kind in the audit spec.
+
+
+def reader_of(source: Source) -> ModuleType:
     """The module that reads a source: ``digest``, ``header`` and ``read``; each loads libraries of its own."""
     match source.kind:
         case "boston1990":
@@ -22,29 +33,29 @@ def reader(source: Source) -> ModuleType:
 
             return boston
         case "csv" | "parquet":
-            from tasks.ingest.sources import delimited
+            from tasks.ingest.sources import files
 
-            return delimited
+            return files
         case "synthetic":
             from tasks.ingest.synthetic import source as synthetic
 
             return synthetic
         case "hmda":
-            from tasks.ingest import hmda
+            from tasks.ingest.hmda import source as hmda
 
             return hmda
 
 
 def digest(source: Source) -> str:
     """sha256 of the bytes of a source; of a partition that of its rows, as they were counted, and no file is read."""
-    return source.part.rows_sha256 if source.part is not None else str(reader(source).digest(source))
+    return source.part.rows_sha256 if source.part is not None else str(reader_of(source).digest(source))
 
 
 @contextmanager
 def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection") -> Iterator[Laid]:
     """The named columns as rows of SQL, as long as the source is open; of one partition where it names one."""
     if source.kind == "hmda":
-        from tasks.ingest.hmda.laying import lay as lay_hmda
+        from tasks.ingest.hmda.rows import lay as lay_hmda
 
         with lay_hmda(source, columns, connection) as laid:
             yield laid
@@ -52,7 +63,7 @@ def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConn
     names = list(columns)
     if source.part is not None and source.part.column not in names:
         names.append(source.part.column)
-    yield registered(reader(source).read(source, names), connection, source.part)
+    yield registered(reader_of(source).read(source, names), connection, source.part)
 
 
 def check_columns(spec: AuditSpec) -> None:
@@ -63,7 +74,7 @@ def check_columns(spec: AuditSpec) -> None:
             derived column takes the name of one that the source has.
         DataQualityError: HMDA knows the column, and this file does not give it.
     """
-    known: list[str] = reader(spec.source).header(spec.source)
+    known: list[str] = reader_of(spec.source).header(spec.source)
     _check_derived(spec.source, known)
     known = [*known, *spec.source.derive]
     named: list[tuple[Location, str]] = [(("decision", "column"), spec.decision.column)]
@@ -94,14 +105,14 @@ def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
     named |= {spec.outcome.column} if spec.outcome else set()
     named |= {column for p in spec.protected for column in p.columns}
     named |= {derived.column for derived in spec.source.derive.values()}
-    return tuple(name for name in reader(spec.source).header(spec.source) if name not in named)
+    return tuple(name for name in reader_of(spec.source).header(spec.source) if name not in named)
 
 
 def _check_delivered(name: str) -> None:
     """Tell of a column that HMDA knows that this file does not give it."""
-    from tasks.ingest import hmda
+    from tasks.ingest.hmda import source
 
-    if told := hmda.lacking(name):
+    if told := source.lacking(name):
         raise DataQualityError(told)
 
 
@@ -118,3 +129,71 @@ def _check_derived(source: Source, known: list[str]) -> None:
             message = f"the source has a column {name!r} already; give the derived one a name of its own"
             raise SpecError(message, ("source", "derive", name))
         _check_known(derived.column, known, ("source", "derive", name, "column"))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Digests of the rows of a source by the values of a column: what identifies the run of a partition.
+#
+# A digest is of all columns of the source, those that no spec names among them, and of no row's place: rows that come
+# before others change no digest but their own partition's.
+
+
+_LENDER: Final = "lender_id"
+_LENDERS: Final = "lenders.parquet"
+"""Beside the rows of a vintage, where it was counted by lender."""
+
+
+def part_digests(source: Source, column: str, spill: Path | None = None) -> pa.Table:
+    """Value, rows and rows_sha256 of every part of a source, as ``tasks.ingest.sources.raw.COUNTED`` says.
+
+    Args:
+        source: whose parts; that of a partition is taken whole.
+        column: of the source.
+        spill: folder for what does not fit into memory.
+
+    Raises:
+        EvenhandError: as readers of sources say.
+    """
+    whole = source.model_copy(update={"part": None})
+    held = _held(whole, column)
+    if held is not None:
+        return held
+    with database(spill) as connection, _relation(whole, column, connection) as relation:
+        return counted(connection, relation, column)
+
+
+def digest_of_part(source: Source) -> str:
+    """Digest of the rows of the partition that a source names, as they are now; empty where there are none.
+
+    Raises:
+        EvenhandError: as readers of sources say.
+    """
+    if source.part is None:
+        raise ValueError("the source is no partition's")
+    rows = part_digests(source, source.part.column).to_pylist()
+    return next((row["rows_sha256"] for row in rows if row["value"] == source.part.value), "")
+
+
+def _held(source: Source, column: str) -> pa.Table | None:
+    """What a vintage says of its lenders; None of another column, or of a source that says nothing."""
+    lenders = Path(source.vintage_file or "").parent / _LENDERS
+    if source.vintage_file is None or column != _LENDER or not lenders.is_file():
+        return None
+    return pq.read_table(lenders, columns=[_LENDER, "rows", "rows_sha256"]).rename_columns(COUNTED.names).cast(COUNTED)
+
+
+@contextmanager
+def _relation(source: Source, column: str, connection: "duckdb.DuckDBPyConnection") -> Iterator[str]:
+    """The rows as DuckDB reads them: of HMDA the converted ones, of others every column as text."""
+    from tasks.ingest.hmda.canonical import CANONICAL
+
+    if source.kind == "hmda" and column in CANONICAL:
+        from tasks.ingest.hmda.rows import located, open_file
+
+        with ExitStack() as stack:
+            files = [stack.enter_context(open_file(path)) for path in located(source)]
+            yield f"({' UNION ALL BY NAME '.join(f'SELECT * FROM {file.table()}' for file in files)})"
+        return
+    reader = reader_of(source)
+    connection.register("source_rows", reader.read(source, reader.header(source)).table)
+    yield "source_rows"

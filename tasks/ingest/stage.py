@@ -11,18 +11,15 @@ from schemas.audit.source import KeptRefusals, Source
 from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
 from schemas.errors import InfrastructureError, SpecError
 from schemas.table import Column
-from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
+from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, SOURCE_READ
 from schemas.tables.counterfactuals import COUNTERFACTUALS
-from schemas.tables.source import SOURCE_READ
 from schemas.terms import Kind
-from tasks.ingest import registry, year_of_rows
-from tasks.ingest.pushdown import checks
-from tasks.ingest.pushdown.database import database
-from tasks.ingest.pushdown.judged import judge
-from tasks.ingest.pushdown.refused import refused
-from tasks.ingest.pushdown.statement import Question, statement
-from tasks.ingest.sources.laid import Laid
-from tasks.lake.drafts import IN_MEMORY, Drafts
+from tasks.ingest import applications, registry
+from tasks.ingest.applications import database, judge, refused
+from tasks.ingest.sources import raw
+from tasks.ingest.sources.raw import Laid
+from tasks.ingest.statement import Question, statement
+from tasks.lake.store import IN_MEMORY, Drafts
 from tasks.pipeline.stage import Produced, stage
 
 if TYPE_CHECKING:
@@ -77,11 +74,11 @@ def _judged(settings: IngestSettings, columns: dict[str, ColumnSpec], told: str 
     source, decision, protected = settings.source, settings.decision, settings.protected
     question = Question(source, settings.row_id, decision, settings.outcome, protected, columns)
     asked = statement(question, laid, connection)
-    year = checks.year(told, source, settings.year, asked, connection) if told else None
-    checks.check_decision(decision, asked, connection)
+    year = applications.year(told, source, settings.year, asked, connection) if told else None
+    applications.check_decision(decision, asked, connection)
     judged = judge(asked, columns, [p.name for p in protected], connection, drafts)
-    usable = checks.check_usable(judged, source, decision, connection)
-    checks.check_groups(protected, usable, connection)
+    usable = applications.check_usable(judged, source, decision, connection)
+    applications.check_groups(protected, usable, connection)
     left = refused(judged, laid.unread, settings.refusals.keep, settings.seed, connection, drafts)
     rows = judged.rows + len(laid.unread)
     read = SOURCE_READ.build(source=[source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
@@ -107,8 +104,8 @@ def _check_names(columns: dict[str, ColumnSpec]) -> None:
 def _year_column(source: Source) -> str | None:
     """The column that tells the year of each row; of HMDA one that every file has once it is converted."""
     if source.kind == "hmda":
-        return year_of_rows.COLUMNS[0]
-    return year_of_rows.column_of(source, registry.reader(source).header(source))
+        return raw.COLUMNS[0]
+    return raw.column_of(source, registry.reader_of(source).header(source))
 
 
 def _columns(settings: IngestSettings, columns: dict[str, ColumnSpec], year: str | None) -> list[str]:

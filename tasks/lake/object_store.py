@@ -1,9 +1,4 @@
-"""Storage of a lake on any file system that pyarrow opens (``s3://``, ``gs://``, ``abfs://``, ...), or else fsspec.
-
-There is no rename here, and no lock that dies with its holder. So a partition's files are written under a folder that
-no other writer has. Its record, which names them, is written last and atomically. Two machines that compute the same
-key at once both publish whole partitions; the last record counts, and has the same content.
-"""
+"""Storage of a lake on an object store or another remote file system."""
 
 import hashlib
 import os
@@ -13,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -20,11 +16,67 @@ from urllib.parse import parse_qs, urlsplit
 import platformdirs
 import pyarrow as pa
 from filelock import FileLock
+from fsspec.core import url_to_fs
 from pyarrow import fs
 
 from schemas.artifact import Partition
-from schemas.errors import InfrastructureError
+from schemas.errors import InfrastructureError, SpecError
 from tasks.lake.local_directory import sha256_of
+
+# --------------------------------------------------------------------------------------------------------------------
+# Opens the file system behind a URI: pyarrow's own (``s3://``, ``gs://``, ``abfs://``, ...), or else one of fsspec.
+#
+# Credentials come from the environment, as the libraries document: for S3 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+# AWS_REGION, and AWS_ENDPOINT_URL for a server other than Amazon's.
+
+
+def filesystem_at(uri: str) -> tuple[fs.FileSystem, str]:
+    """A file system, and the place on it.
+
+    Raises:
+        SpecError: the URI names no folder, holds a password, or is of a kind that no library here opens.
+        InfrastructureError: it cannot be reached.
+    """
+    parts = urlsplit(uri)
+    if parts.password is not None:
+        raise SpecError("the URI of a lake is kept in records: give credentials in the environment, not in it")
+    if not parts.path.strip("/"):
+        folder = f"{uri.rstrip('/')}/lake"
+        raise SpecError(f"{uri!r} names no folder: a lake has a folder of its own, such as {folder!r}")
+    system, root = _connection(uri)
+    return system, root.rstrip("/")
+
+
+@lru_cache(maxsize=16)
+def _connection(uri: str) -> tuple[fs.FileSystem, str]:
+    """One connection serves all lakes of a process at that URI."""
+    try:
+        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
+    except pa.ArrowInvalid as error:
+        if "Unrecognized filesystem type" not in str(error):
+            raise SpecError(f"{uri!r} cannot be read as the URI of a lake: {error}") from error
+    except OSError as error:
+        raise InfrastructureError(f"{uri} could not be reached: {error}") from error
+    else:
+        return found
+    try:
+        system, root = url_to_fs(uri)
+    except (ValueError, ImportError) as error:
+        raise SpecError(
+            f"{uri!r}: no library here opens such a lake ({error}); use a path, file:// or s3://"
+        ) from error
+    except OSError as error:
+        raise InfrastructureError(f"{uri} could not be reached: {error}") from error
+    return fs.PyFileSystem(fs.FSSpecHandler(system)), root
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Storage of a lake on any file system that pyarrow opens (``s3://``, ``gs://``, ``abfs://``, ...), or else fsspec.
+#
+# There is no rename here, and no lock that dies with its holder. So a partition's files are written under a folder that
+# no other writer has. Its record, which names them, is written last and atomically. Two machines that compute the same
+# key at once both publish whole partitions; the last record counts, and has the same content.
+
 
 _WHOLE_OR_NOT = frozenset({"s3", "gcs", "abfs"})
 """Object stores: a file appears when it has been written to its end, and folders need not be made."""

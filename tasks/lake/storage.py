@@ -1,17 +1,63 @@
-"""Storage of a lake's files: a directory, or a place on any file system that pyarrow or fsspec opens.
-
-Scope: the choice between the two, and their interface. Paths are relative to the root, with forward slashes.
-"""
+"""Storage of a lake: the interface, files by conditional writes, and connections of DuckDB."""
 
 import json
+import os
 import re
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from schemas.artifact import Partition
 from schemas.errors import SpecError
 from tasks.lake.local_directory import Directory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import duckdb
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Threads that a process may use, and a DuckDB connection that keeps to them.
+#
+# DuckDB takes all cores unless it is told otherwise, so that processes side by side slow each other down.
+# Scope: what this process was given. Who shares cores out among processes: ``flows.concurrency.workers``.
+
+
+def threads() -> int:
+    """Threads that this process may use: NUMBA_NUM_THREADS, which workers share out, else all cores."""
+    given = os.environ.get("NUMBA_NUM_THREADS", "")
+    return int(given) if given.isdecimal() and int(given) else cores()
+
+
+def cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+Setting = str | bool | int | float | list[str]
+
+
+def connected(settings: "Mapping[str, Setting] | None" = None) -> "duckdb.DuckDBPyConnection":
+    """A connection to an empty database in memory, with no more threads than this process may use.
+
+    It draws no progress: DuckDB does so on standard output after two seconds, where commands print JSON.
+
+    Args:
+        settings: DuckDB's own, over the number of threads.
+    """
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": threads(), **(settings or {})})
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Storage of a lake's files: a directory, or a place on any file system that pyarrow or fsspec opens.
+#
+# Scope: the choice between the two, and their interface. Paths are relative to the root, with forward slashes.
+
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 """A scheme has two letters or more: a single one is a drive."""
@@ -103,8 +149,10 @@ def storage_at(root: Path | str) -> Storage:
         )
     parts = urlsplit(text)
     if parts.scheme != "file":
-        from tasks.lake.object_store import ObjectStore
-        from tasks.lake.remote_filesystem import filesystem_at  # loads libraries, and only where a URI asks for them
+        from tasks.lake.object_store import (
+            ObjectStore,
+            filesystem_at,  # loads libraries, and only where a URI asks for them
+        )
 
         return ObjectStore(text, *filesystem_at(text))
     if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):

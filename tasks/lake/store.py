@@ -1,35 +1,164 @@
-"""The lake: partitions of validated files, published atomically, with digests and locks.
-
-A stage's output is one partition, ``stages/<stage>/<key>``. It is drafted on the local disk and published in one step:
-``partition.json`` lists the sha256 of every file, and a folder without it does not exist for readers. A killed run
-leaves only a draft under ``tmp``, which the next holder of the key's lock removes. Intermediate results of a long stage
-are under ``unfinished`` (``tasks.pipeline.scratch``).
-
-Scope: partitions, digests, locks. Places and names of files: ``storage``. Stages: ``tasks.pipeline.stage``.
-"""
+"""The lake: partitions of validated files, published atomically, with digests and locks."""
 
 import errno
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from filelock import FileLock
 
 from schemas.artifact import Artifact, Partition
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
-from tasks.lake.drafts import Written
 from tasks.lake.local_directory import Directory, clear, sha256_of, write_flushed
 from tasks.lake.local_directory import flush as _flush
 from tasks.lake.storage import Storage, storage_at
 
 __all__ = ["Lake", "open_lake", "sha256_of"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tables that grow on the disk while a stage works, because they are too long to be held.
+#
+# A table of few rows never touches the disk before it is published. Its file is the same either way: row groups are
+# those of a table that is written at once.
+
+
+GROUP = 2**20
+"""Rows of a row group, as ``pyarrow.parquet.write_table`` has them."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A table in a Parquet file that is not published yet."""
+
+    path: Path
+    num_rows: int
+
+    nbytes = 0
+    """Bytes that are still to be written."""
+
+    def dataset(self) -> pads.Dataset:
+        """Its rows, to be read as a stream."""
+        return pads.dataset(self.path, format="parquet")
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Its rows in order, all columns or some, a row group after the other."""
+        yield from pq.ParquetFile(self.path, pre_buffer=False).iter_batches(columns=columns)
+
+    def filtered(self, stays: Callable[[pa.RecordBatch], pa.Array]) -> "Written":
+        """The rows that stay, in a file beside this one, in the same order."""
+        kept = Draft(self.path.with_suffix(".kept.parquet"), pq.read_schema(self.path))
+        for batch in self.batches():
+            kept.append(pa.Table.from_batches([batch.filter(stays(batch))]))
+        return kept.written()
+
+
+class Draft:
+    """One table, row group by row group."""
+
+    def __init__(self, path: Path | None, schema: pa.Schema) -> None:
+        """Nothing is written before there are rows for a row group; never without a path."""
+        self._path, self._schema, self._rows = path, schema, 0
+        self._held: list[pa.Table] = []
+        self._writer: pq.ParquetWriter | None = None
+
+    def append(self, rows: pa.Table) -> None:
+        """Add rows behind those that are there."""
+        self._held.append(rows)
+        while self._path is not None and sum(each.num_rows for each in self._held) > GROUP:
+            held = pa.concat_tables(self._held)
+            self._write(self._path, held.slice(0, GROUP))
+            self._held = [held.slice(GROUP)]
+
+    def written(self) -> Written:
+        """The table in its file, however few its rows are.
+
+        Raises:
+            ValueError: it has no place on the disk.
+        """
+        if self._path is None:
+            raise ValueError("a table without a path is held")
+        self._write(self._path, pa.concat_tables([self._schema.empty_table(), *self._held]))
+        self._held = []
+        return self._closed(self._path)
+
+    def ended(self) -> pa.Table | Written:
+        """The table: as it is held, or where it lies."""
+        if self._writer is None or self._path is None:
+            return pa.concat_tables([self._schema.empty_table(), *self._held])
+        return self.written()
+
+    def _write(self, path: Path, rows: pa.Table) -> None:
+        if self._writer is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", store_schema=False)
+        self._writer.write_table(rows, row_group_size=GROUP)
+        self._rows += rows.num_rows
+
+    def _closed(self, path: Path) -> Written:
+        if self._writer is not None:
+            self._writer.close()
+        return Written(path, self._rows)
+
+
+class Drafts:
+    """The growing tables of one stage run."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """In a folder of their own, which is made when it is needed; held in memory without one."""
+        self._folder = folder
+
+    def new(self, name: str, schema: pa.Schema) -> Draft:
+        """A table that has no rows yet."""
+        return Draft(self._folder and self._folder / f"{name}.parquet", schema)
+
+    def aside(self, name: str) -> Path | None:
+        """A folder, not made yet, for what does not fit into memory meanwhile; None without a lake."""
+        if self._folder is None:
+            return None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self._folder / name
+
+
+IN_MEMORY = Drafts(None)
+"""For who calls a stage's function without a lake."""
+
+
+@contextmanager
+def drafts(root: Path, folder: Path) -> Iterator[Drafts]:
+    """Growing tables in a folder below ``root``, which is empty before and gone after.
+
+    Raises:
+        SpecError: the folder is a link, or lies behind one.
+    """
+    clear(root, folder)
+    try:
+        yield Drafts(folder)
+    finally:
+        clear(root, folder)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The lake: partitions of validated files, published atomically, with digests and locks.
+#
+# A stage's output is one partition, ``stages/<stage>/<key>``. It is drafted on the local disk and published in one
+# step:
+# ``partition.json`` lists the sha256 of every file, and a folder without it does not exist for readers. A killed run
+# leaves only a draft under ``tmp``, which the next holder of the key's lock removes. Intermediate results of a long
+# stage
+# are under ``unfinished`` (``tasks.pipeline.stage``).
+#
+# Scope: partitions, digests, locks. Places and names of files: ``storage``. Stages: ``tasks.pipeline.stage``.
+
 
 _SPARE_BYTES = 64 * 2**20
 """Left free on the disk whatever is written, so that records and locks can still be."""
@@ -279,3 +408,65 @@ def _storage_error(error: OSError, location: str) -> InfrastructureError:
             f"the disk of {location} is full; free some space and run again: finished stages are kept"
         )
     return InfrastructureError(f"the lake {location} could not be written: {error}")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Stage runs of a finished audit, by its manifest: rows, time and memory of each, and whether it was computed then.
+#
+# Scope: the rows of `evenhand stages` and of the view ``stage_runs``. What is measured: ``tasks.pipeline.resources``.
+
+
+VIEW: Final = "stage_runs"
+SCHEMA: Final = pa.schema(
+    [
+        ("stage", pa.string()),
+        ("partition", pa.string()),
+        ("rows_in", pa.int64()),
+        ("rows_out", pa.int64()),
+        ("refused", pa.int64()),
+        ("seconds", pa.float64()),
+        ("cpu_seconds", pa.float64()),
+        ("peak_memory_mb", pa.float64()),
+        ("threads", pa.int64()),
+        ("source", pa.string()),
+        ("partition_column", pa.string()),
+        ("partition_value", pa.string()),
+    ]
+)
+LAKE, COMPUTED = "lake", "computed"
+OF_PARTITION: Final = ("partition_column", "partition_value")
+"""Columns that name the partition of an audit with ``by``: a lender, or ``all``."""
+
+
+def stage_runs(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row for each step of a run, in the order of its plan; what an earlier version did not keep is None.
+
+    ``stage`` is the step's name, such as "detect cst", and ``partition`` the key of its folder below ``stages``;
+    ``OF_PARTITION`` name the lender, or other value, that the run is about.
+    """
+    partitions = manifest["partitions"]
+    lineage, steps = (manifest.get(name) or [{}] * len(partitions) for name in ("lineage", "steps"))
+    of = dict(zip(OF_PARTITION, partition_of(manifest), strict=True))
+    for partition, record, step in zip(partitions, lineage, steps, strict=True):
+        yield of_record(step.get("name", partition["stage"]), partition["key"], record, step.get("reused")) | of
+
+
+def partition_of(manifest: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Column and value of the partition that a run is about; None of an audit without ``by``."""
+    part = manifest.get("partition") or {}  # an earlier version had none
+    return part.get("column"), part.get("value")
+
+
+def of_record(stage: str, key: str, record: Mapping[str, Any], reused: bool | None) -> dict[str, Any]:
+    """The row of a step: its name, key and lineage record, and whether the lake held it before."""
+    rows = record.get("rows", {})
+    costs = {name: record.get(name) for name in ("seconds", "cpu_seconds", "peak_memory_mb", "threads")}
+    source = None if reused is None else LAKE if reused else COMPUTED
+    counted = {"rows_in": rows.get("in"), "rows_out": rows.get("out"), "refused": rows.get("refused")}
+    return {"stage": stage, "partition": key, **counted, **costs, "source": source}
+
+
+def as_table(manifests: Mapping[str, Mapping[str, Any]]) -> pa.Table:
+    """The stage runs of several runs, each row with its run."""
+    rows = [{"run": run, **row} for run, manifest in manifests.items() for row in stage_runs(manifest)]
+    return pa.Table.from_pylist(rows, schema=pa.schema([("run", pa.string()), *SCHEMA]))

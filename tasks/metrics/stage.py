@@ -15,17 +15,15 @@ from schemas.audit.limits import Bootstrap, Threshold, Verdicts
 from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MODEL_REFITS, REFUSAL_COUNTS
-from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
-from schemas.tables.measures import MEASURES
+from schemas.tables.findings import AGGREGATES, DRAWS, MEASURES, TALLIES
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import State
-from tasks.metrics import verdict_tables
+from tasks.metrics import verdicts
+from tasks.metrics.algorithm import measures
 from tasks.metrics.algorithm import measures as algorithm
-from tasks.metrics.algorithm.verdicts import thresholds
-from tasks.metrics.algorithm.verdicts.evidence import Evidence
-from tasks.metrics.algorithm.verdicts.judgement import Case
-from tasks.metrics.tallied import Tallied, of_families, refitted
-from tasks.metrics.theories import Gathered
+from tasks.metrics.algorithm.verdicts import Case, Evidence
+from tasks.metrics.limits import Tallied, of_families, refitted
+from tasks.metrics.verdicts import Gathered
 from tasks.pipeline.registry import asked_for, covering, inapplicable, of_other_groups
 from tasks.pipeline.stage import Produced, stage
 
@@ -92,10 +90,10 @@ def measure(
     by_refits = of_families(gathered.refitted)
     found = algorithm.summarise(read.statistics, read.drawn, plan, read.given, by_refits)
     own = _own_cases(found, gathered, _everyone(decisions, memberships, refusal_counts), plan, settings)
-    judged = verdict_tables.judged(gathered, [case for _, case in own], settings.verdicts)
+    judged = verdicts.judged(gathered, [case for _, case in own], settings.verdicts)
     missing = [m for m, _ in own if m.state is State.INSUFFICIENT_EVIDENCE]
-    stated = thresholds.stated([*found, *dict.fromkeys(missing)], judged.rows, covering())
-    return Produced({MEASURES.name: _table(stated, settings), **verdict_tables.tables(judged)})
+    stated = measures.stated([*found, *dict.fromkeys(missing)], judged.rows, covering())
+    return Produced({MEASURES.name: _table(stated, settings), **verdicts.tables(judged)})
 
 
 def _own_cases(
@@ -112,7 +110,7 @@ def _own_cases(
     by_name = {p.name: p for p in settings.protected}
     everything = [
         m
-        for m in found + thresholds.unmeasured(found, limits, everyone, plan)
+        for m in found + measures.unmeasured(found, limits, everyone, plan)
         if m.group == plan.references[of := m.family.protected_attribute] or by_name[of].judges(m.group)
     ]
     exact: dict[tuple[algorithm.Family, str], Evidence] = {}
@@ -123,8 +121,8 @@ def _own_cases(
             exact[family, case.group] = case.evidence
         if case.problem:
             unsure[family, case.group] = case.problem
-    made = thresholds.cases(everything, limits, exact, gathered.counts, covering(), plan, settings.bootstrap.minimum_n)
-    return [(m, thresholds.doubted(case, unsure.get((m.family, m.group), ""))) for m, case in made]
+    made = measures.cases(everything, limits, exact, gathered.counts, covering(), plan, settings.bootstrap.minimum_n)
+    return [(m, measures.doubted(case, unsure.get((m.family, m.group), ""))) for m, case in made]
 
 
 def _plan(settings: MeasureSettings) -> algorithm.Plan:
@@ -152,10 +150,10 @@ def _lost(decisions: pa.Table, memberships: pa.Table) -> set[tuple[str, str]]:
     return there - left
 
 
-def _limit(t: Threshold) -> thresholds.Threshold:
+def _limit(t: Threshold) -> measures.Threshold:
     low = -math.inf if t.minimum is None else t.minimum
     high = math.inf if t.maximum is None else t.maximum
-    return thresholds.Threshold(t.measure, t.method, t.decision_maker, low, high, t.parameters)
+    return measures.Threshold(t.measure, t.method, t.decision_maker, low, high, t.parameters)
 
 
 def _table(found: list[algorithm.Measure], settings: MeasureSettings) -> pa.Table:

@@ -1,20 +1,279 @@
-"""Input of a method: the problem of one decision maker and one protected attribute, as arrays.
+"""Input of a method: the problem of one decision maker and protected attribute, as arrays."""
 
-Every method is one function ``detect(problem, settings, rng) -> Detected``. The stage that calls it knows no method: it
-turns rows into row ids and arrays into tables. Scope: shapes of the input. Output: ``results``.
-"""
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
+from schemas.errors import DataQualityError
+from schemas.terms import Kind
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import Columns, one_hot
 from tasks.numerics.statistics.sampling import Asked
 
-if TYPE_CHECKING:
-    from tasks.numerics.explanation import ModelView
+# --------------------------------------------------------------------------------------------------------------------
+# Input of a method that explains a model: the model's inputs, and the attributor of each row.
+#
+# Scope: shapes. Attributions: ``attributions``. Comparison of two of them: ``tasks.methods.cec.algorithm.pairs``.
+
+
+NOBODY = -1
+"""Explainer of a row that no model explains."""
+
+
+class Attributor(Protocol):
+    """A model with attributions."""
+
+    @property
+    def name(self) -> str:
+        """How the attributions are made, as the report says it."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether they are the integral itself; not a quadrature, nor a substitute for integrated gradients."""
+
+    def logit(self, x: Floats) -> Floats:
+        """The model's logit, ``(r,)``, of inputs ``(r, p)``."""
+
+    def attribute(self, x: Floats, baseline: Floats) -> Floats:
+        """What each input adds to the logit on the straight path from the baseline, ``(r, p)`` all three.
+
+        Integrated gradients (Sundararajan, Taly and Yan 2017), or the substitute that ``name`` tells.
+        """
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """The rows of a problem as models see them. Arrays are aligned by row; ``n`` rows, ``p`` inputs."""
+
+    x: Floats
+    """``(n, p)`` model inputs."""
+    feature_of_column: Ints
+    """``(p,)`` index into ``features`` of each input: the columns of one category share one."""
+    features: tuple[str, ...]
+    label: Bools
+    """``(n,)`` whether the true outcome is favourable."""
+    financial: Floats
+    """``(n, f)`` what applicants are comparable by (paper: F), in the user's units."""
+    financial_names: tuple[str, ...]
+    explainer: Ints
+    """``(n,)`` number of the model that explains each row, or ``NOBODY``."""
+    models: tuple[Attributor, ...]
+    pools: tuple[Bools, ...]
+    """For each model the rows, ``(n,)``, that it was trained on and that its rows may be matched with. A rule that was
+    not fitted has everybody for a pool."""
+    cuts: tuple[float, ...] = ()
+    """For each model the logit from which it decides favourably; 0 for all if none is given."""
+    favourable: Bools | None = None
+    """``(n,)`` decisions, where they are not those of the logit (a post-processed model)."""
+
+    def __post_init__(self) -> None:
+        """Hold the shapes against each other.
+
+        Raises:
+            ValueError: If arrays differ in their rows, or columns and models in their numbers.
+        """
+        n, inputs = self.x.shape
+        by_row = {
+            "label": self.label,
+            "financial": self.financial,
+            "explainer": self.explainer,
+            **{f"pools[{i}]": pool for i, pool in enumerate(self.pools)},
+            **({} if self.favourable is None else {"favourable": self.favourable}),
+        }
+        for name, values in by_row.items():
+            if len(values) != n:
+                raise ValueError(f"{name} has {len(values)} rows; expected {n}, as x has")
+        if len(self.feature_of_column) != inputs:
+            raise ValueError(f"feature_of_column has {len(self.feature_of_column)} entries; x has {inputs} columns")
+        if self.financial.shape[1:] != (len(self.financial_names),):
+            raise ValueError(f"financial is {self.financial.shape} for {len(self.financial_names)} names")
+        if len(self.pools) != len(self.models) or len(self.cuts) not in (0, len(self.models)):
+            raise ValueError(f"{len(self.models)} models, {len(self.pools)} pools and {len(self.cuts)} cuts")
+        if n and not NOBODY <= self.explainer.min() <= self.explainer.max() < len(self.models):
+            raise ValueError(f"explainer names models outside -1 to {len(self.models) - 1}")
+
+    def cut(self, model: int) -> float:
+        """The logit from which a model decides favourably."""
+        return self.cuts[model] if self.cuts else 0.0
+
+    def rows_of(self, model: int) -> Bools:
+        """``(n,)`` rows that a model explains."""
+        return np.equal(self.explainer, model)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The standard fairness model as arrays: covariates X, category A and the mediators M that A may influence (section 3).
+#
+# Scope: the requirements of all generators of counterfactual mediators on their rows, and whether the covariates reveal
+# the category.
+
+
+LEAKS: Final = 0.98
+"""AUC above which covariates are taken to give the category away: overlap (section 3, assumption 2) is in doubt."""
+
+ALL_COVARIATES: Final = "all covariates"
+"""Name of the last of the leaks, that of all covariates together."""
+
+_ROWS_FOR_AUC = 5_000
+"""An AUC over this many rows is known to within 0.02."""
+
+
+@dataclass(frozen=True)
+class Mediation:
+    """``n`` applicants. No value is missing."""
+
+    covariates: Columns
+    """What the category does not influence; may have no column."""
+    category: Longs
+    """``(n,)`` number of the category of each."""
+    categories: tuple[str, ...]
+    """``k >= 2`` names."""
+    mediators: Columns
+    """What the category may influence, ``p`` columns."""
+
+    def __len__(self) -> int:
+        """Number of applicants."""
+        return len(self.category)
+
+    def rows(self, chosen: Longs) -> "Mediation":
+        """The same of some rows, ``(r,)``."""
+        covariates, mediators = self.covariates.rows(chosen), self.mediators.rows(chosen)
+        return Mediation(covariates, self.category[chosen], self.categories, mediators)
+
+    @property
+    def template(self) -> "Mediation":
+        """The same without rows: what a generator keeps of those that it was trained on."""
+        return self.rows(np.zeros(0, np.int64))
+
+    @property
+    def numeric(self) -> Bools:
+        """``(p,)`` which mediators are numbers to a generator: the continuous and the ordinal ones."""
+        return np.array([kind in (Kind.CONTINUOUS, Kind.ORDINAL) for kind in self.mediators.kinds], dtype=np.bool_)
+
+
+def require_trainable(mediation: Mediation, batch: int) -> None:
+    """Refuse rows from which no generator can learn.
+
+    Args:
+        mediation: The training rows.
+        batch: The fewest rows that a category may have.
+
+    Raises:
+        DataQualityError: If there is no mediator, a value is not finite, a category has too few rows, or a mediator is
+            constant within one.
+    """
+    if not mediation.mediators.names:
+        raise DataQualityError("no column is declared a mediator; give the role to what the category may influence")
+    if not (np.isfinite(mediation.mediators.values).all() and np.isfinite(mediation.covariates.values).all()):
+        raise DataQualityError("a covariate or mediator is missing or infinite; refuse or impute such rows first")
+    sizes = np.bincount(mediation.category, minlength=len(mediation.categories))
+    if sizes.min() < batch:
+        counts = ", ".join(f"{name!r} {size:,}" for name, size in zip(mediation.categories, sizes, strict=True))
+        raise DataQualityError(
+            f"a category has fewer rows than the {batch} of a batch ({counts}); merge categories, leave the small "
+            "ones out of the training, or lower the batch size"
+        )
+    _require_variation(mediation)
+
+
+def require_seen(rows: Mediation, template: Mediation) -> None:
+    """Refuse rows that a generator was not trained for.
+
+    Args:
+        rows: Applicants.
+        template: The training rows, or none of them: ``Mediation.template``.
+
+    Raises:
+        DataQualityError: If the categories or the columns are not those of the training, in the same order, or a row is
+            of no category.
+    """
+    known, unseen = template.categories, [name for name in rows.categories if name not in template.categories]
+    if unseen:
+        raise DataQualityError(
+            f"the generator has not seen {', '.join(map(repr, unseen))}; it knows {', '.join(map(repr, known))}: "
+            "train it with rows of every category, or leave these rows out"
+        )
+    if rows.categories != known:
+        raise DataQualityError(f"the generator knows the categories as {', '.join(map(repr, known))}; keep the order")
+    for role, given, wanted in (
+        ("covariates", rows.covariates, template.covariates),
+        ("mediators", rows.mediators, template.mediators),
+    ):
+        if (given.names, given.kinds, given.categories) != (wanted.names, wanted.kinds, wanted.categories):
+            raise DataQualityError(
+                f"the {role} must be those of the training, in order and with the same categories: "
+                f"{', '.join(wanted.names) or 'none'}"
+            )
+    if len(rows) and not (rows.category.min() >= 0 and rows.category.max() < len(known)):
+        raise DataQualityError(f"category numbers must lie between 0 and {len(known) - 1}; check the groups")
+
+
+class Leak(NamedTuple):
+    """How well something foretells the category of a row."""
+
+    covariate: str
+    auc: float
+    """The largest over the categories, each against the rest; 0.5 for chance."""
+
+
+def leaks(mediation: Mediation, seed: int) -> tuple[Leak, ...]:
+    """The AUC with which each covariate, and all of them together, foretell the category on rows not fitted to.
+
+    Two folds of gradient-boosted trees on at most 5,000 rows. An AUC above ``LEAKS`` says that almost nobody with these
+    covariates is of another category, so that a counterfactual mediator is an extrapolation.
+
+    Args:
+        mediation: At least four rows of every category.
+        seed: Of the choice of rows and folds.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.permutation(len(mediation))[:_ROWS_FOR_AUC])
+    rows = mediation.rows(chosen)
+    inputs, column = one_hot(rows.covariates) if rows.covariates.names else (np.zeros((len(rows), 0)), np.zeros(0))
+    parts = [*((name, column == at) for at, name in enumerate(rows.covariates.names))]
+    together = (ALL_COVARIATES, np.ones(len(column), dtype=np.bool_))
+    return tuple(Leak(name, _auc(inputs[:, used], rows.category, seed)) for name, used in [*parts, together])
+
+
+def _auc(inputs: Floats, category: Longs, seed: int) -> float:
+    """The largest cross-validated one-against-rest AUC; 0.5 without an input."""
+    if not inputs.shape[1]:
+        return 0.5
+    from sklearn.ensemble import HistGradientBoostingClassifier  # a plan reaches this module, and fits nothing
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    folds = StratifiedKFold(2, shuffle=True, random_state=seed)
+    model = HistGradientBoostingClassifier(max_iter=30, min_samples_leaf=10, random_state=seed)
+    found = cross_val_predict(model, inputs, category, cv=folds, method="predict_proba")
+    known = np.unique(category)
+    return max(float(roc_auc_score(category == one, found[:, at])) for at, one in enumerate(known))
+
+
+def _require_variation(mediation: Mediation) -> None:
+    """Refuse a mediator with a single value within a category."""
+    for mediator, name in _constants(mediation):
+        raise DataQualityError(
+            f"the mediator {mediator!r} has a single value within {name!r}; nothing can be told of its distribution "
+            "there: merge the category, or give the column another role"
+        )
+
+
+def _constants(mediation: Mediation) -> Iterator[tuple[str, str]]:
+    for number, name in enumerate(mediation.categories):
+        values = mediation.mediators.values[mediation.category == number]
+        for at in np.flatnonzero((values == values[:1]).all(axis=0)):
+            yield mediation.mediators.names[at], name
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Input of a method: the problem of one decision maker and one protected attribute, as arrays.
+#
+# Every method is one function ``detect(problem, settings, rng) -> Detected``. The stage that calls it knows no method:
+# it
+# turns rows into row ids and arrays into tables. Scope: shapes of the input. Output: ``results``.
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ class Inference:
     """How far an unseen column moves the value, per sqrt(R2y R2d / (1 - R2d)): se sqrt(df) of the linear fit."""
     raised: int | None = None
     """Of a paired difference, the mean over units of 1, 0 or -1: units on which it is 1. Its tests are then those of
-    ``tasks.numerics.statistics.paired_difference``, and not by the standard error."""
+    ``tasks.numerics.statistics.intervals``, and not by the standard error."""
     lowered: int | None = None
     """Units on which it is -1."""
     se_above: float = math.nan

@@ -1,21 +1,311 @@
-"""Declaration of a method, and the parts that its folder provides by name."""
+"""Declaration of a method: inputs, planned measures, the parts of its folder, and its statistics as tables."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.audit.methods import MethodSettings
+from schemas.audit.partition import SAMPLED
 from schemas.audit.spec import AuditSpec, StageSettings
-from schemas.errors import SpecError
+from schemas.errors import IntegrityError, SpecError
 from schemas.table import Table
+from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS, MODELS
+from schemas.tables.counterfactuals import (
+    COUNTERFACTUAL_DECISIONS,
+    COUNTERFACTUALS,
+    FEASIBILITY_EDGES,
+    FEASIBILITY_NODES,
+    MEDIATED,
+    MEDIATED_DECISIONS,
+)
+from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.terms import NO_FEATURE, DecisionMaker, Theory
-from tasks.pipeline.given import ProblemTables
-from tasks.pipeline.planned import Form
+from tasks.numerics.results import Aggregate, Draws, Inference, Tally
 from tasks.pipeline.stage import Stage
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows of the tables ``tallies``, ``aggregates`` and ``draws`` from the statistics of methods.
+#
+# Every stage with statistics of groups uses it, so that they look the same.
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Identity of a statistic, apart from its group."""
+
+    method: str
+    decision_maker: str
+    protected_attribute: str
+    groups: tuple[str, ...]
+    """Names of the groups, by number."""
+    sampled: Mapping[int, str] = field(default_factory=dict)
+    """How many members of a group were asked, of how many; of groups all of whom were, nothing."""
+
+    def tallies(self, found: Sequence[Tally]) -> pa.Table:
+        """One row for each value of each tally."""
+        sizes = [len(tally.values) for tally in found]
+        named = {**self._named(found), **self._wanted(found), "share": [tally.share for tally in found]}
+        return TALLIES.build(
+            **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named.items()},
+            value=np.concatenate([np.zeros(0), *(tally.values for tally in found)]),
+            count=np.concatenate([np.zeros(0, np.int64), *(tally.counts for tally in found)]),
+        )
+
+    def aggregates(self, found: Sequence[Aggregate]) -> pa.Table:
+        """One row for each aggregate."""
+        return AGGREGATES.build(
+            **self._named(found),
+            **self._wanted(found),
+            value=[each.value for each in found],
+            n=[each.n for each in found],
+            events=[each.events for each in found],
+            reason=[each.reason or None for each in found],
+            replicates=[each.replicates for each in found],
+            low=[each.interval[0] if each.interval else None for each in found],
+            high=[each.interval[1] if each.interval else None for each in found],
+            **_inferred([each.inference for each in found]),
+        )
+
+    def draws(self, found: Sequence[Draws]) -> pa.Table:
+        """One row for each value of each measure drawn."""
+        sizes = [len(each.values) for each in found]
+        named = self._named(found)
+        named.pop("subgroup")
+        named |= {"reason": [each.reason or None for each in found], "reference": [each.reference for each in found]}
+        return DRAWS.build(
+            **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named.items()},
+            draw=np.concatenate([np.zeros(0, np.int64), *(np.arange(size) for size in sizes)]),
+            value=np.concatenate([np.zeros(0), *(each.values for each in found)]),
+        )
+
+    def _named(self, found: Sequence[Tally | Aggregate | Draws]) -> dict[str, list[Any]]:
+        return {
+            "method": [self.method] * len(found),
+            "decision_maker": [self.decision_maker] * len(found),
+            "protected_attribute": [self.protected_attribute] * len(found),
+            "group": [self.groups[each.group] for each in found],
+            "subgroup": [getattr(each, "subgroup", 0) for each in found],
+            "measure": [each.measure for each in found],
+            "parameters": [json.dumps(self._parameters(each), sort_keys=True) for each in found],
+        }
+
+    def _parameters(self, each: Tally | Aggregate | Draws) -> dict[str, float | str]:
+        return {**each.parameters, **({SAMPLED: self.sampled[each.group]} if each.group in self.sampled else {})}
+
+    def _wanted(self, found: Sequence[Tally | Aggregate]) -> dict[str, list[bool]]:
+        return {"headline": [each.headline for each in found], "compared": [each.compared for each in found]}
+
+
+COUNTED = ("n_used", "events_used", "n_reference_used", "events_reference_used")
+"""Columns of ``Inference.counted``."""
+
+
+def _inferred(found: Sequence[Inference | None]) -> dict[str, list[Any]]:
+    """Columns of what verdicts rest on; null where there is nothing, and for a number that is not finite."""
+    names = ("se", "se_above", "scale", "df", "p", "robustness", "unseen", "raised", "lowered")
+    said = [{} if each is None else vars(each) for each in found]
+    counted = [None if each is None else each.counted for each in found]
+    return {
+        **{name: [_finite(row.get(name)) for row in said] for name in names},
+        **{name: [each and each[place] for each in counted] for place, name in enumerate(COUNTED)},
+    }
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A planned measure: its parameters, the range of its values, and its comparisons.
+
+
+Values = tuple[float | str, ...] | None
+"""Values that a parameter takes; None where only the data tell them."""
+
+COMPARED: Final = ("difference", "ratio")
+"""Suffixes of what a tally compared with the reference group's has beside it."""
+
+RANGE: Final = "is a range of draws"
+NO_INTERVAL: Final = "has no interval"
+COMPARES_WHOLES: Final = "compares two groups, each as a whole, without an interval"
+"""Why a limit on a measure is never judged; see ``tasks.metrics.algorithm.measures``."""
+
+_DRAWN: Final = ("size_matched", "null")
+
+NAMES_OF_BAND: Final[Mapping[str, Values]] = {"from": None, "to": None, "category": None}
+"""Parameters of a share by band, of which a band has some."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A measure in one set of parameters."""
+
+    measure: str
+    parameters: Mapping[str, Values] = field(default_factory=dict)
+    """All that it may have."""
+    low: float = 0.0
+    high: float = math.inf
+    beside: tuple[str, ...] = ()
+    """Suffixes of the comparisons that are made of it."""
+    makers: tuple[str, ...] = ()
+    """Decision makers that it is made of; all whose decisions are explained if none is named."""
+    whole: bool = False
+    """Whether it is an aggregate: of the group as a whole, so that what compares it has no interval."""
+    unjudged: str = ""
+    """Why no limit on it is ever judged; empty where one can be."""
+
+    def named(self) -> Iterator["Form"]:
+        """The measure itself and each comparison, under its full name and with its own range."""
+        yield self
+        for suffix in self.beside:
+            low, high = _range(suffix, self.low, self.high)
+            why = RANGE if suffix in _DRAWN else COMPARES_WHOLES if self.whole else ""
+            yield Form(f"{self.measure}_{suffix}", self.parameters, low, high, (), self.makers, self.whole, why)
+
+    def __str__(self) -> str:
+        """As a message lists it, such as ``share_positive with k = 5, 10 and variant = st``."""
+        said = [f"{name} = {_listed(values)}" for name, values in self.parameters.items()]
+        return f"{self.measure} with {' and '.join(said)}" if said else f"{self.measure} without parameters"
+
+
+def share(
+    measure: str,
+    parameters: Mapping[str, Values] | None = None,
+    beside: tuple[str, ...] = (),
+    makers: tuple[str, ...] = (),
+) -> Form:
+    """A measure from 0 to 1."""
+    return Form(measure, parameters or {}, 0.0, 1.0, beside, makers)
+
+
+def whole(form: Form, unjudged: str = "") -> Form:
+    """The form as an aggregate; one that its method never resamples has no interval, and so is not judged."""
+    return replace(form, whole=True, unjudged=unjudged)
+
+
+def without_interval(form: Form) -> Form:
+    """The form as an aggregate that is never resampled."""
+    return whole(form, NO_INTERVAL)
+
+
+def up_to(number: int) -> Values:
+    """1, 2, ..., the number."""
+    return tuple(range(1, number + 1))
+
+
+def _range(suffix: str, low: float, high: float) -> tuple[float, float]:
+    if suffix.endswith("difference"):
+        return low - high, high - low
+    return (0.0, math.inf) if suffix == "ratio" else (low, high)
+
+
+def _listed(values: Values) -> str:
+    if values is None:
+        return "(told by the data)"
+    shown = [value if isinstance(value, str) else f"{value:g}" for value in values]
+    return ", ".join(shown if len(shown) <= _MOST else [*shown[: _MOST - 1], "...", shown[-1]])
+
+
+_MOST: Final = 8
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Input tables of the problems of methods.
+
+
+READS = (
+    FEATURES,
+    ENCODINGS,
+    DECISIONS,
+    MEMBERSHIPS,
+    FEASIBILITY_NODES,
+    FEASIBILITY_EDGES,
+    APPLICANTS,
+    MODELS,
+    COUNTERFACTUALS,
+    COUNTERFACTUAL_DECISIONS,
+    MEDIATED,
+    MEDIATED_DECISIONS,
+)
+"""The tables that detection makes problems of, whatever the method, in the order of ``ProblemTables``."""
+
+
+@dataclass(frozen=True)
+class ProblemTables:
+    """Input tables of problems; those that no method of the audit reads are empty."""
+
+    by_name: Mapping[str, pa.Table]
+    """All that was given."""
+    features: pa.Table
+    encodings: pa.Table
+    decisions: pa.Table
+    memberships: pa.Table
+    nodes: pa.Table
+    edges: pa.Table
+    applicants: pa.Table
+    models: pa.Table
+    counterfactuals: pa.Table
+    reconsidered: pa.Table
+    mediated: pa.Table
+    mediated_decisions: pa.Table
+
+    @classmethod
+    def of(cls, tables: Mapping[str, pa.Table]) -> "ProblemTables":
+        """From tables by name."""
+        return cls(tables, *(tables.get(table.name, table.empty()) for table in READS))
+
+    def of_method(self, table: Table) -> pa.Table:
+        """A table that one method alone reads."""
+        return self.by_name.get(table.name, table.empty())
+
+    def __post_init__(self) -> None:
+        """Hold the rows together: applicants, where there are any, are in the order of the features."""
+        if self.applicants.num_rows and not self.applicants["row_id"].equals(self.features["row_id"]):
+            raise IntegrityError("applicants and features are not the same rows in the same order; run preprocess anew")
+
+    @property
+    def draws(self) -> int:
+        """How many draws of rows the graph is of; 1 where it is of all rows, or where there is none."""
+        return int(pc.max(self.nodes["draw"]).as_py()) + 1 if self.nodes.num_rows else 1
+
+    def of_draw(self, draw: int) -> "ProblemTables":
+        """The rows of one draw, with their graph; decisions and groups of all rows stay."""
+        nodes = self.nodes.filter(pc.equal(self.nodes["draw"], draw))
+        number = nodes["node"].to_numpy()
+        first, last = int(number.min()), int(number.max())
+        start, stop = np.searchsorted(self.edges["source"].to_numpy(), (first, last + 1)).tolist()
+        edges = self.edges.slice(start, stop - start)
+        for name in ("source", "destination"):
+            column = pa.array(edges[name].to_numpy() - np.int32(first))
+            edges = edges.set_column(edges.schema.get_field_index(name), edges.schema.field(name), column)
+        node = nodes.schema.get_field_index("node")
+        nodes = nodes.set_column(node, nodes.schema.field(node), pa.array(number - np.int32(first)))
+        there = nodes["row_id"].combine_chunks()
+        features, applicants = (
+            table.filter(pc.is_in(table["row_id"], there)) for table in (self.features, self.applicants)
+        )
+        return replace(self, features=features, applicants=applicants, nodes=nodes, edges=edges)
+
+    @property
+    def ids(self) -> "np.ndarray[Any, Any]":
+        """``(n,)`` identifiers of the rows."""
+        ids: np.ndarray[Any, Any] = self.features["row_id"].to_numpy()
+        return ids
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Declaration of a method, and the parts that its folder provides by name.
+
 
 DECLARATION, ALGORITHM = "method", "algorithm.detection"
 """Modules of every method's folder."""

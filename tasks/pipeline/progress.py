@@ -1,9 +1,4 @@
-"""Progress of long work: which stage of how many, which step of how many, and the time left by earlier runs.
-
-Stages and their steps tell it here, and the command shows it (``flows.cli.terminal``): a live line on a terminal, some
-lines elsewhere. Where nothing shows it, as with ``--json`` or in a worker, there is no output. What a step has to say
-of itself, such as a loss, goes to the log at the level DEBUG.
-"""
+"""Progress of long work, and the request to stop."""
 
 import logging
 import time
@@ -15,7 +10,46 @@ from typing import Protocol
 from rich.console import Console
 from rich.logging import RichHandler
 
-from tasks.pipeline.stop_request import raise_if_stopped
+# --------------------------------------------------------------------------------------------------------------------
+# A request to stop, which long work checks between its steps.
+#
+# The command records the request on a signal (``flows.supervision.shutdown``). A library that calls back into Python
+# may swallow Python's own KeyboardInterrupt; a recorded request remains for the next check.
+
+
+class _Request:
+    made = False
+
+
+def request_stop() -> None:
+    """Record the request. A signal handler may call this at any moment, so it takes no lock."""
+    _Request.made = True
+
+
+def stop_requested() -> bool:
+    """Whether the process was asked to stop."""
+    return _Request.made
+
+
+def raise_if_stopped() -> None:
+    """Stop here if the process was asked to.
+
+    Raises:
+        KeyboardInterrupt: the process was asked to stop. It is no ``Exception``, so ordinary error handling lets it
+            pass, and Prefect knows it.
+    """
+    if _Request.made:
+        raise KeyboardInterrupt
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Progress of long work: which stage of how many, which step of how many, and the time left by earlier runs.
+#
+# Stages and their steps tell it here, and the command shows it (``flows.cli.terminal``): a live line on a terminal,
+# some
+# lines elsewhere. Where nothing shows it, as with ``--json`` or in a worker, there is no output. What a step has to say
+# of itself, such as a loss, goes to the log at the level DEBUG.
+
 
 log = logging.getLogger("evenhand")
 

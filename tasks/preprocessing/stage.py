@@ -22,19 +22,18 @@ from schemas.tables.applications import (
     ANY,
     APPLICANTS,
     APPLICATIONS,
+    DECISION_DIRECTION,
     ENCODINGS,
     FEATURES,
+    LEAKAGE,
     MEMBERSHIPS,
     MISSINGNESS,
     REFUSALS,
 )
-from schemas.tables.source import DECISION_DIRECTION, LEAKAGE
 from schemas.terms import Kind, Refusal
 from tasks.numerics import encoding
-from tasks.pipeline.lineage.refusals import Keeping
-from tasks.pipeline.stage import Produced, stage
-from tasks.preprocessing import direction, leakage
-from tasks.preprocessing.algorithm import missingness_tests
+from tasks.pipeline.stage import Keeping, Produced, stage
+from tasks.preprocessing import algorithm, checks
 from tasks.preprocessing.columns import columns_of, encoded
 
 IMPUTED = "(missing)"
@@ -72,8 +71,8 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
     frame = applications.to_pandas()
     refusals, lacking = REFUSALS.empty(), _lacking(frame, list(features))
     looked_at = features if settings.fitted else {}
-    leaks = leakage.check(frame, looked_at, settings.leakage.allow)
-    right_way = direction.check(frame, features, None if settings.codes_decide else settings.directions)
+    leaks = checks.check_leakage(frame, looked_at, settings.leakage.allow)
+    right_way = checks.check(frame, features, None if settings.codes_decide else settings.directions)
     if settings.missing == "exclude":
         complete = frame[list(features)].notna().all(axis=1)
         refusals = _incomplete(frame[~complete], list(features))
@@ -125,10 +124,10 @@ def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
     """Missing values and decisions: a row for every feature and reason, and one for any of them."""
     gone, exempt = frame[names].isna().to_numpy(dtype=bool), frame["exempt"].notna().to_numpy()
     favourable = frame["favourable"].to_numpy(dtype=bool)
-    flags = missingness_tests.by_reason(gone, exempt)
+    flags = algorithm.by_reason(gone, exempt)
     first = [names.index(name) for name in _named(frame, names)] if names else [0] * len(frame)
     named = np.array(first, dtype=np.int64) + exempt * len(names)
-    found = missingness_tests.lacking(np.column_stack([flags, gone.any(axis=1)]), favourable, named)
+    found = algorithm.lacking(np.column_stack([flags, gone.any(axis=1)]), favourable, named)
     have = ~np.column_stack([gone, gone, gone.any(axis=1)])
     reasons = [*[Refusal.MISSING_COVARIATE] * len(names), *[Refusal.EXEMPT_COVARIATE] * len(names), ANY]
     table = MISSINGNESS.build(
@@ -140,7 +139,7 @@ def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
         favourable_present=(have & favourable[:, None]).sum(axis=0),
         elsewhere=found.elsewhere,
         favourable_elsewhere=found.favourable_elsewhere,
-        auc=[*(None for _ in flags.T), missingness_tests.auc_of_missingness(flags, favourable)],
+        auc=[*(None for _ in flags.T), algorithm.auc_of_missingness(flags, favourable)],
     )
     return table.filter(np.append(found.flagged[:-1] > 0, True))
 

@@ -2,7 +2,7 @@
 
 The file holds the method's question, its measures in words, a glossary, what the method cannot tell, and the blocks of
 its evidence page. ``evidence`` makes pages of blocks, ``chapters.method`` the page of definitions. Outcomes
-(approval and denial rates, made without any method) has its file in ``tasks/reporting/chapters``.
+(approval and denial rates, made without any method) has its file in ``tasks/reporting/outcomes``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -174,7 +174,7 @@ def declared(name: str) -> Declared:
     Raises:
         pydantic.ValidationError: the file is not of this form.
     """
-    room = "reporting/chapters" if name == OUTCOMES_METHOD else "methods"
+    room = "reporting" if name == OUTCOMES_METHOD else "methods"
     said = yaml.safe_load((_TASKS / room / name / REPORT).read_text(encoding="utf-8"))
     return Declared.model_validate(said)
 

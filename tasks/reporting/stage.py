@@ -8,13 +8,16 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from schemas.tables.publication import PUBLISHED_MERGED, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, published
-from schemas.tables.published import (
+from schemas.tables.verdicts import (
     PUBLISHED_AGREEMENT,
     PUBLISHED_FACTS,
     PUBLISHED_MEASURES,
+    PUBLISHED_MERGED,
+    PUBLISHED_MISSINGNESS,
     PUBLISHED_VERDICTS,
+    PUBLISHED_WATERFALL,
     REPORT_INDEX,
+    published,
 )
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
@@ -32,14 +35,14 @@ READ = (
     reads=READ,
     writes=(REPORT_INDEX,),
     resources=(
-        "reporting/pages/templates/*",
-        *("reporting/chapters/*.yaml", "reporting/chapters/*/*.yaml", "methods/*/report.yaml"),
+        "reporting/templates/*",
+        *("reporting/*.yaml", "reporting/*/*.yaml", "methods/*/report.yaml"),
     ),
     balanced=False,
 )
 def report(*tables: pa.Table, settings: ReportSettings) -> Produced:
     """The files of a report, and their list; those of the short one where the run is about one of many partitions."""
-    from tasks.reporting.pages.files import files, short  # loads what makes pages, and a plan makes none
+    from tasks.reporting.pages import files, short  # loads what makes pages, and a plan makes none
 
     material = material_of(tables, settings)
     made = (short if material.part else files)(material)

@@ -1,15 +1,4 @@
-"""Reads models from bytes and writes them, fitted here or given by a user.
-
-The content determines the format, not the name of the file:
-
-* safetensors, as ``to_safetensors`` of networks and of linear models writes it: arrays only, harmless to read.
-* skops: harmless types of scikit-learn only, and trees (``formats.skops_models``).
-* ONNX: a graph is data, harmless to read; chains of linear layers become networks (``formats.onnx_graphs``).
-* TorchScript: a program, which reading may run (torch's security policy, and the page of ``torch.jit.load``). It is
-  read only if the spec states the sha256 of this very file.
-* A stranger's file is read, and asked, in a process of its own (``model_reader``), by the functions of this one.
-* Pickle, of torch, joblib or Python, is never read.
-"""
+"""Reads and writes models from bytes, fitted here or given by a user."""
 
 import hashlib
 import io
@@ -22,18 +11,31 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from scipy.special import expit
 
 from schemas.errors import SpecError
+from tasks.numerics import attributions
 from tasks.numerics.arrays import Floats
-from tasks.numerics.attributions import linear
-from tasks.numerics.attributions.linear import Linear
-from tasks.numerics.attributions.modules import Module
-from tasks.numerics.networks.parameters import Network, of_safetensors, to_safetensors
-from tasks.scoring.formats import skops_models
-from tasks.scoring.formats.onnx_graphs import network_of
+from tasks.numerics.attributions import Linear, Module, of_logistic_regression
+from tasks.numerics.networks.network import Network, of_safetensors, to_safetensors
+from tasks.scoring import model_formats
+from tasks.scoring.model_formats import network_of
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
 
     from schemas.audit.model import Model
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Reads models from bytes and writes them, fitted here or given by a user.
+#
+# The content determines the format, not the name of the file:
+#
+# * safetensors, as ``to_safetensors`` of networks and of linear models writes it: arrays only, harmless to read.
+# * skops: harmless types of scikit-learn only, and trees (``formats.skops_models``).
+# * ONNX: a graph is data, harmless to read; chains of linear layers become networks (``formats.onnx_graphs``).
+# * TorchScript: a program, which reading may run (torch's security policy, and the page of ``torch.jit.load``). It is
+#   read only if the spec states the sha256 of this very file.
+# * A stranger's file is read, and asked, in a process of its own (``model_reader``), by the functions of this one.
+# * Pickle, of torch, joblib or Python, is never read.
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ def called(model: "Model") -> str:
 def kept(model: "Network | Linear | ClassifierMixin", names: Sequence[str] = ()) -> bytes:
     """A model that was fitted here as bytes that depend on nothing else than it and the names of its inputs."""
     if isinstance(model, Linear):
-        return linear.to_safetensors(model, names)
-    return to_safetensors(model) if isinstance(model, Network) else skops_models.kept(model)
+        return attributions.to_safetensors(model, names)
+    return to_safetensors(model) if isinstance(model, Network) else model_formats.kept(model)
 
 
 def read(file: ModelFile) -> Readable:
@@ -123,7 +125,7 @@ def read(file: ModelFile) -> Readable:
         case "safetensors":
             return _arrays(file)
         case "skops":
-            return skops_models.classifier(file.content, file.name)
+            return model_formats.classifier(file.content, file.name)
         case "onnx":
             return network_of(file.content, file.name, file.output)
         case "torchscript":
@@ -218,8 +220,8 @@ def _arrays(file: ModelFile) -> Network | Linear:
     if file.output == "probability":
         message = f"{file.name} is a network in safetensors, which gives a logit, and the spec says probability"
         raise SpecError(f"{message}; leave `output` out")
-    if linear.is_kept(file.content):
-        return linear.of_safetensors(file.content)
+    if attributions.is_kept(file.content):
+        return attributions.of_safetensors(file.content)
     return of_safetensors(file.content)
 
 
@@ -231,3 +233,34 @@ def _module(file: ModelFile) -> Module:
     except RuntimeError as error:
         raise SpecError(f"{file.name} is not TorchScript that this torch can read: {error}") from error
     return Module(module, file.output)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Which models have a logit that is linear in their inputs, and which classifiers give the log odds themselves.
+
+
+LOG_ODDS = ("GradientBoostingClassifier", "HistGradientBoostingClassifier")
+"""Classifiers whose decision function is the log odds where they minimise the log loss: no probability is clipped."""
+
+
+def linear_form(model: Any) -> Linear | None:
+    """The logit of a network without hidden layers, or of a logistic regression behind any number of StandardScalers.
+
+    None of other models.
+    """
+    if isinstance(model, Linear):
+        return model
+    if isinstance(model, Apart):
+        return model.facts.linear
+    if isinstance(model, Network):
+        return Linear(model.weights[0][0], float(model.biases[0][0])) if len(model.weights) == 1 else None
+    *scalers, last = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    if type(last).__name__ not in ("LogisticRegression", "LogisticRegressionCV"):
+        return None
+    if any(type(scaler).__name__ != "StandardScaler" for scaler in scalers):
+        return None
+    linear = of_logistic_regression(last)
+    for scaler in reversed(scalers):
+        centre = scaler.mean_ if scaler.with_mean else 0.0 * linear.coefficients
+        linear = linear.before_scaling(centre, scaler.scale_ if scaler.with_std else 0.0 * linear.coefficients + 1)
+    return linear

@@ -29,16 +29,15 @@ from schemas.tables.applications import (
     MODELS,
 )
 from schemas.terms import DecisionMaker
-from tasks.ingest.regular_file import check_regular
+from tasks.ingest.sources.raw import check_regular
 from tasks.lake.store import sha256_of
 from tasks.numerics.arrays import Bools, Floats
 from tasks.pipeline.stage import Produced, stage
-from tasks.preprocessing.columns import columns_of
-from tasks.preprocessing.groups import groups_of
+from tasks.preprocessing.columns import columns_of, groups_of
 
 if TYPE_CHECKING:
     from tasks.scoring.decision_makers import Scored
-    from tasks.scoring.refitting import Refits
+    from tasks.scoring.fitting import Refits
 
 
 class ScoreSettings(StageSettings):
@@ -98,7 +97,7 @@ def score(
     )
     ids, y, outcome = frame["row_id"].to_numpy(), frame["favourable"].to_numpy(), frame["outcome"].to_numpy()
     n, model = len(frame), settings.model
-    from tasks.scoring import decision_makers, refitting  # these load what fits models
+    from tasks.scoring import decision_makers, fitting  # these load what fits models
 
     lender = _decisions(ids, DecisionMaker.LENDER, outcome, decision_makers.Scored.unscored(y))
     alone = Produced({**{table.name: table.empty() for table in score.writes}, DECISIONS.name: lender}, rows_in=n)
@@ -117,7 +116,7 @@ def score(
             scored = decision_makers.fitted(x, y, model, settings.seed, names)
         except TooFewError:  # the summary of the run says so
             return alone
-        found = refitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
+        found = fitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
     groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
     decisions = pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)])
     models = MODELS.build(fold=range(len(scored.models)), content=scored.models)
@@ -171,7 +170,7 @@ def _exchanged(
 ) -> dict[str, pa.Table]:
     """Decisions of a given model with each protected attribute exchanged that it takes; none of a fitted one."""
     from tasks.scoring.decider import decider
-    from tasks.scoring.exchange import exchanges
+    from tasks.scoring.decision_makers import exchanges
 
     (applicants, encodings, memberships), model = of, settings.model
     decide = decider(model, models, encodings, decisions) if model.is_given else None

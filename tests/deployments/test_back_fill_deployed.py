@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,10 +22,10 @@ from lint import words_of_containers
 from flows.partitions.year_audit import audit_year
 from flows.runs.index import runs_of
 from schemas.audit.spec import AuditSpec
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 pytestmark = [
     pytest.mark.slow,

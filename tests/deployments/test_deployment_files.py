@@ -121,7 +121,7 @@ class TestPrefectFile:
 
     def test_a_run_of_each_tells_that_it_is_at_work(self, deployments: dict[str, Any]) -> None:
         """Else a run that died would never be found."""
-        from flows.outcome.announcement import announced
+        from flows.outcome.run_state import announced
 
         for deployment in deployments.values():
             module, _, name = deployment.entrypoint.rpartition(".")

@@ -18,8 +18,8 @@ from conftest import SPEC, loans
 from restartable_server import Deployed, Server, deployed, limit_memory, until
 
 from flows.runs.index import runs_of
-from flows.runs.trust.verification import verify_run
-from flows.supervision.leftovers import holders
+from flows.runs.signatures import verify_run
+from flows.supervision.presence import holders
 from tasks.lake.store import Lake
 
 pytestmark = pytest.mark.long

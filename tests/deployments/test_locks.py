@@ -16,7 +16,7 @@ DECLARED = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 EXTRAS = DECLARED["optional-dependencies"]
 
 
-CODE, BESIDE = ("flows", "tasks", "schemas"), ("tests", "deployments")
+CODE, BESIDE = ("research", "flows", "tasks", "schemas"), ("tests", "deployments")
 WORKED_WITH = ("Makefile", ".ci", ".pre-commit-config.yaml", "deployments/Dockerfile")
 """Files that run tools of developers."""
 OTHERWISE = {
@@ -63,7 +63,7 @@ def test_what_is_declared_is_locked_in_a_version_that_is_declared() -> None:
     for where, wanted in (
         (runtime, [*DECLARED["dependencies"], *EXTRAS["pdf"]]),
         (runtime | dask, EXTRAS["dask"]),
-        (runtime | dev, EXTRAS["dev"]),
+        (runtime | dev, [*EXTRAS["dev"], *EXTRAS["research"]]),
     ):
         for each in map(Requirement, wanted):
             name = canonicalize_name(each.name)

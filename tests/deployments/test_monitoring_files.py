@@ -12,7 +12,7 @@ from deployed import DEPLOYMENTS
 from lake_of_runs import lake_of_runs
 from prometheus_client import CollectorRegistry
 
-from flows.operations.metrics.collector import LakeCollector
+from flows.operations.metrics import LakeCollector
 
 RULES, DASHBOARD = DEPLOYMENTS / "monitoring" / "rules.yaml", DEPLOYMENTS / "monitoring" / "dashboard.json"
 NAME = re.compile(r"\bevenhand_\w+")

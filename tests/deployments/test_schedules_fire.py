@@ -5,7 +5,6 @@ A run that is started by hand works even where the server's scheduler fails, so 
 
 import json
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from conftest import SPEC
 from deployed import DEPLOYMENTS, SERVICES, Deployment, Places, working
 from prometheus_client.parser import text_string_to_metric_families
 
-from flows.operations.metrics.endpoint import VARIABLE
+from flows.operations.metrics import VARIABLE
 from flows.runs.index import runs_of
 from tasks.lake.store import Lake
 

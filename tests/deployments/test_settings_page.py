@@ -10,7 +10,7 @@ import yaml
 from conftest import REPOSITORY
 from deployed import COMPOSE, DEPLOYMENTS, SERVICES
 
-from flows.operations.doctor.settings import SERVER, SETTINGS, SITE, WORKER, misspelt, page
+from flows.operations.environment_variables import SERVER, SETTINGS, SITE, WORKER, misspelt, page
 
 NAME = re.compile(
     r"(?<![\w$])(?:EVENHAND|PREFECT|OTEL|NUMBA|OMP|OPENBLAS|AWS|XDG|DO_NOT)_[A-Z0-9]+(?:_[A-Z0-9]+)*(?![\w*{/-])|PIP_(?:EXTRA|FIND)_\w+"
@@ -26,7 +26,7 @@ OLD_NAMES = {"PREFECT_API_DATABASE_CONNECTION_URL"}
 
 def sources() -> Iterator[Path]:
     """Code, and deployment files but for pages."""
-    for top in ("flows", "tasks", "schemas"):
+    for top in ("research", "flows", "tasks", "schemas"):
         yield from (REPOSITORY / top).rglob("*.py")
     kinds = ("*.yaml", "*.service", "*.conf", "*.sh", "Dockerfile")
     for kind in kinds:
@@ -34,12 +34,14 @@ def sources() -> Iterator[Path]:
 
 
 def named() -> set[str]:
-    own = REPOSITORY / "flows" / "operations" / "doctor" / "settings.py"
+    own = REPOSITORY / "flows" / "operations" / "environment_variables.py"
     return {name for path in sources() if path != own for name in NAME.findall(path.read_text())}
 
 
 def test_every_variable_that_is_named_is_on_the_page_and_no_other() -> None:
-    assert named() - OWN_AFFAIR - OLD_NAMES - set(SETTINGS) == set(), "add it to flows/operations/doctor/settings.py"
+    assert named() - OWN_AFFAIR - OLD_NAMES - set(SETTINGS) == set(), (
+        "add it to flows/operations/environment_variables.py"
+    )
     assert set(SETTINGS) - named() == set(), "nothing names it"
 
 
@@ -72,7 +74,7 @@ def test_what_a_container_is_given_is_read_by_its_role(role: str) -> None:
 
 
 def test_defaults_are_those_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows.supervision.embedded_api import prepare_environment
+    from flows.supervision.prefect_server import prepare_environment
 
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)

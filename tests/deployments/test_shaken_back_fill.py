@@ -19,10 +19,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from restartable_server import Deployed, Server, deployed, free_port, limit_memory, until
 from shaken_years import YEARS, digests, left_alone, write_four_years
 
-from flows.partitions.attempts.reading import attempts
-from flows.partitions.attempts.record import Attempt
-from flows.supervision.leftovers import holders
-from flows.supervision.presence import recorded
+from flows.partitions.attempts import Attempt, attempts
+from flows.supervision.presence import holders, recorded
 from tasks.lake.store import Lake
 
 pytestmark = pytest.mark.long

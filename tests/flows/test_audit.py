@@ -24,8 +24,8 @@ from loaded_modules import COMPUTING
 from openpyxl import load_workbook
 from told_runs import Told, told_runs
 
-from flows.outcome.words.plain import about
-from flows.supervision.failures import paths, read_failure
+from flows.outcome.ending import about
+from flows.supervision.failed_audits import paths, read_failure
 from tasks.lake.store import Lake
 
 STAGES = (

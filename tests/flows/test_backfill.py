@@ -27,15 +27,12 @@ from loans_by_year import (
 )
 from told_runs import told_runs
 
-from flows.cli.years.backfill import _ended
-from flows.partitions.attempts.page import rows
-from flows.partitions.attempts.reading import attempts, latest
-from flows.partitions.attempts.record import SERIOUSNESS, Attempt, YearState, worst
-from flows.partitions.attempts.recorder import recorded
+from flows.backfill import rows
+from flows.cli.backfill import _ended
+from flows.partitions.attempts import SERIOUSNESS, Attempt, YearState, attempts, latest, recorded, worst
 from flows.partitions.year_audit import audit_year
-from flows.runs.index import last_run, runs_of
-from flows.runs.manifest import read_manifest
-from flows.runs.trust.protection import protect
+from flows.runs.index import last_run, read_manifest, runs_of
+from flows.runs.signatures import protect
 from schemas.errors import IntegrityError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake

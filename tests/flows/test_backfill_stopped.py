@@ -9,9 +9,8 @@ from conftest import environment, evenhand_process
 from loans_by_year import WITHIN, write_years
 from stopping import MESSAGE, started
 
-from flows.partitions.attempts.reading import latest
-from flows.partitions.attempts.record import YearState
-from flows.supervision.flow_runs import of_lake
+from flows.partitions.attempts import YearState, latest
+from flows.supervision.prefect_server import of_lake
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 

@@ -14,8 +14,8 @@ from publisher import Published, Publisher, publisher
 from flows.runs.given import given_spec
 from flows.runs.record import is_published
 from schemas.errors import SpecError
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
 from tasks.ingest.vintages.store import add, vintages
 from tasks.lake.store import Lake
 

@@ -8,17 +8,13 @@ import pytest
 from conftest import REPOSITORY, SHARED
 from jsonschema import Draft202012Validator
 
-from flows.runs.first_page.lines import summary
+from flows.runs.first_page import summary
 from schemas.report import schema
-from tasks.pipeline.registry import METHODS
-from tasks.pipeline.specs import read_spec
+from tasks.in_memory import call_plainly
+from tasks.pipeline.registry import METHODS, read_spec
 from tasks.plan import Step, plan
-from tasks.proof.plain import call_plainly
-from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.chapters.decide.reading import run_of
-from tasks.reporting.exports.picture import picture
-from tasks.reporting.exports.single import single
-from tasks.reporting.pages.budgets import SINGLE, lines
+from tasks.reporting.exports.single_file import SINGLE, budget_lines, picture, single
+from tasks.reporting.first_page.page import decide, run_of
 from tasks.reporting.stage import material_of
 
 pytestmark = pytest.mark.slow
@@ -46,7 +42,7 @@ def test_every_file_of_the_report_is_within_its_budget(run: tuple[Step, dict[str
     step, tables = run
     given = [pa.concat_tables(tables.get(table.name) or [table.empty()]) for table in step.stage.reads]
     files = step.stage.function(*given, settings=step.settings).files
-    assert {line.path: line.over for line in lines({**files, SINGLE: single(files)}) if line.over} == {}
+    assert {line.path: line.over for line in budget_lines({**files, SINGLE: single(files)}) if line.over} == {}
     Draft202012Validator(schema()).validate(json.loads(files["report.json"]))
 
 

@@ -16,10 +16,9 @@ from conftest import SHARED
 
 from schemas.terms import Kind
 from tasks.methods.cst.algorithm import detection as cst
-from tasks.methods.cst.algorithm.comparisons import compare, lay
-from tasks.methods.cst.algorithm.significance import judge
+from tasks.methods.cst.algorithm.situations import compare, judge, lay
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 
 GOLDEN, LAW = SHARED / "golden" / "cst", SHARED / "data" / "law_school" / "lsac_law_data_21791.csv.gz"

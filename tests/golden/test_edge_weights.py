@@ -9,8 +9,8 @@ import pytest
 from conftest import SHARED
 from sklearn.neighbors import KernelDensity
 
-from tasks.methods.fgce.algorithm.costs import density
-from tasks.methods.fgce.algorithm.costs.density import Density
+from tasks.methods.fgce.algorithm import costs
+from tasks.methods.fgce.algorithm.costs import Density
 from tasks.numerics.problem import FeasibilityGraph
 
 GOLDEN = SHARED / "golden" / "fgce"
@@ -31,7 +31,7 @@ def weigh(rows, pairs, lengths, crowd):
     """Weights of the authors' form, in the order of the pairs, which are sorted by source."""
     indptr = np.searchsorted(pairs[:, 0], np.arange(len(rows) + 1))
     graph = FeasibilityGraph(indptr, pairs[:, 1].astype(np.int32), lengths)
-    return density.edge_weights(graph, rows, crowd, "authors")
+    return costs.edge_weights(graph, rows, crowd, "authors")
 
 
 @pytest.mark.parametrize(("name", "bandwidth"), [("fast_old_Compas", COMPAS), ("fast_old_Adult", ADULT)])
@@ -40,7 +40,7 @@ def test_densities_at_sampled_midpoints(name, bandwidth):
     sample = np.loadtxt(GOLDEN / name / "wij_sample.csv", delimiter=",", skiprows=1)[:300]
     sample = sample[sample[:, 0].argsort(kind="stable")]
     pairs, lengths = sample[:, :2].astype(np.int64), sample[:, 2]
-    found = density.log_density(crowd, rows[pairs].mean(axis=1))
+    found = costs.log_density(crowd, rows[pairs].mean(axis=1))
     assert np.abs(found - sample[:, 3]).max() < 1e-6  # the rows of Adult are stored in single precision
     assert weigh(rows, pairs, lengths, crowd) == pytest.approx(sample[:, 4], rel=1.1e-6)
 
@@ -58,11 +58,11 @@ def test_weights_of_german_credit_where_sklearn_did_not_lose_them():
     tree = KernelDensity(bandwidth=GERMAN).fit(rows).score_samples(middle)
     flat = KernelDensity(bandwidth=GERMAN, leaf_size=len(rows)).fit(rows).score_samples(middle)
     # what the authors stored is what the tree gives ...
-    assert stored["dist"] ** 2 / (np.exp(tree) + density.FLOOR) == pytest.approx(stored["wij"], rel=1e-6)
+    assert stored["dist"] ** 2 / (np.exp(tree) + costs.FLOOR) == pytest.approx(stored["wij"], rel=1e-6)
     # ... which is the sum over all rows for two edges in five; ours is that sum on all of them
     exact = np.abs(tree - flat) < 1e-6
     assert exact.mean() == pytest.approx(0.408, abs=0.01)
-    assert np.abs(density.log_density(crowd, middle) - flat).max() < 1e-10
+    assert np.abs(costs.log_density(crowd, middle) - flat).max() < 1e-10
     ours = weigh(rows, stored["E"], stored["dist"], crowd)
     assert ours[exact] == pytest.approx(stored["wij"][exact], rel=2e-6)
 
@@ -70,5 +70,5 @@ def test_weights_of_german_credit_where_sklearn_did_not_lose_them():
 def test_the_authors_rule_gives_their_constants():
     for name, constant in (("old_GermanCredit", GERMAN), ("fast_old_Adult", ADULT)):
         _, crowd = estimate(name, 1.0)
-        found = density.bandwidth(crowd.points, crowd.multiplicity, "authors", np.random.default_rng(0))
+        found = costs.bandwidth(crowd.points, crowd.multiplicity, "authors", np.random.default_rng(0))
         assert found == pytest.approx(constant, rel=1e-8)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from tasks.feasibility_graph.algorithm import graph as feasibility
-from tasks.feasibility_graph.algorithm import reachability
+from tasks.feasibility_graph import algorithm
+from tasks.feasibility_graph import algorithm as feasibility
 from tasks.feasibility_graph.settings import GraphSettings
-from tasks.methods.fgce.algorithm import pairs, selection
-from tasks.methods.fgce.algorithm.costs.distances import Vector
+from tasks.methods.fgce.algorithm import recourse
+from tasks.methods.fgce.algorithm.costs import Vector
 
 GOLDEN = SHARED / "golden" / "fgce"
 
@@ -92,8 +92,8 @@ def of_group(paper, value):
     nodes, first, local = np.unique(paper.distinct.node[rows], return_index=True, return_inverse=True)
     weight = np.bincount(local[np.isin(rows, paper.stored["FN"])], minlength=len(nodes))
     candidate = np.bincount(local[np.isin(rows, paper.stored["candidates"])], minlength=len(nodes)) > 0
-    graph = reachability.induced(paper.built.graph, nodes.astype(np.int64))
-    reach = reachability.reachable(graph, weight > 0, candidate)
+    graph = algorithm.induced(paper.built.graph, nodes.astype(np.int64))
+    reach = algorithm.reachable(graph, weight > 0, candidate)
     return SimpleNamespace(
         rows=rows, local=local, points=paper.matrix[rows[first]], weight=weight, graph=graph, reach=reach
     )
@@ -102,7 +102,7 @@ def of_group(paper, value):
 def test_components_per_group(paper):
     for value, expected in load(paper.name, "graph")["groups"].items():
         group = of_group(paper, float(value))
-        weak, strong = reachability.components(group.graph)
+        weak, strong = algorithm.components(group.graph)
         assert len(group.rows) == expected["nodes"]
         assert (weak.max() + 1, strong.max() + 1) == (expected["wcc"], expected["scc"])
         assert sorted(np.bincount(weak[group.local]), reverse=True) == expected["wcc_sizes"]
@@ -114,7 +114,7 @@ def test_reachable_candidates_and_cheapest(paper):
     candidates[paper.stored["candidates"]] = True
     for value, expected in load(paper.name, "reachability").items():
         group = of_group(paper, float(value))
-        offers = pairs.price(group.reach, Vector(group.points), group.weight, np.zeros(0))
+        offers = recourse.price(group.reach, Vector(group.points), group.weight, np.zeros(0))
         cheapest = dict(zip(offers.factual, offers.cheapest, strict=True))
         copies = np.bincount(group.local, candidates[group.rows], minlength=group.graph.size)
         counts = {
@@ -135,8 +135,8 @@ def test_greedy_coverage_and_choices(paper):
     most = max(int(key.split("|")[1]) for key in table)
     for value, reached in load(paper.name, "reachability").items():
         group = of_group(paper, float(value))
-        offers = pairs.price(group.reach, Vector(group.points), group.weight, grid)
-        chosen = selection.greedy(offers, most)
+        offers = recourse.price(group.reach, Vector(group.points), group.weight, grid)
+        chosen = recourse.greedy(offers, most)
         by_level = chosen.covered(offers.weight)
         for key, row in table.items():
             level, k = int(np.searchsorted(grid, float(key.split("|")[0]))), int(key.split("|")[1])

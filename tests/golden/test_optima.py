@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from tasks.feasibility_graph.algorithm import graph as feasibility
-from tasks.feasibility_graph.algorithm import reachability
-from tasks.methods.fgce.algorithm.covering.least_cost import cost_by_k, d0_at_k0
-from tasks.methods.fgce.algorithm.covering.problem import Part, d0
-from tasks.methods.fgce.algorithm.covering.set_cover import least_count
-from tasks.methods.fgce.algorithm.covering.solver import Solver
+from tasks.feasibility_graph import algorithm
+from tasks.feasibility_graph import algorithm as feasibility
+from tasks.methods.fgce.algorithm.covering import Part, d0, least_count
+from tasks.methods.fgce.algorithm.optima import cost_by_k, d0_at_k0
+from tasks.methods.fgce.algorithm.solver import Solver
 from tasks.methods.fgce.settings import FgceSettings
 
 GOLDEN = SHARED / "golden" / "fgce"
@@ -67,7 +66,7 @@ def of_group(rows, stored, distinct, graph):
     points = stored["X"][rows[first]]
     weight = np.bincount(local[np.isin(rows, stored["FN"])], minlength=len(nodes))
     candidate = np.bincount(local[np.isin(rows, stored["candidates"])], minlength=len(nodes)) > 0
-    reach = reachability.reachable(reachability.induced(graph, nodes.astype(np.int64)), weight > 0, candidate)
+    reach = algorithm.reachable(algorithm.induced(graph, nodes.astype(np.int64)), weight > 0, candidate)
     found = []
     for part in reach.active:
         cost = np.linalg.norm(points[part.factuals][:, None] - points[part.candidates], axis=2)

@@ -14,10 +14,10 @@ import pytest
 from conftest import REPOSITORY, SHARED
 from scipy import sparse
 
+from tasks.in_memory import call_plainly
 from tasks.ingest.registry import check_columns
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 GOLDEN, DATA, AUDITS = SHARED / "golden" / "fgce", SHARED / "data", REPOSITORY / "data" / "audits"
 

@@ -11,11 +11,11 @@ from conftest import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_NODES
-from tasks.methods.fgce.reproduction import printed, row_graph
-from tasks.methods.fgce.reproduction.experiments import EXPERIMENTS
-from tasks.proof import published
-from tasks.proof.lines import ALL, Cell, Figure, Remark, Verdict, compare
+from research import figures as research_figures
+from research.fgce import cells
+from research.fgce.experiments import EXPERIMENTS
+from research.figures import ALL, Cell, Figure, Remark, Verdict, compare
+from schemas.tables.counterfactuals import FEASIBILITY_EDGES, FEASIBILITY_NODES
 
 NAN = float("nan")
 CELL = Cell("kauc", "male", (2.0,))
@@ -92,7 +92,7 @@ def test_the_graph_over_rows_is_what_a_loop_makes_of_it(graph):
     nodes = FEASIBILITY_NODES.build(row_id=[str(i) for i in range(len(node))], node=node, draw=[0] * len(node))
     source, destination = zip(*pairs, strict=True) if pairs else ((), ())
     edges = FEASIBILITY_EDGES.build(source=source, destination=destination, distance=[0.0] * len(pairs))
-    found = row_graph.cells(nodes, edges, group, ["even", "odd"])
+    found = cells.cells(nodes, edges, group, ["even", "odd"])
 
     rows = range(len(node))
     plain = nx.DiGraph()
@@ -112,18 +112,18 @@ def test_the_graph_over_rows_is_what_a_loop_makes_of_it(graph):
 
 def test_published_tables_are_whole():
     """As many rows as points, as many figures as quantities; and 1 for what is never covered is no saturation point."""
-    tables = published.read("fgce")
+    tables = research_figures.read("fgce")
     for name, experiment in EXPERIMENTS.items():
-        figures = list(printed.figures(tables, name, experiment.groups))
+        figures = list(cells.figures(tables, name, experiment.groups))
         assert len(figures) == len({(f.source, f.cell) for f in figures}) == 170
-        figures += printed.of_systems(tables, name)
+        figures += cells.of_systems(tables, name)
         assert len(figures) == len({(f.source, f.cell) for f in figures})
-        for remarked in published.remarks(tables, name, experiment.groups):
-            if remarked.sources != {published.BESIDE}:
+        for remarked in research_figures.published_remarks(tables, name, experiment.groups):
+            if remarked.sources != {research_figures.BESIDE}:
                 known = remarked.between[0] if remarked.between else remarked.ours
                 assert any(remarked.fits(f, f.value if known is None else float(known)) for f in figures), remarked
     point = Cell("dauc_saturation", "male", (0.1,))
-    (figure,) = (f for f in printed.figures(tables, "german", ("female", "male")) if f.cell == point)
+    (figure,) = (f for f in cells.figures(tables, "german", ("female", "male")) if f.cell == point)
     assert math.isnan(figure.value)
 
 

@@ -9,11 +9,11 @@ import statsmodels.api as sm
 from conftest import SHARED
 from numpy.testing import assert_allclose
 
-from tasks.methods.adjusted.reproduction import samples
-from tasks.methods.adjusted.reproduction.binary import average_change, average_derivative, fit_binary
-from tasks.methods.adjusted.reproduction.experiments import EXPERIMENTS, NO_FILE, Experiments
-from tasks.proof import published
-from tasks.proof.lines import Verdict
+from research import figures as research_figures
+from research.adjusted import textbooks
+from research.adjusted.experiments import EXPERIMENTS, NO_FILE, Experiments
+from research.adjusted.textbooks import average_change, average_derivative, fit_binary
+from research.figures import Verdict
 
 COUNTS = {"loanapp": 37, "hmda": 41, "boston": 71, "texas": 25}
 """Figures of each data set."""
@@ -49,14 +49,14 @@ def test_villages_are_not_judged_without_their_file(tmp_path):
 
 @pytest.mark.parametrize("dataset", EXPERIMENTS)
 def test_every_figure_has_a_tolerance_or_is_a_count(dataset):
-    figures = [*published.figures(published.read("adjusted"), dataset)]
+    figures = [*research_figures.figures(research_figures.read("adjusted"), dataset)]
     exact = {figure.cell.quantity for figure in figures if figure.tolerance == 0 and not figure.at_most}
     assert exact <= {"rows"}
 
 
 @pytest.mark.parametrize(("link", "model"), [("logit", sm.Logit), ("probit", sm.Probit)])
 def test_effects_of_logit_and_probit_are_those_of_statsmodels(link, model):
-    sample = samples.loanapp().complete(["white", "obrat", "chist"])
+    sample = textbooks.loanapp().complete(["white", "obrat", "chist"])
     y, x = sample.column("approve"), sample.design(["white", "obrat", "chist"])
     ours, theirs = fit_binary(y, x, link), model(y, x).fit(disp=0, tol=1e-12)
     assert_allclose(ours.coefficients, theirs.params, rtol=1e-7)
@@ -67,9 +67,9 @@ def test_effects_of_logit_and_probit_are_those_of_statsmodels(link, model):
     assert_allclose(average_derivative(ours, x, 1), derivative.margeff[0], rtol=1e-6)
 
 
-@pytest.mark.data(str(samples.AER_HMDA))
+@pytest.mark.data(str(textbooks.AER_HMDA))
 def test_bands_of_loan_to_value_hold_both_their_ends():
-    sample = samples.aer_hmda(SHARED)
+    sample = textbooks.aer_hmda(SHARED)
     ratio, medium, high = (sample.column(name) for name in ("lvrat", "medium", "high"))
     assert set(medium[np.isin(ratio, [0.80, 0.95])]) == {1.0}
     assert np.isin([0.80, 0.95], ratio).all()

@@ -7,25 +7,21 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from flows.reproduce.run import Asked, reproduce
-from flows.reproduce.show import summary
+from research import figures as research_figures
+from research.cec import data, models
+from research.cec.data import BASELINES
+from research.cec.experiments import EXPERIMENTS, Experiments
+from research.cec.models import Course
+from research.figures import NOT_RUN, Cell, Figure, Verdict, compare, paper_spec
+from research.reproduction import Asked, reproduce, summary
 from schemas.errors import InfrastructureError, SpecError
-from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending
-from tasks.methods.cec.algorithm.training import folds, frontier
-from tasks.methods.cec.algorithm.training.held_out import Bridge
-from tasks.methods.cec.algorithm.training.mitigations import Split
-from tasks.methods.cec.reproduction import baselines, lending, obtained, printed
-from tasks.methods.cec.reproduction.experiments import EXPERIMENTS, Experiments
-from tasks.methods.cec.reproduction.obtained import Course
-from tasks.methods.cec.reproduction.printed import BASELINES
+from tasks.ingest.synthetic.algorithm.lending import SyntheticLending
+from tasks.methods.cec.algorithm import mitigations
+from tasks.methods.cec.algorithm.mitigations import Split
+from tasks.methods.cec.algorithm.models import Bridge
 from tasks.numerics.attributions import of_network
-from tasks.numerics.networks.net import build
-from tasks.numerics.networks.parameters import of_module
-from tasks.numerics.networks.settings import NetSettings
-from tasks.proof import published
-from tasks.proof.lines import Cell, Figure, Verdict, compare
-from tasks.proof.published import NOT_RUN
-from tasks.proof.specs import paper_spec
+from tasks.numerics.networks.network import NetSettings, of_module
+from tasks.numerics.networks.training import build
 
 GERMAN = SHARED / EXPERIMENTS["german"].sources[0]
 
@@ -35,37 +31,37 @@ needs_german = pytest.mark.data(EXPERIMENTS["german"].sources[0])
 def test_a_table_has_tolerances_for_the_models_that_are_judged():
     table = {"source": "T", "quantities": ["f1", "cec"], "judged": ["a"], "tolerances": {"cec": 0.1}}
     said = {"table": [{"datasets": ["d"], **table, "rows": [["a", [1, 2]], ["b", [3, 4]]]}, {"datasets": ["other"]}]}
-    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance) for f in published.figures(said, "d")]
+    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance) for f in research_figures.figures(said, "d")]
     assert found == [("a", "f1", 1.0, 0.0), ("a", "cec", 2.0, 0.1), ("b", "f1", 3.0, 0.0), ("b", "cec", 4.0, 0.0)]
     told = [Cell("f1", "a"), Cell("cec_floor", "a")]
-    beside = [figure.cell for figure in published.beside(published.figures(said, "d"), told)]
+    beside = [figure.cell for figure in research_figures.beside(research_figures.figures(said, "d"), told)]
     assert beside == [Cell("cec_floor", "a")]
 
 
 @pytest.mark.parametrize("dataset", EXPERIMENTS)
 def test_every_figure_has_a_tolerance_or_a_reason(dataset):
-    said = published.read("cec")
-    figures = list(published.figures(said, dataset))
-    judged = [figure for figure in figures if figure.tolerance or figure.source == published.ASKED]
-    told = {Cell(quantity, "told") for quantity in (*printed.QUANTITIES, *printed.UNPRINTED)}
-    figures += published.beside(figures, told)
-    assert len(told) == sum(figure.value == published.NOT_PRINTED for figure in figures)
-    assert {figure.cell.group for figure in figures} >= set(printed.COLUMNS)
-    assert set(BASELINES) == set(baselines.MITIGATION_OF)
-    remarks = published.remarks(said, dataset)
+    said = research_figures.read("cec")
+    figures = list(research_figures.figures(said, dataset))
+    judged = [figure for figure in figures if figure.tolerance or figure.source == research_figures.ASKED]
+    told = {Cell(quantity, "told") for quantity in (*data.QUANTITIES, *data.UNPRINTED)}
+    figures += research_figures.beside(figures, told)
+    assert len(told) == sum(figure.value == research_figures.NOT_PRINTED for figure in figures)
+    assert {figure.cell.group for figure in figures} >= set(data.COLUMNS)
+    assert set(BASELINES) == set(models.MITIGATION_OF)
+    remarks = research_figures.published_remarks(said, dataset)
     for figure in figures:
         reasons = [remark for remark in remarks if remark.fits(figure, NOT_RUN)]
         assert bool(reasons) != (figure in judged), figure
         assert all(remark.verdict is Verdict.INFORMATION for remark in reasons)
-    of_paper = [figure for figure in judged if figure.source != published.ASKED]
+    of_paper = [figure for figure in judged if figure.source != research_figures.ASKED]
     tolerances = {("cec", 0.06), ("regime_b_percent", 8), ("cec", 0.02), ("non_dominated_percent", 0.5)}
     assert {(figure.cell.quantity, figure.tolerance) for figure in of_paper} <= tolerances
     assert {figure.cell.group for figure in of_paper} <= {"unconstrained", "CEC model", "pred", "full"}
-    assert all(figure.at_most != figure.at_least for figure in judged if figure.source == published.ASKED)
+    assert all(figure.at_most != figure.at_least for figure in judged if figure.source == research_figures.ASKED)
 
 
 def test_every_table_and_figure_of_the_paper_is_named_once_with_its_status():
-    said = published.read("cec")
+    said = research_figures.read("cec")
     tables = {each["what"] for each in said["table"]}
     assert sorted(name for name in tables if name.startswith("Table")) == [f"Table {n}" for n in (1, 2, 3, 4)]
     figures = {each["what"]: each for each in said["figure"]}
@@ -76,12 +72,12 @@ def test_every_table_and_figure_of_the_paper_is_named_once_with_its_status():
 
 @pytest.fixture(scope="module")
 def bridge():
-    return Bridge(lending.drawn(SyntheticLending(rows=300, financial=3, proxies=2, noise=1), seed=1))
+    return Bridge(data.drawn(SyntheticLending(rows=300, financial=3, proxies=2, noise=1), seed=1))
 
 
 @pytest.fixture(scope="module")
 def fold(bridge):
-    return next(folds.split(bridge.rows.population, 5, 0))
+    return next(mitigations.split(bridge.rows.population, 5, 0))
 
 
 def nearest_by_loops(bridge, fold, row):
@@ -126,56 +122,54 @@ def test_score_is_that_of_plain_loops(bridge, fold):
 
 
 def test_cells_are_means_over_folds_by_the_names_of_both_tables(bridge):
-    told = obtained.outcomes(bridge.rows, obtained.variants(whole=False), Course(2))
+    told = models.outcomes(bridge.rows, models.variants(whole=False), Course(2))
     assert [(outcome.fold, outcome.variant.name) for outcome in told] == [
         (0, "pred"),
         (0, "full"),
         (1, "pred"),
         (1, "full"),
     ]
-    found = obtained.cells(obtained.by_model(told))
+    found = models.cells(models.by_model(told))
     mean = np.mean([told[1].consistency["cec"], told[3].consistency["cec"]])
     assert found[Cell("cec", "full")] == found[Cell("cec", "CEC model")] == pytest.approx(mean)
     collapsed = told[0].performance.collapsed + told[2].performance.collapsed
     assert found[Cell("collapsed_folds", "unconstrained")] == collapsed
-    suffixed = obtained.cells(obtained.by_model(told, ", again"))
+    suffixed = models.cells(models.by_model(told, ", again"))
     assert Cell("cec", "CEC model, again") in suffixed
     assert Cell("cec", "CEC model") not in suffixed
 
 
 def test_baselines_are_told_of_as_far_as_they_can_be(bridge):
     people, hits = bridge.rows.population, dict[str, list[float]]()
-    for fold, _ in zip(folds.split(people, 5, 0), range(2), strict=False):
+    for fold, _ in zip(mitigations.split(people, 5, 0), range(2), strict=False):
         fitted, held = fold.train, fold.test
         label, group = people.favourable, people.protected
         split = Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[held], group[held])
         for column in ("Hardt", "adversarial"):
-            decided = baselines.MITIGATION_OF[column](split, obtained.SETTINGS).predicted
+            decided = models.MITIGATION_OF[column](split, models.SETTINGS).predicted
             right = (decided & label[held]).sum()
             hits.setdefault(column, []).append(2 * right / (decided.sum() + label[held].sum()))
-    found = baselines.cells(baselines.told(bridge.rows, ("Hardt", "adversarial", "DIR"), Course(2)))
+    found = models.baselines_cells(models.told(bridge.rows, ("Hardt", "adversarial", "DIR"), Course(2)))
     for column, f1 in hits.items():
         assert found[Cell("f1", column)] == pytest.approx(np.mean(f1))
     assert 0 < found[Cell("cec", "adversarial")] < 1
-    assert found[Cell("auc", "Hardt")] == baselines.NO_SCORES
-    assert found[Cell("cec", "Hardt")] == found[Cell("regime_b_percent", "Hardt")] == baselines.NO_LOGIT
+    assert found[Cell("auc", "Hardt")] == models.NO_SCORES
+    assert found[Cell("cec", "Hardt")] == found[Cell("regime_b_percent", "Hardt")] == models.NO_LOGIT
     assert Cell("cec_floor", "Hardt") not in found
-    assert all(0 <= found[Cell(quantity, "DIR")] <= 100 for quantity in printed.QUANTITIES)
+    assert all(0 <= found[Cell(quantity, "DIR")] <= 100 for quantity in data.QUANTITIES)
 
 
 def test_what_a_fold_lacks_has_no_mean(bridge):
-    net = obtained.Told(
-        obtained.outcomes(bridge.rows, obtained.variants(whole=False), Course())[0].performance, {"cec": 0.2}
-    )
-    found = obtained.means([net, replace(net, consistency={})])
+    net = models.Told(models.outcomes(bridge.rows, models.variants(whole=False), Course())[0].performance, {"cec": 0.2})
+    found = models.means([net, replace(net, consistency={})])
     assert found["f1"] == net.performance.f1
     assert "cec" not in found
-    assert dict(baselines._figures([net, replace(net, consistency={})]))["cec"] == baselines.NO_LOGIT
-    assert set(dict(baselines._figures([net, None])).values()) == {baselines.NO_MODEL}
+    assert dict(models._figures([net, replace(net, consistency={})]))["cec"] == models.NO_LOGIT
+    assert set(dict(models._figures([net, None])).values()) == {models.NO_MODEL}
 
 
 def test_what_is_told_beside_is_counted_apart():
-    figures = [Figure("Table 2", False, Cell("cec", "a"), 0.2, 0.1), *published.beside([], [Cell("cec", "b")])]
+    figures = [Figure("Table 2", False, Cell("cec", "a"), 0.2, 0.1), *research_figures.beside([], [Cell("cec", "b")])]
     lines = compare("d", figures, {Cell("cec", "a"): 0.25, Cell("cec", "b"): 0.3}, [])
     assert "printed figures, 1: agrees 1, differs 0" in summary(lines)
     assert "told beside them, without a figure to compare with, 1" in summary(lines)
@@ -184,7 +178,7 @@ def test_what_is_told_beside_is_counted_apart():
 
 @needs_german
 def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
-    rows, columns = lending.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
+    rows, columns = data.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
     people = rows.population
     assert people.features.shape == (1000, 20)
     assert (int(people.favourable.sum()), int(people.protected.sum())) == (700, 310)
@@ -192,7 +186,7 @@ def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
     assert set(rows.financial_names) == {
         "Credit-Amount", "Month-Duration", "Instalment-Rate", "Residence", "Age", "Existing-Credits", "Num-People",
     }  # fmt: skip
-    hot = lending.one_hot(rows, columns)
+    hot = data.one_hot(rows, columns)
     purpose = hot.population.features[:, hot.feature_of_input == rows.features.index("Purpose")]
     assert (purpose.sum(axis=1) == 1).all()
     assert (purpose.argmax(axis=1) == people.features[:, rows.features.index("Purpose")]).all()
@@ -203,8 +197,8 @@ def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
 @pytest.mark.slow
 def test_one_fold_of_german_credit_is_within_tolerance(monkeypatch):
     """Trained as an audit trains, with 9 nets of the 36 of Figure 6: what they do not tell is told to differ."""
-    part = frontier.lambda_grid((0.1, 0.5, 1.0))
-    monkeypatch.setattr(frontier, "lambda_grid", lambda: part)
+    part = mitigations.lambda_grid((0.1, 0.5, 1.0))
+    monkeypatch.setattr(mitigations, "lambda_grid", lambda: part)
     done = Experiments(baseline=("DIR",), sparing=True).run("german", SHARED)
     counts = Counter(line.verdict for line in done.lines)
     assert counts[Verdict.AGREES] == 15
@@ -215,10 +209,10 @@ def test_one_fold_of_german_credit_is_within_tolerance(monkeypatch):
         line = by["Table 2", Cell("cec", model)]
         assert (line.obtained, line.verdict, bool(line.why)) == (NOT_RUN, Verdict.INFORMATION, True)
     for model in ("unconstrained", "CEC model", "unconstrained, one-hot"):
-        assert 0.2 < by[published.BESIDE, Cell("cec_floor", model)].obtained < 0.3
-        assert by[published.BESIDE, Cell("collapsed_folds", model)].figure.value == published.NOT_PRINTED
+        assert 0.2 < by[research_figures.BESIDE, Cell("cec_floor", model)].obtained < 0.3
+        assert by[research_figures.BESIDE, Cell("collapsed_folds", model)].figure.value == research_figures.NOT_PRINTED
     assert by["Table 2", Cell("sp_gap", "DIR")].obtained < by["Table 2", Cell("sp_gap", "unconstrained")].obtained
-    drawn = {each["drawn_by"] for each in published.read("cec")["figure"] if each["status"] == "drawn"}
+    drawn = {each["drawn_by"] for each in research_figures.read("cec")["figure"] if each["status"] == "drawn"}
     assert drawn <= {drawing.name for drawing in done.drawings}
 
 
@@ -234,8 +228,8 @@ def test_the_quick_form_has_nothing_that_differs(dataset):
 @pytest.mark.long
 def test_the_remover_on_all_folds_of_german_credit_is_as_in_the_trial():
     """AUC, F1, SP and CEC of a trial within 0.02, regime B within 3 points."""
-    rows, _ = lending.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
-    found = baselines.cells(baselines.told(rows, ("DIR",), Course(5)))
+    rows, _ = data.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
+    found = models.baselines_cells(models.told(rows, ("DIR",), Course(5)))
     trial = {"auc": 0.787, "f1": 0.834, "sp_gap": 0.042, "cec": 0.587}
     assert {name: found[Cell(name, "DIR")] for name in trial} == pytest.approx(trial, abs=0.02)
     assert found[Cell("regime_b_percent", "DIR")] == pytest.approx(66.5, abs=3)

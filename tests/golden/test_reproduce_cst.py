@@ -7,18 +7,15 @@ import pandas as pd
 import pytest
 from conftest import REPOSITORY, SHARED
 
-from flows.reproduce.run import Asked, reproduce
-from flows.reproduce.show import summary, tables
+from research import figures as research_figures
+from research.cst import problem
+from research.cst.experiments import EXPERIMENTS
+from research.cst.problem import Golden, against_reference
+from research.figures import Cell, Verdict, paper_spec
+from research.reproduction import Asked, reproduce, summary, tables
 from schemas.errors import InfrastructureError
-from tasks.methods.cst.reproduction import balances, obtained, printed
-from tasks.methods.cst.reproduction.experiments import EXPERIMENTS
-from tasks.methods.cst.reproduction.golden import Golden
-from tasks.methods.cst.reproduction.worlds import against_reference
 from tasks.methods.cst.settings import CstSettings
 from tasks.plan import plan
-from tasks.proof import published
-from tasks.proof.lines import Cell, Verdict
-from tasks.proof.specs import paper_spec
 
 SPECS = ("loan", "law-school-race", "law-school-gender", "law-school-intersectional")
 
@@ -34,13 +31,13 @@ def lines():
 def loan():
     """The complainants of the loans, tested."""
     (grid,) = EXPERIMENTS["loan"].grids
-    return obtained.tested(EXPERIMENTS["loan"].prepared(grid, SHARED))
+    return problem.tested(EXPERIMENTS["loan"].prepared(grid, SHARED))
 
 
 def test_a_table_by_variant_and_k():
     table = {"group": "g", "quantity": "detected", "ks": [15, 30], "st": [3, 4], "cf": 5}
     said = {"table": [{"datasets": ["d"], "source": "Table 1", **table}, {"datasets": ["other"]}]}
-    found = {figure.cell: (figure.source, figure.value) for figure in printed.figures(said, "d")}
+    found = {figure.cell: (figure.source, figure.value) for figure in problem.figures(said, "d")}
     assert found == {
         Cell("detected", "g", ("st", 15.0)): ("Table 1", 3.0),
         Cell("detected", "g", ("st", 30.0)): ("Table 1", 4.0),
@@ -51,15 +48,15 @@ def test_a_table_by_variant_and_k():
 def test_a_table_of_rows():
     table = {"group": "g", "quantities": ["low", "high"], "at": [[44], ["x", "y"]], "rows": [[0, 1], [2, 3]]}
     said = {"table": [{"datasets": ["d"], "source": "Table 2", "tolerance": 0.01, **table}]}
-    found = {(figure.cell.quantity, figure.cell.at): figure.value for figure in printed.figures(said, "d")}
+    found = {(figure.cell.quantity, figure.cell.at): figure.value for figure in problem.figures(said, "d")}
     words = ("x", "y")
     assert found == {("low", (44.0,)): 0, ("high", (44.0,)): 1, ("low", words): 2, ("high", words): 3}
-    assert {figure.tolerance for figure in printed.figures(said, "d")} == {0.01}
+    assert {figure.tolerance for figure in problem.figures(said, "d")} == {0.01}
 
 
 def test_words_and_bounds_of_a_table():
     table = {"group": "g", "quantities": ["edges", "nearer"], "at_least": ["nearer"], "rows": [["a > b", 5]]}
-    edges, nearer = printed.figures({"table": [{"datasets": ["d"], "source": "Figure 1", **table}]}, "d")
+    edges, nearer = problem.figures({"table": [{"datasets": ["d"], "source": "Figure 1", **table}]}, "d")
     assert (edges.value, edges.at_least) == ("a > b", False)
     assert (nearer.value, nearer.at_least) == (5.0, True)
 
@@ -67,20 +64,20 @@ def test_words_and_bounds_of_a_table():
 def test_a_table_shorter_than_its_ks_is_an_error():
     said = {"table": [{"datasets": ["d"], "source": "s", "group": "g", "quantity": "q", "ks": [15, 30], "st": [3]}]}
     with pytest.raises(ValueError, match="shorter"):
-        list(printed.figures(said, "d"))
+        list(problem.figures(said, "d"))
 
 
 def test_published_tables_are_whole():
     """Every cell once for each source, all 52 counts, and remarks that are about something."""
-    said = published.read("cst")
+    said = research_figures.read("cst")
     counts = 0
     for name in EXPERIMENTS:
-        figures = list(printed.figures(said, name))
+        figures = list(problem.figures(said, name))
         assert len(figures) == len({(f.source, f.cell) for f in figures})
         tabled = {grid.name for grid in EXPERIMENTS[name].grids if grid.tabled}
         counts += sum(f.cell.quantity == "detected" and f.cell.group in tabled for f in figures)
-        for remark in published.remarks(said, name):
-            told_beside = remark.sources == {published.BESIDE}
+        for remark in research_figures.published_remarks(said, name):
+            told_beside = remark.sources == {research_figures.BESIDE}
             assert told_beside or any(
                 f.source in remark.sources and f.cell.quantity in remark.quantities for f in figures
             ), remark
@@ -189,7 +186,7 @@ def test_complainants_agree_to_the_twelfth_digit(lines):
 @needs_reference
 def test_multiple_discrimination_is_the_intersection_of_the_single_attributes(loan):
     """Detected alone twice is detected once; a part that detects nobody leaves nobody."""
-    twice = obtained.multiple(loan, [loan, loan], "g")
+    twice = problem.multiple(loan, [loan, loan], "g")
     assert twice[Cell("detected_by_both_alone", "g", ("cst", 15.0))] == 288
     assert twice[Cell("detected_by_both_alone", "g", ("cf",))] == 376
 
@@ -243,10 +240,10 @@ def test_a_frame_with_fewer_rows_is_seen(tmp_path, loan):
 @needs_reference
 def test_figure_2_shows_what_the_counterfactual_adds(loan):
     """The test group of CST lies around the imagined woman, that of ST around the woman herself."""
-    shown = balances.Balances(loan, "AccountBalance", "female")
+    shown = problem.Balances(loan, "AccountBalance", "female")
     assert shown.counterfactual.mean() > shown.factual.mean()
     around = shown.around
-    assert {name: len(means) for name, means in around.items()} == dict.fromkeys(around, balances.SHOWN)
-    gain = around[balances.COUNTERFACTUAL] - around[balances.CONTROL]
-    assert (np.abs(around[balances.SITUATION] - around[balances.CONTROL]) < gain).all()
-    assert [drawn.figure for drawn in balances.drawings(shown)] == ["Figure 2", "Figure 2"]
+    assert {name: len(means) for name, means in around.items()} == dict.fromkeys(around, problem.SHOWN)
+    gain = around[problem.COUNTERFACTUAL] - around[problem.CONTROL]
+    assert (np.abs(around[problem.SITUATION] - around[problem.CONTROL]) < gain).all()
+    assert [drawn.figure for drawn in problem.drawings(shown)] == ["Figure 2", "Figure 2"]

@@ -7,22 +7,17 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from flows.reproduce.run import Asked, reproduce
-from flows.reproduce.show import as_json, summary
+from research import figures as research_figures
+from research.figures import Cell, Figure, Verdict, compare, paper_spec
+from research.gcfn import rivals, truth
+from research.gcfn.experiments import EXPERIMENTS, FORMS, LAW_SCHOOL, Experiments
+from research.gcfn.rivals import FROM, TO
+from research.gcfn.truth import DEFAULT, FAIR, MEAN, PAPER, QUANTILES, SCORE, WHOLE_FILE, Told
+from research.reproduction import Asked, as_json, reproduce, summary
 from schemas.errors import InfrastructureError, SpecError
-from tasks.counterfactuals.algorithm.gan.settings import GanSettings
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
-from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales
-from tasks.methods.gcfn.algorithm.fair_prediction.settings import PredictorSettings
-from tasks.methods.gcfn.algorithm.fair_prediction.training import train
-from tasks.methods.gcfn.reproduction import people, recidivism, rivals, tradeoff, truth, utilities
-from tasks.methods.gcfn.reproduction.experiments import EXPERIMENTS, FORMS, LAW_SCHOOL, Experiments
-from tasks.methods.gcfn.reproduction.printed import DEFAULT, FAIR, MEAN, PAPER, QUANTILES, SCORE, WHOLE_FILE
-from tasks.methods.gcfn.reproduction.tradeoff import Told
-from tasks.methods.gcfn.reproduction.utilities import FROM, TO
-from tasks.proof import published
-from tasks.proof.lines import Cell, Figure, Verdict, compare
-from tasks.proof.specs import paper_spec
+from tasks.counterfactuals.algorithm.gan.networks import GanSettings
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
+from tasks.methods.gcfn.algorithm.predictors import PredictorSettings, Scales, train
 
 COMPAS, STUDENTS = EXPERIMENTS["compas"].sources[0], LAW_SCHOOL.sources[0]
 SMALL = GanSettings(networks=2, epochs=3, hidden=8, device="cpu")
@@ -50,10 +45,14 @@ def test_a_row_that_is_not_judged_is_no_upper_limit():
         "rows": rows,
     }
     said = {"table": [{**table, "tolerance": 0.5}, {**table, "datasets": ["other"]}]}
-    found = [(f.cell.group, f.cell.quantity, f.value, f.tolerance, f.at_most) for f in published.figures(said, "d")]
+    found = [
+        (f.cell.group, f.cell.quantity, f.value, f.tolerance, f.at_most) for f in research_figures.figures(said, "d")
+    ]
     first, second = [("a", "x", 0.1, 0.5, True), ("a", "y", 0.2, 0.5, False)], [("b", "x", 0.3), ("b", "y", 0.4)]
     assert found == [*first, *((*each, 0.0, False) for each in second)]
-    beside = [f.cell for f in published.beside(published.figures(said, "d"), [Cell("x", "a"), Cell("x", "c")])]
+    beside = [
+        f.cell for f in research_figures.beside(research_figures.figures(said, "d"), [Cell("x", "a"), Cell("x", "c")])
+    ]
     assert beside == [Cell("x", "c")]
 
 
@@ -64,25 +63,31 @@ def runs():
 
 @pytest.fixture(scope="module")
 def compared(runs):
-    return tradeoff.compared(runs[0])
+    return truth.compared(runs[0])
 
 
 def test_every_figure_is_judged_or_has_a_reason(runs, compared):
-    said = published.read("gcfn")
-    told = [*truth.cells(runs), *utilities.cells([compared, compared])]
+    said = research_figures.read("gcfn")
+    told = [*truth.cells(runs), *rivals.utilities_cells([compared, compared])]
     for dataset in EXPERIMENTS:
-        figures = list(published.figures(said, dataset))
-        for figure in [*figures, *published.beside(figures, () if dataset in ("compas", "adult") else told)]:
-            judged = figure.at_most or figure.tolerance or figure.source in ("Figure 5", published.ASKED)
-            fits = [remark for remark in published.remarks(said, dataset) if remark.fits(figure, 0.5)]
-            assert bool(fits) != bool(judged) or figure.source == published.ASKED, figure  # what did not come out
+        figures = list(research_figures.figures(said, dataset))
+        for figure in [*figures, *research_figures.beside(figures, () if dataset in ("compas", "adult") else told)]:
+            judged = figure.at_most or figure.tolerance or figure.source in ("Figure 5", research_figures.ASKED)
+            fits = [remark for remark in research_figures.published_remarks(said, dataset) if remark.fits(figure, 0.5)]
+            assert bool(fits) != bool(judged) or figure.source == research_figures.ASKED, (
+                figure
+            )  # what did not come out
             assert {remark.verdict for remark in fits} <= {Verdict.INFORMATION}
 
 
 def test_table_3_has_the_limits_of_the_paper():
-    said = published.read("gcfn")
+    said = research_figures.read("gcfn")
     for dataset, limit in {"synthetic": 0.14, "law-sigmoid": 0.05, "law-sin": 0.08}.items():
-        found = {f.cell.group: f.value for f in published.figures(said, dataset) if f.source == "Table 3" and f.at_most}
+        found = {
+            f.cell.group: f.value
+            for f in research_figures.figures(said, dataset)
+            if f.source == "Table 3" and f.at_most
+        }
         assert found == dict.fromkeys((PAPER, DEFAULT, QUANTILES), limit)
 
 
@@ -148,12 +153,12 @@ def test_systems_of_other_papers_are_measured_on_the_same_rows(runs):
 
 def swept(cf=(0.6, 0.5, 0.4, 0.3, 0.2, 0.1), accuracy=0.8):
     """The models of a sweep with such CF."""
-    return {variant.name: Told(accuracy - 0.001 * at, cf[at], 0.0) for at, variant in enumerate(tradeoff.SWEEP)}
+    return {variant.name: Told(accuracy - 0.001 * at, cf[at], 0.0) for at, variant in enumerate(truth.SWEEP)}
 
 
 def test_directions_are_read_off_the_means():
     def of(models, runs=3):
-        found = utilities.directions(models, runs).items()
+        found = rivals.directions(models, runs).items()
         return {cell.quantity: value for cell, value in found if cell.group == FAIR}
 
     assert of(swept()) == {
@@ -171,10 +176,10 @@ def test_directions_are_read_off_the_means():
 
 def test_utilities_by_hand():
     models = [{**swept(accuracy=0.8 + 0.01 * at), "CFUA": Told(0.7, 0.0, 0.0)} for at in range(3)]
-    found = utilities.cells(models)
+    found = rivals.utilities_cells(models)
     to = models[1][TO]  # the mean over the runs
     assert found[Cell("utility_gamma_0.5", TO)] == pytest.approx(to.accuracy - 0.5 * 0.4)
-    ten = np.mean([to.accuracy - gamma * 0.4 for gamma in utilities.GAMMAS])
+    ten = np.mean([to.accuracy - gamma * 0.4 for gamma in rivals.GAMMAS])
     assert found[Cell("mean_utility", TO)] == pytest.approx(ten)
     assert found[Cell("mean_utility_sd", TO)] == pytest.approx(0.01)
     assert found[Cell("largest_mean_utility", "all models")] == "GCFN, lambda 2"
@@ -183,7 +188,7 @@ def test_utilities_by_hand():
         name: found[Cell("mean_utility_below_by_more_than_one_sd", f"GCFN under {name}")] for name in ("CFUA", "CFAN")
     }
     assert below == {"CFUA": "yes", "CFAN": "not run"}
-    by_gamma, by_lambda = utilities.drawings(models, ("Figure 10", "Figure 11"))
+    by_gamma, by_lambda = rivals.drawings(models, ("Figure 10", "Figure 11"))
     assert [curve.name for curve in by_gamma.curves] == [FROM, TO, "CFUA"]
     assert by_gamma.curves[1].y[4] == pytest.approx(to.accuracy - 0.5 * 0.4)
     assert by_lambda.curves[0].y[2] == pytest.approx(ten)
@@ -191,8 +196,8 @@ def test_utilities_by_hand():
 
 
 def test_a_cell_that_is_not_run_has_no_verdict():
-    figure = Figure(published.ASKED, False, Cell("mean_utility", TO), 0.8, 0.005)
-    line = compare("d", [figure], {figure.cell: utilities.TOO_FEW}, [])[0]
+    figure = Figure(research_figures.ASKED, False, Cell("mean_utility", TO), 0.8, 0.005)
+    line = compare("d", [figure], {figure.cell: rivals.TOO_FEW}, [])[0]
     assert (line.verdict, line.obtained) == (Verdict.INFORMATION, "not run: fewer than 3 runs")
     assert compare("d", [figure], {figure.cell: "nothing"}, [])[0].verdict is Verdict.DIFFERS
 
@@ -208,7 +213,7 @@ def test_small_counts_of_the_differently_treated_are_withheld():
     def shown(differing, of=(20, 20, 20)):
         given = np.zeros(sum(of), dtype=bool)
         fair = np.concatenate([np.arange(n) < count for n, count in zip(of, differing, strict=True)])
-        found = recidivism._differently("s", np.repeat(np.arange(1.0, 1 + len(of)), of), given, fair)
+        found = rivals._differently("s", np.repeat(np.arange(1.0, 1 + len(of)), of), given, fair)
         return {cell.group: value for cell, value in found}
 
     assert shown((7, 10, 5)) == {"s 1": "7 of 20", "s 2": "10 of 20", "s 3": "5 of 20"}
@@ -221,11 +226,11 @@ def test_small_counts_of_the_differently_treated_are_withheld():
 @needs_compas
 def test_the_score_by_hand_and_who_is_treated_differently():
     spec = paper_spec("compas-race.yaml", {"source.path": str(SHARED / COMPAS)})
-    defendants = people.defendants(spec)
+    defendants = truth.defendants(spec)
     assert (len(defendants.score), int(defendants.black.sum())) == (5_278, 3_175)
     assert defendants.mediation.covariates.names == ("age", "sex")
     assert defendants.mediation.mediators.names == ("priors_count", "c_charge_degree")
-    found = recidivism.cells(defendants, replace(SMALL, epochs=1), 2)
+    found = rivals.recidivism_cells(defendants, replace(SMALL, epochs=1), 2)
     offended, high = defendants.offended[defendants.black], defendants.score[defendants.black] >= 5
     true, false = int((high & offended).sum()), int((high & ~offended).sum())
     by_hand = {
@@ -239,7 +244,7 @@ def test_the_score_by_hand_and_who_is_treated_differently():
     assert 0.6 < found[Cell("accuracy", FAIR)] < 0.75
     shown = Counter()
     for cell, value in found.items():
-        if cell.quantity == "treated_differently" and value != recidivism.WITHHELD:
+        if cell.quantity == "treated_differently" and value != rivals.WITHHELD:
             shown[cell.group.rsplit(" ", 1)[0]] += int(value.split()[-1])
     assert 0.8 * 0.4 * 3_175 < shown["Black, priors from"] < 1.1 * 0.4 * 3_175
 
@@ -257,7 +262,7 @@ def test_the_four_figures_of_the_score_agree_and_the_papers_have_no_verdict():
 @needs_students
 def test_students_are_zeros_and_ones():
     spec = paper_spec("law-school-covariates.yaml", {"source.path": str(SHARED / STUDENTS)})
-    students = people.students(spec)
+    students = truth.students(spec)
     found = (len(students.gender), int(students.resident.sum()), int(students.race.sum()))
     assert found == (21_790, 4_302, 18_284)
     assert int(students.gender.sum()) == 12_253

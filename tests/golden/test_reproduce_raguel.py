@@ -8,18 +8,16 @@ import pytest
 from conftest import SHARED
 from shift_programme import least_shift
 
-from flows.reproduce.run import Asked, reproduce
-from flows.reproduce.show import as_json, summary
+from research import figures as research_figures
+from research.figures import Cell, Figure, Verdict, compare
+from research.raguel import cells, series
+from research.raguel.experiments import PEOPLE, Experiments, judged
+from research.reproduction import Asked, as_json, reproduce, summary
 from schemas.errors import InfrastructureError, SpecError
-from tasks.baselines.algorithm.sources import actionable
-from tasks.baselines.algorithm.sources.grids import Grid
-from tasks.baselines.algorithm.sources.registry import SOURCES
-from tasks.methods.raguel.algorithm.ranking import ratios
-from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules
-from tasks.methods.raguel.reproduction import baselines, figures, grid, lists, obtained, rankings, series, sources
-from tasks.methods.raguel.reproduction.experiments import PEOPLE, Experiments, judged
-from tasks.proof import published
-from tasks.proof.lines import Cell, Figure, Verdict, compare
+from tasks.baselines import sources
+from tasks.baselines.sources import SOURCES, Grid
+from tasks.methods.raguel.algorithm import representation
+from tasks.methods.raguel.algorithm.reranking import BlockRules
 
 GERMAN, CLIENTS = (SHARED / PEOPLE[name].sources[0] for name in ("german", "default-credit"))
 
@@ -37,8 +35,8 @@ def test_a_lower_limit_is_one():
 
 
 def test_what_is_asked_is_counted_apart_from_what_is_printed():
-    figures = [Figure(source, False, Cell(source, "a"), 0.5, 0.0) for source in ("Table 3", published.ASKED)]
-    said = summary(compare("d", figures, {Cell("Table 3", "a"): 0.5, Cell(published.ASKED, "a"): 0.5}, []))
+    figures = [Figure(source, False, Cell(source, "a"), 0.5, 0.0) for source in ("Table 3", research_figures.ASKED)]
+    said = summary(compare("d", figures, {Cell("Table 3", "a"): 0.5, Cell(research_figures.ASKED, "a"): 0.5}, []))
     assert "printed figures, 1: agrees 1" in said
     assert "asked of the default, 1: agrees 1" in said
 
@@ -46,7 +44,7 @@ def test_what_is_asked_is_counted_apart_from_what_is_printed():
 def test_a_row_is_a_group_and_where_the_figure_is():
     table = {"datasets": ["d"], "source": "T", "quantities": ["x", "y"], "rows": [["a", [1, 2]], ["b", 5, 0.5, [3, 4]]]}
     said = {"table": [table, {"datasets": ["other"]}]}
-    found = [(figure.cell, figure.value, figure.tolerance) for figure in published.figures(said, "d")]
+    found = [(figure.cell, figure.value, figure.tolerance) for figure in research_figures.figures(said, "d")]
     assert found == [
         (Cell("x", "a"), 1.0, 0.0),
         (Cell("y", "a"), 2.0, 0.0),
@@ -56,7 +54,7 @@ def test_a_row_is_a_group_and_where_the_figure_is():
 
 
 def test_every_table_and_figure_of_the_paper_has_an_entry():
-    said = published.read("raguel")
+    said = research_figures.read("raguel")
     tables = {table["what"]: table for table in said["table"]}
     assert sorted(tables) == ["Figure 3", "Figure 4", "Table 2", "Table 3", "Table 4", "Table 5", "Table 6"]
     assert {table["status"] for table in said["table"]} <= {"met", "beside"}
@@ -67,27 +65,33 @@ def test_every_table_and_figure_of_the_paper_has_an_entry():
 
 def test_table_5_is_whole():
     for dataset in ("german", "default-credit"):
-        said = [f.cell for f in published.figures(published.read("raguel"), dataset) if f.source == "Table 5"]
+        said = [
+            f.cell for f in research_figures.figures(research_figures.read("raguel"), dataset) if f.source == "Table 5"
+        ]
         assert len(said) == len(set(said)) == 18 * 3
-        assert {cell.group for cell in said} == set(sources.NAMES)
-        assert {cell.at[0] for cell in said} == {"initial", "FA*IR", *rankings.FOEIR, "RAGUEL"}
+        assert {cell.group for cell in said} == set(cells.NAMES)
+        assert {cell.at[0] for cell in said} == {"initial", "FA*IR", *cells.FOEIR, "RAGUEL"}
 
 
 @pytest.mark.parametrize("dataset", Experiments.experiments)
 def test_every_figure_is_judged_or_has_a_reason(dataset):
-    said = published.read("raguel")
-    remarks, printed = published.remarks(said, dataset), list(published.figures(said, dataset))
+    said = research_figures.read("raguel")
+    remarks, printed = research_figures.published_remarks(said, dataset), list(research_figures.figures(said, dataset))
     assert printed or dataset == "german"
     for figure in printed:
         judged_here = figure.tolerance > 0 or figure.at_least
         assert judged_here == (dataset in ("example", "hmda"))
-        assert judged_here != any(remark.fits(figure, published.NOT_RUN) for remark in remarks)
+        assert judged_here != any(remark.fits(figure, research_figures.NOT_RUN) for remark in remarks)
     assert all(remark.verdict is Verdict.INFORMATION for remark in remarks)
 
 
 def test_table_6_is_the_grid():
-    cells = {f.cell.at for f in published.figures(published.read("raguel"), "default-credit") if f.source == "Table 6"}
-    assert cells == {(float(blocks), t) for t in grid.TOLERANCES for blocks in grid.BLOCKS}
+    cells = {
+        f.cell.at
+        for f in research_figures.figures(research_figures.read("raguel"), "default-credit")
+        if f.source == "Table 6"
+    }
+    assert cells == {(float(blocks), t) for t in series.TOLERANCES for blocks in series.BLOCKS}
 
 
 def test_worked_example_to_two_decimals():
@@ -116,7 +120,7 @@ def test_short_drawn_lists():
     assert len(longer) == 8
     assert all(str(line.obtained) == "not run: lists are drawn up to 10,000 records" for line in longer)
     assert [drawing.name for drawing in ran.drawings] == ["ratio-by-records", "quality-by-records"]
-    asked = [line for line in lines if line.figure.source == published.ASKED]
+    asked = [line for line in lines if line.figure.source == research_figures.ASKED]
     falls = {line.figure.cell.group: line.verdict for line in asked if line.figure.cell.quantity == "rnd_by_records"}
     assert falls[series.ANY_DEPTH] is Verdict.AGREES
     by = {line.figure.cell: line.obtained for line in lines}
@@ -148,15 +152,15 @@ def test_people_of_german_credit(german):
 
 @needs_german
 def test_lists_hold_whom_they_should(german):
-    refused, everybody, bounded = (lists.ranked(german, who) for who in lists.LISTS)
+    refused, everybody, bounded = (series.ranked(german, who) for who in series.LISTS)
     assert refused.rows.tolist() == np.flatnonzero(~german.favourable).tolist() == bounded.rows.tolist()
     assert everybody.rows.tolist() == list(range(1000))
     score = german.values @ german.boundary.slope + german.boundary.intercept
-    allowed = lists.actions(german, bounded=False)
+    allowed = series.actions(german, bounded=False)
     length = np.sqrt((german.boundary.slope[allowed.changeable] ** 2 / allowed.weight[allowed.changeable]).sum())
     assert everybody.records.cost == pytest.approx(np.abs(score) / length)
     assert (bounded.records.cost >= refused.records.cost * (1 - 1e-9)).all()
-    within = lists.actions(german, bounded=True)
+    within = series.actions(german, bounded=True)
     moved = bounded.records.target - bounded.records.values
     assert (moved * within.direction >= 0).all()
     assert (bounded.records.target >= german.values.min(axis=0) - 1e-9).all()
@@ -165,7 +169,7 @@ def test_lists_hold_whom_they_should(german):
 
 @needs_german
 def test_no_list_of_german_credit_ends_lower(german):
-    laws = [law for who in lists.LISTS for law in grid.never_lower(lists.ranked(german, who), who)]
+    laws = [law for who in series.LISTS for law in series.never_lower(series.ranked(german, who), who)]
     assert len(laws) == 3 * 4 * 8
     assert all(figure.value - 1e-9 <= after for figure, after in laws)
     assert sum(after > figure.value + 1e-6 for figure, after in laws) > 30
@@ -173,16 +177,16 @@ def test_no_list_of_german_credit_ends_lower(german):
 
 @needs_german
 def test_blocks_made_fair_are_those_that_were_not(german):
-    found = dict(grid.unfair_blocks(lists.ranked(german, lists.ALL), "all"))
+    found = dict(series.unfair_blocks(series.ranked(german, series.ALL), "all"))
     before, after = map(int, found[Cell("unfair_blocks", "all", (35.0, 1 / 8))].split(" -> "))
     assert found[Cell("blocks_made_fair", "all", (35.0, 1 / 8))] == before - after > 0
 
 
 @needs_german
 def test_baselines_are_of_those_still_refused(german):
-    refused = lists.ranked(german, lists.UNFAVOURABLE)
-    found = dict(baselines.cells(german, refused, frozenset({"thresholds"}), 5))
-    still = baselines._refused(german, "demographic_parity")
+    refused = series.ranked(german, series.UNFAVOURABLE)
+    found = dict(cells.cells(german, refused, frozenset({"thresholds"}), 5))
+    still = cells._refused(german, "demographic_parity")
     changed = still == german.favourable
     for number, name in enumerate(("married", "single")):
         mine = german.people.group == number
@@ -190,8 +194,8 @@ def test_baselines_are_of_those_still_refused(german):
     rates = [1 - still[german.people.group == number].mean() for number in (0, 1)]
     before = [german.favourable[german.people.group == number].mean() for number in (0, 1)]
     assert abs(rates[0] - rates[1]) < 0.05 <= abs(before[0] - before[1]) + 0.05
-    records = lists.ranked(german, lists.UNFAVOURABLE, still).records
-    assert found[Cell("ratio", "both", ("demographic parity",))] == ratios.overall(records.cost, records.group)
+    records = series.ranked(german, series.UNFAVOURABLE, still).records
+    assert found[Cell("ratio", "both", ("demographic parity",))] == representation.overall(records.cost, records.group)
 
 
 @needs_german
@@ -199,7 +203,7 @@ def test_german_credit_in_full_differs_nowhere():
     ran = Experiments().run("german", SHARED)
     lines = ran.lines
     counts = Counter((line.figure.source, line.verdict) for line in lines)
-    assert counts[published.ASKED, Verdict.AGREES] == 96 + 3 + 3 + 9 + 1 + 1
+    assert counts[research_figures.ASKED, Verdict.AGREES] == 96 + 3 + 3 + 9 + 1 + 1
     assert not any(verdict in (Verdict.DIFFERS, Verdict.OTHERWISE) for _, verdict in counts)
     by = {line.figure.cell: line for line in lines}
     assert all(isinstance(line.obtained, float) for line in lines if line.figure.source == "Table 5")
@@ -216,17 +220,17 @@ def test_without_baselines_their_rows_stand_there_as_not_run():
     assert {line.verdict for line in table_5} == {Verdict.INFORMATION}
     run = {line.figure.cell.at[0] for line in table_5 if isinstance(line.obtained, float)}
     assert run == {"initial", "RAGUEL"}
-    assert sum(str(line.obtained).startswith(published.NOT_RUN) for line in table_5) == 16 * 3
+    assert sum(str(line.obtained).startswith(research_figures.NOT_RUN) for line in table_5) == 16 * 3
 
 
 @needs_german
 @pytest.mark.slow
 def test_ar_is_the_optimum_of_its_programme_on_fifty_who_were_refused(german):
-    space = sources._space(german)
+    space = cells._space(german)
     fifty = replace(space, values=space.values[:50])
     found, grid_ = SOURCES["ar"](fifty), Grid(fifty)
     _, options = next(iter(grid_.chunks()))
-    shift = actionable._shifts(grid_, options, slice(0, 50))
+    shift = sources._shifts(grid_, options, slice(0, 50))
     for i in range(50):
         wanted = least_shift(options.gain[i], shift[i], float(fifty.gap[i]))
         assert found.cost[i] == pytest.approx(wanted, abs=1e-6)
@@ -237,19 +241,19 @@ def test_some_settings_of_the_credit_card_clients():
     clients = judged(PEOPLE["default-credit"], SHARED)
     assert clients.people.values.shape == (29_623, 10)
     assert np.bincount(clients.people.group).tolist() == [13_659, 15_964]
-    for who in lists.LISTS:
-        ranked = lists.ranked(clients, who)
-        before = ratios.overall(ranked.records.cost, ranked.records.group)
+    for who in series.LISTS:
+        ranked = series.ranked(clients, who)
+        before = representation.overall(ranked.records.cost, ranked.records.group)
         for tolerance, blocks in ((1 / 3, 20), (1 / 8, 10), (1 / 8, 35)):
-            ended = grid.in_blocks(ranked, ranked.held(tolerance), blocks)
-            assert ratios.overall(ended.cost, ranked.records.group) >= before - grid.ROUNDING
-    shares = {curve.name: np.array(curve.y) for curve in figures.block_shares(lists.ranked(clients, lists.ALL)).curves}
+            ended = series.in_blocks(ranked, ranked.held(tolerance), blocks)
+            assert representation.overall(ended.cost, ranked.records.group) >= before - series.ROUNDING
+    shares = {curve.name: np.array(curve.y) for curve in cells.block_shares(series.ranked(clients, series.ALL)).curves}
     out = [
         ((shares[when] > shares["most allowed"]) | (shares[when] < shares["least allowed"])).sum() for when in MOMENTS
     ]
-    found = dict(grid.unfair_counts(lists.ranked(clients, lists.ALL), "all"))
+    found = dict(series.unfair_counts(series.ranked(clients, series.ALL), "all"))
     assert out == [found[Cell(f"unfair_{when}", "all", (20.0, 0.2))] for when in MOMENTS]
-    found = dict(obtained.rerankings(clients, lists.ranked(clients, lists.ALL), ""))
+    found = dict(cells.rerankings(clients, series.ranked(clients, series.ALL), ""))
     assert found[Cell("listed", "both", ("initial",))] == 29_623
     assert found[Cell("ratio", "both", ("RAGUEL-Block",))] >= found[Cell("ratio", "both", ("initial",))] - 1e-9
 
@@ -265,8 +269,11 @@ def test_the_paper_s_own_rules_would_be_judged_differently():
     """The law is about the default: with any group moved, as printed, drawn lists do end lower."""
     falls = 0
     for seed in range(12):
-        records = series.hmda_series.draw(400, np.random.default_rng(seed), ratio=0.97, spread=1.0)
+        records = series.draw(400, np.random.default_rng(seed), ratio=0.97, spread=1.0)
         held = series.representation(records.group, 2, 0, 1 / 8)
         ended = series.rerank_blocks(records, held, 20, BlockRules(direction="both"))
-        falls += ratios.overall(ended.cost, records.group) < ratios.overall(records.cost, records.group) - 1e-6
+        falls += (
+            representation.overall(ended.cost, records.group)
+            < representation.overall(records.cost, records.group) - 1e-6
+        )
     assert falls > 0

@@ -8,7 +8,7 @@ from computed_lake import computed
 from conftest import SPEC, loans
 
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 
 def audited(factory: pytest.TempPathFactory) -> tuple[Path, str]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from schemas.audit.source import Source
 from tasks.ingest.sources import boston
-from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
+from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 
 GROUPS = ("white", "black", "hispanic")
 BLOCKS = {

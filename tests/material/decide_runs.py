@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from schemas.terms import State, Theory
-from tasks.reporting.chapters.decide.facts import Benchmark, Files, Group, LeftOut, Row, Run
+from tasks.reporting.first_page.facts import Benchmark, Files, Group, LeftOut, Row, Run
 
 OUTSIDE, INSIDE, LITTLE = State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE
 NO_LIMIT, NOT_RUN = State.NO_LIMIT, State.NOT_RUN

@@ -4,13 +4,11 @@ import math
 import re
 from xml.etree import ElementTree
 
-from tasks.reporting.charts.element import element, style
-from tasks.reporting.charts.forest import Forest
-from tasks.reporting.charts.marks import Mark, State
+from tasks.reporting.charts.layout import element, style
 from tasks.reporting.charts.matrix import Cell, Matrix, Row
-from tasks.reporting.charts.numbers import OF_100, PERCENT, POINTS, RATIO, WITHHELD, Unit
-from tasks.reporting.charts.steps import Steps
+from tasks.reporting.charts.rows import Forest, Steps
 from tasks.reporting.charts.trend import Point, Series, Trend
+from tasks.reporting.charts.values import OF_100, PERCENT, POINTS, RATIO, WITHHELD, Mark, State, Unit
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\" ]]> --> \x00\u202e"
 HEBREW = "קבוצת המבקשים מן העיר העתיקה (אזור 12)"

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from schemas.tables.publication import PUBLISHED_WATERFALL, published
-from schemas.tables.published import PUBLISHED_SOURCE_READ, PUBLISHED_VERDICTS
-from schemas.tables.validations import VALIDATIONS
-from schemas.tables.verdicts import VERDICTS
+from schemas.tables.applications import VALIDATIONS
+from schemas.tables.verdicts import PUBLISHED_SOURCE_READ, PUBLISHED_VERDICTS, PUBLISHED_WATERFALL, VERDICTS, published
 from schemas.terms import State, Theory
-from tasks.pipeline.specs import validated
+from tasks.pipeline.registry import validated
 from tasks.reporting.material import Material, Measure, ReportSettings
 from tasks.reporting.stage import READ
 

@@ -10,10 +10,8 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from schemas.tables.publication import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
-from schemas.tables.verdicts import STATES, VERDICTS
-from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.chapters.decide.reading import run_of
+from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, STATES, VERDICTS
+from tasks.reporting.first_page.page import decide, run_of
 from tasks.reporting.material import Material
 
 ORDER = ("breach", "insufficient_evidence", "within", "no_limit", "descriptive", "not_run")

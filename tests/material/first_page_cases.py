@@ -21,14 +21,11 @@ from decide_runs import (
 from first_page_again import Page
 from report_tables import built, material, renamed, spec
 
-from schemas.tables.applications import ANY
-from schemas.tables.publication import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
-from schemas.tables.published import PUBLISHED_MEASURES
-from schemas.tables.source import DECISION_DIRECTION
-from schemas.tables.validations import VALIDATIONS
+from schemas.tables.applications import ANY, DECISION_DIRECTION, VALIDATIONS
+from schemas.tables.verdicts import PUBLISHED_MEASURES, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
 from schemas.terms import Theory
 from tasks.pipeline.registry import tables_shown
-from tasks.reporting.chapters.decide.facts import Group, Run
+from tasks.reporting.first_page.facts import Group, Run
 
 SHOWN = {table.name: table for table in tables_shown()}
 HMDA = {"kind": "hmda", "vintage": {}, "vintage_file": "vintages/2022/snapshot/TX/2023-05-01/0123456789ab/rows.parquet"}

@@ -36,9 +36,9 @@ from first_page_cases import (
 from first_page_lines_again import WHY_NOT
 from report_tables import built, measures
 
-from schemas.tables.published import PUBLISHED_MEASURES
+from schemas.tables.verdicts import PUBLISHED_MEASURES
 from schemas.terms import State, Theory
-from tasks.reporting.chapters.decide.facts import Group, Run
+from tasks.reporting.first_page.facts import Group, Run
 
 
 def approvals():

@@ -140,9 +140,9 @@ def _is_logger(entry: object) -> bool:
 @contextmanager
 def _prefect() -> Iterator[None]:
     """Prefect reads its settings as it is imported, after the command has prepared them: here it reads them again."""
-    from flows.supervision import embedded_api
+    from flows.supervision import prefect_server
 
-    prepare = embedded_api.prepare_environment
+    prepare = prefect_server.prepare_environment
     with ExitStack() as stack:
 
         def prepare_and_read(local: Path) -> None:
@@ -157,5 +157,5 @@ def _prefect() -> Iterator[None]:
             stack.enter_context(use_profile(fresh, include_current_context=False))
             setup_logging(incremental=False)
 
-        stack.enter_context(mock.patch.object(embedded_api, "prepare_environment", prepare_and_read))
+        stack.enter_context(mock.patch.object(prefect_server, "prepare_environment", prepare_and_read))
         yield

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from benches.planted import LOGGED, columns
+from benches.planted_lenders import Scenario, at_limit, draw
+from benches.verdicts import LENDER, only
 from scipy.special import expit, logit
 
-from flows.bench.verdicts import LENDER, only
-from flows.bench.work.planted.audit import LOGGED, columns
-from tasks.ingest.synthetic.algorithm.planted_lenders import Scenario, at_limit, draw
-from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
-from tasks.methods.adjusted.algorithm.ladder.rungs import climb
+from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
+from tasks.methods.adjusted.algorithm.ladder import climb
 from tasks.methods.adjusted.settings import AdjustedSettings
 
 PURPOSES = ("improvement", "purchase", "refinance")

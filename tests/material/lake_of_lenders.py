@@ -6,13 +6,12 @@ import math
 
 from publication_rows import publication_rows
 
-from flows.runs.manifest import digest
-from schemas.tables.publication import GONE, PUBLICATION
-from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
+from flows.runs.index import digest
+from schemas.tables.verdicts import GONE, PUBLICATION, PUBLISHED_MEASURES, PUBLISHED_VERDICTS
 from tasks.lake.store import Lake
 from tasks.metrics.publish.algorithm.populations import Base
-from tasks.metrics.publish.judged import _withheld
-from tasks.pipeline.specs import read_spec
+from tasks.metrics.publish.measures import _withheld
+from tasks.pipeline.registry import read_spec
 from tasks.plan import slug
 
 GROUPS = ("white", "Black", "Asian")

@@ -10,11 +10,11 @@ from typing import Any
 from decide_runs import boston
 from exported_run import material
 
-from flows.runs.manifest import digest
-from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
+from flows.runs.index import digest
+from schemas.tables.verdicts import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
 from tasks.lake.store import Lake
-from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.exports.document import document
+from tasks.reporting.exports.report_json import document
+from tasks.reporting.first_page.page import decide
 
 OLD, NEW, OTHER = "loans-2023-0123456789", "loans-2023-0987654321", "cards-2024-5555555555"
 RUNS = {OTHER: "2026-01-02T10:00:00Z", NEW: "2026-01-03T10:00:00Z", OLD: "2026-01-01T10:00:00Z"}

@@ -7,7 +7,7 @@ import pandas as pd
 from conftest import loans
 
 from schemas.audit.spec import AuditSpec
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 WITHIN, LACKING, ONE_SIDED, BREACH, ABSENT = 2012, 2013, 2014, 2015, 2016
 """Nothing amiss; without a column; without a denial; with a breach; without a file."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom, norm
 
-from tasks.numerics.statistics.paired_difference import Changes, lower, upper
+from tasks.numerics.statistics.intervals import Changes, lower, upper
 
 SHARES = (0.0, 0.01, 0.05, 0.2)
 """Of units on which the two decisions differ."""

@@ -19,16 +19,14 @@ from schemas.audit.source import Keep, Source
 from schemas.audit.spec import Decision, Protected
 from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
 from schemas.table import Column
-from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
+from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS, SOURCE_READ
 from schemas.tables.counterfactuals import COUNTERFACTUALS
-from schemas.tables.source import SOURCE_READ
 from schemas.terms import Kind, Refusal
-from tasks.ingest import registry, year_of_rows
-from tasks.ingest.cells import canonical
-from tasks.ingest.sources.raw import Unread
+from tasks.ingest import registry
+from tasks.ingest.sources import raw
+from tasks.ingest.sources.raw import Unread, canonical
 from tasks.ingest.stage import IngestSettings
-from tasks.pipeline.lineage.refusals import Keeping
-from tasks.pipeline.stage import Produced
+from tasks.pipeline.stage import Keeping, Produced
 
 Bools = NDArray[np.bool_]
 
@@ -45,7 +43,7 @@ def reference(*, settings: IngestSettings) -> Produced:
     features = [n for n, c in columns.items() if c.used]
     _check_names(columns)
     told = _year_column(settings.source)
-    raw = registry.reader(settings.source).read(settings.source, _columns(settings, columns, told))
+    raw = registry.reader_of(settings.source).read(settings.source, _columns(settings, columns, told))
     if registry.digest(settings.source) != settings.source_sha256:
         raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
     frame = raw.table.to_pandas().astype(object)
@@ -97,14 +95,14 @@ def _check_names(columns: dict[str, ColumnSpec]) -> None:
 def _year_column(source: Source) -> str | None:
     """The column that tells the year of each row; of HMDA one that every file has once it is converted."""
     if source.kind == "hmda":
-        return year_of_rows.COLUMNS[0]
-    return year_of_rows.column_of(source, registry.reader(source).header(source))
+        return raw.COLUMNS[0]
+    return raw.column_of(source, registry.reader_of(source).header(source))
 
 
 def _year(values: pd.Series, settings: IngestSettings) -> int | None:
     """The year by the rows that are kept and have one."""
     counts = values.value_counts().to_dict()
-    return year_of_rows.year_of(settings.source.words, str(values.name), counts, settings.year)
+    return raw.year_of(settings.source.words, str(values.name), counts, settings.year)
 
 
 def _columns(settings: IngestSettings, columns: dict[str, ColumnSpec], year: str | None) -> list[str]:

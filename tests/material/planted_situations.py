@@ -11,12 +11,11 @@ import numpy as np
 from scipy.special import expit
 
 from schemas.terms import Kind
-from tasks.methods.cst.algorithm.effect.contrast import designs_of, sides_of
-from tasks.methods.cst.algorithm.effect.effects import EffectOf, effects
-from tasks.methods.cst.algorithm.effect.excess import ADJUSTED, ExcessShare, excess_share
+from tasks.methods.cst.algorithm.contrasts import ADJUSTED, ExcessShare, designs_of, excess_share, sides_of
+from tasks.methods.cst.algorithm.effects import EffectOf, effects
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
-from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import Columns
 
 SHARE = 0.17
 SETTINGS = CstSettings(ks=(30,), k=30)

@@ -7,9 +7,15 @@ import sys
 
 import numpy as np
 
-from tasks.metrics.algorithm.monitoring.change import two_years
-from tasks.metrics.algorithm.monitoring.confidence_sequence import bonferroni, confidence_sequence, radius, single_year
-from tasks.metrics.algorithm.monitoring.random_effects import prediction, slope
+from tasks.metrics.algorithm.monitoring import (
+    bonferroni,
+    confidence_sequence,
+    prediction,
+    radius,
+    single_year,
+    slope,
+    two_years,
+)
 
 N, N_REFERENCE, RATE, RATE_REFERENCE = 2_000, 20_000, 0.65, 0.76
 YEARS = 8

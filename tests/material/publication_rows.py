@@ -4,8 +4,6 @@ import json
 
 import numpy as np
 
-from tasks.metrics.publish.algorithm.losses import Losses
-from tasks.metrics.publish.algorithm.outcome import Request
 from tasks.metrics.publish.algorithm.populations import (
     ALL,
     Attribute,
@@ -16,9 +14,10 @@ from tasks.metrics.publish.algorithm.populations import (
     Place,
     populations_of,
 )
+from tasks.metrics.publish.algorithm.primary import Losses, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.publish.algorithm.suppression import suppress
-from tasks.metrics.publish.fates import _known, _span_of
+from tasks.metrics.publish.measures import _known, _span_of
 
 DENIED = "denied"
 

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from tasks.metrics.algorithm.measures import Given, Measure, Plan, Statistic
-from tasks.metrics.publish.algorithm.families import Cell
-from tasks.metrics.publish.algorithm.measured import Publisher
+from tasks.metrics.publish.algorithm.populations import Cell, of_counts, spreads
+from tasks.metrics.publish.algorithm.primary import Publisher
 from tasks.metrics.publish.algorithm.profiles import POLICIES, Policy, rounded
-from tasks.metrics.publish.algorithm.spread import of_counts, spreads
 
 _FAMILY = ("method", "decision_maker", "protected_attribute", "measure", "parameters", "subgroup")
 _OWN = ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason", "note")

@@ -6,12 +6,11 @@ from typing import Any
 from decide_runs import boston
 from report_tables import built, material, measures
 
-from schemas.tables.measures import MEASURES
-from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.chapters.decide.reading import run_of
-from tasks.reporting.chapters.questions.pages import question_pages
-from tasks.reporting.charts.layout.shapes import WIDE, Text
-from tasks.reporting.section import Section, TableView
+from schemas.tables.findings import MEASURES
+from tasks.reporting.charts.layout import WIDE, Text
+from tasks.reporting.first_page.page import decide, run_of
+from tasks.reporting.question_pages.page import question_pages
+from tasks.reporting.text import Section, TableView
 
 
 def sections(section: Section) -> Iterator[Section]:

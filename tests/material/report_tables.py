@@ -11,11 +11,10 @@ import pyarrow as pa
 from decide_runs import boston
 
 from schemas.audit.spec import AuditSpec
-from schemas.tables.publication import PREFIX
-from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
-from tasks.pipeline.specs import validated
+from schemas.tables.verdicts import PREFIX, PUBLISHED_MEASURES, PUBLISHED_VERDICTS
+from tasks.pipeline.registry import validated
 from tasks.reporting import stage
-from tasks.reporting.chapters.decide.facts import Run
+from tasks.reporting.first_page.facts import Run
 from tasks.reporting.material import Material, ReportSettings
 
 HOSTILE = {

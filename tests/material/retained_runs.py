@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from flows.runs.manifest import digest
-from flows.runs.trust.certificate import certify
-from flows.runs.trust.protection import protect
+from flows.runs.index import digest
+from flows.runs.signatures import certify, protect
 from schemas.artifact import Partition
 from tasks.lake.store import Lake
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from conftest import spec_of
 from exported_run import material
 
-from flows.runs.manifest import digest, record_of
+from flows.runs.index import digest, record_of
 from tasks.lake.store import Lake, sha256_of
 from tasks.plan import STAGES
 

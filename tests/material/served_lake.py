@@ -7,11 +7,10 @@ from typing import Any
 import httpx
 from starlette.testclient import TestClient
 
-from flows.partitions.attempts.reading import folder_of
-from flows.partitions.attempts.record import Attempt, YearState
-from flows.serving.app import application
-from flows.serving.guard.admission import Admission
-from flows.serving.index.runs import Index
+from flows.partitions.attempts import Attempt, YearState, folder_of
+from flows.serving.guard import Admission
+from flows.serving.index import Index
+from flows.serving.server import application
 from flows.serving.settings import Settings
 from flows.serving.site import Site
 from tasks.lake.store import Lake

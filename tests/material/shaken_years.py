@@ -8,7 +8,7 @@ from loans_by_year import SPEC
 from flows.partitions.year_audit import audit_year
 from flows.runs.index import runs_of
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 YEARS = (2001, 2002, 2003, 2004)
 _METHODS = "methods: {adjusted: null, fgce: null}"

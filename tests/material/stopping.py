@@ -208,7 +208,7 @@ def _serve() -> None:
 
     from flows.cli.__main__ import main
     from flows.cli.options import load_spec
-    from flows.supervision.embedded_api import prepare_environment
+    from flows.supervision.prefect_server import prepare_environment
 
     prepare_environment(Path(sys.argv[1]))  # Prefect reads it as it is imported
     for library in ("flows.audit", "flows.cli.main", "great_expectations", "torch"):

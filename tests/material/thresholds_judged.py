@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
-from tasks.metrics.algorithm.measures import Measure, Plan, base_name
-from tasks.metrics.algorithm.verdicts.judgement import Rules
-from tasks.metrics.algorithm.verdicts.judgement import judge as judge_rows
-from tasks.metrics.algorithm.verdicts.thresholds import Threshold, cases, stated
+from tasks.metrics.algorithm.measures import Measure, Plan, Threshold, base_name, cases, stated
+from tasks.metrics.algorithm.verdicts import Rules
+from tasks.metrics.algorithm.verdicts import judge as judge_rows
 
 PLAN = Plan({"race": "White", "sex": "male"}, 200, 0.95, 1)
 

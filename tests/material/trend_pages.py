@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from tasks.reporting.section import Section
-from tasks.reporting.trends.page import paged, span_of, trend_section
-from tasks.reporting.trends.trend import YearResult
+from tasks.reporting.text import Section
+from tasks.reporting.trend_pages import paged, span_of, trend_section
+from tasks.reporting.trends import YearResult
 
 
 def trend_page(

@@ -7,7 +7,7 @@ import pandas as pd
 import yaml
 
 from flows.cli.options import BUNDLED
-from tasks.ingest.hmda.files.layouts import BY_NAME
+from tasks.ingest.hmda.layouts import BY_NAME
 
 ROWS = 240
 

@@ -9,7 +9,7 @@ from computed_lake import computed
 from conftest import SPEC, loans
 
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 HOSTILE = '<script>document.title="taken"</script>'
 FEWER = "  cst: {ks: [5], k: 5, null_permutations: 1, null_complainants: 20}\n"

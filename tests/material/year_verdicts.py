@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from tasks.metrics.algorithm.monitoring.years import Conditions
-from tasks.reporting.trends.monitoring import YearVerdicts
+from tasks.metrics.algorithm.monitoring import Conditions
+from tasks.reporting.trends import YearVerdicts
 
 TEXTS = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "measure", "scale", "side")
 LIMITS = {

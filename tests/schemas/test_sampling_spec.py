@@ -3,10 +3,10 @@
 import pytest
 from conftest import SPEC
 
-from flows.launch.unsampled import cost_of_everybody
+from flows.launch.audit import cost_of_everybody
 from schemas.audit.partition import Sampling, as_sampled, asked_and_of, unsampled
 from schemas.errors import SpecError
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 
 def spec(**overrides):

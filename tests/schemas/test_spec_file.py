@@ -7,7 +7,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
 from tasks.methods.fgce.settings import FgceSettings
-from tasks.pipeline.specs import read_spec, validated
+from tasks.pipeline.registry import read_spec, validated
 
 
 def line_of(text: str, part: str) -> int:
@@ -112,7 +112,7 @@ def test_overrides_by_dotted_key() -> None:
 def test_without_the_methods_that_there_are_a_spec_with_methods_is_not_validated() -> None:
     raw = read_spec(SPEC, "loans.yaml").spec.model_dump(mode="json")
     for methods in ({}, {"methods": {}}):
-        with pytest.raises(TypeError, match=r"see tasks\.pipeline\.specs"):
+        with pytest.raises(TypeError, match=r"see tasks\.pipeline\.registry"):
             AuditSpec.model_validate({name: value for name, value in raw.items() if name != "methods"} | methods)
 
 

@@ -18,7 +18,7 @@ from conftest import REPOSITORY, examples
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from tasks.metrics.limits import faults
-from tasks.pipeline.specs import checked, validated
+from tasks.pipeline.registry import checked, validated
 
 CHANGES = int(os.environ.get("EVENHAND_FUZZ", examples(300)))
 FILES = sorted((REPOSITORY / "data" / "audits").rglob("*.yaml"))

@@ -12,7 +12,7 @@ from schemas.errors import SpecError
 from schemas.terms import ExitCode
 from schemas.vintages import latest_year
 from tasks.metrics.limits import faults
-from tasks.pipeline.specs import checked, read_spec, validated
+from tasks.pipeline.registry import checked, read_spec, validated
 
 
 def read(text: str = SPEC, **overrides: str) -> SpecFile:

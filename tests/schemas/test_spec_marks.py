@@ -2,8 +2,8 @@
 
 from conftest import SPEC
 
-from schemas.audit.text import parse
-from tasks.pipeline.specs import read_spec
+from schemas.audit.file import parse
+from tasks.pipeline.registry import read_spec
 
 MARKED = (
     SPEC.replace("year: 2024", "year: 2024 # CHECK: the year")

@@ -1,22 +1,319 @@
-"""Columns of a drafted spec: their types, and why a column is no feature.
+"""Columns of a drafted spec: decision, protected attributes and types."""
 
-Nothing can change until somebody says that it can: a column that is thought free would be advised to applicants.
-"""
-
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Final
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from flows.cli.draft import vocabulary
-from flows.cli.draft.decision import Sides
+from flows.cli.draft import table as draft_table
 from flows.cli.draft.table import Table
+from schemas.audit import column
+from schemas.audit.hmda import ACTION
+from schemas.audit.spec import Protected
+from schemas.errors import SpecError, nearest
 from schemas.tables.applications import APPLICATIONS
 from schemas.tables.counterfactuals import COUNTERFACTUALS
-from tasks.preprocessing.algorithm.leakage import STOPS, auc
+from tasks.preprocessing.algorithm import STOPS, auc
+
+# --------------------------------------------------------------------------------------------------------------------
+# The decision of a table: columns that could hold it, ranked, and which values favour the applicant.
+#
+# A candidate is never taken silently, and a protected attribute never is one.
+
+
+MOST_VALUES: Final = 10
+"""Values of a decision; a column with more holds something else."""
+BEST: Final = 3
+"""Candidates that are named."""
+_SHOWN, _LONG = 3, 20
+"""Values of a candidate that are named, and letters of each."""
+_NAMED, _HINTED, _LAST = 100, 30, 25
+_TWO, _FEW = 20, 5
+_SAID, _FLAG = 30, 10
+"""Weights of what speaks for a column: its name, its place, the number of its values, and what they say."""
+_ACTIONS: Final = (("1", "2"), ("3",))
+"""Of HMDA: originated and approved but not accepted, against denied; other actions are no decisions."""
+_SWAP: Final = "swapping the two turns every result around"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A column that could hold the decision."""
+
+    column: str
+    values: Mapping[str, int]
+    """Value -> rows, the most frequent first."""
+    score: float
+
+    def said(self) -> str:
+        """Its name and values in words."""
+        first = list(self.values.items())[:_SHOWN]
+        shown = ", ".join(f"{shorten(value, _LONG, placeholder='...')} {rows:,}" for value, rows in first)
+        return f"{self.column} ({shown}{', ...' if len(self.values) > _SHOWN else ''})"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Which values of the decision favour the applicant, which are denials, and what is left to confirm.
+
+    A value on neither side is no decision: an audit refuses its rows and reports how many.
+    """
+
+    favourable: tuple[str, ...]
+    unfavourable: tuple[str, ...]
+    why: str = ""
+    """Why the sides are so where they are a guess; empty where the user gave them."""
+    why_denials: str = ""
+    """What there is to confirm about the denials; empty if all are plain words of denial or were given."""
+
+    def spellings(self) -> list[tuple[str, ...]]:
+        """Values of several spellings, each of which is read as one value."""
+        alike: dict[str, list[str]] = {}
+        for value in (*self.favourable, *self.unfavourable):
+            alike.setdefault(draft_table.folded(value), []).append(value)
+        return [tuple(values) for values in alike.values() if len(values) > 1]
+
+
+def counts(values: pd.Series) -> dict[str, int]:
+    """Value -> rows, the most frequent first."""
+    return {str(value): int(rows) for value, rows in values.value_counts().items()}
+
+
+def candidates(table: Table) -> list[Candidate]:
+    """The columns that could hold the decision, the likeliest first."""
+    found = [each for name in table.names if (each := _candidate(table, name)) is not None]
+    return sorted(found, key=lambda each: -each.score)
+
+
+def _candidate(table: Table, name: str) -> Candidate | None:
+    values = counts(table.present(name))
+    after = draft_table.is_after(name) and not draft_table.says(name, ACTION)
+    words = {draft_table.folded(value) for value in values}
+    if not 2 <= len(words) <= MOST_VALUES or draft_table.protected_kind(name) or after:
+        return None
+    if draft_table.is_identifier(name) or draft_table.is_place(name) or draft_table.is_date(name):
+        return None
+    said = draft_table.rank(name, draft_table.DECISION)
+    score = 0.0 if said is None else _NAMED - said
+    score += _HINTED * (said is None and draft_table.rank(name, draft_table.HINT) is not None)
+    score += _LAST * (name == table.names[-1])
+    score += _TWO if len(words) == 2 else _FEW * (len(words) <= 4)
+    score += _SAID * bool(words & {*draft_table.GOOD, *draft_table.BAD})
+    score += _FLAG * (words in ({"0", "1"}, {"yes", "no"}, {"y", "n"}, {"true", "false"}))
+    return Candidate(name, values, score - 50 * float(table.absent(name).mean()))
+
+
+def chosen(table: Table, name: str) -> Candidate:
+    """The column that a user gave for the decision.
+
+    Raises:
+        SpecError: there is no such column, it names a protected attribute, or its values are no decision.
+    """
+    if name not in table.names:
+        raise SpecError(f"--decision {name}: the table has no such column; {nearest(name, table.names)}")
+    if draft_table.protected_kind(name):
+        best = ", ".join(each.column for each in candidates(table)[:BEST])
+        raise SpecError(f"--decision {name}: that names a protected attribute; expected the decision, such as {best}")
+    values = counts(table.present(name))
+    number = len({draft_table.folded(value) for value in values})
+    if not 2 <= number <= MOST_VALUES:
+        found = f"{number:,} {'value' if number == 1 else 'values'}"
+        raise SpecError(
+            f"--decision {name}: {found}; expected 2 to {MOST_VALUES}, such as approved and denied: "
+            "give another column, or one that you made of it"
+        )
+    return Candidate(name, values, 0.0)
+
+
+def given_sides(decision: Candidate, favourable: Sequence[str], unfavourable: Sequence[str] = ()) -> Sides:
+    """The sides by the values that a user gave; every spelling of a value goes with it.
+
+    Without given denials these are the plain words of denial. Of two values the other one is the denial, to be
+    confirmed unless it is a plain word. All other values are no decisions until the user says so.
+
+    Raises:
+        SpecError: no row has such a value, a value is given twice, or no value can be taken for a denial.
+    """
+    approvals = _spellings(decision, favourable, "--favourable")
+    denials = _spellings(decision, unfavourable, "--unfavourable")
+    overlap = [value for value in denials if value in approvals]
+    if overlap:
+        raise SpecError(f"--unfavourable {', '.join(overlap)}: given as --favourable, too; expected other values")
+    others = [value for value in decision.values if value not in approvals and value not in denials]
+    if not others and not denials:
+        raise SpecError(f"--favourable {', '.join(favourable)}: that is every value; expected some to be unfavourable")
+    unsure: list[str] = []
+    if not denials:
+        denials = [value for value in others if _is_opposite(decision, value, approvals)]
+        if not denials and len({draft_table.folded(value) for value in others}) == 1:
+            denials = unsure = [value for value in others if not draft_table.is_no_decision(value)]
+    if not denials:
+        raise SpecError(
+            f"--favourable {', '.join(favourable)}: which values of {decision.column} are denials? None of "
+            f"{_with_rows(decision, others)} is a plain word of denial. Give each: --unfavourable {others[0]!r}"
+        )
+    return Sides(tuple(approvals), tuple(denials), "", _to_confirm(decision, approvals, denials, unsure))
+
+
+def _spellings(decision: Candidate, given: Sequence[str], option: str) -> list[str]:
+    """All values of the table that are spellings of the given ones."""
+    wanted = {draft_table.folded(value) for value in given}
+    spelled = {draft_table.folded(value) for value in decision.values}
+    for value in given:
+        if draft_table.folded(value) not in spelled:
+            raise SpecError(
+                f"{option} {value}: no row of {decision.column} has it; {nearest(value, list(decision.values))}"
+            )
+    return [value for value in decision.values if draft_table.folded(value) in wanted]
+
+
+def _is_opposite(decision: Candidate, value: str, approvals: Sequence[str]) -> bool:
+    """Whether a value is a plain denial where others are approvals: a word of denial, 0 to 1, no to yes, code 3."""
+    codes = {draft_table.folded(approval) for approval in approvals}
+    if decision.column == ACTION and codes <= {str(code) for code in range(1, 9)}:
+        return draft_table.folded(value) in _ACTIONS[1]
+    opposites = dict(zip((*draft_table.YES, *draft_table.NO), (*draft_table.NO, *draft_table.YES), strict=True))
+    return draft_table.is_denial(value) or draft_table.folded(value) in {opposites.get(code) for code in codes}
+
+
+def _with_rows(decision: Candidate, values: Sequence[str]) -> str:
+    return ", ".join(f"{value} ({decision.values[value]:,} rows)" for value in values)
+
+
+def _to_confirm(decision: Candidate, approvals: Sequence[str], denials: Sequence[str], unsure: Sequence[str]) -> str:
+    """What the draft asks to confirm of the denials; empty if nothing."""
+    others = [value for value in decision.values if value not in approvals and value not in denials]
+    parts = [f"is {', '.join(unsure)} a denial? It is no plain word of one"] if unsure else []
+    if others:
+        parts.append(f"no decisions, their rows are refused: {_with_rows(decision, others)}; add any that is a denial")
+    return "; ".join(parts)
+
+
+def guessed_sides(decision: Candidate) -> Sides | None:
+    """The sides where words tell them; None where they do not, as in a column of 0 and 1 called `result`."""
+    values, name = list(decision.values), decision.column
+    if name == ACTION and {"1", "3"} <= set(values):
+        return Sides(*_ACTIONS, "by the codes of HMDA; other actions are no decisions, and their rows are refused")
+    good = tuple(value for value in values if draft_table.folded(value) in draft_table.GOOD)
+    bad = tuple(value for value in values if draft_table.is_denial(value))
+    if good and bad:
+        return Sides(good, bad, f"by the words; {_SWAP}", _to_confirm(decision, good, bad, ()))
+    yes = tuple(value for value in values if draft_table.folded(value) in draft_table.YES)
+    no = tuple(value for value in values if draft_table.folded(value) in draft_table.NO)
+    against = draft_table.rank(name, draft_table.AGAINST) is not None
+    number = len({draft_table.folded(value) for value in values})
+    if number != 2 or not (yes and no) or against == (draft_table.rank(name, draft_table.FOR) is not None):
+        return None
+    why = f"as {name} reads; {_SWAP}"
+    return Sides(no, yes, why) if against else Sides(yes, no, why)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Protected attributes of a table: which columns name one, their groups, and the reference group of each.
+
+
+MOST_GROUPS, MOST_ATTRIBUTES = 30, 4
+_MOST_MISSING: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A protected attribute as it is drafted."""
+
+    column: str
+    reference: str
+    reported_only: tuple[str, ...]
+    """Groups that are no people, and that no rule of the audit knows as such."""
+    why: str = ""
+    """Why it is thought, of what is a guess; empty where somebody said so."""
+
+
+def columns(table: Table, decision: str) -> list[str]:
+    """The columns that name a protected attribute and have groups, one for each kind of attribute."""
+    named = [name for name in table.names if name != decision and _has_groups(table, name)]
+    first: dict[str, str] = {}
+    for name in sorted(named, key=lambda name: _preference(table, name)):
+        first.setdefault(draft_table.protected_kind(name), name)
+    return [first[kind] for kind in draft_table.kinds() if kind in first][:MOST_ATTRIBUTES]
+
+
+def _has_groups(table: Table, name: str) -> bool:
+    if not draft_table.protected_kind(name) or column.is_observed(name) or draft_table.says(name, "co_applicant"):
+        return False
+    groups = [group for group in counts(table.present(name)) if not draft_table.is_nobody(group)]
+    return 2 <= len(groups) <= MOST_GROUPS and float(table.absent(name).mean()) <= _MOST_MISSING
+
+
+def _preference(table: Table, name: str) -> tuple[bool, bool, int]:
+    """Of several columns of a kind: one derived from them, one of words, the one with the shortest name."""
+    words = any(not group.lstrip("-").isdigit() for group in counts(table.present(name)))
+    return not draft_table.says(name, "derived"), not words, len(name)
+
+
+def possible(table: Table, decision: str) -> list[str]:
+    """Columns that could be cut into groups where none names an attribute."""
+    fit = [n for n in table.names if n != decision and 2 <= table.present(n).nunique() <= 10]
+    return [name for name in fit if not draft_table.is_after(name) and not draft_table.is_outcome(name)]
+
+
+def attributes(table: Table, names: Sequence[str], references: Sequence[str], given: bool) -> list[Attribute]:
+    """Attributes with their reference groups.
+
+    Args:
+        table: the table.
+        names: the columns of the attributes.
+        references: the reference groups that a user gave, each of one of the attributes.
+        given: whether a user gave the columns, too.
+
+    Raises:
+        SpecError: a column is not there or has no groups, or no row has a reference group.
+    """
+    left, out = list(references), []
+    for name in names:
+        groups = _groups(table, name)
+        said = next((value for value in left if value in groups), None)
+        if said is not None:
+            left.remove(said)
+        out.append(_attribute(name, groups, said, given))
+    if left:
+        known = nearest(left[0], [group for name in names for group in _groups(table, name)])
+        raise SpecError(f"--reference {left[0]}: no row of {', '.join(names)} has it; {known}")
+    return out
+
+
+def _groups(table: Table, name: str) -> dict[str, int]:
+    if name not in table.names:
+        raise SpecError(f"--protected {name}: the table has no such column; {nearest(name, table.names)}")
+    groups = counts(table.present(name))
+    if not 2 <= len(groups) <= MOST_GROUPS:
+        raise SpecError(
+            f"--protected {name}: {len(groups):,} values; expected a column of 2 to {MOST_GROUPS} groups: "
+            "give another, or a table in which it is cut into bands"
+        )
+    return groups
+
+
+def _attribute(name: str, groups: dict[str, int], said: str | None, given: bool) -> Attribute:
+    people = [group for group in groups if not draft_table.is_nobody(group)]
+    if said is None and not people:
+        raise SpecError(f"--protected {name}: no value is a group of people; give --reference VALUE, or another column")
+    reference = said or next((group for group in people if not draft_table.is_rest(group)), people[0])
+    known = Protected(name=name, columns=(name,), reference=reference)
+    nobody = tuple(g for g in groups if g != reference and draft_table.is_nobody(g) and known.judges(g))
+    why = [] if given else [f"{name} names a protected attribute"]
+    why += [] if said else [f"the reference is the largest group ({groups[reference]:,} rows)"]
+    return Attribute(name, reference, nobody, "; ".join(why))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Columns of a drafted spec: their types, and why a column is no feature.
+#
+# Nothing can change until somebody says that it can: a column that is thought free would be advised to applicants.
+
 
 AFTER: Final = "known after the decision"
 DIFFERENCE: Final = 0.5
@@ -24,7 +321,7 @@ DIFFERENCE: Final = 0.5
 _ORDERED_UP_TO = 15
 """Up to this many distinct numbers a column reads as categories when it is a code, and is offered as nominal."""
 _CATEGORIES = 50
-_MOST_MISSING = 0.5
+_COLUMNS_MOST_MISSING = 0.5
 _CAUSES = 3
 """Missing features that are named as the cause of rows left out."""
 _UNIQUE, _TELLS, _DATES = 0.9, 0.9, 0.95
@@ -55,7 +352,9 @@ class Split:
     row_id: str | None
 
 
-def entries(table: Table, decision: str, sides: Sides, attributes: Collection[str], row_id: str | None) -> list[Entry]:
+def drafted_entries(
+    table: Table, decision: str, sides: Sides, attributes: Collection[str], row_id: str | None
+) -> list[Entry]:
     """An entry for every column but the decision, in the order of the table."""
     values = table.frame[decision]
     split = Split(
@@ -64,9 +363,9 @@ def entries(table: Table, decision: str, sides: Sides, attributes: Collection[st
     return [_entry(table, name, split) for name in table.names if name != decision]
 
 
-def row_id(table: Table, decision: str) -> str | None:
+def find_row_id(table: Table, decision: str) -> str | None:
     """The first column that is called an identifier and is one; None without any."""
-    named = [name for name in table.names if name != decision and vocabulary.is_identifier(name)]
+    named = [name for name in table.names if name != decision and draft_table.is_identifier(name)]
     unique = (name for name in named if table.frame[name].is_unique and not table.absent(name).any())
     return next(unique, None)
 
@@ -113,10 +412,10 @@ def _feature(table: Table, name: str) -> Entry:
     return Entry(name, "nominal", f"{len(unique):,} values{missing}{ordered}")
 
 
-def _attribute(_: Table, name: str, split: Split) -> str:
+def _columns_attribute(_: Table, name: str, split: Split) -> str:
     if name in split.attributes:
         return "protected attribute"
-    kind = vocabulary.protected_kind(name)
+    kind = draft_table.protected_kind(name)
     return f"names a protected attribute ({kind}); a feature only if the lender may use it" if kind else ""
 
 
@@ -127,9 +426,9 @@ def _own_name(_: Table, name: str, split: Split) -> str:
 
 
 def _named_after(_: Table, name: str, __: Split) -> str:
-    if vocabulary.is_after(name):
+    if draft_table.is_after(name):
         return f"{AFTER}, by its name"
-    return f"{AFTER}: its name is that of a decision or an outcome" if vocabulary.is_outcome(name) else ""
+    return f"{AFTER}: its name is that of a decision or an outcome" if draft_table.is_outcome(name) else ""
 
 
 def _filled_after(table: Table, name: str, split: Split) -> str:
@@ -149,12 +448,12 @@ def _constant(table: Table, name: str, _: Split) -> str:
 
 def _sparse(table: Table, name: str, _: Split) -> str:
     share = float(table.absent(name).mean())
-    return f"missing in {share:.0%} of the rows" if share > _MOST_MISSING else ""
+    return f"missing in {share:.0%} of the rows" if share > _COLUMNS_MOST_MISSING else ""
 
 
 def _date(table: Table, name: str, _: Split) -> str:
     present = table.present(name)
-    if vocabulary.is_year(name) and present.str.fullmatch(r"(19|20)\d\d").mean() > _DATES:
+    if draft_table.is_year(name) and present.str.fullmatch(r"(19|20)\d\d").mean() > _DATES:
         return "a year"
     return "a date" if present.str.fullmatch(_DATE).mean() >= _DATES else ""
 
@@ -162,7 +461,7 @@ def _date(table: Table, name: str, _: Split) -> str:
 def _identifier(table: Table, name: str, _: Split) -> str:
     present = table.present(name)
     unique, numbers = present.nunique() / len(present), pd.to_numeric(present, errors="coerce")
-    if vocabulary.is_identifier(name):
+    if draft_table.is_identifier(name):
         return "an identifier, by its name"
     if unique > _UNIQUE and len(present) > _CATEGORIES:
         if numbers.isna().mean() > 1 - _UNIQUE:
@@ -173,7 +472,7 @@ def _identifier(table: Table, name: str, _: Split) -> str:
 
 
 def _place(_: Table, name: str, __: Split) -> str:
-    return "a place: who lives there tells who somebody is" if vocabulary.is_place(name) else ""
+    return "a place: who lives there tells who somebody is" if draft_table.is_place(name) else ""
 
 
 def _text(table: Table, name: str, _: Split) -> str:
@@ -204,17 +503,28 @@ def _ranks(table: Table, name: str, split: Split) -> str:
 
 _Rule = Callable[[Table, str, Split], str]
 _RULES: tuple[_Rule, ...] = (
-    *(_own_name, _attribute, _named_after, _filled_after, _constant, _sparse, _date, _identifier, _place, _text),
+    *(
+        _own_name,
+        _columns_attribute,
+        _named_after,
+        _filled_after,
+        _constant,
+        _sparse,
+        _date,
+        _identifier,
+        _place,
+        _text,
+    ),
     _tells,
     _ranks,
 )
 """Why a column is no feature: the first reason that holds."""
 
 
-def year(table: Table) -> tuple[int, bool] | None:
+def find_year(table: Table) -> tuple[int, bool] | None:
     """The year of most rows, by a column that is called so, and whether all rows are of it."""
     for name in table.names:
-        if vocabulary.is_year(name):
+        if draft_table.is_year(name):
             years = table.present(name)[table.present(name).str.fullmatch(r"(19|20)\d\d")]
             if len(years):
                 return int(years.mode()[0]), years.nunique() == 1

@@ -10,7 +10,7 @@ from flows.cli.terminal import errors, visible
 from schemas.errors import InfrastructureError, SpecError
 
 if TYPE_CHECKING:
-    from flows.cli.draft.questions import Given
+    from flows.cli.draft.spec_text import Given
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -47,7 +47,7 @@ def init(
         return
     if file is None:
         raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
-    from flows.cli.draft.questions import Given, at_terminal
+    from flows.cli.draft.spec_text import Given, at_terminal
 
     given = Given(
         decision=decision,
@@ -71,11 +71,9 @@ def draft(file: Path, given: "Given", output: Path | None = None) -> str:
         SpecError: there is no such file, it is HMDA and no decision is given, or something has to be given.
         DataQualityError: the file is no table.
     """
-    from flows.cli.draft.drafting import text
-    from flows.cli.draft.examples import hmda_advice
-    from flows.cli.draft.questions import answered
-    from flows.cli.draft.table import read_table
-    from tasks.ingest.regular_file import check_regular
+    from flows.cli.draft.spec_text import answered, text
+    from flows.cli.draft.table import hmda_advice, read_table
+    from tasks.ingest.sources.raw import check_regular
 
     check_regular(file)
     if not file.is_file():
@@ -98,7 +96,7 @@ def draft(file: Path, given: "Given", output: Path | None = None) -> str:
 
 
 def _write(output: Path, text: str) -> None:
-    from schemas.audit.text import parse
+    from schemas.audit.file import parse
 
     try:
         output.write_text(text, encoding="utf-8")
@@ -114,8 +112,8 @@ def _write(output: Path, text: str) -> None:
 
 
 def _print_unconfirmed(spec: Path) -> None:
-    from schemas.audit.text import parse, spec_text
-    from tasks.ingest.regular_file import check_regular
+    from schemas.audit.file import parse, spec_text
+    from tasks.ingest.sources.raw import check_regular
 
     check_regular(spec)
     try:

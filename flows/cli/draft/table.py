@@ -1,20 +1,444 @@
-"""The table that a spec is drafted from: its cells as text, how they were parted, and what is to be said of that."""
+"""The table that a spec is drafted from: delimiter, header, cells, and the words that columns are known by."""
 
+import csv
+import io
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
+from shlex import quote
+from typing import Any, Final, Literal
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import yaml
 
-from flows.cli.draft.dialect import Dialect, sniffed
-from flows.cli.draft.examples import Example, fitting
-from flows.cli.draft.vocabulary import MISSING
+from flows.cli.options import bundled
+from schemas.audit import column
+from schemas.audit.hmda import ACTION
 from schemas.audit.source import Source
-from schemas.errors import SeveralLinesError, SpecError
-from tasks.ingest.cells import canonical
-from tasks.ingest.sources import delimited
-from tasks.ingest.sources.raw import Raw
+from schemas.errors import DataQualityError, EvenhandError, SeveralLinesError, SpecError
+from tasks.ingest.hmda.layouts import Recognised, recognise
+from tasks.ingest.sources import files
+from tasks.ingest.sources.delimited_text import KeptLines
+from tasks.ingest.sources.raw import COLUMNS, Raw, canonical
+
+# --------------------------------------------------------------------------------------------------------------------
+# Words by which columns and values are told apart: decisions, protected attributes, codes, what a decision brings.
+
+
+MISSING: Final = ("", "NA", "N/A", "n/a", "?", "NULL", "null", "NaN", "nan")
+"""Texts that mean a missing value in tables of many origins."""
+
+DECISION: Final = (
+    *("action_taken", "decision", "approve", "approved", "approval", "denied", "deny", "denial", "accepted"),
+    *("rejected", "granted", "admitted", "hired", "recid", "loan_status", "credit_risk", "creditability", "default"),
+    *("defaulted", "outcome", "target", "label", "kredit", "charged_off", "repaid", "loan_paid"),
+)
+"""Names of decisions and outcomes, the surest first: each of their words has to be in the name of the column."""
+HINT: Final = ("status", "result", "class", "event", "good", "bad", "paid", "y", "risk", "application")
+"""Words that a name of a decision may have, and those of other columns too."""
+AGAINST: Final = (
+    "denied",
+    "deny",
+    "denial",
+    "default",
+    "defaulted",
+    "reject",
+    "rejected",
+    "recid",
+    "bad",
+    "charged_off",
+)
+"""Words of a flag of the unfavourable outcome."""
+FOR: Final = ("approve", "approved", "approval", "accepted", "granted", "admitted", "hired", "repaid", "paid", "good")
+GOOD: Final = ("approved", "approve", "accepted", "accept", "granted", "good", "paid", "fully paid", "originated")
+BAD: Final = (
+    *("denied", "deny", "denial", "rejected", "reject", "refused", "refuse", "declined", "decline", "turned down"),
+    *("not approved", "unapproved", "not accepted", "not granted", "bad", "default", "defaulted", "charged off"),
+)
+"""Plain words of a decision for and against the applicant; one of many words is one by the verbs below."""
+_DENIES: Final = re.compile(r"\b(denied|rejected|refused|declined|turned down)\b")
+_NO_DECISION: Final = re.compile(
+    r"\b(withdr[ae]wn?|withdrawal|cancel+ed|cancel+ation|incomplete(?:ness)?|purchased|pending|open|expired|abandoned|"
+    r"counter[ -]?offer(?:ed)?|in (?:process|progress|review)|under review|submitted|received|suspended|duplicate|test|"
+    r"approved but|preapproval|by applicant|by borrower)\b"
+)
+"""What ends an application, or keeps it open, without a decision of the lender."""
+YES, NO = ("1", "yes", "true", "y", "t"), ("0", "no", "false", "n", "f")
+
+_PROTECTED: Final = {
+    "race": ("race", "raza", "ethnic_group"),
+    "ethnicity": ("ethnicity", "ethnic", "hispanic"),
+    "sex": ("sex", "gender", "geschlecht", "sexe", "sexo", "genero", "famges", "personal_status"),
+    "marital status": ("marital", "married", "marriage", "familienstand"),
+    "origin": ("nationality", "foreign", "gastarb", "citizenship", "national_origin", "immigrant"),
+    "religion": ("religion",),
+    "disability": ("disability", "disabled"),
+    "age": ("age", "alter", "edad", "dob", "birth", "birthdate", "age_cat"),
+}
+"""What a protected attribute is about, and the words by which a column names it; the first are drafted first."""
+_STEMS: Final = {
+    "race": re.compile(r"race(?!way)|racial"),
+    "ethnicity": re.compile(r"ethni|hispan"),
+    "sex": re.compile(r"sex|gender"),
+    "marital status": re.compile(r"marital|married"),
+    "origin": re.compile(r"nationalit|foreign"),
+    "religion": re.compile(r"religi"),
+    "age": re.compile(r"age(?:lt|gt|le|ge)?\d+$|agegroup|agecat|ageband"),
+}
+"""Beginnings of words that name one, as in agelt62 and genderid."""
+_AFTER: Final = (
+    *("interest_rate", "rate_spread", "apr", "denial_reason", "reason_denied", "reject_reason", "purchaser"),
+    *("origination_charge", "origination_charges", "loan_costs", "points_and_fees", "discount_points"),
+    *("lender_credits", "hoepa", "funded", "disbursed", "recoveries", "collection", "total_pymnt", "last_pymnt"),
+    *("event", "out_prncp", "chargeoff", "adverse_action", "appeal", "denial_code"),
+)
+"""Words of what exists only after a decision."""
+_IDENTIFIER: Final = (
+    "id",
+    "ids",
+    "uuid",
+    "guid",
+    "key",
+    "rowid",
+    "index",
+    "lei",
+    "ssn",
+    "account_number",
+    "case_number",
+)
+_PLACE: Final = (
+    *("county", "tract", "zip", "zipcode", "postcode", "postal", "msa", "fips", "latitude", "longitude", "lat", "lon"),
+    *("address", "street", "city", "state_code", "region_code"),
+)
+_DATE: Final = ("date", "datetime", "timestamp")
+_YEAR: Final = ("activity_year", "as_of_year", "decision_year", "application_year", "year")
+
+_NOBODY: Final = re.compile(
+    r"not (?:available|provided|applicable|reported|known|given|stated|disclosed|specified)|unknown|missing|free form|"
+    r"information not|prefer not|declin(?:e|ed) to|refused|no answer|joint|exempt|^n/?a$|^none$|^\?*$",
+    re.IGNORECASE,
+)
+"""Values of a protected attribute that are no group of people."""
+_REST: Final = ("other", "others", "other race")
+"""Groups of people that others can hardly be compared with."""
+
+
+def folded(value: str) -> str:
+    """A value without what spellings differ by: case, blanks, a final dot, and the decimals of a whole number."""
+    text = " ".join(value.casefold().split()).rstrip(".").rstrip()
+    return re.sub(r"^(-?\d+)\.0+$", r"\1", text)
+
+
+def is_no_decision(value: str) -> bool:
+    """Whether a value says that the lender did not decide: withdrawn, incomplete, purchased and the like."""
+    return _NO_DECISION.search(folded(value)) is not None
+
+
+def is_denial(value: str) -> bool:
+    """Whether a value is a plain word of denial."""
+    text = folded(value)
+    return text in BAD or (_DENIES.search(text) is not None and not is_no_decision(value))
+
+
+def words(name: str) -> list[str]:
+    """The words of a column's name: applicantRace-1 is applicant, race, 1."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[^a-z0-9]+", apart.lower()) if word]
+
+
+def says(name: str, phrase: str) -> bool:
+    """Whether the words of a phrase stand in a name, one after the other."""
+    whole, part = words(name), phrase.split("_")
+    return any(whole[i : i + len(part)] == part for i in range(len(whole)))
+
+
+def rank(name: str, phrases: tuple[str, ...]) -> int | None:
+    """Position of the first phrase that a name says; None without any."""
+    return next((i for i, phrase in enumerate(phrases) if says(name, phrase)), None)
+
+
+def protected_kind(name: str) -> str:
+    """What protected attribute a column names; empty where none."""
+    named = (kind for kind, phrases in _PROTECTED.items() if rank(name, phrases) is not None)
+    joined = (kind for kind, stem in _STEMS.items() if any(stem.match(word) for word in words(name)))
+    return next(named, "") or next(joined, "") or (column.kind_of(name) if column.is_personal(name) else "")
+
+
+def kinds() -> list[str]:
+    """The kinds of protected attributes, those first that are drafted first."""
+    return list(_PROTECTED)
+
+
+def is_after(name: str) -> bool:
+    """Whether a column's name says that it is filled by the decision or after it."""
+    return column.set_by_decision(name) or rank(name, _AFTER) is not None
+
+
+def is_outcome(name: str) -> bool:
+    """Whether a column's name is that of a decision or an outcome."""
+    return rank(name, DECISION) is not None
+
+
+def is_identifier(name: str) -> bool:
+    """Whether a column's name is that of an identifier."""
+    return rank(name, _IDENTIFIER) is not None
+
+
+def is_place(name: str) -> bool:
+    """Whether a column's name is that of a place, whose numbers are codes."""
+    return rank(name, _PLACE) is not None
+
+
+def is_date(name: str) -> bool:
+    """Whether a column's name is that of a day."""
+    return rank(name, _DATE) is not None
+
+
+def is_year(name: str) -> bool:
+    """Whether a column's name is that of the year of the decisions."""
+    return "_".join(words(name)) in _YEAR
+
+
+def is_nobody(group: str) -> bool:
+    """Whether a value of a protected attribute is no group of people."""
+    return bool(_NOBODY.search(group.strip()))
+
+
+def is_rest(group: str) -> bool:
+    """Whether a group is what is left of the others, and so no reference for them."""
+    return group.strip().casefold() in _REST
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Delimiter, header and encoding of delimited text that nobody described, by its first lines.
+
+
+DELIMITERS: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes", " ": "blanks"}
+"""In the order in which they are believed: a comma may have a blank behind it."""
+_HEAD, _ROWS = 2**17, 300
+"""Bytes and records that are looked at."""
+_ALIKE = 0.9
+"""Share of the records with the same number of cells, of the right delimiter."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the first lines of a file read."""
+
+    source: Source
+    records: tuple[tuple[str, ...], ...]
+    """The first records, a header included."""
+    has_header: bool
+
+    @property
+    def cells(self) -> str:
+        """What stands between cells, in words."""
+        return DELIMITERS[self.source.delimiter]
+
+
+def sniffed(path: Path) -> Dialect:
+    """The delimiter that most records agree on, and whether the first record names columns.
+
+    Raises:
+        DataQualityError: the file is no text, empty, or cannot be unpacked.
+    """
+    text, encoding = _head(path)
+    parted = {mark: _records(text, mark) for mark in DELIMITERS}
+    best = max(DELIMITERS, key=lambda mark: _score(parted[mark]))
+    if _score(parted[best]) == (False, 0):
+        best = max(",|;\t", key=text.partition("\n")[0].count)
+    if not parted[best]:
+        raise DataQualityError(
+            f"{path.name}: no row could be told apart in its first {_HEAD // 1024} kB; is it a table, and are its "
+            "quotes closed?"
+        )
+    source = Source(kind="csv", path=str(path), delimiter=best, encoding=encoding)
+    return Dialect(source, tuple(map(tuple, parted[best])), _is_header(parted[best]))
+
+
+def _head(path: Path) -> tuple[str, Literal["utf-8", "latin-1"]]:
+    """The first whole lines, and the encoding of the file: Latin-1 where any line is not UTF-8."""
+    chunks = iter(KeptLines(Source(kind="csv", path=str(path)), path, "utf8"))
+    try:
+        chunk = next(chunks, b"")
+        utf8 = all(map(_is_utf8, chain([chunk], chunks)))
+    except (OSError, pa.ArrowException) as error:
+        raise DataQualityError(f"{path.name} could not be read as a table: {error}") from error
+    if not chunk.strip():
+        raise DataQualityError(f"{path.name} is empty: a header and at least one row are needed")
+    head = chunk[:_HEAD].rpartition(b"\n")[0] if len(chunk) > _HEAD else chunk
+    return (head.decode("utf-8"), "utf-8") if utf8 else (head.decode("latin-1"), "latin-1")
+
+
+def _is_utf8(chunk: bytes) -> bool:
+    try:
+        chunk.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _records(text: str, delimiter: str) -> list[list[str]]:
+    try:
+        found = islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), _ROWS)
+        return [[cell.strip() for cell in record] for record in found if record]
+    except csv.Error:
+        return []
+
+
+def _score(records: Sequence[Sequence[str]]) -> tuple[bool, int]:
+    """Whether records are alike, and into how many cells; the header counts, a cut last record does not."""
+    counts = Counter(map(len, records))
+    cells, alike = counts.most_common(1)[0] if counts else (0, 0)
+    steady = cells > 1 and alike >= _ALIKE * len(records) and len(records[0]) == cells
+    return steady, cells if steady else 0
+
+
+def _is_header(records: Sequence[Sequence[str]]) -> bool:
+    """Whether the first record names columns: no number over numbers, and few of its cells are values further down."""
+    first, below = records[0], [record for record in records[1:] if len(record) == len(records[0])]
+    if len(set(first)) < len(first) and len(set(filter(None, first))) * 2 < len(first):
+        return False
+    columns = [[record[i] for record in below] for i in range(len(first))]
+    number_over_numbers = any(_number(cell) and _numbers(column) for cell, column in zip(first, columns, strict=True))
+    texts = [(cell, column) for cell, column in zip(first, columns, strict=True) if cell and not _number(cell)]
+    again = sum(cell in column for cell, column in texts)
+    return not number_over_numbers and bool(texts) and again * 2 < max(len(texts), 1)
+
+
+def _numbers(column: Sequence[str]) -> bool:
+    present = [cell for cell in column if cell]
+    return sum(map(_number, present)) * 2 > len(present)
+
+
+def _number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tables that need no draft: HMDA, whose layouts are known, and those that a bundled spec was written for.
+
+
+_FITTING: Final = 0.9
+"""Share of the cells that a spec's lists of codes have to know."""
+_FIRST_MODERN: Final = 2018
+
+
+@dataclass(frozen=True)
+class Example:
+    """A bundled spec that fits a table."""
+
+    title: str
+    path: str
+    """As a command names it."""
+    header: tuple[str, ...] = ()
+    """The names that it gives to the columns of a file without any."""
+
+    def command(self, table: Path) -> str:
+        """How it audits the table."""
+        return f"evenhand audit {quote(self.path)} --set source.path={quote(str(table))}"
+
+
+def hmda_advice(path: Path) -> str:
+    """What to run instead where a file is HMDA; empty where it is not."""
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            found = recognise(path, Path(scratch))
+            year = _year(found)
+    except EvenhandError:
+        return ""
+    if not any(name.startswith(ACTION) for name in found.columns) or not set(COLUMNS) & set(found.columns):
+        return ""
+    layout = found.layout.name.replace("_", " ")
+    spec = next((p for p in bundled() if p.stem == "hmda"), None)
+    if spec is None:
+        return ""
+    command = _words(spec, path, year)
+    return f"{path.name} is HMDA, {layout} layout, and needs no draft: use {_shown(spec)}, with\n  {command}"
+
+
+def _words(spec: Path, path: Path, year: str) -> str:
+    """The command that audits a file of HMDA: before 2018 what the year lacks has to be left out."""
+    given, said = str(path), year or "YEAR"
+    if year and int(year) < _FIRST_MODERN:
+        if year not in path.name:
+            adding = f"evenhand data add {quote(given)} --kind historic --year {said}"
+            return f"{adding}, then evenhand audit {quote(_shown(spec))} --year {said}"
+        given = str(path.with_name(path.name.replace(year, "{year}")))
+    path_words = f"--set {quote('source.path=' + given)} --set source.vintage=null"
+    return f"evenhand audit {quote(_shown(spec))} {path_words} --year {said}"
+
+
+def _year(found: Recognised) -> str:
+    """The year of the first row; empty where no column tells it."""
+    if found.layout.stops:
+        with found.path.open("rb") as file:
+            return file.read(4).decode("ascii", errors="ignore")
+    at = next((found.columns.index(name) for name in COLUMNS if name in found.columns), None)
+    try:
+        records = sniffed(found.path).records
+    except DataQualityError:  # Parquet
+        return ""
+    rows = records[1:] if found.header else records
+    value = rows[0][at] if at is not None and rows and at < len(rows[0]) else ""
+    return value if value.isdecimal() else ""
+
+
+def fitting(frame: pd.DataFrame, named: Source | None) -> Example | None:
+    """The bundled spec whose columns and codes a table has; ``named`` is None where the table names no column."""
+    found = [example for path in bundled() if (example := _fits(path, frame, named is not None))]
+    return found[0] if found else None
+
+
+def _fits(path: Path, frame: pd.DataFrame, has_header: bool) -> Example | None:
+    raw = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    source = raw.get("source", {})
+    header = tuple(map(str, source.get("header", ())))
+    if source.get("kind") != "csv" or (not has_header and len(header) != frame.shape[1]):
+        return None
+    named = frame if has_header else frame.set_axis(list(header), axis=1)
+    derived = source.get("derive", {})
+    columns = {name: column for name, column in raw["columns"].items() if name not in derived}
+    wanted = [*columns, *source.get("keep", {}), raw["decision"]["column"], *(d["column"] for d in derived.values())]
+    if any(name not in named for name in wanted) or not _codes_fit(raw, columns, derived, named):
+        return None
+    return Example(raw.get("title") or raw["name"], _shown(path), header)
+
+
+def _codes_fit(
+    raw: Mapping[str, Any], columns: Mapping[str, Any], derived: Mapping[str, Any], frame: pd.DataFrame
+) -> bool:
+    """Whether the cells hold the codes that the spec lists: both sides of the decision, orders, and what is derived."""
+    decision = raw["decision"]
+    sides = [frame[decision["column"]].isin([_text(v) for v in decision[s]]) for s in ("favourable", "unfavourable")]
+    listed = [(name, column["order"]) for name, column in columns.items() if column.get("order")]
+    listed += [(d["column"], [code for codes in d["values"].values() for code in codes]) for d in derived.values()]
+    known = (frame[name].isin([_text(code) for code in codes]).mean() for name, codes in listed)
+    return all(side.any() for side in sides) and all(share >= _FITTING for share in known)
+
+
+def _text(code: object) -> str:
+    return str(code).lower() if isinstance(code, bool) else str(code)
+
+
+def _shown(path: Path) -> str:
+    """A path as it is given from here."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The table that a spec is drafted from: its cells as text, how they were parted, and what is to be said of that.
 
 
 @dataclass(frozen=True)
@@ -52,7 +476,7 @@ def read_table(path: Path) -> Table:
     """
     if path.suffix == ".parquet":
         source = Source(kind="parquet", path=str(path))
-        raw, has_header, notes = delimited.read(source, delimited.header(source)), True, list[str]()
+        raw, has_header, notes = files.read(source, files.header(source)), True, list[str]()
     else:
         dialect = sniffed(path)
         source, has_header, notes = _named(dialect, path)
@@ -89,17 +513,17 @@ def _named(dialect: Dialect, path: Path) -> tuple[Source, bool, list[str]]:
 
 def _read(source: Source, path: Path) -> tuple[Source, Raw]:
     try:
-        return source, delimited.read(source, _header(source, path))
+        return source, files.read(source, _header(source, path))
     except SeveralLinesError:  # there is no spec yet in which to allow it
         source = source.model_copy(update={"multiline": True})
-        raw = delimited.read(source, _header(source, path))
+        raw = files.read(source, _header(source, path))
         if raw.unread or _hold_rows(raw.table, source.delimiter):
             raise
         return source, raw
 
 
 def _header(source: Source, path: Path) -> list[str]:
-    names = delimited.header(source)
+    names = files.header(source)
     if len(names) == 1:
         raise SpecError(
             f"{path.name} has one column, {names[0]!r}: "

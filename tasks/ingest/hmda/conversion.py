@@ -1,34 +1,363 @@
-"""Converts a recognised file of any size to the canonical table as validated Parquet, with a table of refusals.
+"""Converts an HMDA file to canonical Parquet: text lines as rows, validation, departures from the layout."""
 
-DuckDB streams: once over the file where every row is an application, and once more for those that are not. Nothing is
-lost: rows in are rows written plus rows refused, by reason, and what is written is held against its declaration before
-it gets its name. Scope: that order and the counts. What becomes of a cell: ``canonical``.
-"""
-# ruff: noqa: S608 what goes into the SQL is quoted, or a name of ours
+# ruff: noqa: S608 what goes into the SQL is quoted, or a name of the layouts
 
+import gzip
+import io
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from fsspec import AbstractFileSystem
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
-from schemas.errors import InfrastructureError
+from schemas.audit.hmda import HmdaPolicy, Treatment
+from schemas.errors import DataQualityError, InfrastructureError, SuiteError
+from schemas.table import Column, Table
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
 from schemas.terms import Refusal
-from tasks.ingest.hmda.canonical.cells import literal, parquet, quoted
-from tasks.ingest.hmda.canonical.columns import select
-from tasks.ingest.hmda.expectations import check
-from tasks.ingest.hmda.files.recognition import Recognised
-from tasks.ingest.hmda.lines import broken_rows, open_raw, source_rows
-from tasks.ingest.hmda.pieces import Piece
-from tasks.lake.threads import Setting, connected, threads
+from tasks.ingest.hmda.canonical import CANONICAL, SQL_TYPES, enumeration, lacking, literal, parquet, quoted, select
+from tasks.ingest.hmda.layouts import Recognised
+from tasks.lake.storage import Setting, connected, threads
+
+# --------------------------------------------------------------------------------------------------------------------
+# Pieces of a text file, each of whole lines, as files of a DuckDB file system: several threads read one file.
+#
+# Packed files and those of fixed width are one piece. Scope: bytes. Rows: ``lines``.
+
+
+LEAST_BYTES = 2**24
+"""Of a piece: less is not worth a thread."""
+_PROTOCOL = "hmdapieces"
+_CHUNK = 2**22
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes ``start`` to ``stop`` of the file."""
+
+    start: int
+    stop: int
+    before: int
+    """Rows that come before them."""
+    header: bool = False
+    """Whether the first line is the header of the file."""
+
+
+def cut(recognised: Recognised, most: int) -> list[Piece]:
+    """The file without its header in at most so many pieces; one that cannot be cut is one piece with the header."""
+    if recognised.compression != "none" or recognised.layout.stops:
+        return [Piece(0, recognised.path.stat().st_size, 0, recognised.header)]
+    return list(_cut(recognised, most))
+
+
+def serve(connection: duckdb.DuckDBPyConnection, path: Path, pieces: Sequence[Piece]) -> list[str]:
+    """Let a connection read the pieces of a file, in place of those of another; gives the name of each."""
+    if [piece.start for piece in pieces] == [0]:
+        return [str(path)]  # the whole file, which DuckDB opens faster by itself
+    if _PROTOCOL in connection.list_filesystems():
+        connection.unregister_filesystem(_PROTOCOL)
+    connection.register_filesystem(_Pieces(path, pieces))
+    return [f"{_PROTOCOL}://{i}" for i in range(len(pieces))]
+
+
+def _cut(recognised: Recognised, most: int) -> Iterator[Piece]:
+    size = recognised.path.stat().st_size
+    with recognised.path.open("rb") as file:
+        start = len(_BOM) if file.read(len(_BOM)) == _BOM else 0
+        if recognised.header:
+            file.seek(0)
+            start = len(file.readline())
+        before, count = 0, max(1, min(most, (size - start) // LEAST_BYTES))
+        for i in range(1, count + 1):
+            file.seek(start + (size - start) // (count - i + 1))
+            file.readline()
+            stop = size if i == count else file.tell()
+            yield Piece(start, stop, before)
+            if i < count:
+                before += _lines_between(file, start, stop)
+            start = stop
+
+
+def _lines_between(file: io.BufferedReader, start: int, stop: int) -> int:
+    file.seek(start)
+    return sum(file.read(min(_CHUNK, stop - at)).count(b"\n") for at in range(start, stop, _CHUNK))
+
+
+class _Part(io.RawIOBase):
+    """One piece as a file of its own."""
+
+    def __init__(self, path: Path, piece: Piece) -> None:
+        super().__init__()
+        self._file, self._piece = path.open("rb", buffering=0), piece
+        self._file.seek(piece.start)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell() - self._piece.start
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        base = {os.SEEK_SET: self._piece.start, os.SEEK_CUR: self._file.tell(), os.SEEK_END: self._piece.stop}[whence]
+        return self._file.seek(base + offset) - self._piece.start
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(self._piece.stop - self._file.tell(), 0)
+        return self._file.read(left if size < 0 else min(size, left)) or b""
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _Pieces(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """The pieces by their number, as DuckDB opens files of Python."""
+
+    protocol = _PROTOCOL
+    cachable = False
+
+    def __init__(self, path: Path, pieces: Sequence[Piece]) -> None:
+        super().__init__()
+        self._path, self._pieces = path, pieces
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        name = self._strip_protocol(path)
+        piece = self._pieces[int(name)]
+        return {"name": name, "size": piece.stop - piece.start, "type": "file"}
+
+    def glob(self, path: str, **_: Any) -> list[str]:
+        return [self._strip_protocol(path)]
+
+    def modified(self, path: str) -> Any:  # noqa: ARG002
+        return self._path.stat().st_mtime
+
+    def _open(self, path: str, mode: str = "rb", **_: Any) -> _Part:  # noqa: ARG002
+        return _Part(self._path, self._pieces[int(self._strip_protocol(path))])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Lines of a recognised file as rows of text, and the numbers of those that do not split into its columns.
+#
+# Everything is read as text: what a cell means is for those who select from ``raw``. No line is lost: rows and broken
+# lines are held against the number of lines in the file. DuckDB numbers rows only where it reads with one thread, so
+# each
+# piece is numbered by itself, and its rows go on from the lines before it.
+
+
+_BLANK = "line IS NULL OR trim(line) = ''"
+
+
+def open_raw(connection: duckdb.DuckDBPyConnection, recognised: Recognised, most: int = 1) -> list[Piece]:
+    """Make the view ``raw`` of the file in at most so many pieces: its columns as text, blank as null, ``source_row``.
+
+    ``source_row`` counts the rows that can be read; ``source_rows`` makes of it the place in the file.
+    """
+    pieces = cut(recognised, most)
+    names = serve(connection, recognised.path, pieces)
+    if recognised.layout.stops:
+        (name,) = names
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW placed_lines AS {_placed_lines(recognised, name)}")
+        parts = [_fixed_width(recognised)]
+    else:
+        parts = [
+            _delimited(recognised, piece, name, i) for i, (piece, name) in enumerate(zip(pieces, names, strict=True))
+        ]
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW raw AS {' UNION ALL '.join(parts)}")
+    return pieces
+
+
+def broken_rows(
+    connection: duckdb.DuckDBPyConnection, recognised: Recognised, pieces: Sequence[Piece], rows: int
+) -> NDArray[np.int64]:
+    """Numbers of the rows, from 1, whose line does not split into the columns; ``rows`` is how many ``raw`` gave.
+
+    ``raw`` has to have been read to its end.
+
+    Raises:
+        DataQualityError: rows and broken lines together are not the lines of the file, as with a quote left open.
+    """
+    if recognised.layout.stops:
+        queries = [f"SELECT place AS broken FROM placed_lines WHERE NOT ({_BLANK}) AND NOT {_fits(recognised)}"]
+    else:
+        queries = [
+            f"SELECT DISTINCT line + {piece.before - piece.header} AS broken FROM {_rejects(i)}"
+            for i, piece in enumerate(pieces)
+        ]
+    found = np.concatenate([connection.execute(query).fetchnumpy()["broken"].astype(np.int64) for query in queries])
+    expected = recognised.lines - recognised.header
+    if rows + len(found) not in (expected, expected - _blank_lines(recognised)):
+        raise DataQualityError(
+            f"{recognised.path.name} has {expected:,} lines below its header, and {rows + len(found):,} can be told "
+            "apart: a quote is left open, or a cell goes over several lines; mend the file or fetch it again"
+        )
+    return np.sort(found)
+
+
+def source_rows(places: NDArray[np.int64], pieces: Sequence[Piece], broken: NDArray[np.int64]) -> NDArray[np.int64]:
+    """``(n,)`` places in the file, from 1, of rows by their number in ``raw``: broken lines take up places, too."""
+    out = places.copy()
+    bounds = [*(piece.before for piece in pieces), np.iinfo(np.int64).max]
+    for low, high in pairwise(bounds):
+        mine, missing = (places > low) & (places <= high), broken[(broken > low) & (broken <= high)]
+        readable_before = missing - np.arange(1, len(missing) + 1)
+        out[mine] += np.searchsorted(readable_before, places[mine] - 1, side="right")
+    return out
+
+
+def _blank_lines(recognised: Recognised) -> int:
+    with gzip.open(recognised.path) if recognised.compression == "gzip" else recognised.path.open("rb") as file:
+        return sum(not line.strip() for line in file)
+
+
+def _rejects(index: int) -> str:
+    return f"broken_lines_{index}"
+
+
+def _read_csv(recognised: Recognised, name: str, **options: str) -> str:
+    settings = {
+        "auto_detect": "false",
+        "encoding": literal(recognised.encoding),
+        "compression": literal(recognised.compression),
+        "new_line": literal(recognised.line_end.replace("\r", "\\r").replace("\n", "\\n")),
+        "nullstr": "''",
+        **options,
+    }
+    return f"read_csv({literal(name)}, {', '.join(f'{key} = {value}' for key, value in settings.items())})"
+
+
+def _delimited(recognised: Recognised, piece: Piece, name: str, index: int) -> str:
+    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in recognised.columns)
+    table = _read_csv(
+        recognised,
+        name,
+        header=str(piece.header).lower(),
+        delim=literal(recognised.delimiter),
+        quote="'\"'",
+        escape="'\"'",
+        columns="{" + columns + "}",
+        store_rejects="true",
+        rejects_table=literal(_rejects(index)),
+        rejects_scan=literal(f"{_rejects(index)}_scan"),
+        rejects_limit="0",
+    )
+    return f"SELECT *, row_number() OVER () + {piece.before} AS source_row FROM {table}"
+
+
+def _placed_lines(recognised: Recognised, name: str) -> str:
+    """Whole lines, with their numbers."""
+    options = {"header": "false", "delim": "'\\x01'", "quote": "''", "escape": "''", "columns": "{'line': 'VARCHAR'}"}
+    return f"SELECT line, row_number() OVER () AS place FROM {_read_csv(recognised, name, **options)}"
+
+
+def _fits(recognised: Recognised) -> str:
+    """Whether a line is as long as a record, with the blanks of an empty last cell or without what is behind it."""
+    stop = recognised.layout.stops[-1]
+    return f"(length(line) = {stop} OR length(rtrim(line)) = {stop})"
+
+
+def _fixed_width(recognised: Recognised) -> str:
+    stops = recognised.layout.stops
+    cells = ", ".join(
+        f"nullif(trim(substr(line, {start + 1}, {stop - start})), '') AS \"{name}\""
+        for name, start, stop in zip(recognised.columns, (0, *stops[:-1]), stops, strict=True)
+    )
+    whole = f"NOT ({_BLANK}) AND {_fits(recognised)}"
+    return f"SELECT {cells}, row_number() OVER () AS source_row FROM placed_lines WHERE {whole}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Validates a Parquet file of any size against the declaration of its table, by aggregates that DuckDB streams.
+#
+# The same rules as in ``tasks.pipeline.validation``: columns in order and types, nulls, ranges, code sets and the key.
+# That one shows the rows that break a rule, to set them aside; here a row that breaks one is a fault of ours, and the
+# file is not published.
+
+
+def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) -> None:
+    """Hold a file against the declaration of its rows, whose key is one column.
+
+    Raises:
+        SuiteError: it does not keep it; the column and the number of rows are named.
+    """
+    table = parquet(file)
+    _check_types(connection, table, declared)
+    rules = [(column, rule) for column in declared.columns for rule in _broken(column)]
+    counts = connection.execute(f"SELECT {', '.join(rule for _, rule in rules)} FROM {table}").fetchone() or ()
+    for (column, _), rows in zip(rules, counts, strict=True):
+        if rows:
+            raise SuiteError(
+                f"{declared.name}.{column.name}: {rows:,} rows break its declaration; nothing is published"
+            )
+    (key,) = declared.key
+    numbers = next(column for column in declared.columns if column.name == key).type != "string"
+    twice = _repeated(connection, table, key) if numbers else _alike(connection, table, key)
+    if twice:
+        shared = "number" if numbers else "text"
+        raise SuiteError(
+            f"{declared.name}.{key}: {twice:,} rows share their {shared} with another; nothing is published"
+        )
+
+
+def _check_types(connection: duckdb.DuckDBPyConnection, table: str, declared: Table) -> None:
+    found = [(name, kind) for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
+    wanted = [(column.name, SQL_TYPES[column.type]) for column in declared.columns]
+    if found != wanted:
+        wrong = sorted(set(found) ^ set(wanted)) or "their order"
+        raise SuiteError(f"{declared.name}: columns are not as declared: {wrong}; nothing is published")
+
+
+def _broken(column: Column) -> Iterator[str]:
+    """SQL of how many values break each rule of a column."""
+    name = quoted(column.name)
+    if not column.nullable:
+        yield f"count(*) - count({name})"
+    if column.minimum is not None:
+        yield f"count(*) FILTER (WHERE NOT {name} >= {column.minimum!r})"
+    if column.maximum is not None:
+        yield f"count(*) FILTER (WHERE NOT {name} <= {column.maximum!r})"
+    if column.codes:  # asked so, DuckDB looks at every entry of the file's dictionary once, and not at every row
+        yield f"count({name}) - count(TRY_CAST({name} AS {enumeration(column.codes)}))"
+
+
+def _repeated(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
+    """Rows whose number occurs before: each number is a bit of the word of its 64, so that memory stays small."""
+    words = (
+        f"SELECT count(*) AS n, bit_count(bit_or(1::HUGEINT << CAST({quoted(key)} % 64 AS INTEGER))) AS each "
+        f"FROM {table} GROUP BY {quoted(key)} // 64"
+    )
+    counted = connection.execute(f"SELECT coalesce(sum(n - each), 0) FROM ({words})").fetchone()
+    return int(counted[0]) if counted else 0
+
+
+def _alike(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
+    """Rows whose text occurs before; of tables that are short."""
+    counted = connection.execute(f"SELECT count(*) - count(DISTINCT {quoted(key)}) FROM {table}").fetchone()
+    return int(counted[0]) if counted else 0
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Converts a recognised file of any size to the canonical table as validated Parquet, with a table of refusals.
+#
+# DuckDB streams: once over the file where every row is an application, and once more for those that are not. Nothing is
+# lost: rows in are rows written plus rows refused, by reason, and what is written is held against its declaration
+# before
+# it gets its name. Scope: that order and the counts. What becomes of a cell: ``canonical``.
+
 
 APPLICATIONS_FILE, REFUSALS_FILE = "applications.parquet", "refusals.parquet"
 _MEMORY = "1200MB"
@@ -192,3 +521,119 @@ def _flags(connection: duckdb.DuckDBPyConnection, draft: Path) -> dict[str, int]
             f"FROM {parquet(draft)} WHERE unit_flag IS NOT NULL) GROUP BY ALL ORDER BY ALL"
         ).fetchall()
     )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Schema report: departures of a file from its layout, and what its layout cannot give, one line each.
+#
+# Nothing here decides about rows: the policy of an audit's spec does.
+
+
+Departure = Literal[
+    "lacking_column",
+    "missing_column",
+    "unknown_column",
+    "other_order",
+    "no_header",
+    "unknown_code",
+    "malformed_line",
+    "refused_row",
+    "unit_error",
+]
+Severity = Literal["note", "warning", "error"]
+"""A note costs nothing; a warning means that something is not there or not known; an error, that rows are lost."""
+
+
+_POLICY = HmdaPolicy()
+
+
+class Finding(BaseModel):
+    """One departure."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Departure
+    severity: Severity
+    column: str | None = None
+    code: str | None = None
+    rows: int = 0
+    policy: Treatment = "accept"
+    """What an audit does about it where its spec names the column and sets no policy."""
+    text: str
+
+
+class SchemaReport(BaseModel):
+    """What was found in one file."""
+
+    model_config = ConfigDict(frozen=True)
+
+    layout: str
+    delimiter: str
+    encoding: str
+    columns: int
+    rows_in: int
+    rows: int
+    refused: Mapping[str, int]
+    findings: tuple[Finding, ...]
+
+
+def report_on(recognised: Recognised, converted: Converted) -> SchemaReport:
+    """The report on a file: its columns, its rows, and what its layout lacks."""
+    return SchemaReport(
+        layout=recognised.layout.name,
+        delimiter=recognised.delimiter,
+        encoding=recognised.encoding,
+        columns=len(recognised.columns),
+        rows_in=converted.rows_in,
+        rows=converted.rows,
+        refused=dict(converted.refused),
+        findings=(*_of_columns(recognised), *_of_rows(converted), *_lacks(recognised)),
+    )
+
+
+def _of_columns(recognised: Recognised) -> Iterator[Finding]:
+    layout = recognised.layout
+    for name in recognised.missing:
+        text = f"layout {layout.name} has the column {name!r}, and the file has not"
+        yield Finding(kind="missing_column", severity="warning", column=name, policy=_POLICY.missing_columns, text=text)
+    for name in recognised.unknown:
+        text = f"layout {layout.name} has no column {name!r}; {_use(name)}"
+        yield Finding(kind="unknown_column", severity="warning", column=name, policy=_POLICY.unknown_columns, text=text)
+    expected = [name for name in layout.columns if name in recognised.columns]
+    if [name for name in recognised.columns if name in layout.columns] != expected:
+        yield Finding(kind="other_order", severity="note", text="the columns come in another order; they go by name")
+    if layout.header and not recognised.header:
+        yield Finding(kind="no_header", severity="note", text="no header; the columns go by their number and place")
+
+
+def _use(unknown: str) -> str:
+    """What the spec can do with a column that the layout does not know."""
+    if unknown in CANONICAL:
+        return "a canonical column of that name is not taken from it unless it means the same; rename it to name it"
+    return "it can be named in the spec as it is"
+
+
+def _of_rows(converted: Converted) -> Iterator[Finding]:
+    for column, codes in converted.unknown_codes.items():
+        for code, rows in codes.items():
+            text = f"{column} is {code!r}, which no filing guide lists"
+            form: dict[str, Any] = {"column": column, "code": code, "rows": rows, "policy": _POLICY.unknown_codes}
+            yield Finding(kind="unknown_code", severity="warning", text=text, **form)
+    for reason, rows in converted.refused.items():
+        broken = reason == Refusal.MALFORMED_LINE
+        what = "could not be split into columns" if broken else "are no applications"
+        text = f"{rows:,} rows {what}, and are refused: {reason}"
+        kind: Departure = "malformed_line" if broken else "refused_row"
+        yield Finding(kind=kind, severity="error", rows=rows, policy="quarantine", text=text)
+    for rule, rows in converted.flags.items():
+        if rows:
+            text = f"{rows:,} rows look as if in another unit: {rule}; they are kept and flagged"
+            yield Finding(kind="unit_error", severity="warning", rows=rows, text=text)
+
+
+def _lacks(recognised: Recognised) -> Iterator[Finding]:
+    first, last = recognised.layout.years
+    years = f"{first} and later" if last > first + 100 else f"{first} to {last}"
+    for name in lacking(recognised):
+        text = f"this file of layout {recognised.layout.name} ({years}) says nothing of {name}"
+        yield Finding(kind="lacking_column", severity="note", column=name, text=text)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from schemas.audit.source import Source
 from schemas.errors import InfrastructureError
-from tasks.ingest.sources import delimited
+from tasks.ingest.sources import files
 from tasks.ingest.sources.raw import Raw
 
 _RACES = {"white": "white", "black": "black", "hispan": "hispanic"}
@@ -38,18 +38,18 @@ def _file() -> Source:
 
 def digest(source: Source) -> str:  # noqa: ARG001 the same call for every source
     """sha256 of the data file."""
-    return delimited.digest(_file())
+    return files.digest(_file())
 
 
 def header(source: Source) -> list[str]:  # noqa: ARG001
     """Names of the columns, ``race`` last."""
-    return [*delimited.header(_file()), "race"]
+    return [*files.header(_file()), "race"]
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:  # noqa: ARG001
     """The named columns as text."""
     plain = [name for name in columns if name != "race"]
-    raw = delimited.read(_file(), list(dict.fromkeys([*plain, *_RACES])))
+    raw = files.read(_file(), list(dict.fromkeys([*plain, *_RACES])))
     dummies = {race: raw.table[column].to_pylist() for column, race in _RACES.items()}
     races = [next((race for race, flags in dummies.items() if flags[i] == "1"), "") for i in range(raw.table.num_rows)]
     table = raw.table.append_column("race", pa.array(races, pa.string()))

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError
-from tasks.ingest.sources.kept_lines import FREE_BYTES, MOST_RATIO
-from tasks.ingest.sources.text import MOST_COLUMNS
+from tasks.ingest.sources.delimited_text import FREE_BYTES, MOST_COLUMNS, MOST_RATIO
 
 MOST_FOOTER: Final = 64_000_000
 """Bytes of the footer, which describes every column of every group of rows."""

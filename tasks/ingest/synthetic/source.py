@@ -17,12 +17,11 @@ from pydantic import TypeAdapter, ValidationError
 from schemas.audit.source import Source, Synthetic
 from schemas.errors import Location, SpecError, nearest
 from tasks.ingest.sources.raw import Raw
-from tasks.ingest.synthetic.algorithm import consistent_lending, mediated_lending
-from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic as MediatedLending
-from tasks.ingest.synthetic.twin import canonical
-from tasks.ingest.synthetic.twin.algorithm.drawing import blocks
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.synthetic import twin_files
+from tasks.ingest.synthetic.algorithm import lending
+from tasks.ingest.synthetic.algorithm.lending import Synthetic as MediatedLending
+from tasks.ingest.synthetic.algorithm.lending import SyntheticLending
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings, blocks
 
 MOST_ROWS: Final = 10_000_000
 _WHERE: Location = ("source", "synthetic")
@@ -106,12 +105,12 @@ def coefficients(source: Source) -> Any:
 
 
 def _lending_names(settings: SyntheticLending) -> list[str]:
-    return [*consistent_lending.names(settings), "group", "label"]
+    return [*lending.names(settings), "group", "label"]
 
 
 def _lending(settings: SyntheticLending, rng: np.random.Generator) -> dict[str, "np.ndarray[Any, Any]"]:
-    rows = consistent_lending.generate(settings, rng)
-    own = dict(zip(consistent_lending.names(settings), rows.features.T, strict=True))
+    rows = lending.generate(settings, rng)
+    own = dict(zip(lending.names(settings), rows.features.T, strict=True))
     group = np.where(rows.protected, "protected", "other")
     return {**own, "group": group, "label": _labels(rows.favourable)}
 
@@ -122,14 +121,14 @@ def _mediated_names(_: MediatedLending) -> list[str]:
 
 def _mediated(settings: MediatedLending, rng: np.random.Generator) -> dict[str, "np.ndarray[Any, Any]"]:
     """What would have been in the other group is known to the generator and is no column."""
-    rows = mediated_lending.synthetic(settings, rng)
+    rows = lending.synthetic(settings, rng)
     own = {"x": rows.covariates[:, 0], "m": rows.mediators[:, 0]}
     return {**own, "group": np.where(rows.category == 1, "A1", "A0"), "label": _labels(rows.favourable)}
 
 
 def _twin(settings: TwinSettings, rng: np.random.Generator) -> dict[str, "np.ndarray[Any, Any]"]:
     """What a loader makes of the twin's file of the same seed, of the columns that audits ask for."""
-    parts = [canonical.columns(twin) for twin in blocks(settings, rng)]
+    parts = [twin_files.canonical_columns(twin) for twin in blocks(settings, rng)]
     return {name: np.concatenate([part[name].to_numpy(zero_copy_only=False) for part in parts]) for name in parts[0]}
 
 
@@ -140,6 +139,6 @@ def _labels(favourable: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
 GENERATORS = {
     "lending": _Generator(SyntheticLending, _lending_names, _lending),
     "mediated": _Generator(MediatedLending, _mediated_names, _mediated),
-    "hmda": _Generator(TwinSettings, canonical.names, _twin),
+    "hmda": _Generator(TwinSettings, twin_files.names, _twin),
 }
 """By the name in the audit spec."""

@@ -1,33 +1,134 @@
-"""Sorts the rows of a vintage into files by state and lender, in memory that does not grow with the rows.
+"""Sorts the rows of a vintage into files by state and lender."""
 
-The rows are dealt out to the pieces of an arrangement as they stream by, and put aside without order. Then each piece
-is sorted by itself and written. A sort of the whole table does not end within this memory: DuckDB does not spill enough
-of wide rows (docs/vintages.md).
-"""
 # ruff: noqa: S608 what goes into the SQL is quoted, or a name of ours
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pyarrow import compute as pc
 from pyarrow import ipc
 
 from schemas.errors import DataQualityError, InfrastructureError, SuiteError
-from tasks.ingest.hmda.canonical.cells import enumeration, literal, parquet, quoted
-from tasks.ingest.hmda.canonical.codes import CANONICAL
-from tasks.ingest.hmda.sorted_rows import SORTED
-from tasks.ingest.vintages.arrangement import MOST_ROWS, NO_LENDER, NO_STATE, Arrangement, Piece, arranged
-from tasks.lake.threads import Setting, connected, threads
+from schemas.tables.hmda import HMDA_LENDERS
+from tasks.ingest.hmda.canonical import CANONICAL, enumeration, literal, parquet, quoted
+from tasks.ingest.hmda.conversion import check
+from tasks.ingest.hmda.rows import LENDER, LENDERS_FILE, SORTED
+from tasks.ingest.sources.raw import counted
+from tasks.lake.storage import Setting, connected, threads
 
 if TYPE_CHECKING:
     import duckdb
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Which file of a sorted vintage a row goes to: pieces of a state, each a range of lenders.
+#
+# A state's rows are in the order of lender and number in the file. They are cut into pieces of about the same work:
+# whole
+# lenders as long as they fit, and a lender of more rows than a piece holds by the numbers of its rows. Scope: the plan.
+# What is written by it: ``sorting``.
+
+
+NO_STATE: Final = "none"
+"""In the place of the state of rows that have none."""
+NO_LENDER: Final = ""
+MOST_ROWS: Final = 131_072
+"""Of a piece: two groups of rows. More do not sort within the memory that is allowed."""
+
+Numbers = Callable[[str, str], NDArray[np.int64]]
+"""State and lender -> the numbers of its rows in the file, in their order."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One file of rows."""
+
+    state: str
+    number: int
+    """Within its state, from 0."""
+    rows: int
+
+    @property
+    def path(self) -> str:
+        """Its name below the directory of all rows."""
+        return f"state={self.state}/part-{self.number}.parquet"
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The pieces in the order of states and lenders, and which rows are in each."""
+
+    pieces: tuple[Piece, ...]
+    states: pa.Array
+    lenders: pa.Array
+    first: NDArray[np.int32]
+    """States x lenders: the number of the piece; of a lender that is cut, of its first."""
+    cuts: dict[tuple[int, int], NDArray[np.int64]]
+    """Of those that are cut: the lowest number of a row of the second piece, of the third, ..."""
+
+    def of(self, rows: pa.Table) -> NDArray[np.int32]:
+        """The number of the piece of each row of a table of applications."""
+        states = pc.fill_null(pc.cast(rows["state_code"], pa.string()), NO_STATE)
+        lenders = pc.fill_null(rows["lender_id"], NO_LENDER)
+        state, lender = (
+            pc.index_in(values, among).to_numpy() for values, among in ((states, self.states), (lenders, self.lenders))
+        )
+        out: NDArray[np.int32] = self.first[state, lender]
+        numbers = rows["source_row"].to_numpy()
+        for (s, one), cuts in self.cuts.items():
+            theirs = (state == s) & (lender == one)
+            out[theirs] += np.searchsorted(cuts, numbers[theirs], side="right").astype(np.int32)
+        return out
+
+
+def arranged(counts: Iterable[tuple[str, str, int]], numbers: Numbers, most: int = MOST_ROWS) -> Arrangement:
+    """The plan for a table of applications.
+
+    Args:
+        counts: State, lender and rows, in the order of states and lenders.
+        numbers: Asked of lenders that have more rows in a state than a piece holds.
+        most: Rows of a piece.
+    """
+    told = list(counts)
+    states, lenders = sorted({state for state, _, _ in told}), sorted({lender for _, lender, _ in told})
+    place = {name: i for i, name in enumerate(lenders)}
+    first = np.full((len(states), len(lenders)), -1, np.int32)
+    cuts: dict[tuple[int, int], NDArray[np.int64]] = {}
+    pieces: list[Piece] = []
+    for s, state in enumerate(states):
+        own = [(lender, rows) for of, lender, rows in told if of == state]
+        filled: list[int] = []
+        for lender, rows in own:
+            if rows > most:
+                cut = numbers(state, lender)[most::most]
+                first[s, place[lender]], cuts[s, place[lender]] = len(pieces) + len(filled), cut
+                filled += [most] * len(cut) + [rows - most * len(cut)]
+                continue
+            if not filled or filled[-1] + rows > most:
+                filled.append(0)
+            filled[-1] += rows
+            first[s, place[lender]] = len(pieces) + len(filled) - 1
+        pieces += [Piece(state, i, rows) for i, rows in enumerate(filled)]
+    return Arrangement(tuple(pieces), pa.array(states), pa.array(lenders), first, cuts)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Sorts the rows of a vintage into files by state and lender, in memory that does not grow with the rows.
+#
+# The rows are dealt out to the pieces of an arrangement as they stream by, and put aside without order. Then each piece
+# is sorted by itself and written. A sort of the whole table does not end within this memory: DuckDB does not spill
+# enough
+# of wide rows (docs/vintages.md).
+
 
 _MEMORY = "800MB"
 """Of DuckDB; a piece in Arrow needs some 200 MB beside it."""
@@ -157,3 +258,35 @@ def _write(connection: "duckdb.DuckDBPyConnection", aside: Path, piece: Piece, t
         pa.default_memory_pool().release_unused()
     if told is None or told[0] != piece.rows:
         raise SuiteError(f"{piece.path}: {told} rows written, and {piece.rows:,} counted; nothing is published")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The lenders of a vintage: ``lenders.parquet``, one row a lender, which says what there is without reading it.
+
+
+_ACTIONS = ", ".join(f"count(*) FILTER (action_taken = '{code}') AS action_taken_{code}" for code in "12345678")
+_QUERY = f"""
+SELECT coalesce(lender_id, '{NO_LENDER}') AS lender_id, NULL::VARCHAR AS name, count(*) AS rows, {_ACTIONS},
+  array_to_string(list_sort(list(DISTINCT coalesce(CAST(state_code AS VARCHAR), '{NO_STATE}'))), ',') AS states,
+  min(source_row) AS first_row, max(source_row) AS last_row
+FROM {{}} GROUP BY ALL ORDER BY ALL
+"""
+
+
+def write_lenders(rows: Path, folder: Path) -> int:
+    """Write ``folder/lenders.parquet`` of a vintage's rows; returns how many lenders there are.
+
+    Raises:
+        SuiteError: what was found does not keep its declaration.
+        InfrastructureError: memory or disk is not enough.
+    """
+    target = folder / LENDERS_FILE
+    with bounded(folder) as connection:
+        found = connection.sql(_QUERY.format(parquet(rows))).to_arrow_table()
+        digests = counted(connection, parquet(rows), LENDER)
+        table = found.append_column("rows_sha256", digests["rows_sha256"])
+        if digests["value"] != found[LENDER] or digests["rows"] != found["rows"]:
+            raise RuntimeError("lenders are not counted in the order in which they are told")
+        pq.write_table(table.cast(HMDA_LENDERS.schema()), target)
+        check(connection, target, HMDA_LENDERS)
+    return int(table.num_rows)

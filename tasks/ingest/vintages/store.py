@@ -1,32 +1,364 @@
-"""Vintages in the lake: stores a delivered file as one, and finds those that are held.
+"""Vintages in the lake: records, drafts, delivery, storing and finding."""
 
-A vintage lies in ``vintages/<year>/<dataset>/<geography>/<freeze date>/<start of the sha256>``. Its ``partition.json``
-names its files with their digests, as that of a stage does, and a folder without it does not exist for readers. What
-becomes of the rows is in ``delivery`` and ``sorting``; the records are in ``records``.
-"""
-
+import errno
+import hashlib
 import logging
+import os
 import shutil
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib.metadata import version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from schemas.errors import DataQualityError, InfrastructureError, SpecError
+import pyarrow.parquet as pq
+
+from schemas.artifact import Artifact, Partition
+from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
 from schemas.vintages import Vintage, dataset_of, place_of
-from tasks.ingest.hmda.conversion import APPLICATIONS_FILE
-from tasks.ingest.regular_file import check_regular
-from tasks.ingest.vintages.delivery import take_in
-from tasks.ingest.vintages.drafts import drafting, recorded, sort_draft
-from tasks.ingest.vintages.records import PARTITION, read, rows_of
-from tasks.lake.local_directory import sha256_of
+from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, REFUSALS_FILE, Converted, SchemaReport, convert, report_on
+from tasks.ingest.hmda.layouts import recognise, years_said
+from tasks.ingest.hmda.rows import LENDERS_FILE, SORTED, files_of
+from tasks.ingest.hmda.source import RECORD, digest_of_files, digest_of_rows, once
+from tasks.ingest.sources.raw import check_regular
+from tasks.ingest.vintages.sorting import sort_rows, write_lenders
+from tasks.lake.local_directory import clear, flush, sha256_of, write_flushed
 from tasks.lake.store import Lake
-from tasks.pipeline.lineage.digests import code_digest
+from tasks.pipeline.digests import code_digest
+
+# --------------------------------------------------------------------------------------------------------------------
+# Accepts a delivered file: recognises it, converts it, and checks the year that it was said to be of.
+#
+# Scope: what happens to the file before the lake sees it. What a vintage is, and where it lies: ``store``.
+
+
+REPORT_FILE = "schema_report.json"
+
+
+@dataclass(frozen=True)
+class TakenIn:
+    """What came of a file."""
+
+    report: SchemaReport
+    years: dict[int, int]
+    """Year of activity -> rows."""
+
+
+def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
+    """Write the rows of a file, its refused lines and its schema report into a folder that is there.
+
+    Args:
+        file: As it was delivered.
+        folder: Gets ``applications.parquet``, ``refusals.parquet`` and ``schema_report.json``.
+        year: Which every row has to be of; whatever it is, if left out.
+
+    Raises:
+        DataQualityError: it is not readable as HMDA, or holds rows of another year, or none.
+        InfrastructureError: the disk is full or fails.
+    """
+    scratch = folder / "scratch"
+    try:
+        recognised = recognise(file, scratch)
+        converted = convert(recognised, folder)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if year is not None:
+        _require_year(file.name, converted, year)
+    report = report_on(recognised, converted)
+    (folder / REPORT_FILE).write_text(report.model_dump_json(indent=1))
+    return TakenIn(report, dict(converted.years))
+
+
+def examine(file: Path) -> TakenIn:
+    """The same of a file of whatever year, with nothing kept of what was written.
+
+    Raises:
+        DataQualityError: it is not readable as HMDA.
+        InfrastructureError: it is not there, or the disk is full or fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
+        return take_in(file, Path(folder))
+
+
+def year_of(file: Path) -> int:
+    """The year that the first rows of a file say; whoever takes it in looks at all of them.
+
+    Raises:
+        SpecError: it does not say, or is a directory, a FIFO or a device.
+        DataQualityError: it is not readable as HMDA, or says several.
+    """
+    check_regular(file)
+    with tempfile.TemporaryDirectory(prefix="evenhand-") as scratch:
+        said = years_said(file, Path(scratch))
+    if not said:
+        raise SpecError(f"{file.name} does not say of which year its rows are; give it with --year")
+    if len(said) > 1:
+        told = ", ".join(map(str, said))
+        raise DataQualityError(f"{file.name} holds rows of {told}, and a vintage is of one year: give a file for each")
+    return said[0]
+
+
+def _require_year(name: str, converted: Converted, year: int) -> None:
+    found = {each: rows for each, rows in converted.years.items() if rows}
+    told = " and ".join(f"{rows:,} rows of {each}" for each, rows in sorted(found.items()))
+    if not converted.rows:
+        raise DataQualityError(f"{name}: none of its {converted.rows_in:,} rows could be read; see `data describe`")
+    if len(found) > 1:
+        raise DataQualityError(f"{name} holds {told}, and a vintage is of one year: give a file for each")
+    if found and year not in found:  # a file that does not say is taken at the word of whoever delivers it
+        raise DataQualityError(
+            f"{name} holds {told} and was said to be of {year}: give --year {min(found)}, or its file"
+        )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The records of a vintage: what it is and which files it has, and whether these are the ones that were written.
+#
+# ``partition.json`` names the files with their digests, and a vintage is there when that is. ``vintage.json``, which it
+# names too, says what was delivered.
+
+
+PARTITION = "partition.json"
+
+_FOUND: dict[tuple[str, str, str], tuple[Path, tuple[int, int]]] = {}
+"""Lake, path and digest -> the file of this machine, and what the system knew of it when it was found intact."""
+
+
+def partition_of(lake: Lake, record: str) -> Partition:
+    """The files of a vintage by the path of its record.
+
+    Raises:
+        IntegrityError: the record is missing or was altered.
+    """
+    try:
+        return Partition.model_validate_json(lake.storage.read(record) or b"")
+    except ValueError as error:
+        raise altered(lake, record) from error
+
+
+def read(lake: Lake, record: str) -> Vintage:
+    """A vintage by the path of its record.
+
+    Raises:
+        IntegrityError: as ``partition_of`` says.
+    """
+    partition = partition_of(lake, record)
+    path, digest = next((path, digest) for path, digest in partition.files.items() if path.endswith(f"/{RECORD}"))
+    content = lake.storage.read(path)
+    if content is None or hashlib.sha256(content).hexdigest() != digest:
+        raise altered(lake, record, path)
+    return Vintage.model_validate_json(content)
+
+
+def rows_of(lake: Lake, vintage: Vintage) -> Path:
+    """The vintage's rows on this machine, beside its refusals and its record, once all of these agree.
+
+    This process hashes each of them once, however many lenders are read, as long as nobody writes to it.
+
+    Raises:
+        IntegrityError: a file is missing or was altered, or one lies among the rows that is not theirs.
+    """
+    record = f"{vintage.folder}/{PARTITION}"
+    kept = partition_of(lake, record)
+    beside = {path: digest for path, digest in kept.files.items() if path.endswith(f"/{RECORD}")}
+    beside |= {table.path: table.sha256 for table in kept.tables}
+    files = {path: _checked(lake, record, path, digest) for path, digest in beside.items()}
+    rows = {table.path: files[table.path] for table in kept.tables if table.table == "applications"}
+    path, first = next(iter(rows.items()))
+    if vintage.version == 1:
+        return first
+    home = first.parents[1]
+    if others := sorted(set(files_of(home)) - set(rows.values())):
+        raise altered(lake, record, f"{PurePosixPath(path).parents[1]}/{others[0].relative_to(home).as_posix()}")
+    return home
+
+
+def altered(lake: Lake, record: str, path: str = "") -> IntegrityError:
+    """The error of a vintage that is not as it was written; with the file, where it is known."""
+    home = PurePosixPath(record).parent
+    named = f" ({PurePosixPath(path).relative_to(home)})" if path else ""
+    return IntegrityError(
+        f"{lake.storage.where(str(home))} lacks a file, or holds one that is not the one that was written{named}; "
+        "restore it from a copy, or remove the folder and add the delivered file again"
+    )
+
+
+def _checked(lake: Lake, record: str, path: str, digest: str) -> Path:
+    key = lake.location, path, digest
+    if key in _FOUND:
+        file, known = _FOUND[key]
+        if _state(file) == known:
+            return file
+    found = lake.storage.checked(path, digest)
+    if found is None:
+        raise altered(lake, record, path)
+    if state := _state(found):
+        _FOUND[key] = found, state
+    return found
+
+
+def _state(file: Path) -> tuple[int, int] | None:
+    """What changes when somebody writes to a file; None of one that is not there."""
+    try:
+        told = file.stat()
+    except OSError:
+        return None
+    return told.st_size, told.st_mtime_ns
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Drafts of vintages: the sorted rows, the lenders and the records, before they get their place in the lake.
+
+
+_TABLES = {"refusals": REFUSALS_FILE, "lenders": LENDERS_FILE}
+"""Tables that lie directly in the folder of a vintage."""
+_TIMES_ROWS = 12
+"""Disk that a sort needs, in sizes of the file of rows: what is put aside of them, and the sorted files."""
+
+
+@contextmanager
+def drafting(lake: Lake, name: str) -> Iterator[Path]:
+    """An empty folder beside the lake's other drafts, which is gone afterwards.
+
+    Raises:
+        SpecError: the folder is a link, or lies behind one.
+        InfrastructureError: the disk is full or fails.
+    """
+    draft = lake.storage.local / "tmp" / name
+    try:
+        clear(lake.storage.local, draft)
+        draft.mkdir(parents=True)
+        yield draft
+    except OSError as error:
+        why = "is full; free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else f"fails ({error})"
+        raise InfrastructureError(f"the disk of the lake {lake.location} {why}, and do this again") from error
+    finally:
+        clear(lake.storage.local, draft)
+
+
+def sort_draft(lake: Lake, draft: Path, rows: Path) -> str:
+    """Sort rows into a draft of a lake, with the lenders beside them; returns the digest of the sorted files.
+
+    Raises:
+        SuiteError: other rows were written than are there.
+        InfrastructureError: memory or disk is not enough.
+    """
+    lake.require_space(_TIMES_ROWS * rows.stat().st_size, "sorting the rows")
+    files = sort_rows(rows, draft)
+    write_lenders(draft / SORTED, draft)
+    return digest_of_files({name.removeprefix(f"{SORTED}/"): once(draft / name) for name in files})
+
+
+def recorded(draft: Path, home: str, vintage: Vintage) -> Partition:
+    """Write the records of a draft that is otherwise complete, and wait until all of it is on disk.
+
+    Args:
+        draft: The folder.
+        home: Where its files are to lie in the lake.
+        vintage: What it is.
+    """
+    (draft / APPLICATIONS_FILE).unlink(missing_ok=True)  # what was sorted
+    write_flushed(draft / RECORD, vintage.model_dump_json(indent=1).encode())
+    digests = {p.relative_to(draft).as_posix(): once(p) for p in sorted(draft.rglob("*")) if p.is_file()}
+    named = {name: table for table, name in _TABLES.items()}
+    named |= {name: "applications" for name in digests if name.startswith(f"{SORTED}/")}
+    tables = tuple(
+        Artifact(table=table, path=f"{home}/{name}", sha256=digests.pop(name), rows=_rows(draft / name))
+        for name, table in named.items()
+    )
+    files = {f"{home}/{name}": digest for name, digest in digests.items()}
+    record = Partition(stage="vintages", key=vintage.sha256[:12], tables=tables, files=files)
+    write_flushed(draft / PARTITION, record.model_dump_json(indent=1).encode())
+    for path in (*draft.rglob("*"), draft):
+        flush(path)
+    return record
+
+
+def _rows(file: Path) -> int:
+    return int(pq.read_metadata(file).num_rows)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rewrites a vintage of version 1, one file of rows in no order, into version 2, files by state sorted by lender.
+#
+# The rows are the same, and so is what an audit knows the vintage by. Until the new record has its name, readers see
+# version 1; a process that is killed leaves a draft, or files that no record names, and the next one removes them.
+
+
+def repack(lake: Lake, vintage: Vintage) -> Vintage | None:
+    """Rewrite a vintage; None where it is of version 2, and nothing has to be done.
+
+    Raises:
+        IntegrityError: its files are not the ones that were written, so that nobody knows what would be sorted.
+        InfrastructureError: memory or disk is not enough; version 1 stays.
+    """
+    name = f"vintage-{vintage.sha256[:12]}"
+    with lake.lock(name):
+        record = f"{vintage.folder}/{PARTITION}"
+        held = read(lake, record)  # another process may have been here before
+        if held.version == 1:
+            rows = rows_of(lake, held)
+            _require_written(rows, held)
+            with drafting(lake, name) as draft:
+                made = _drafted(lake, draft, held, rows)
+                partition = recorded(draft, lake.storage.home_beside(held.folder), made)
+                lake.storage.supersede(draft, partition, held.folder)
+        _clear(lake, record)
+        return read(lake, record) if held.version == 1 else None
+
+
+def _require_written(rows: Path, held: Vintage) -> None:
+    """Rows that somebody exchanged together with their record would get a record that says they are as delivered."""
+    if held.rows_sha256 not in ("", digest_of_rows(rows)):
+        raise IntegrityError(f"the rows of {held} are not those that were converted; add the delivered file again")
+
+
+def _drafted(lake: Lake, draft: Path, held: Vintage, rows: Path) -> Vintage:
+    """Everything of a vintage but its rows as it is, and these sorted."""
+    kept = partition_of(lake, f"{held.folder}/{PARTITION}")
+    for path, digest in _digests(kept).items():
+        name = PurePosixPath(path).name
+        file = lake.storage.checked(path, digest) if name not in (APPLICATIONS_FILE, RECORD) else None
+        if file is not None:
+            _link(file, draft / name)
+    return held.model_copy(update={"rows_sha256": sort_draft(lake, draft, rows), "version": 2})
+
+
+def _digests(kept: Partition) -> dict[str, str]:
+    return {table.path: table.sha256 for table in kept.tables} | kept.files
+
+
+def _link(file: Path, name: Path) -> None:
+    """A second name for a file; a copy where the file system has none."""
+    try:
+        os.link(file, name)
+    except OSError:
+        shutil.copyfile(file, name)
+
+
+def _clear(lake: Lake, record: str) -> None:
+    """Remove the files of a vintage's folder that its record does not name: those of version 1, or of a killed one."""
+    named = {record, *_digests(partition_of(lake, record))}
+    for path in lake.storage.below(str(PurePosixPath(record).parent)):
+        if path not in named:
+            lake.storage.discard(path)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Vintages in the lake: stores a delivered file as one, and finds those that are held.
+#
+# A vintage lies in ``vintages/<year>/<dataset>/<geography>/<freeze date>/<start of the sha256>``. Its
+# ``partition.json``
+# names its files with their digests, as that of a stage does, and a folder without it does not exist for readers. What
+# becomes of the rows is in ``delivery`` and ``sorting``; the records are in ``records``.
+
 
 log = logging.getLogger("evenhand")
 
-_CONVERTER = ("tasks.ingest.hmda.files.recognition", "tasks.ingest.hmda.conversion")
+_CONVERTER = ("tasks.ingest.hmda.layouts", "tasks.ingest.hmda.conversion")
 
 
 def vintages(lake: Lake, year: int | None = None) -> list[Vintage]:
@@ -114,7 +446,7 @@ def add(
         )
     check_regular(file)
     key = {"year": year, "dataset": dataset_of(dataset), "geography": geography, "frozen": frozen}
-    before, digest = _state(file), _digest(file)
+    before, digest = _store_state(file), _digest(file)
     with lake.lock(f"vintage-{digest[:12]}"):
         held = _held(lake, file.name, digest, year)
         if held and not replace:
@@ -125,7 +457,7 @@ def add(
             vintage = _written(lake, draft, file, {**key, "sha256": digest, "source": source or file.name})
             if keep_raw:
                 shutil.copyfile(file, draft / f"delivered-{file.name}")
-            if _state(file) != before:
+            if _store_state(file) != before:
                 raise InfrastructureError(f"{file.name} changed while it was read; add it again once it is at rest")
             _publish(lake, draft, vintage, held)
     return vintage
@@ -135,7 +467,7 @@ def _order(vintage: Vintage) -> tuple[int, str, str, date, str]:
     return vintage.year, vintage.dataset, vintage.geography, vintage.frozen, vintage.added
 
 
-def _state(file: Path) -> tuple[int, int] | None:
+def _store_state(file: Path) -> tuple[int, int] | None:
     """What changes when somebody writes to a file; None of one that is not there."""
     try:
         told = file.stat()

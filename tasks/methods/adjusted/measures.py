@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
+from schemas.audit.column import CROSS, NO_BLOCK
 from schemas.audit.spec import AuditSpec
-from schemas.blocks import CROSS, NO_BLOCK
 from schemas.errors import SpecError
 from schemas.terms import NO_FEATURE, DecisionMaker
-from tasks.methods.adjusted.adjust import blocks
+from tasks.methods.adjusted.adjust import settings
 from tasks.methods.adjusted.algorithm.detection import EFFECT, EXCHANGED, OVERLAP
 from tasks.methods.adjusted.settings import AdjustedSettings
-from tasks.pipeline.planned import Form, Values, whole
+from tasks.pipeline.method import Form, Values, whole
 
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
@@ -17,7 +17,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     asked = spec.methods.of(AdjustedSettings)
     if asked is None:
         return
-    names = [block.name for block in blocks.blocks_of(spec, asked)]
+    names = [block.name for block in settings.blocks_of(spec, asked)]
     rungs: Values = (NO_BLOCK, *names, *((CROSS,) if asked.cross else ()))
     yield whole(Form(EFFECT, {}, -1.0, 1.0))
     if "overlap" in asked.estimators:
@@ -37,7 +37,7 @@ def lacks(spec: AuditSpec) -> str:
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
     """What is wrong with the settings beside the columns and the limits of the spec."""
-    yield from blocks.faults(spec)
+    yield from settings.faults(spec)
     asked = spec.methods.of(AdjustedSettings)
     if asked is None or "logit" in asked.estimators:
         return

@@ -6,11 +6,11 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from schemas.blocks import NO_BLOCK
-from tasks.methods.adjusted.algorithm.detection import Exchange, Step, Steps
+from schemas.audit.column import NO_BLOCK
+from tasks.methods.adjusted.algorithm.detection import DetectionExchange, Step, Steps
 from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_EXCHANGED, ADJUSTED_ROWS
-from tasks.numerics.statistics.paired_difference import Changes
-from tasks.pipeline.given import ProblemTables
+from tasks.numerics.statistics.intervals import Changes
+from tasks.pipeline.method import ProblemTables
 
 
 def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
@@ -52,8 +52,8 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
     return Steps(tuple(map(step, rows)), tuple(map(_exchange, exchanged)), used)
 
 
-def _exchange(row: Mapping[str, Any]) -> Exchange:
+def _exchange(row: Mapping[str, Any]) -> DetectionExchange:
     if row["effect"] is None:
-        return Exchange(row["group"], row["n"], reason=row["reason"])
+        return DetectionExchange(row["group"], row["n"], reason=row["reason"])
     changes = Changes(row["raised"], row["lowered"], row["n"])
-    return Exchange(row["group"], row["n"], changes, (row["low"], row["high"]))
+    return DetectionExchange(row["group"], row["n"], changes, (row["low"], row["high"]))

@@ -6,10 +6,10 @@ from dataclasses import replace
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from tasks.methods.cec.settings import CecSettings, CecTraining
-from tasks.pipeline.planned import NO_INTERVAL, Form, Values, share, whole, without_interval
+from tasks.pipeline.method import NO_INTERVAL, Form, Values, share, whole, without_interval
 
 REFITTED = ("logistic_regression", "net")
-"""Kinds of models that are fitted again (``tasks.scoring.explanations``), and that have attributions in closed form."""
+"""Kinds of models that are fitted again (``tasks.scoring.decider``), and that have attributions in closed form."""
 
 _REGIMES: Values = ("A", "B", "C", "D")
 _QUANTILES: Values = (0.5, 0.9, 0.99)

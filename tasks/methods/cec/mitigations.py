@@ -13,12 +13,11 @@ import numpy as np
 from fairlearn.preprocessing import CorrelationRemover
 
 from schemas.errors import DataQualityError
-from tasks.baselines.algorithm.mitigation import Decided, MitigationFold
-from tasks.methods.cec.algorithm.training import folds, mitigations
-from tasks.methods.cec.algorithm.training.folds import Fold, Population
-from tasks.methods.cec.algorithm.training.held_out import Bridge, Lending
-from tasks.methods.cec.algorithm.training.mitigations import Mitigated, Split
-from tasks.numerics.networks.settings import TrainingSettings
+from tasks.baselines.mitigation import Decided, MitigationFold
+from tasks.methods.cec.algorithm import mitigations
+from tasks.methods.cec.algorithm.mitigations import Fold, Mitigated, Population, Split
+from tasks.methods.cec.algorithm.models import Bridge, Lending
+from tasks.numerics.networks.network import TrainingSettings
 from tasks.numerics.networks.training import DivergedError, TrainingRows, train
 
 FITS: Final = 10
@@ -80,7 +79,7 @@ def _consistent(fold: MitigationFold, settings: TrainingSettings) -> Decided:
     except DataQualityError as error:
         return Decided(None, reason=str(error))
     net = train(TrainingRows(fold.inputs, fold.label, fold.protected, match), settings).net
-    scores = folds.predict(net, fold.test_inputs)
+    scores = mitigations.predict(net, fold.test_inputs)
     return Decided(scores >= 0, scores)
 
 

@@ -1,7 +1,7 @@
 """Settings of counterfactual explanation consistency (CEC), and of the nets that are trained for it inside an audit.
 
 Scope: what a user chooses, and what is compared. Settings of one training run:
-``tasks.numerics.networks.settings``.
+``tasks.numerics.networks.network``.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Self

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from schemas.audit.spec import AuditSpec
 from tasks.methods.cst.settings import CstSettings
-from tasks.pipeline.planned import NO_INTERVAL, RANGE, Form, Values, share, whole, without_interval
+from tasks.pipeline.method import NO_INTERVAL, RANGE, Form, Values, share, whole, without_interval
 
 _VARIANTS: Values = ("cst", "cst_with_centres", "st")
 _CF = {"variant": ("cf",)}

@@ -8,8 +8,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from schemas.audit.methods import Methods, MethodSettings
 from schemas.audit.partition import Size
 from schemas.errors import SpecError
-from tasks.counterfactuals.gan.settings import MediatorSettings
-from tasks.counterfactuals.settings import MatchingSettings
+from tasks.counterfactuals.settings import MatchingSettings, MediatorSettings
 
 
 class CstSettings(MethodSettings):

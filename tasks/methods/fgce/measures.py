@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from schemas.audit.spec import AuditSpec
 from tasks.methods.fgce.settings import FgceSettings
-from tasks.pipeline.planned import COMPARED, Form, Values, share, up_to, whole, without_interval
+from tasks.pipeline.method import COMPARED, Form, Values, share, up_to, whole, without_interval
 
 _LIFTED = ("nothing", "epsilon", "every constraint", "every constraint and epsilon")
 _DENOMINATORS: Values = ("all", "feasible")

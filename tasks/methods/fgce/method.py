@@ -1,6 +1,6 @@
 """What FGCE declares of itself: the registry reads nothing else of it."""
 
-from schemas.tables.feasibility import FEASIBILITY_EDGES, FEASIBILITY_NODES
+from schemas.tables.counterfactuals import FEASIBILITY_EDGES, FEASIBILITY_NODES
 from schemas.terms import Theory
 from tasks.pipeline.method import Judged, Method
 

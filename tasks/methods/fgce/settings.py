@@ -1,7 +1,4 @@
-"""Settings of feasible group counterfactual explanations (FGCE), with what the two profiles set differently.
-
-``default`` is what we would defend; ``paper`` reproduces published figures. docs/methods/fgce.md lists the differences.
-"""
+"""Names of the ablations that lift no constraint of a single feature."""
 
 import math
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -10,6 +7,21 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from schemas.audit.partition import Growth
 from tasks.feasibility_graph.settings import GraphSettings
+
+# --------------------------------------------------------------------------------------------------------------------
+# Names of the ablations that lift no constraint of a single feature.
+
+
+NOTHING, EPSILON = "nothing", "epsilon"
+EVERY, EVERY_AND_EPSILON = "every constraint", "every constraint and epsilon"
+NAMES = (NOTHING, EPSILON, EVERY, EVERY_AND_EPSILON)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Settings of feasible group counterfactual explanations (FGCE), with what the two profiles set differently.
+#
+# ``default`` is what we would defend; ``paper`` reproduces published figures. docs/methods/fgce.md lists the
+# differences.
 
 
 class FgceSettings(GraphSettings):

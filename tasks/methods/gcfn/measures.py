@@ -7,7 +7,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import Role
 from tasks.methods.gcfn.settings import GcfnPrediction, GcfnSettings
-from tasks.pipeline.planned import COMPARED, NAMES_OF_BAND, NO_INTERVAL, Form, Values, share, whole, without_interval
+from tasks.pipeline.method import COMPARED, NAMES_OF_BAND, NO_INTERVAL, Form, Values, share, whole, without_interval
 
 _MODEL, _LENDER = ("model",), ("lender",)
 _BY: dict[str, Values] = {"by": ("score", "mediator"), "mediator": None, **NAMES_OF_BAND}

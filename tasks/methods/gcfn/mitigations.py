@@ -10,15 +10,13 @@ from typing import Final
 import numpy as np
 
 from schemas.errors import DataQualityError
-from tasks.baselines.algorithm.mitigation import Decided, MitigationFold
-from tasks.baselines.algorithm.predictors import encoded
-from tasks.baselines.algorithm.predictors.encoded import EncodedFold
-from tasks.baselines.algorithm.predictors.kind import FittingSettings
+from tasks.baselines import variational
+from tasks.baselines.mitigation import Decided, MitigationFold
+from tasks.baselines.predictors import FittingSettings
+from tasks.baselines.variational import EncodedFold
 from tasks.counterfactuals.algorithm.gan import training as generators
-from tasks.counterfactuals.algorithm.gan.settings import GanSettings
-from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales
-from tasks.methods.gcfn.algorithm.fair_prediction.settings import PredictorSettings
-from tasks.methods.gcfn.algorithm.fair_prediction.training import train
+from tasks.counterfactuals.algorithm.gan.networks import GanSettings
+from tasks.methods.gcfn.algorithm.predictors import PredictorSettings, Scales, train
 from tasks.numerics.arrays import Bools, Floats
 
 NETWORKS: Final = 2
@@ -33,7 +31,7 @@ def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
         if name == "gcfn":
             scores = _counterfactually_fair(seen, seed)
         else:
-            scores = encoded.fold_scores(name, seen, FittingSettings(seed=seed))
+            scores = variational.fold_scores(name, seen, FittingSettings(seed=seed))
     except DataQualityError as error:
         return Decided(None, reason=str(error))
     return Decided(scores >= 0.5, scores)
@@ -60,8 +58,8 @@ def _counterfactually_fair(fold: EncodedFold, seed: int) -> Floats:
     told = np.all([np.ptp(fold.inputs[group], axis=0) > 0 for group in groups], axis=0) | fold.covariate
     fold = _with(fold, told)
     batch = min(GanSettings.batch, *(int(group.sum()) for group in groups))
-    fitted = encoded.mediation(fold, fold.inputs, fold.protected)
-    held = encoded.mediation(fold, fold.test_inputs, fold.test_protected)
+    fitted = variational.mediation(fold, fold.inputs, fold.protected)
+    held = variational.mediation(fold, fold.test_inputs, fold.test_protected)
     size = GanSettings(networks=NETWORKS, epochs=EPOCHS, batch=batch, seed=seed, device="cpu")
     imaginer, scales = generators.train(fitted, size).imaginer, Scales.of(fitted)
     given = scales.applicants(fitted, imaginer.imagine(fitted), fold.label)

@@ -9,7 +9,7 @@ from schemas.tables.counterfactuals import GENERATOR_REFITS
 from schemas.terms import DecisionMaker
 from tasks.methods.gcfn.algorithm.detection import Mediated
 from tasks.numerics.arrays import Floats, Longs
-from tasks.pipeline.given import ProblemTables
+from tasks.pipeline.method import ProblemTables
 
 
 def own(given: ProblemTables, maker: str, attribute: str) -> Mediated | None:

@@ -1,7 +1,7 @@
 """Settings of the generative counterfactual fairness network (GCFN), and of the fair predictor trained inside an audit.
 
-Its generators are those of ``tasks.counterfactuals.gan.settings``. Scope: what a user
-chooses. Settings of one predictor: ``tasks.methods.gcfn.algorithm.fair_prediction.settings``.
+Its generators are those of ``tasks.counterfactuals.settings``. Scope: what a user
+chooses. Settings of one predictor: ``tasks.methods.gcfn.algorithm.predictors``.
 """
 
 from typing import Any, ClassVar, Literal, Self
@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from schemas.audit.methods import MethodSettings
 from schemas.audit.partition import Growth
-from tasks.counterfactuals.gan.settings import MediatorSettings, Rate, Units, Weight
+from tasks.counterfactuals.settings import MediatorSettings, Rate, Units, Weight
 
 
 class GcfnPrediction(MethodSettings):

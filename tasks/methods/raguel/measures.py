@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from schemas.audit.spec import AuditSpec
 from tasks.methods.raguel.settings import RaguelSettings
-from tasks.pipeline.planned import COMPARED, Form, Values, share, whole, without_interval
+from tasks.pipeline.method import COMPARED, Form, Values, share, whole, without_interval
 
 _QUANTILES: Values = (0.1, 0.25, 0.5, 0.75, 0.9)
 _THRESHOLDS = ("demographic_parity", "equalised_odds")

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 
 from tasks.methods.raguel.algorithm.detection import Ranks
 from tasks.methods.raguel.tables import RERANKED, WHOLE
-from tasks.pipeline.given import ProblemTables
+from tasks.pipeline.method import ProblemTables
 
 
 def own(given: ProblemTables, maker: str, attribute: str) -> Ranks | None:

@@ -11,15 +11,14 @@ from schemas.audit.spec import Protected
 from schemas.errors import SpecError
 from schemas.tables.findings import COMPARED_MITIGATIONS
 from schemas.terms import Role
-from tasks.baselines.algorithm.mitigation import Decided, MitigationFold
-from tasks.metrics.compare.algorithm import folds
-from tasks.metrics.compare.algorithm.folds import FIGURES, FOLDS, Columns, Mean, People
+from tasks.baselines.mitigation import Decided, MitigationFold
+from tasks.metrics.compare import algorithm
+from tasks.metrics.compare.algorithm import FIGURES, FOLDS, Columns, Mean, People
 from tasks.metrics.compare.settings import CompareSettings
 from tasks.pipeline.registry import METHODS, mitigations
 from tasks.pipeline.stage import Produced
-from tasks.preprocessing.columns import columns_of, inputs_of
-from tasks.preprocessing.groups import Grouped, groups_of
-from tasks.scoring.explanations import financial
+from tasks.preprocessing.columns import Grouped, columns_of, groups_of, inputs_of
+from tasks.scoring.decider import financial
 
 
 class Source(NamedTuple):
@@ -82,14 +81,14 @@ def _by_group(
             continue
         chosen = np.flatnonzero((grouped.group == group) | (grouped.group == grouped.reference))
         some = everyone.rows(chosen)
-        people = folds.drawn(
+        people = algorithm.drawn(
             People(some.inputs, some.label, grouped.group[chosen] == group, some.financial), settings.seed
         )
-        reason = folds.refusal(people)
+        reason = algorithm.refusal(people)
         if reason:
-            yield name, [(system, folds.means([reason] * FOLDS)) for system in systems]
+            yield name, [(system, algorithm.means([reason] * FOLDS)) for system in systems]
         else:
-            yield name, list(folds.compared(people, columns, systems, settings.seed))
+            yield name, list(algorithm.compared(people, columns, systems, settings.seed))
 
 
 def _mitigation(name: str, seed: int) -> Callable[[MitigationFold], Decided]:

@@ -1,20 +1,268 @@
-"""Rows of the league: one measure of one group in every partition, with pooled estimates, screening and differences.
+"""Rows of the league: one measure of one group in every partition."""
 
-A state is that of the partition's own verdict. Nothing here changes it, and q decides no state.
-"""
-
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
-from schemas.terms import Note, State
-from tasks.metrics.league.algorithm.pooling import Spread, pooled
-from tasks.metrics.league.algorithm.screening import one_sided, screened
+from schemas.errors import SpecError, nearest
+from schemas.tables.verdicts import GONE
+from schemas.terms import DecisionMaker, Note, State, Theory
+from tasks.metrics.algorithm.measures import base_name, known_names
+from tasks.metrics.league.algorithm import (
+    APPROVED,
+    DENIED,
+    Block,
+    Known,
+    Published,
+    Spread,
+    hidden_across,
+    one_sided,
+    pooled,
+    screened,
+)
+from tasks.metrics.league.algorithm import Hidden as Hidden
+from tasks.metrics.publish.algorithm.populations import ALL
+from tasks.metrics.publish.algorithm.profiles import Policy
 from tasks.numerics.arrays import Bools, Floats
+from tasks.pipeline.registry import METHODS, comparable, measures_known
+
+# --------------------------------------------------------------------------------------------------------------------
+# What is asked of a league: measures that can be held beside each other whatever the size of a partition, and groups.
+#
+# Which can is declared with each method (``Method.comparable``), not listed here.
+
+
+Row = Mapping[str, Any]
+SIZE: Final = "size"
+"""Parameter of a measure that was taken at one number of rows."""
+_ROLES: Final = ("primary", "adds", "beside")
+_THEORIES: Final = tuple(theory.value for theory in Theory if theory is not Theory.OWN)
+
+
+class Subject(NamedTuple):
+    """One measure of one group, as one table of the league shows it."""
+
+    theory: str
+    """Empty of a measure that no theory is judged by."""
+    role: str
+    method: str
+    measure: str
+    parameters: str
+    decision_maker: str
+    protected_attribute: str
+    group: str
+    reference_group: str
+
+    def is_of(self, row: Row) -> bool:
+        """Whether a row of published measures or verdicts is about it."""
+        own = (self.method, self.measure, self.decision_maker, self.protected_attribute, self.group)
+        names = ("method", "measure", "decision_maker", "protected_attribute", "group")
+        return own == tuple(row[name] for name in names) and row.get("parameters", "{}") == self.parameters
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller wants to see; None: all that judges, and all groups."""
+
+    measure: str | None
+    group: str | None
+
+    def chosen(self, subjects: Sequence[Subject]) -> list[Subject]:
+        """The subjects that are asked for, those of theories first, ``direct`` before all.
+
+        Raises:
+            SpecError: no run has the measure or the group, or partitions of different size cannot be compared by it.
+        """
+        if self.measure is not None:
+            check_measure(self.measure, subjects)
+        if self.group is not None and self.group not in {each.group for each in subjects}:
+            known = sorted({each.group for each in subjects})
+            raise SpecError(f"--group {self.group}: no partition has a figure of it; {nearest(self.group, known)}")
+        found = [each for each in subjects if self.group in (None, each.group)]
+        if self.measure is None:
+            return [each for each in found if each.theory]
+        found = [each for each in found if each.measure == self.measure]
+        judged = [each for each in found if each.theory]
+        return judged or found
+
+
+def check_measure(measure: str, subjects: Iterable[Subject]) -> None:
+    """Refuse a measure that no run has, or by which partitions of different size cannot be compared."""
+    every = known_names(measures_known())
+    allowed = sorted({each.measure for each in subjects})
+    if measure in allowed:
+        return
+    if measure not in every:
+        raise SpecError(f"--measure {measure}: there is no such measure; {nearest(measure, allowed)}")
+    may = f"ask for {', '.join(allowed)}" if allowed else "no measure of these runs can be held beside each other"
+    if not is_comparable(measure, "{}"):
+        grows = next((m.grows for m in METHODS.values() if base_name(measure) in m.measures), "")
+        why = f"depends on the number of rows ({grows})" if grows else "depends on the number of rows"
+        raise SpecError(f"--measure {measure} {why}, and a league holds partitions of every size together; {may}")
+    raise SpecError(f"--measure {measure}: no partition has a figure of it; {may}")
+
+
+def is_comparable(measure: str, parameters: str) -> bool:
+    """Whether a measure means the same in partitions of every size: by declaration, or since it is taken at one."""
+    return SIZE in json.loads(parameters or "{}") or any(
+        measure.removesuffix(suffix) in comparable() for suffix in ("", "_difference", "_ratio")
+    )
+
+
+def subjects_of(verdicts: Iterable[Sequence[Row]], measures: Iterable[Sequence[Row]]) -> list[Subject]:
+    """Every comparable measure and group of any partition, in the order of theories, roles and names."""
+    found = dict[Subject, None]()
+    for row in (row for rows in verdicts for row in rows):
+        if row["theory"] in _THEORIES and row["role"] in _ROLES and is_comparable(row["measure"], "{}"):
+            found[_subject(row, row["theory"], row["role"], "{}")] = None
+    judged = {each[3:] for each in found}
+    for row in (row for rows in measures for row in rows):
+        plain = row["subgroup"] == 0 and (row["parameters"] == "{}" or SIZE in json.loads(row["parameters"]))
+        if plain and is_comparable(row["measure"], row["parameters"]):
+            subject = _subject(row, "", "", row["parameters"])
+            if subject[3:] not in judged:
+                found[subject] = None
+    return sorted(found, key=_place)
+
+
+def _subject(row: Row, theory: str, role: str, parameters: str) -> Subject:
+    whose = (row["decision_maker"], row["protected_attribute"], row["group"], row["reference_group"] or "")
+    return Subject(theory, role, row["method"], row["measure"], parameters, *whose)
+
+
+def _place(subject: Subject) -> tuple[int, int, Subject]:
+    theory = _THEORIES.index(subject.theory) if subject.theory else len(_THEORIES)
+    return theory, _ROLES.index(subject.role) if subject.role else len(_ROLES), subject
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How the partitions of a year stand.
+
+
+FEW: Final = 11
+"""Rows without a partition are counted from here on: the smallest count of the strictest disclosure profile."""
+
+
+@dataclass(frozen=True)
+class Census:
+    """How many partitions a year has, by how they stand; None where the year's data are not at hand."""
+
+    done: int
+    too_few: int | None = None
+    """Listed, and never audited: too few rows, one decision only, or no groups to compare."""
+    failed: int | None = None
+    not_begun: int | None = None
+    without_value: int | None = None
+    """Rows of the year that belong to no partition."""
+    stale: int = 0
+    """Of those done: partitions whose rows have changed since their run."""
+    restricted: bool = False
+    """Whether the spec names some partitions alone, so that there are others."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the year's data were at hand to count partitions without a run."""
+        return self.too_few is not None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every row of the year is known to be in a partition with a run."""
+        others = self.too_few or self.failed or self.not_begun or self.without_value or self.restricted
+        return self.is_known and not others
+
+    @property
+    def words(self) -> str:
+        """All counts in a sentence."""
+        if not self.is_known:
+            return f"{self.done} have a run; how many have none is not known here, as the year's data are not at hand."
+        rest = f"{self.failed} failed, {self.not_begun} not begun"
+        n = self.without_value or 0
+        outside = f" {n:,} rows belong to none." if n >= FEW else " A few rows belong to none." if n else ""
+        stale = (
+            f" {self.stale} of the runs are of rows that have changed since; audit them again." if self.stale else ""
+        )
+        return f"{self.done} have a run, {self.too_few} have too few people, {rest}.{outside}{stale}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What runs have published of counts, as blocks of the disclosure pass across partitions.
+
+BASES: Final = ("source", "used")
+"""Populations whose counts the league prints: with a decision, and those of them that were used."""
+
+
+def hidden(
+    attribute: str, runs: Mapping[str, Sequence[Row]], everybody: Sequence[Row], *, others: bool, policy: Policy
+) -> Hidden:
+    """What must be withheld of an attribute so that nothing follows from all runs together.
+
+    Args:
+        attribute: the protected attribute.
+        runs: value of a partition -> rows of its table ``publication``.
+        everybody: those of the run over all rows.
+        others: whether there may be rows of partitions that publish nothing.
+        policy: of the profile of disclosure control.
+    """
+    found = []
+    for base in BASES:
+        mine = {value: _about(rows, attribute, base) for value, rows in {**runs, ALL: everybody}.items()}
+        groups = sorted({group for rows in mine.values() for row in rows for group in _groups(row)} - {ALL})
+        blocks = tuple(block(value, rows, groups) for value, rows in mine.items() if value != ALL)
+        total = block(ALL, mine[ALL], groups)
+        found.append(hidden_across(Published(tuple(groups), blocks, total, others, policy)))
+    partitions = frozenset[str]().union(*(each.partitions for each in found))
+    return Hidden(partitions, any(each.everybody for each in found), any(each.unequal for each in found))
+
+
+def block(value: str, rows: Sequence[Row], groups: Sequence[str]) -> Block:
+    """What is published of one partition, of one attribute and base.
+
+    A group that a partition has no row of is left out of its audit, which its report says: it has nobody there.
+    """
+    known = [each for row in rows for each in _known(row)]
+    named = {group for row in rows for group in _groups(row)}
+    if named:
+        known += [Known((group,), "", 0, 0) for group in groups if group not in named]
+    few = [row for row in rows if row["group"] != ALL and not row["groups"]]
+    withheld = [(row["group"], row["event"]) for row in few if row["fate"] in GONE]
+    ranges = [(row["group"], event) for row in few if row["fate"] == "range" for event in (DENIED, APPROVED)]
+    return Block(value, tuple(known), tuple(dict.fromkeys([*withheld, *ranges])))
+
+
+def _about(rows: Sequence[Row], attribute: str, base: str) -> list[Row]:
+    """Rows about whole groups of an attribute, as the lender decided."""
+    whose = (attribute, base, DecisionMaker.LENDER, 0, "")
+    names = ("protected_attribute", "base", "decision_maker", "part", "reason")
+    return [row for row in rows if tuple(row[name] for name in names) == whose]
+
+
+def _groups(row: Row) -> list[str]:
+    return json.loads(row["groups"]) if row["groups"] else [row["group"]]
+
+
+def _known(row: Row) -> Iterator[Known]:
+    """The bounds that a row tells: of the count, and of those without the event."""
+    groups = tuple(_groups(row))
+    yield from _within(groups, row["event"], row["low"], row["high"])
+    if row["event"] == DENIED:
+        yield from _within(groups, APPROVED, row["rest_low"], row["rest_high"])
+
+
+def _within(groups: tuple[str, ...], event: str, low: int | None, high: int | None) -> Iterator[Known]:
+    if low is not None or high is not None:
+        yield Known(groups, event, 0 if low is None else low, math.inf if high is None else high)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows of the league: one measure of one group in every partition, with pooled estimates, screening and differences.
+#
+# A state is that of the partition's own verdict. Nothing here changes it, and q decides no state.
+
 
 NORMAL_95: Final = 1.959963984540054
 _POWER: Final = NORMAL_95 + float(norm.isf(0.2))
@@ -169,12 +417,12 @@ def standings(figures: Sequence[tuple[Entrant, Figure]], everybody: Figure | Non
     lines = []
     for number, (entrant, figure) in enumerate(figures):
         difference = None if base is None or figure.value is None else figure.value - base
-        value, low, high = (_known(each) for each in ends[number])
-        own, q, dependent = (_known(each[number]) for each in (p, found.q, found.q_dependent))
+        value, low, high = (_rows_known(each) for each in ends[number])
+        own, q, dependent = (_rows_known(each[number]) for each in (p, found.q, found.q_dependent))
         is_screened = bool(found.screened[number])
         lines.append(Line(entrant, figure, difference, value, low, high, own, q, dependent, is_screened))
     side = next((figure.side for _, figure in figures if figure.side), "at_most")
-    lines.sort(key=lambda line: _place(line, side))
+    lines.sort(key=lambda line: _rows_place(line, side))
     tested = int(np.isfinite(p).sum())
     return Standings(tuple(lines), everybody, spread, logarithmic, tested, found.by_chance, found.false)
 
@@ -207,11 +455,11 @@ def _p(figure: Figure) -> float:
     return min(float(told[0]), figure.p)
 
 
-def _known(value: float) -> float | None:
+def _rows_known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _place(line: Line, side: str) -> tuple[bool, float, str]:
+def _rows_place(line: Line, side: str) -> tuple[bool, float, str]:
     """By the lower end of the pooled interval: first the largest where large is beyond the limit, else the smallest."""
     low = line.pooled_low
     if low is None:

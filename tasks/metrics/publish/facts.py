@@ -1,26 +1,176 @@
-"""All other tables as they are published, column by column: what they say of a group goes with the group.
-
-A column of whole numbers counts people, or values of theirs; other numbers get three digits. Columns of the key, and
-settings such as the number of an epoch, stay.
-"""
+"""Published findings, exclusions and all other tables."""
 
 import re
-from collections.abc import Mapping, Sequence
-from math import isnan
+from collections.abc import Iterator, Mapping, Sequence
+from math import floor, isnan, log10
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from schemas.table import Table
-from schemas.tables.publication import published
-from schemas.tables.validations import VALIDATIONS
-from tasks.metrics.publish import shares
-from tasks.metrics.publish.algorithm import digits
-from tasks.metrics.publish.algorithm.populations import ALL
-from tasks.metrics.publish.algorithm.profiles import rounded, small
-from tasks.metrics.publish.fates import Fates
+from schemas.tables.applications import ANY, ENCODINGS, VALIDATIONS
+from schemas.tables.verdicts import PUBLISHED_FINDINGS, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, published
+from tasks.lake.storage import connected
+from tasks.metrics.publish import measures
+from tasks.metrics.publish.algorithm import profiles
+from tasks.metrics.publish.algorithm.populations import ALL, Place
+from tasks.metrics.publish.algorithm.primary import Fate
+from tasks.metrics.publish.algorithm.profiles import Policy, rounded, small
+from tasks.metrics.publish.measures import GONE, Fates
+from tasks.metrics.publish.people import DENIED, lacking_place, left_place, line_place, whole_of
+
+# --------------------------------------------------------------------------------------------------------------------
+# The ends of encoded columns as they are published: none that is the value of fewer people than may be told of.
+
+
+def encodings(made: pa.Table, applications: pa.Table, policy: Policy) -> pa.Table:
+    """The table with each end withheld that fewer than ``smallest`` applicants reach.
+
+    Columns are cut off at quantiles; in a small table, or where that is turned off, an end is one person's value.
+    """
+    rows = made.to_pylist()
+    for row in rows if policy.protects else ():
+        if row["low"] is None or row["feature"] not in applications.column_names:
+            continue
+        values = applications[row["feature"]]
+        reached = {"low": pc.less_equal(values, row["low"]), "high": pc.greater_equal(values, row["high"])}
+        row |= {end: None for end, there in reached.items() if (pc.sum(there).as_py() or 0) < policy.smallest}
+    return ENCODINGS.build(**{column.name: [row[column.name] for row in rows] for column in ENCODINGS.columns})
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Findings as they are published: counted by group and by what was found.
+
+
+_COUNTED = """
+WITH cells AS (
+    SELECT method, decision_maker, protected_attribute, "group", verdict, coalesce(refusal, '') AS refusal,
+           count(*) AS findings, avg(statistic) AS mean_statistic
+    FROM findings GROUP BY ALL
+)
+SELECT *, min(findings) OVER whole AS fewest, sum(findings) OVER whole AS units FROM cells
+WINDOW whole AS (PARTITION BY method, decision_maker, protected_attribute, "group")
+ORDER BY method, decision_maker, protected_attribute, "group", verdict, refusal
+"""
+
+
+def findings(found: pa.Table, fates: Fates) -> pa.Table:
+    """In the shape of ``PUBLISHED_FINDINGS``. Counts are rounded like their sum, which they would tell."""
+    with connected() as connection:
+        connection.register("findings", found)
+        rows = connection.sql(_COUNTED).to_arrow_table().to_pylist()
+    told: dict[tuple[str, ...], dict[str, object]] = {}
+    for row in rows:
+        whose = row["protected_attribute"], row["group"], row["decision_maker"]
+        gone = fates.is_gone(*whose) or fates.is_ranged(*whose)
+        if gone or small(fates.policy, row["fewest"]):
+            # which verdicts occur is told of nobody: a group of three that all have one would be told
+            row |= {"verdict": "withheld", "refusal": "", "findings": None, "mean_statistic": None}
+            told[row["method"], *whose, ""] = row
+            continue
+        told[row["method"], *whose, row["verdict"], row["refusal"]] = row
+        row["findings"] = rounded(fates.policy, row["findings"], fates.base_of(*whose, int(row["units"])))
+        if row["mean_statistic"] is not None:
+            row["mean_statistic"] = profiles.significant(fates.policy, row["mean_statistic"])
+    return PUBLISHED_FINDINGS.build(
+        **{c.name: [row[c.name] for row in told.values()] for c in PUBLISHED_FINDINGS.columns}
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The exclusion waterfall and missing values, as they are published.
+
 
 Row = Mapping[str, Any]
+
+
+def waterfall(fates: Fates) -> pa.Table:
+    """In the shape of ``PUBLISHED_WATERFALL``."""
+    rows = [row for attribute in fates.people.attributes for row in _lines(fates, attribute.name, attribute.groups)]
+    return PUBLISHED_WATERFALL.build(**{c.name: [row[c.name] for row in rows] for c in PUBLISHED_WATERFALL.columns})
+
+
+def in_order(fates: Fates, attribute: str, groups: Sequence[str]) -> list[str]:
+    """Groups by falling size as published; those withheld last, by name: their order would tell which is larger."""
+    sizes = {group: fates.number(whole_of(attribute, group, fates.crowd.source)) for group in groups}
+    return sorted(groups, key=lambda group: (sizes[group] is None, -(sizes[group] or 0), group))
+
+
+def _lines(fates: Fates, attribute: str, groups: Sequence[str]) -> Iterator[Row]:
+    groups = in_order(fates, attribute, groups)
+    for number, (kind, place, line) in enumerate(_places(fates)):
+        stage, reason, column = line
+        for group in (ALL, *groups):
+            entry = fates.entry(whole_of(attribute, group, place))
+            share = _approved(fates, attribute, group, place, line) if kind == "refused" else (None, False)
+            yield {
+                **{"protected_attribute": attribute, "line": number, "kind": kind, "stage": stage},
+                **{"reason": reason, "column": column, "group": group, "n": entry.number},
+                **{"approval": share[0], "withheld": entry.fate in GONE or share[1]},
+            }
+
+
+def _places(fates: Fates) -> Iterator[tuple[str, Place, tuple[str, str, str]]]:
+    """Kind, place, and (stage, reason, column) of every line."""
+    crowd, nothing = fates.crowd, ("", "", "")
+    yield "source", crowd.source, nothing
+    for place, line in enumerate(crowd.lines):
+        yield "refused", line_place(line), line
+        stage = line[0]
+        last = place + 1 == len(crowd.lines)
+        if not last and crowd.lines[place + 1][0] != stage:
+            yield "left", left_place(stage), (stage, "", "")
+    yield "used", crowd.used, nothing
+
+
+def _approved(fates: Fates, attribute: str, group: str, place: Place, line: tuple[str, str, str]) -> tuple[Any, bool]:
+    """Share approved of refused records, and whether it is withheld; neither where decisions could not be read."""
+    population = whole_of(attribute, group, place)
+    entry, n = fates.entry(population, DENIED), fates.number(population)
+    if not fates.crowd.readable(line) or entry.number == 0 == n:
+        return None, False
+    denied = fates.share_denied(attribute, group, place)
+    if denied is None:
+        return None, entry.fate in (*GONE, Fate.RANGE) or fates.is_coarse(population)
+    return round(1 - denied, profiles.decimals(n or 1)), False
+
+
+def missingness(lacks: Sequence[Row], fates: Fates) -> pa.Table:
+    """In the shape of ``PUBLISHED_MISSINGNESS``, from the rows of ``MISSINGNESS``."""
+    rows = [_lack(lack, fates) for lack in lacks]
+    return PUBLISHED_MISSINGNESS.build(**{c.name: [row[c.name] for row in rows] for c in PUBLISHED_MISSINGNESS.columns})
+
+
+def _lack(lack: Row, fates: Fates) -> Row:
+    first, place = fates.people.attributes[0].name, lacking_place(lack["feature"], lack["reason"])
+    entry = fates.entry(whole_of(first, ALL, place))
+    gone, denied = entry.fate in GONE, fates.share_denied(first, ALL, place)
+    decimals = profiles.decimals(entry.number or 1)
+    auc = lack["auc"] if lack["reason"] == ANY and not gone else None
+    present = None if gone or not lack["present"] else lack["favourable_present"] / lack["present"]
+    return {
+        **{"feature": lack["feature"], "reason": lack["reason"], "missing": entry.number},
+        "approval_missing": None if denied is None else round(1 - denied, decimals),
+        "approval_present": present if present is None else blunt(fates.policy, present, lack["present"]),
+        "auc": None if auc is None else profiles.significant(fates.policy, auc),
+        "withheld": gone or (denied is None and bool(lack["missing"])),
+    }
+
+
+def blunt(policy: Policy, share: float, n: int) -> float:
+    """A share of ``n`` whose n is not printed: with so few decimals that a few people more or less read alike."""
+    if not policy.protects:
+        return share
+    return round(share, max(floor(log10(max(n, 10) / (2 * policy.smallest))), 1))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# All other tables as they are published, column by column: what they say of a group goes with the group.
+#
+# A column of whole numbers counts people, or values of theirs; other numbers get three digits. Columns of the key, and
+# settings such as the number of an epoch, stay.
+
 _PEOPLE = ("n", "n_there", "rows")
 """Whole numbers that a row as a whole is about."""
 _EVENTS = ("events", "denied", "raised", "lowered")
@@ -110,23 +260,23 @@ def _whole(name: str, row: Row, fates: Fates) -> int | None:
 
 def _double(name: str, row: Row, fates: Fates) -> float | None:
     value = row[name]
-    if value is None or shares.is_of_few(name, row):
+    if value is None or measures.is_of_few(name, row):
         return None
     if name in ("p", "q", "p_holm"):
-        return digits.p_value(fates.policy, value)
-    if (n := shares.denominator(name, row, fates)) is not None:
-        return shares.share(value, n, row, fates)
-    return digits.significant(fates.policy, value) + 0.0
+        return profiles.p_value(fates.policy, value)
+    if (n := measures.denominator(name, row, fates)) is not None:
+        return measures.share(value, n, row, fates)
+    return profiles.significant(fates.policy, value) + 0.0
 
 
 def _fact(value: float | None, fates: Fates) -> float | None:
     """A fact of the graph: a whole number is a count, and rounded as counts are."""
     if value is None or value != int(value):
-        return None if value is None else digits.significant(fates.policy, value)
+        return None if value is None else profiles.significant(fates.policy, value)
     count = int(value)
     if small(fates.policy, count):
         return None
-    return digits.significant(fates.policy, float(rounded(fates.policy, count)))
+    return profiles.significant(fates.policy, float(rounded(fates.policy, count)))
 
 
 def in_words(text: str, fates: Fates, people: bool = True) -> str:
@@ -135,7 +285,7 @@ def in_words(text: str, fates: Fates, people: bool = True) -> str:
     def said(found: re.Match[str]) -> str:
         plain = found.group().replace(",", "")
         if "." in plain or not people:
-            return f"{digits.significant(fates.policy, float(plain)):g}"
+            return f"{profiles.significant(fates.policy, float(plain)):g}"
         count = int(plain)
         if small(fates.policy, count):
             return f"fewer than {fates.policy.smallest}"

@@ -25,32 +25,32 @@ from schemas.tables.applications import (
     REFUSAL_COUNTS,
     REFUSALS,
 )
-from schemas.tables.findings import AGGREGATES, FINDINGS, TALLIES
-from schemas.tables.measures import MEASURES
-from schemas.tables.publication import (
+from schemas.tables.findings import AGGREGATES, FINDINGS, MEASURES, TALLIES
+from schemas.tables.verdicts import (
+    AGREEMENT,
     EARLIER,
+    FACTS,
     PUBLICATION,
     PUBLICATION_BESIDE,
     PUBLICATION_KINDS,
     PUBLICATION_ROWS,
+    PUBLISHED_AGREEMENT,
     PUBLISHED_FINDINGS,
+    PUBLISHED_MEASURES,
     PUBLISHED_MERGED,
     PUBLISHED_MISSINGNESS,
+    PUBLISHED_VERDICTS,
     PUBLISHED_WATERFALL,
+    VERDICTS,
     published,
 )
-from schemas.tables.published import FACTS, PUBLISHED_AGREEMENT, PUBLISHED_MEASURES, PUBLISHED_VERDICTS
-from schemas.tables.verdicts import AGREEMENT, VERDICTS
-from tasks.metrics.publish import columns, counted, exclusions, facts, judged, measured, merged
-from tasks.metrics.publish.algorithm.losses import Losses
-from tasks.metrics.publish.algorithm.outcome import Request
+from tasks.metrics.limits import Tallied
+from tasks.metrics.publish import facts, measures
+from tasks.metrics.publish.algorithm.primary import Losses, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.publish.algorithm.suppression import suppress
-from tasks.metrics.publish.fates import Fates
-from tasks.metrics.publish.people.crowd import Crowd, counts_of, is_lacking
-from tasks.metrics.publish.people.earlier import Joint, earlier_of, handed_on, together
-from tasks.metrics.publish.people.records import Told
-from tasks.metrics.tallied import Tallied
+from tasks.metrics.publish.measures import Fates
+from tasks.metrics.publish.people import Crowd, Joint, Told, counts_of, earlier_of, handed_on, is_lacking, together
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
 
@@ -110,20 +110,22 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     lacks, said = read[MISSINGNESS.name].to_pylist(), read[VERDICTS.name].to_pylist()
     fates = fates_of(read, lacks, said, settings)
     tallied = Tallied.of(*(read[t.name] for t in (APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES)))
-    hidden = measured.hidden(tallied, fates)
+    hidden = measures.hidden(tallied, fates)
     out = {
-        PUBLICATION.name: fates.table(merged.rows(fates)),
-        PUBLISHED_MERGED.name: merged.table(fates),
-        PUBLISHED_MEASURES.name: measured.table(read, tallied, hidden, fates, settings.bootstrap, settings.seed),
-        PUBLISHED_VERDICTS.name: judged.verdicts(said, hidden, fates),
-        PUBLISHED_AGREEMENT.name: judged.agreement(read[AGREEMENT.name].to_pylist(), said, hidden, fates),
-        PUBLISHED_WATERFALL.name: exclusions.waterfall(fates),
-        PUBLISHED_MISSINGNESS.name: exclusions.missingness(lacks, fates),
-        PUBLISHED_FINDINGS.name: counted.findings(read[FINDINGS.name], fates),
+        PUBLICATION.name: fates.table(measures.rows(fates)),
+        PUBLISHED_MERGED.name: measures.table(fates),
+        PUBLISHED_MEASURES.name: measures.published_measures(
+            read, tallied, hidden, fates, settings.bootstrap, settings.seed
+        ),
+        PUBLISHED_VERDICTS.name: measures.verdicts(said, hidden, fates),
+        PUBLISHED_AGREEMENT.name: measures.agreement(read[AGREEMENT.name].to_pylist(), said, hidden, fates),
+        PUBLISHED_WATERFALL.name: facts.waterfall(fates),
+        PUBLISHED_MISSINGNESS.name: facts.missingness(lacks, fates),
+        PUBLISHED_FINDINGS.name: facts.findings(read[FINDINGS.name], fates),
         PUBLICATION_BESIDE.name: _beside(fates, settings),
         **handed_on(fates.crowd, _lacking(lacks)),
     }
-    read |= {ENCODINGS.name: columns.encodings(read[ENCODINGS.name], read[APPLICATIONS.name], fates.policy)}
+    read |= {ENCODINGS.name: facts.encodings(read[ENCODINGS.name], read[APPLICATIONS.name], fates.policy)}
     return Produced(out | facts.tables([(t, read[t.name]) for t in (*FACTS, *tables_shown())], fates))
 
 
@@ -138,7 +140,7 @@ def fates_of(
     people, policy = crowd.people(pairs), POLICIES[settings.disclosure.profile]
     counts = counts_of(people)
     curves = frozenset(count.population for count in counts if is_lacking(count.population))
-    losses = Losses(people, judged.populations_judged(said, crowd), curves, settings.bootstrap.minimum_n)
+    losses = Losses(people, measures.populations_judged(said, crowd), curves, settings.bootstrap.minimum_n)
     exact = len(counts) <= _ENDS_SOUGHT
     runs = earlier_of(read, settings.earlier()) if policy.protects and crowd.row_by_row else ()
     joint = together(crowd, pairs, runs, policy) if runs else Joint(people, (), ())

@@ -2,5 +2,5 @@
 
 ``net`` builds the network, ``path`` explains it in a form that can be trained through, ``losses`` has the three terms
 and ``training`` minimises them. Variants on held-out folds and their comparison are in
-``tasks.methods.cec.algorithm.training``; stacked networks of a GAN in ``tasks.counterfactuals.algorithm.gan``.
+``tasks.methods.cec.algorithm.models``; stacked networks of a GAN in ``tasks.counterfactuals.algorithm.gan``.
 """

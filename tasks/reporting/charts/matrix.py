@@ -3,13 +3,22 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tasks.reporting.charts.element import Table
-from tasks.reporting.charts.layout.legend import icon_entry, legend
-from tasks.reporting.charts.layout.shapes import Colour, Drawing, Path, Shape, Sheet, Text, box, icon, segment
-from tasks.reporting.charts.layout.words import text_lines
-from tasks.reporting.charts.lettering import clean, isolated
-from tasks.reporting.charts.marks import VERDICTS, Estimate, State, said, state_of, value_text
-from tasks.reporting.charts.numbers import Unit
+from tasks.reporting.charts.layout import (
+    Colour,
+    Drawing,
+    PathShape,
+    Shape,
+    Sheet,
+    Table,
+    Text,
+    box,
+    icon,
+    icon_entry,
+    legend,
+    segment,
+    text_lines,
+)
+from tasks.reporting.charts.values import VERDICTS, Estimate, State, Unit, clean, isolated, said, state_of, value_text
 
 _MOST_LABEL, _LEAST, _MOST = 0.32, 44.0, 104.0
 """Widest labels of rows as a share of the sheet, narrowest and widest column."""
@@ -176,7 +185,7 @@ class _Block:
             shapes += found
             y = bottom
             hairlines.append(segment(0, y, right, y))
-        return [*shapes, Path(" ".join(hairlines), "faint", "line")], y
+        return [*shapes, PathShape(" ".join(hairlines), "faint", "line")], y
 
     def _centre(self, i: int) -> float:
         return self.room + self.step * (i + 0.5)
@@ -217,7 +226,7 @@ class _Block:
         middle, leading = top + height / 2, self.sheet.leading
         if state and state.tone == "breach":
             half = self.step / 2 - 1
-            yield Path(box(x - half, top + 1, x + half, top + height - 1), "fill", "shade")
+            yield PathShape(box(x - half, top + 1, x + half, top + height - 1), "fill", "shade")
         if state:
             yield from icon(state.icon, x, middle - leading / 2 * bool(text), state.tone)
         if text:

@@ -14,19 +14,17 @@ import numpy as np
 
 from schemas.errors import EvenhandError, SpecError
 from tasks.numerics.arrays import Floats
-from tasks.numerics.attributions.linear import Linear
-from tasks.numerics.attributions.modules import Module
-from tasks.numerics.networks.parameters import Network
-from tasks.scoring.linear_forms import LOG_ODDS, linear_form
-from tasks.scoring.model_reader.frames import Frame, received
-from tasks.scoring.model_reader.imports import without
-from tasks.scoring.model_reader.limits import BATCH, allow_seconds, confine, end_with
+from tasks.numerics.attributions import Linear, Module
+from tasks.numerics.networks.network import Network
+from tasks.scoring.model_reader.protocol import BATCH, Frame, allow_seconds, confine, end_with, received, without
 from tasks.scoring.models import (
+    LOG_ODDS,
     Format,
     ModelFile,
     Readable,
     format_of,
     inputs_taken,
+    linear_form,
     named,
     names_of,
     probabilities,

@@ -1,9 +1,4 @@
-"""Reads a stranger's model in a process of its own, and asks it there for every row.
-
-The process (``__main__`` beside this) has limits, no network where the system allows that, and nothing of this one's
-environment but what Python needs. Whatever a file does to it ends there, and is told. Networks and linear models come
-back as plain arrays, and are asked here.
-"""
+"""Runs an untrusted model file in a restricted process and scores rows there."""
 
 import os
 import signal
@@ -17,17 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 import tasks
-from schemas.errors import InfrastructureError, SpecError
+from schemas.audit.model import Model
+from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from tasks.numerics.arrays import Floats
-from tasks.numerics.attributions.linear import Linear
-from tasks.numerics.networks.parameters import Network
-from tasks.scoring.formats.archives import check_archive
-from tasks.scoring.model_reader.exchange import SilentError, exchanged
-from tasks.scoring.model_reader.frames import Frame
-from tasks.scoring.model_reader.limits import ADDRESSES, BATCH, PATIENCE, READING
-from tasks.scoring.models import Facts, ModelFile, Readable, vouched
+from tasks.numerics.attributions import Linear
+from tasks.numerics.networks.network import Network
+from tasks.scoring.model_formats import check_archive
+from tasks.scoring.model_reader.protocol import ADDRESSES, BATCH, PATIENCE, READING, Frame, SilentError, exchanged
+from tasks.scoring.models import Facts, ModelFile, Readable, read, vouched
+
+# --------------------------------------------------------------------------------------------------------------------
+# Reads a stranger's model in a process of its own, and asks it there for every row.
+#
+# The process (``__main__`` beside this) has limits, no network where the system allows that, and nothing of this one's
+# environment but what Python needs. Whatever a file does to it ends there, and is told. Networks and linear models come
+# back as plain arrays, and are asked here.
+
 
 ROWS_AT_ONCE = {"module": 65_536, "classifier": 16_384}
 """Powers of two: sums of long rows are rounded in the same way wherever a batch begins."""
@@ -227,3 +230,22 @@ def ended(process: "subprocess.Popen[bytes]") -> None:
         if stream is not None:
             stream.close()
     process.wait()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The models that the stage ``score`` left: those fitted here are read, a stranger's is asked in its own process.
+
+
+def stored(models: pa.Table, model: Model) -> dict[int, Readable]:
+    """The models of an audit, by fold.
+
+    Raises:
+        IntegrityError: One is not what the stage would have left.
+    """
+    make = read if model.file is None else opened
+    try:
+        return {row["fold"]: make(ModelFile.of(model, row["content"])) for row in models.sort_by("fold").to_pylist()}
+    except SpecError as error:
+        raise IntegrityError(
+            f"a stored model cannot be read again, so that it is not what was stored: {error}"
+        ) from error

@@ -13,7 +13,7 @@ import pytest
 from conftest import REPOSITORY, environment
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 
-from flows.cli import completion
+from flows.cli import options
 
 PROGRAM = """#!/bin/sh
 exec {python} -c "import sys; sys.argv[0] = 'evenhand'; from flows.cli.__main__ import main; main()" "$@"
@@ -73,11 +73,11 @@ def test_measures_and_groups_are_those_of_the_last_run(tmp_path: Path, monkeypat
     import pyarrow.parquet as pq
 
     lake = lake_of_runs(tmp_path / "lake")
-    last = completion._run_ids(lake.location)[0]
+    last = options._run_ids(lake.location)[0]
     table = pa.table({"measure": ["b", "a", "b"], "group": ["white", "Black", "Black"]})
     pq.write_table(table, Path(lake.location, "reports", last, "measures.parquet"))
-    assert list(completion._measures(lake.location, "")) == ["a", "b"]
-    assert list(completion._groups(lake.location, "")) == ["Black", "white"]
+    assert list(options._measures(lake.location, "")) == ["a", "b"]
+    assert list(options._groups(lake.location, "")) == ["Black", "white"]
 
 
 def test_without_a_lake_nothing_is_offered_and_none_is_made(place: Path, tmp_path: Path) -> None:

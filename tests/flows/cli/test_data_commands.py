@@ -22,11 +22,11 @@ from publisher import Published, Publisher, Trouble, cut, publisher, status
 from typer.testing import CliRunner
 
 from flows.cli.main import app
-from flows.partitions.fetching import Edition, fetch
+from flows.partitions.editions import Edition, fetch
 from schemas.errors import EvenhandError
 from schemas.terms import ExitCode
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
 from tasks.ingest.vintages.store import vintages
 from tasks.lake.store import Lake, sha256_of
 

@@ -9,8 +9,8 @@ from importlib.metadata import version
 import pytest
 from conftest import REPOSITORY, environment, evenhand
 
-from flows.cli.groups import DATA, GROUPS, OTHERS
 from flows.cli.main import app
+from flows.cli.options import DATA, GROUPS, OTHERS
 
 
 def lines_of(text: str) -> dict[str, list[str]]:

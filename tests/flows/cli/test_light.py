@@ -56,7 +56,7 @@ def test_status_loads_nothing_that_computes(tmp_path: Path) -> None:
         ("tasks.plan, flows.launch.audit", COMPUTING),
         ("tasks.scoring.models, tasks.scoring.decider", ("torch", "sklearn", "skops")),
         (
-            "flows.audit, flows.supervision.processes.server_process",
+            "flows.audit, flows.supervision.prefect_server",
             ("prefect.server.api.server", "torch", "sklearn", "skops"),
         ),
     ],

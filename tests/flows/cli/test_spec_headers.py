@@ -20,8 +20,8 @@ from flows.partitions.years import parse_years, spec_as_held, spec_of_year
 from flows.runs.index import runs_of
 from flows.runs.record import source_read
 from tasks.ingest.registry import check_columns
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
 from tasks.ingest.vintages.store import add
 from tasks.lake.store import Lake
 from tasks.metrics.limits import check_limits

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from flows.cli.summary import print_audit, print_run
+from flows.cli.terminal import print_audit, print_run
 from flows.runs.record import Summary
 from schemas.tables.verdicts import VERDICTS
 from schemas.terms import State

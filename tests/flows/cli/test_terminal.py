@@ -85,8 +85,8 @@ def test_a_pipe_gets_the_start_and_end_of_a_stage_and_lines_between(caplog: pyte
 
 SHOWN = """\
 import logging, sys, time
-from flows.cli.terminal import console, show_progress
-from tasks.pipeline.progress import course_of, progress, stage_began, stage_ended
+from flows.cli.terminal import console; from flows.cli.terminal import show_progress
+from tasks.pipeline.progress import course_of; from tasks.pipeline.progress import progress; from tasks.pipeline.progress import stage_began; from tasks.pipeline.progress import stage_ended
 
 show_progress(verbose="--verbose" in sys.argv)
 with course_of(["ingest", "mediate"], [1.0, 90.0]):
@@ -98,7 +98,7 @@ with course_of(["ingest", "mediate"], [1.0, 90.0]):
     time.sleep(0.8)
     stage_ended("about 100 rows")
 console.print("the result")
-"""
+"""  # noqa: E501
 
 
 def on_terminal(*words: str, script: str = SHOWN, **variables: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.concurrency.disk import check_years_on_disk, free_mb, telling_full_disk
+from flows.concurrency.schedule import check_years_on_disk, free_mb, telling_full_disk
 from schemas.errors import InfrastructureError
 from tasks.lake.store import Lake
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from flows.concurrency import durations
+from flows.concurrency import schedule
 from flows.launch.backfill import Backfill, _seconds
 from schemas.errors import IntegrityError
 
@@ -26,11 +26,11 @@ def run(finished: str, source: str = "other", stages: tuple[str, ...] = STAGES, 
 
 
 def expected(monkeypatch: pytest.MonkeyPatch, *runs: Any, held: int = 0) -> list[float | None]:
-    monkeypatch.setattr(durations, "runs_of", lambda lake, audit: list(runs))
+    monkeypatch.setattr(schedule, "runs_of", lambda lake, audit: list(runs))
     steps = [SimpleNamespace(stage=SimpleNamespace(name=name)) for name in STAGES]
     planned: Any = SimpleNamespace(spec=SimpleNamespace(name="loans"), source_sha256="same", steps=steps)
     nothing: Any = None
-    return durations.expected_seconds(nothing, planned, held)
+    return schedule.expected_seconds(nothing, planned, held)
 
 
 def test_without_an_earlier_run_nothing_is_known_but_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,10 +58,10 @@ def test_a_lake_that_cannot_be_read_is_no_reason_to_stop_an_audit(monkeypatch: p
     def unreadable(*_: Any) -> Any:
         raise IntegrityError("altered")
 
-    monkeypatch.setattr(durations, "runs_of", unreadable)
+    monkeypatch.setattr(schedule, "runs_of", unreadable)
     planned: Any = SimpleNamespace(spec=SimpleNamespace(name="loans"), source_sha256="same", steps=[None])
     nothing: Any = None
-    assert durations.expected_seconds(nothing, planned, 0) == [None]
+    assert schedule.expected_seconds(nothing, planned, 0) == [None]
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 
 from flows.cli.options import BUNDLED
-from flows.concurrency.graph import until, waits_for
-from schemas.audit.text import spec_text
+from flows.concurrency.schedule import until, waits_for
+from schemas.audit.file import spec_text
 from schemas.errors import SpecError
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.plan import Step, plan
 
 

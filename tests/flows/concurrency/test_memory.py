@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from flows.concurrency import memory
-from flows.concurrency.memory import Need, need_of
-from flows.partitions import sufficiency
-from schemas.audit.text import spec_text
+from flows.concurrency import schedule
+from flows.concurrency.schedule import Need, need_of
+from flows.partitions import year_audit
+from schemas.audit.file import spec_text
 from schemas.errors import InfrastructureError
-from tasks.pipeline.lineage import memory as free
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline import resources as free
+from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
 
 STAGES = ("ingest", "detect", "detect", "measure")
@@ -116,10 +116,10 @@ def test_stages_that_may_run_side_by_side_are_added_up_and_no_others() -> None:
 
 def refused(monkeypatch: pytest.MonkeyPatch, allowed: str, *, force: bool = False, rows: int = 30_000) -> None:
     monkeypatch.setenv("EVENHAND_MEMORY", allowed)
-    monkeypatch.setattr(memory, "runs_of", lambda *_: [run(10_000, 500, 1400, 900, 700)])
+    monkeypatch.setattr(schedule, "runs_of", lambda *_: [run(10_000, 500, 1400, 900, 700)])
     done: Any = [SimpleNamespace(tables=[SimpleNamespace(rows=rows)])]
     nothing: Any = None
-    memory.check_memory(nothing, planned(), done, force=force)
+    schedule.check_memory(nothing, planned(), done, force=force)
 
 
 def test_what_does_not_fit_is_refused_with_the_stage_the_figure_and_what_to_change(
@@ -139,15 +139,15 @@ def test_what_does_not_fit_is_refused_with_the_stage_the_figure_and_what_to_chan
 def test_a_flow_asks_once_ingest_has_counted_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A deployed flow is started by no command that would have asked."""
     monkeypatch.setenv("EVENHAND_MEMORY", "3.3GB")
-    monkeypatch.setattr(memory, "runs_of", lambda *_: [run(100_000, 500, 4400, 900, 700)])
+    monkeypatch.setattr(schedule, "runs_of", lambda *_: [run(100_000, 500, 4400, 900, 700)])
     counted = SimpleNamespace(rows=300_000)  # so many that people are not counted here
     ended: Any = SimpleNamespace(stage="ingest", tables=[counted], table=lambda _: counted)
-    monkeypatch.setattr(sufficiency, "held", lambda *_: [ended])
+    monkeypatch.setattr(year_audit, "held", lambda *_: [ended])
     of, nothing = planned(), cast("Any", SimpleNamespace(location="s3://elsewhere"))  # a disk of ours holds nothing
     with pytest.raises(InfrastructureError, match=r"detect cst will need about 12\.4 GB"):
-        sufficiency.check_ended(nothing, of, ended)
-    sufficiency.check_ended(nothing, of, ended, force=True)
-    sufficiency.check_ended(nothing, of, cast("Any", SimpleNamespace(stage="score")))
+        year_audit.check_ended(nothing, of, ended)
+    year_audit.check_ended(nothing, of, ended, force=True)
+    year_audit.check_ended(nothing, of, cast("Any", SimpleNamespace(stage="score")))
 
 
 def test_years_at_the_same_time_share_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,11 +156,11 @@ def test_years_at_the_same_time_share_what_there_is(monkeypatch: pytest.MonkeyPa
         SimpleNamespace(year=year, need=Need("detect cst", mb, 1000) if mb else None)
         for year, mb in ((2019, 2000.0), (2020, None), (2021, 1500.0), (2022, 900.0))
     ]
-    memory.check_years(years, 1, force=False)
+    schedule.check_years(years, 1, force=False)
     with pytest.raises(InfrastructureError, match=r"2019: stage detect cst .* fewer --workers.*2 years at a time"):
-        memory.check_years(years, 2, force=False)
-    memory.check_years(years[2:], 2, force=False)
-    memory.check_years([], 2, force=False)
+        schedule.check_years(years, 2, force=False)
+    schedule.check_years(years[2:], 2, force=False)
+    schedule.check_years([], 2, force=False)
 
 
 def test_a_year_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,9 +15,9 @@ import pytest
 from flows.cli.options import BUNDLED
 from flows.concurrency.schedule import Schedule
 from schemas.artifact import Artifact, Partition
-from schemas.audit.text import spec_text
+from schemas.audit.file import spec_text
 from schemas.errors import SpecError, SuiteError
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.plan import Inputs, Step, plan, walk
 
 

@@ -9,10 +9,10 @@ from lake_of_runs import NEW, lake_of_runs
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, Tracer, TracerProvider
 
-from flows.concurrency import spans
-from flows.concurrency.spans import ASKING, Traced, Year, asked, send, trace_dead, trace_years, traced_run
+from flows.concurrency import tracing
+from flows.concurrency.tracing import ASKING, Traced, Year, asked, send, trace_dead, trace_years, traced_run
 from flows.runs.index import run_of
-from flows.supervision.zombies import Marked
+from flows.supervision.dead_runs import Marked
 from schemas.errors import DataQualityError, TooLittleEvidenceError
 from tasks.lake.store import Lake
 
@@ -79,7 +79,7 @@ def test_spans_are_inside_each_other_with_their_own_times(recorded: Recorded) ->
 
 def test_nothing_is_made_unless_somebody_asks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not asked()
-    monkeypatch.setattr(spans, "_tracer", lambda: pytest.fail("nobody asked"))
+    monkeypatch.setattr(tracing, "_tracer", lambda: pytest.fail("nobody asked"))
     with traced_run(lake, "loans", "2023"):
         pass
     trace_years(lake, "loans", [])

@@ -13,11 +13,8 @@ import pytest
 from conftest import SPEC, loans, spec_of
 
 from flows.concurrency import workers as pools
-from flows.concurrency.call import StageCall
-from flows.concurrency.plain import side_by_side
 from flows.concurrency.schedule import Schedule
-from flows.concurrency.worker import portable
-from flows.concurrency.workers import threads_of, workers, worthwhile
+from flows.concurrency.workers import StageCall, portable, side_by_side, threads_of, workers, worthwhile
 from schemas.artifact import Partition
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, SpecError, SpecFaultsError
 from tasks.lake.store import Lake

@@ -10,8 +10,8 @@ import pytest
 from conftest import REPOSITORY, environment
 from lake_of_runs import NEW, lake_of_runs
 
-from flows.runs.manifest import digest
-from flows.runs.trust.certificate import certify
+from flows.runs.index import digest
+from flows.runs.signatures import certify
 from schemas.terms import ExitCode
 
 pytestmark = pytest.mark.slow

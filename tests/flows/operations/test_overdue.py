@@ -12,7 +12,7 @@ from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 from receivers import alerts_file, mail_receiver, web_receiver
 
 from flows.operations.overdue import due_of_lake, rule_of
-from flows.runs.manifest import digest
+from flows.runs.index import digest
 from schemas.audit.limits import Expected
 from schemas.errors import SpecError
 from schemas.terms import ExitCode

@@ -11,14 +11,13 @@ from lake_of_runs import NEW, OLD, OTHER, RUNS, lake_of_runs
 
 from flows.operations.overview import overview
 from flows.operations.status import status
-from flows.outcome.alerts import record
-from flows.outcome.alerts.record import Alert, Outcome
+from flows.outcome import alerts
+from flows.outcome.alerts import Alert, Outcome
 from flows.outcome.ending import Ending, Name
-from flows.partitions.attempts.recorder import Recorder
-from flows.runs.manifest import digest
-from flows.runs.trust import notes
-from flows.runs.trust.notes import Note, open_remediation
-from flows.runs.trust.signoff import SignOff, sign_off
+from flows.partitions.attempts import Recorder
+from flows.runs import review
+from flows.runs.index import digest
+from flows.runs.review import Note, SignOff, open_remediation, sign_off
 from flows.supervision.presence import at_work
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
@@ -50,8 +49,8 @@ def test_what_waits_for_a_person_is_told(tmp_path: Path) -> None:
     lake = lake_of_runs(tmp_path / "lake")
     sign_off(lake, OTHER, SignOff("Ann Lee", "prepared"))
     ending = Ending(Name.BREACH, "loans 2023", "2 of 6 limits breached", run=NEW)
-    alert = Alert(time=record.now(), rule="breach", to="desk", ending=ending, outcome=Outcome.NOT_DELIVERED)
-    record.write(lake, alert.model_copy(update={"reason": "the relay refused it"}))
+    alert = Alert(time=alerts.now(), rule="breach", to="desk", ending=ending, outcome=Outcome.NOT_DELIVERED)
+    alerts.write(lake, alert.model_copy(update={"reason": "the relay refused it"}))
     with at_work(lake, "command-1"):
         found = glance(lake)
         assert [lock.who.split(":")[0] for lock in found.locks] == ["command-1"]
@@ -99,7 +98,7 @@ def test_what_is_in_review_is_listed(tmp_path: Path) -> None:
 def test_a_remediation_that_is_overdue_ends_with_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = lake_of_runs(tmp_path / "lake")
     past = datetime.now(UTC).date() - timedelta(days=2)
-    monkeypatch.setattr(notes, "_today", lambda: past)
+    monkeypatch.setattr(review, "_today", lambda: past)
     _remediation(lake, past)
     monkeypatch.undo()
     for words in ((), ("--strict",), ("--review",), ("--json",)):
@@ -127,7 +126,7 @@ def test_json_has_the_memory_of_the_last_run_and_what_is_known_of_a_failed_attem
     died.tell(stage="publish")
     seen = "process 7 on here is gone: killed; stage publish was seen to hold 3.20 GB of the 4.00 GB that there was"
     crash = Ending(Name.CRASHED, "loans 2024", seen)
-    record.write(lake, Alert(time=record.now(), rule="crashed", to="desk", ending=crash, outcome=Outcome.SENT))
+    alerts.write(lake, Alert(time=alerts.now(), rule="crashed", to="desk", ending=crash, outcome=Outcome.SENT))
     said = json.loads(evenhand("status", "--json", "--lake", lake.location).stdout)
     memory = {(year["audit"], year["year"]): year["memory"] for year in said["years"]}
     assert memory["loans", 2023] == {"run": NEW, "peak_mb": {"publish": 812.5}, "failed": None, "seen": ""}

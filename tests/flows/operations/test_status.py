@@ -13,20 +13,18 @@ from conftest import REPOSITORY, environment, evenhand
 from loans_by_year import ABSENT, AUDITED, LACKING, ONE_SIDED, WITHIN, write_years, year_of_loans, yearly_spec
 
 from flows.operations.status import status
+from flows.partitions import attempts as recording
+from flows.partitions import forecast
 from flows.partitions import forecast as forecasting
-from flows.partitions import standing
-from flows.partitions.attempts import reading as recording
-from flows.partitions.attempts.reading import latest
-from flows.partitions.attempts.record import YearState
-from flows.partitions.attempts.recorder import recorded
-from flows.partitions.forecast import forecast
+from flows.partitions.attempts import YearState, latest, recorded
+from flows.partitions.forecast import forecast as forecast_values
 from flows.partitions.year_audit import audit_year
 from flows.runs.index import last_run
-from flows.runs.trust.protection import protect
+from flows.runs.signatures import protect
 from schemas.errors import EvenhandError, IntegrityError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.pipeline.lineage.sources import FIRST_PARTY, Sources
+from tasks.pipeline.digests import FIRST_PARTY, Sources
 
 STAGES = ["ingest", "preprocess", "score", "measure", "publish", "report"]
 
@@ -53,7 +51,7 @@ def states(year):
 
 
 def planned(place, lake, year, **overrides):
-    (found,) = forecast(yearly_spec(place, **overrides), [year], lake)
+    (found,) = forecast_values(yearly_spec(place, **overrides), [year], lake)
     return found
 
 
@@ -115,7 +113,7 @@ def test_other_code_makes_the_stages_stale_that_it_reaches(place, lake, tmp_path
     with (tmp_path / "tasks" / "metrics" / "stage.py").open("a") as file:
         file.write("changed = True\n")
     other = Sources(tmp_path)
-    monkeypatch.setattr("tasks.pipeline.lineage.digests.sources", lambda: other)
+    monkeypatch.setattr("tasks.pipeline.digests.sources", lambda: other)
     found = planned(place, lake, WITHIN)
     assert states(found) == ["ok", "ok", "ok", *["stale code"] * 3]
     told = standing_of(lake, WITHIN)
@@ -124,7 +122,7 @@ def test_other_code_makes_the_stages_stale_that_it_reaches(place, lake, tmp_path
 
 def test_another_library_makes_a_year_stale(place, lake, monkeypatch):
     monkeypatch.setattr("tasks.pipeline.stage.versions", lambda: {"numpy": "0.1"})
-    monkeypatch.setattr(standing, "versions", lambda: {"numpy": "0.1"})
+    monkeypatch.setattr(forecast, "versions", lambda: {"numpy": "0.1"})
     found = planned(place, lake, WITHIN)
     assert states(found) == ["stale code"] * len(STAGES)
     assert "numpy" in found.stages[0].reason
@@ -259,7 +257,7 @@ def test_the_last_attempt_is_told_though_the_clock_was_set_back(place, tmp_path,
         def now(cls, tz=None):
             return datetime(2020, 1, 1, tzinfo=tz)
 
-    monkeypatch.setattr("flows.partitions.attempts.recorder.datetime", SetBack)
+    monkeypatch.setattr("flows.partitions.attempts.datetime", SetBack)
     with pytest.raises(EvenhandError), recorded(lake, "yearly", WITHIN):
         raise IntegrityError("a vintage was altered")
     found = standing_of(lake, WITHIN)

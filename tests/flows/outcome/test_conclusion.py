@@ -9,10 +9,8 @@ from uuid import uuid4
 import pytest
 
 from flows.outcome.conclusion import ending_of_error, ending_of_state, ending_of_years
-from flows.outcome.ending import Name
-from flows.outcome.subject import subject_of, words_known
-from flows.outcome.told_errors import ToldError, in_own_words, in_plain_words, may_pass
-from flows.outcome.words.plain import one_line, without_cells
+from flows.outcome.ending import Name, one_line, subject_of, without_cells, words_known
+from flows.outcome.run_log import ToldError, in_own_words, in_plain_words, may_pass
 from schemas.errors import (
     DataQualityError,
     InfrastructureError,

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.outcome.patience import await_server, patience_seconds
+from flows.outcome.run_state import await_server, patience_seconds
 from schemas.errors import InfrastructureError
 
 
@@ -37,14 +37,14 @@ def served() -> Iterator[str]:
 
 
 def test_it_waits_until_the_server_and_its_database_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flows.outcome.patience._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("flows.outcome.run_state._LOOK_SECONDS", 0.1)
     with served() as api, temporary_settings({PREFECT_API_URL: api}):
         assert await_server()
     assert Answers.asked == 3
 
 
 def test_its_patience_ends(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("flows.outcome.patience._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr("flows.outcome.run_state._LOOK_SECONDS", 0.1)
     monkeypatch.setenv("EVENHAND_SERVER_PATIENCE", "0.3")
     began = time.monotonic()
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):

@@ -7,11 +7,11 @@ import pytest
 from lake_of_runs import lake_of_runs
 from loans_by_year import BREACH, LACKING, ONE_SIDED, WITHIN, write_years, yearly_spec
 
-from flows.partitions.held_years import held_years
+from flows.partitions.editions import held_years
 from schemas.audit.hmda import VintageChoice
 from schemas.errors import InfrastructureError
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
 from tasks.ingest.vintages.store import add
 from tasks.lake.store import Lake
 

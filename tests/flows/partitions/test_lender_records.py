@@ -3,17 +3,14 @@
 import pytest
 from lenders_of_loans import LARGE, MIDDLE, SMALL, YEAR, write_lenders
 
-from flows.operations.partition_status import partition_status
-from flows.partitions.attempts.reading import latest, place_of
-from flows.partitions.attempts.record import Attempt, YearState, summed_up
-from flows.partitions.attempts.recorder import recorded
-from flows.partitions.lenders.listing import Listed
-from flows.partitions.lenders.outlook import Choice, Outlook, outlooks
-from flows.partitions.lenders.records import keep_listing, newest, seconds_left
+from flows.operations.status import partition_status
+from flows.partitions.attempts import Attempt, YearState, latest, place_of, recorded, summed_up
+from flows.partitions.partition_list import Listed, keep_listing, newest, seconds_left
+from flows.partitions.year_plan import Choice, Outlook, outlooks
 from schemas.errors import SpecError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 
 @pytest.fixture

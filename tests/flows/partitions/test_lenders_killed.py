@@ -11,12 +11,11 @@ import pytest
 from conftest import REPOSITORY, environment
 from lenders_of_loans import LARGE, MIDDLE, SMALL, YEAR, write_lenders
 
-from flows.bench.work.cluster import cluster
-from flows.partitions.lenders.listing import listing
-from flows.partitions.lenders.records import newest
+from flows.partitions.partition_list import listing, newest
 from flows.partitions.year_audit import audit_partition
+from research.bench.timed_scale import cluster
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 
 def digests(lake):

@@ -7,15 +7,14 @@ import pytest
 from conftest import REPOSITORY, evenhand
 from year_verdicts import as_table, verdict, whole
 
-from flows.cli.years.trends import with_figures
-from flows.partitions import monitoring as partitions
+from flows.cli.backfill import with_figures
 from flows.partitions import trends
-from flows.partitions.monitoring import followed, rule_of, said_of_years
+from flows.partitions import trends as partitions
+from flows.partitions.trends import followed, rule_of, said_of_years
 from flows.runs.index import Run
 from schemas.artifact import Artifact, Partition
-from tasks.metrics.algorithm.monitoring.years import MonitoringRule
-from tasks.reporting.trends.monitoring import table
-from tasks.reporting.trends.trend import HMDA_BREAK, YearResult, trend
+from tasks.metrics.algorithm.monitoring import MonitoringRule
+from tasks.reporting.trends import HMDA_BREAK, YearResult, table, trend
 
 RULE = MonitoringRule()
 RACE = {"name": "race", "columns": ["race"], "groups": {"white": ["w"], "Black": ["b"]}, "reference": "white"}

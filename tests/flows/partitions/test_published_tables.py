@@ -5,11 +5,11 @@ from test_monitored_years import Shelf, rows_of, run
 from year_verdicts import as_table, verdict, whole
 
 from flows.partitions import trends
-from flows.partitions.monitoring import followed
-from schemas.tables.publication import PUBLISHED_WATERFALL
-from tasks.metrics.algorithm.monitoring.years import MonitoringRule
-from tasks.reporting.trends.restatement import SOURCE
-from tasks.reporting.trends.trend import YearResult
+from flows.partitions.trends import followed
+from schemas.tables.verdicts import PUBLISHED_WATERFALL
+from tasks.metrics.algorithm.monitoring import MonitoringRule
+from tasks.reporting.trend_pages import SOURCE
+from tasks.reporting.trends import YearResult
 
 
 def test_a_published_table_hides_the_one_that_it_was_made_of():

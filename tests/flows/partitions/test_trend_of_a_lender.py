@@ -3,7 +3,7 @@
 from lake_of_lenders import add_run, lake_of_lenders, people, rate
 
 from flows.partitions.trends import make_trend
-from schemas.tables.trends import Told
+from schemas.tables.verdicts import Told
 
 
 def test_a_year_that_lacks_the_partition_is_a_gap(tmp_path):

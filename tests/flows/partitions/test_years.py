@@ -18,7 +18,7 @@ from tasks.methods.adjusted.adjust.settings import settings_of
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.methods.cst.settings import CstSettings
 from tasks.methods.raguel.settings import RaguelSettings
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 
 @pytest.fixture(scope="module")

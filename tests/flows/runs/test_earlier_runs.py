@@ -11,12 +11,11 @@ from flows.runs.disclosure import with_earlier
 from flows.runs.index import published_beside, run_of
 from flows.runs.record import publish, summarise
 from flows.runs.replay import replay_run
-from flows.runs.trust.protection import protect
-from flows.runs.trust.verification import verify_run
+from flows.runs.signatures import protect, verify_run
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.plan import plan, walk
 
 METHODS = SPEC[SPEC.index("methods:") : SPEC.index("thresholds:")]

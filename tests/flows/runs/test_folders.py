@@ -11,12 +11,12 @@ from conftest import evenhand
 from loans_by_year import SPEC, WITHIN, year_of_loans
 
 from flows.runs.given import places, where_it_lies
-from flows.runs.manifest import places_path, read_manifest
-from flows.runs.naming import run_ids
+from flows.runs.index import places_path, read_manifest
+from flows.runs.run_names import run_ids
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
 
 FILE = f"loans_{WITHIN}.csv"

@@ -6,8 +6,8 @@ import pytest
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 
 from flows.runs.index import published_beside
-from flows.runs.naming import named, opened
-from flows.runs.trust.protection import protect
+from flows.runs.run_names import named, opened
+from flows.runs.signatures import protect
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 

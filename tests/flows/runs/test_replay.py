@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from conftest import SPEC, evenhand, loans
 
-from flows.runs.manifest import digest, read_manifest
+from flows.runs.index import digest, read_manifest
 from flows.runs.record import publish
 from flows.runs.replay import replay_run
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.plan import plan, walk
 
 METHODS = SPEC[SPEC.index("methods:") : SPEC.index("thresholds:")]

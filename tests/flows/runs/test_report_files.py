@@ -10,9 +10,9 @@ import pytest
 from exported_run import material
 from sealed_run import RUN, sealed_run
 
-from flows.runs.manifest import digest, made_later, read_manifest
+from flows.runs.index import digest, made_later, read_manifest
 from flows.runs.report_files import note_made, report_anew
-from flows.runs.trust.verification import verify_run
+from flows.runs.signatures import verify_run
 from schemas.errors import IntegrityError, SpecError
 from tasks.lake.store import Lake
 from tasks.reporting import stage
@@ -33,7 +33,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[Material]:
         found.append(given)
         return {"report.html": b"first", "pages/gap.html": given.settings.code.encode()}
 
-    monkeypatch.setattr("tasks.reporting.pages.files.files", files)
+    monkeypatch.setattr("tasks.reporting.pages.files", files)
     return found
 
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from lake_of_runs import NEW, OLD, lake_of_runs
 
-from flows.operations.retention.removals import Keeping, leaving, removals
-from flows.runs.index import last_run, runs_of
-from flows.runs.manifest import digest, read_manifest
-from flows.runs.naming import audit_and_year, audit_of
+from flows.operations.retention import Keeping, leaving, removals
+from flows.runs.index import digest, last_run, read_manifest, runs_of
+from flows.runs.run_names import audit_and_year, audit_of
 from schemas.audit.partition import ALL
 from tasks.lake.store import Lake
 

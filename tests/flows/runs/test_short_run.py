@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from conftest import SPEC, evenhand, loans, spec_of
 
-from flows.runs.manifest import read_manifest
+from flows.runs.index import read_manifest
 from flows.runs.record import publish
-from flows.runs.trust.verification import verify_run
+from flows.runs.signatures import verify_run
 from schemas.audit.partition import By, Part
 from tasks.lake.store import Lake
 from tasks.plan import plan, walk

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from lake_of_runs import NEW, lake_of_runs
 
-from flows.runs.manifest import digest, read_manifest
+from flows.runs.index import digest, read_manifest
+from flows.runs.signatures import verify_run
 from flows.runs.summary import MOST_BYTES, NAMED, Figure, read_summary, summary_path, write_summary, written
-from flows.runs.trust.verification import verify_run
 from schemas.errors import IntegrityError
 from tasks.lake.store import Lake
 

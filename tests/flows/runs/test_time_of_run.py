@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 from conftest import SPEC, loans, spec_of
 
-from flows.runs.manifest import read_manifest
+from flows.runs.index import read_manifest
 from flows.runs.record import planned_in, publish
 from flows.runs.replay import replay_run
 from flows.runs.report_files import read_anew, report_anew
 from tasks.lake.store import Lake
 from tasks.plan import held, plan, walk
-from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.chapters.decide.reading import run_of
+from tasks.reporting.first_page.page import decide, run_of
 from tasks.reporting.stage import material_of
 
 METHODS = SPEC[SPEC.index("methods:") : SPEC.index("thresholds:")]

@@ -12,17 +12,13 @@ from loans_by_year import LACKING, WITHIN, write_years, yearly_spec
 from flows.launch.audit import run_audit
 from flows.partitions.year_audit import audit_year
 from flows.partitions.years import spec_of_year
-from flows.runs.index import last_run, runs_of
-from flows.runs.manifest import digest, report_of
+from flows.runs.index import digest, last_run, report_of, runs_of
 from flows.runs.record import is_published
 from flows.runs.report_files import note_made
-from flows.runs.trust.certificate import certify
-from flows.runs.trust.chain import check_log
-from flows.runs.trust.protection import protect
-from flows.runs.trust.signoff import SignOff, sign_off
-from flows.runs.trust.verification import verify_run
+from flows.runs.review import SignOff, sign_off
+from flows.runs.signatures import certify, check_log, protect, verify_run
 from schemas.errors import IntegrityError, SpecError
-from tasks.lake import log, signatures
+from tasks.lake import log
 from tasks.lake.store import Lake
 
 
@@ -72,8 +68,8 @@ def rewritten(lake, run, **changes):
 @pytest.fixture
 def signed(lake, run, tmp_path, monkeypatch):
     """The run with all that is written after it: signature, mark of protection, list of later files, a sign-off."""
-    signatures.new_key(tmp_path / "key")
-    monkeypatch.setenv(signatures.KEY, str(tmp_path / "key"))
+    log.new_key(tmp_path / "key")
+    monkeypatch.setenv(log.KEY, str(tmp_path / "key"))
     certify(lake, run.run)
     protect(lake, run.run, True)
     note_made(lake, run.run, {"report.pdf": b"pages"})

@@ -16,7 +16,7 @@ from conftest import REPOSITORY, environment
 from lake_of_runs import NEW, lake_of_runs
 from test_server import STARTED_SECONDS, free_port, serving
 
-from flows.serving.guard.connections import MOST_CONNECTIONS
+from flows.serving.guard import MOST_CONNECTIONS
 
 STALLED = {"Content-Type": "application/x-www-form-urlencoded", "Content-Length": "100"}
 """Of a form of which nothing follows."""

@@ -9,12 +9,11 @@ import pytest
 from lake_of_runs import NEW, lake_of_runs
 from served_lake import BASE, TOKEN, served
 
-from flows.serving.guard.admission import Admission
-from flows.serving.guard.body import MOST_BODY
-from flows.serving.pages.lake.years import told
+from flows.serving.guard import MOST_BODY, Admission
+from flows.serving.pages.years import told
 from flows.serving.server import listening
 from flows.serving.settings import Settings, check, token_in
-from flows.serving.tables import Tables
+from flows.serving.site import Tables
 from schemas.errors import InfrastructureError, SpecError
 
 RUN = f"/runs/{NEW}"

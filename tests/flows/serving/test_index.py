@@ -8,11 +8,10 @@ import pytest
 from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 from served_lake import Clock, failed, served
 
+from flows.runs.signatures import protect
 from flows.runs.summary import Summary
-from flows.runs.trust.protection import protect
-from flows.serving.index import runs
-from flows.serving.index.entries import LogReader
-from flows.serving.index.runs import Index
+from flows.serving import index as serving_index
+from flows.serving.index import Index, LogReader
 from schemas.errors import InfrastructureError
 from tasks.lake import log
 from tasks.lake.store import Lake
@@ -64,14 +63,14 @@ def test_a_name_that_no_page_can_write_and_a_file_that_is_no_entry_break_nothing
 
 def test_a_run_that_could_not_be_read_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = lake_of_runs(tmp_path / "lake")
-    index, read = Index(lake.location), runs.read_summary
+    index, read = Index(lake.location), serving_index.read_summary
 
     def away(lake: Lake, run: str) -> Summary:
         raise InfrastructureError("away")
 
-    monkeypatch.setattr(runs, "read_summary", away)
+    monkeypatch.setattr(serving_index, "read_summary", away)
     assert index.known().runs == {}
-    monkeypatch.setattr(runs, "read_summary", read)
+    monkeypatch.setattr(serving_index, "read_summary", read)
     assert set(index.known(anew=True).runs) == {OLD, NEW, OTHER}
 
 

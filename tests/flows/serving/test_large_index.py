@@ -14,8 +14,8 @@ from seaweed import s3_server
 from served_lake import Clock, served
 
 from flows.runs.summary import Summary, summary_path, written
-from flows.serving.index import runs
-from flows.serving.index.runs import Index
+from flows.serving import index as serving_index
+from flows.serving.index import Index
 from tasks.lake import log
 from tasks.lake.storage import Storage
 from tasks.lake.store import Lake, open_lake
@@ -87,7 +87,7 @@ def test_a_look_reads_no_entry_and_no_summary_again(tmp_path: Path, monkeypatch:
     index = Index(lake.location, clock)
     index.known()
     read: list[str] = []
-    monkeypatch.setattr(runs, "read_summary", lambda _, run: read.append(run))
+    monkeypatch.setattr(serving_index, "read_summary", lambda _, run: read.append(run))
     monkeypatch.setattr(type(lake.storage), "read", lambda _, path: read.append(path))
     clock.now += 6
     assert len(index.known().runs) == 23

@@ -20,8 +20,8 @@ HEAVY = ("torch", "prefect", "great_expectations")
 STARTED_SECONDS = 60
 LOADED = """
 import sys
-from flows.serving.pages.lake import years
-from flows.serving.app import application
+from flows.serving.pages import years
+from flows.serving.server import application
 from flows.serving.server import _prepare
 _prepare()
 import flows.operations.status, flows.partitions.trends

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.supervision.failures import Ended, note_failure, paths, read_failure
+from flows.supervision.failed_audits import Ended, note_failure, paths, read_failure
 from schemas.errors import InfrastructureError, IntegrityError
 from tasks.lake.store import Lake
 

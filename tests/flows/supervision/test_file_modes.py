@@ -12,7 +12,7 @@ from loans_by_year import ABSENT, write_years
 
 from flows.supervision.file_modes import fix, open_to_others
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 
 FAST = ("methods.fgce=null", "methods.cst=null", "causal_graph={edges: []}", "model.kind=none", "bootstrap.draws=100")
 
@@ -105,7 +105,7 @@ def test_work_that_another_process_than_the_command_was_given_sets_the_umask(tmp
     spec = read_spec(write_years(tmp_path).read_text(), "yearly.yaml").spec.model_dump(mode="json")
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     code = {
-        "flow": "from flows.outcome.announcement import announced\nannounced(lambda lake: None)(lake=lake)",
+        "flow": "from flows.outcome.run_state import announced\nannounced(lambda lake: None)(lake=lake)",
         "year": "from flows.backfill import audit_of_year\naudit_of_year.fn(json.load(open(spec)), year, lake, False)",
     }[name]
     head = f"import json\nlake, spec, year = {str(tmp_path / 'lake')!r}, {str(tmp_path / 'spec.json')!r}, {ABSENT}\n"

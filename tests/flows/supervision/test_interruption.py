@@ -16,14 +16,14 @@ from stopping import LIMIT, MESSAGE, heed_signals, session
 
 HEAD = """\
 import os, subprocess, sys, threading, time
-from flows.supervision import interruption
-from flows.supervision.interruption import at_forced_end, shielded_children, stoppable
-from tasks.pipeline.stop_request import raise_if_stopped
+from flows.supervision import shutdown as interruption
+from flows.supervision.shutdown import at_forced_end; from flows.supervision.shutdown import shielded_children; from flows.supervision.shutdown import stoppable
+from tasks.pipeline.progress import raise_if_stopped
 
 def ready():
     print("ready", flush=True)
 
-"""
+"""  # noqa: E501
 WORKS = """\
 def work():
     ready()

@@ -13,7 +13,7 @@ import pytest
 from conftest import REPOSITORY, environment
 from stopping import spec_of_all_methods
 
-from flows.operations.doctor import environment as doctor
+from flows.operations import doctor
 from flows.supervision import kernels
 from schemas.terms import ExitCode
 

@@ -11,14 +11,14 @@ from tasks.lake.store import Lake
 
 AT_WORK = """
 import sys, time
-from flows.supervision.presence import at_work, command_id, in_stage
+from flows.supervision.presence import at_work; from flows.supervision.presence import command_id; from flows.supervision.presence import in_stage
 from tasks.lake.store import Lake
 lake = Lake(sys.argv[1])
 with at_work(lake, command_id()):
     in_stage(lake, "detect cst")
     print("in it", flush=True)
     time.sleep(60)
-"""
+"""  # noqa: E501
 
 
 def test_a_killed_command_is_told_with_its_stage_by_the_next_one(tmp_path: Path) -> None:

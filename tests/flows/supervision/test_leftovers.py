@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.supervision.leftovers import free_locks, holders, remove_free_locks
-from flows.supervision.presence import at_work
+from flows.supervision.presence import at_work, free_locks, holders, remove_free_locks
 from tasks.lake.store import Lake
 
 HOLDS = """\

@@ -16,11 +16,11 @@ from uuid import UUID
 import pytest
 from conftest import REPOSITORY, environment
 
-from flows.operations.retention.removals import Keeping, collect
-from flows.outcome.deaths import ending_of
+from flows.operations.retention import Keeping, collect
 from flows.outcome.ending import Name
-from flows.supervision import leftovers, presence, zombies
-from flows.supervision.crash import report_crash
+from flows.outcome.run_state import ending_of
+from flows.supervision import dead_runs, presence
+from flows.supervision.crash_files import report_crash
 from flows.supervision.presence import alone, at_work, dead
 from schemas.errors import InfrastructureError
 from tasks.lake.store import Lake
@@ -28,7 +28,7 @@ from tasks.lake.store import Lake
 WAITS = """\
 import sys, time
 from prefect import flow
-from flows.outcome.announcement import announced
+from flows.outcome.run_state import announced
 
 @flow(name="waits")
 @announced
@@ -94,12 +94,12 @@ class TestOnAServer:
             (gone,) = dead(lake)
             assert gone.pid == doomed.pid
             assert state(gone.run)[0] == "RUNNING", "Prefect itself does not notice"
-            (marked,) = zombies.mark_dead(lake)
+            (marked,) = dead_runs.mark_dead(lake)
             assert (marked.flow_run, marked.resumed) == (gone.run, False)
             kind, message = state(gone.run)
             assert kind == "CRASHED"
             assert f"process {doomed.pid} on " in message
-            assert zombies.mark_dead(lake) == [], "once"
+            assert dead_runs.mark_dead(lake) == [], "once"
             assert [p.pid for p in presence.recorded(lake)] == [working.pid]
         finally:
             killed(working)
@@ -108,8 +108,8 @@ class TestOnAServer:
         working = flow(lake, 600, server)
         try:
             (run,) = [at_work.run for at_work in presence.alive(lake)]
-            zombies.mark_stopped(run)
-            zombies.mark_stopped(None)  # a command without a flow run
+            dead_runs.mark_stopped(run)
+            dead_runs.mark_stopped(None)  # a command without a flow run
             assert state(run) == ("CRASHED", "Stopped by a signal.")
         finally:
             killed(working)
@@ -131,11 +131,11 @@ class TestOnAServer:
     ) -> None:
         killed(flow(lake, 600, server))
         (gone,) = dead(lake)
-        assert zombies.mark_dead(Lake(tmp_path / "other")) == []
+        assert dead_runs.mark_dead(Lake(tmp_path / "other")) == []
         assert state(gone.run)[0] == "RUNNING"
         unknown = replace(gone, run="00000000-0000-4000-8000-000000000000", name="other")
         (presence._home(lake) / "other.json").write_text(json.dumps(asdict(unknown)))
-        (marked,) = zombies.mark_dead(lake)
+        (marked,) = dead_runs.mark_dead(lake)
         assert marked.flow_run == gone.run
         assert [p.run for p in dead(lake)] == [unknown.run], "its server is not the one that was asked"
 
@@ -151,8 +151,8 @@ class TestOnAServer:
             ours = client.create_flow_run(waits, parameters={"lake": lake.location}, state=Pending())
             other = client.create_flow_run(waits, parameters={"lake": str(tmp_path)}, state=Pending())
         now = datetime.now(UTC)
-        assert zombies.mark_dead(lake, zombies.Burial(resume=True, now=now)) == []
-        found = zombies.mark_dead(lake, zombies.Burial(resume=True, now=now + 2 * zombies.SOON))
+        assert dead_runs.mark_dead(lake, dead_runs.Burial(resume=True, now=now)) == []
+        found = dead_runs.mark_dead(lake, dead_runs.Burial(resume=True, now=now + 2 * dead_runs.SOON))
         assert [marked.flow_run for marked in found] == [str(ours.id)]
         assert (state(str(ours.id))[0], state(str(other.id))[0]) == ("CRASHED", "PENDING")
 
@@ -179,8 +179,8 @@ class TestOfADeployment:
         presence._write(lake, replace(gone, **said))
         return gone
 
-    def found(self, lake: Lake, **said: object) -> zombies.Marked:
-        (marked,) = zombies.mark_dead(lake, zombies.Burial(resume=True, **said))
+    def found(self, lake: Lake, **said: object) -> dead_runs.Marked:
+        (marked,) = dead_runs.mark_dead(lake, dead_runs.Burial(resume=True, **said))
         return marked
 
     def test_a_run_is_taken_up_twice_and_then_given_up_with_what_was_seen_of_it(self, lake: Lake, run: str) -> None:
@@ -211,10 +211,10 @@ class TestOfADeployment:
     def test_a_crash_that_the_worker_of_prefect_reported_is_taken_up_when_that_is_done_with_it(
         self, lake: Lake, run: str
     ) -> None:
-        zombies.mark_stopped(run)
+        dead_runs.mark_stopped(run)
         self.died(lake, run)
-        assert zombies.mark_dead(lake, zombies.Burial(resume=True, ripe=lambda _, known: not known)) == []
-        assert zombies.mark_dead(lake) == [], "another run on the lake leaves it to the worker"
+        assert dead_runs.mark_dead(lake, dead_runs.Burial(resume=True, ripe=lambda _, known: not known)) == []
+        assert dead_runs.mark_dead(lake) == [], "another run on the lake leaves it to the worker"
         assert self.found(lake).resumed
 
     def test_a_run_that_ended_while_the_server_was_away_gets_its_state_from_the_lake(
@@ -225,11 +225,11 @@ class TestOfADeployment:
         message = "Found by evenhand: the run ended while the server was away; 1 of 2 limits breached"
         assert state(run) == ("COMPLETED", message)
         self.died(lake, run, outcome=("COMPLETED", "Breach", "1 of 2 limits breached"))
-        assert zombies.mark_dead(lake, zombies.Burial(resume=True)) == [], "the server knows it by now"
+        assert dead_runs.mark_dead(lake, dead_runs.Burial(resume=True)) == [], "the server knows it by now"
         assert dead(lake) == []
 
     def test_a_run_that_ended_and_died_before_it_could_say_so_is_no_crash(self, lake: Lake, run: str) -> None:
-        zombies.mark_stopped(run)  # as Prefect's worker does when it sees the process end
+        dead_runs.mark_stopped(run)  # as Prefect's worker does when it sees the process end
         self.died(lake, run, outcome=("FAILED", "Infrastructure", "stage ingest ran out of memory"))
         marked = self.found(lake)
         assert not marked.resumed
@@ -248,7 +248,7 @@ class TestOfADeployment:
         with get_client(sync_client=True) as client:
             client.set_flow_run_state(UUID(run), Cancelled(), force=True)
         self.died(lake, run)
-        assert zombies.mark_dead(lake, zombies.Burial(resume=True)) == []
+        assert dead_runs.mark_dead(lake, dead_runs.Burial(resume=True)) == []
         assert state(run)[0] == "CANCELLED"
 
 
@@ -306,18 +306,18 @@ class TestLeftovers:
             (lake.root / "tmp" / name).mkdir()
             (lake.root / "locks" / f"{name}.lock").touch()
         with lake.lock("score-1"):
-            assert [path.name for path in leftovers.clear_leftovers(lake)] == ["score-2"]
+            assert [path.name for path in presence.clear_leftovers(lake)] == ["score-2"]
         (lake.root / "locks" / "score-1.lock").touch()  # as a killed process leaves it
-        assert [path.name for path in leftovers.clear_leftovers(lake)] == ["score-1"]
+        assert [path.name for path in presence.clear_leftovers(lake)] == ["score-1"]
         assert list((lake.root / "locks").glob("score-*")) == []
 
     def test_a_draft_without_a_lock_goes_after_a_day(self, lake: Lake) -> None:
         draft = lake.root / "tmp" / "manifest.json-77"
         draft.write_text("{}")
-        assert leftovers.clear_leftovers(lake) == []
+        assert presence.clear_leftovers(lake) == []
         long_ago = (datetime.now(UTC) - timedelta(days=2)).timestamp()
         os.utime(draft, (long_ago, long_ago))
-        assert leftovers.clear_leftovers(lake) == [draft]
+        assert presence.clear_leftovers(lake) == [draft]
         assert not draft.exists()
 
     def test_a_crash_file_stays_until_gc_finds_it_older_than_its_days(self, lake: Lake) -> None:
@@ -326,7 +326,7 @@ class TestLeftovers:
         assert str(file) in said
         long_ago = (datetime.now(UTC) - timedelta(days=2)).timestamp()
         os.utime(file, (long_ago, long_ago))
-        assert leftovers.clear_leftovers(lake) == []
+        assert presence.clear_leftovers(lake) == []
         assert collect(lake, Keeping(runs=1, days=3)) == []
         assert file.is_file()
         draft = lake.root / "tmp" / "manifest.json-77"  # a file, too

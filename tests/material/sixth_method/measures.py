@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from schemas.audit.spec import AuditSpec
-from tasks.pipeline.planned import COMPARED, Form, share
+from tasks.pipeline.method import COMPARED, Form, share
 
 
 def measures(spec: AuditSpec) -> Iterator[Form]:

@@ -8,11 +8,8 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.baselines.algorithm.explanations import itemsets
-from tasks.baselines.algorithm.explanations.ares import Ares
-from tasks.baselines.algorithm.explanations.globe_ce import GlobeCe, moved
-from tasks.baselines.algorithm.explanations.kind import IMMUTABLE, Refused
-from tasks.baselines.algorithm.explanations.registry import EXPLANATIONS
+from research.fgce import group_explanations
+from research.fgce.group_explanations import EXPLANATIONS, IMMUTABLE, Ares, GlobeCe, Refused, moved
 
 QUICK = settings(deadline=None, max_examples=examples(10))
 
@@ -120,7 +117,7 @@ def test_rules_take_the_change_that_everybody_needs():
 def test_frequent_itemsets_are_those_that_a_count_finds():
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 3, (40, 4)).astype(np.int32)
-    found = itemsets.frequent(codes, 0.1, 2)
+    found = group_explanations.frequent(codes, 0.1, 2)
     for items, held in found.items():
         assert held.sum() == sum(all(row[at] == value for at, value in items) for row in codes) >= 4
     counted = {
@@ -136,8 +133,8 @@ def test_frequent_itemsets_are_those_that_a_count_finds():
 
 def test_a_bin_stands_for_the_mean_of_its_rows():
     rows = np.concatenate([np.linspace(0, 0.099, 20), [1.0]])[:, None]
-    cut = itemsets.binned(rows, np.zeros(1, np.int32))
+    cut = group_explanations.binned(rows, np.zeros(1, np.int32))
     codes = cut.of(rows)[:, 0]
-    assert codes.tolist() == [0] * 20 + [itemsets.BINS - 1]
+    assert codes.tolist() == [0] * 20 + [group_explanations.BINS - 1]
     assert cut.values[0][0, 0] == pytest.approx(rows[:20].mean())
     assert cut.values[0][-1, 0] == 1.0

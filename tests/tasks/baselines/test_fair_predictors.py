@@ -10,19 +10,25 @@ from hypothesis import strategies as st
 
 from schemas.errors import DataQualityError
 from schemas.terms import Kind
-from tasks.baselines.algorithm.predictors import hscic
-from tasks.baselines.algorithm.predictors.encoded import EncodedFold, fold_scores
-from tasks.baselines.algorithm.predictors.kind import FittingSettings, moved_scores
-from tasks.baselines.algorithm.predictors.registry import NOT_BUILT, PREDICTORS
-from tasks.baselines.algorithm.predictors.variational.penalties import WIDTHS, discrepancies, penalty_of
-from tasks.baselines.algorithm.predictors.variational.predictor import ADVAE, DCEVAE, MCEVAE
-from tasks.baselines.algorithm.predictors.variational.training import change_over_last_epochs
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
-from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales, seen_by
-from tasks.methods.gcfn.algorithm.fair_prediction.settings import PredictorSettings
-from tasks.methods.gcfn.algorithm.fair_prediction.training import train
-from tasks.numerics.columns import Columns
-from tasks.numerics.mediation import Mediation
+from tasks.baselines import predictors
+from tasks.baselines.predictors import FittingSettings, moved_scores
+from tasks.baselines.variational import (
+    ADVAE,
+    DCEVAE,
+    MCEVAE,
+    NOT_BUILT,
+    PREDICTORS,
+    WIDTHS,
+    EncodedFold,
+    change_over_last_epochs,
+    discrepancies,
+    fold_scores,
+    penalty_of,
+)
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
+from tasks.methods.gcfn.algorithm.predictors import PredictorSettings, Scales, seen_by, train
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Mediation
 
 SMALL = FittingSettings(hidden=(8,), epochs=2)
 AUTOENCODERS = {"mcevae": MCEVAE, "dcevae": DCEVAE, "advae": ADVAE}
@@ -159,7 +165,7 @@ def test_the_criterion_row_by_row():
         joint = sum(w[i] * w[j] * score[i, j] * alike[i, j] for i in range(5) for j in range(5))
         crossed = sum(w[i] * (score @ w)[i] * (alike @ w)[i] for i in range(5))
         by_hand.append(joint - 2 * crossed + (w @ score @ w) * (w @ alike @ w))
-    found = hscic.criterion(*(torch.from_numpy(each) for each in (score, alike, weights)))
+    found = predictors.criterion(*(torch.from_numpy(each) for each in (score, alike, weights)))
     assert float(found) == pytest.approx(np.mean(by_hand))
 
 
@@ -170,9 +176,9 @@ def test_the_criterion_is_small_where_scores_do_not_tell_of_the_category(seed):
     covariates = torch.from_numpy(rng.integers(2, size=(64, 1)).astype(float))
     category = torch.from_numpy(rng.integers(2, size=64))
     alike = (category[:, None] == category[None, :]).double()
-    weights = hscic.ridge_weights(covariates.float()).double()
+    weights = predictors.ridge_weights(covariates.float()).double()
     told, alone = (
-        float(hscic.criterion(hscic.gaussian(scores[:, None], 0.5), alike, weights))
+        float(predictors.criterion(predictors.gaussian(scores[:, None], 0.5), alike, weights))
         for scores in (category.double(), covariates[:, 0])
     )
     assert told > 10 * abs(alone)

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tasks.baselines.algorithm.rankings.fair_star import failing, fair_star, needed, unadjusted
-from tasks.baselines.algorithm.rankings.kind import Listed
+from tasks.baselines.rankings import Listed, failing, fair_star, needed, unadjusted
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 

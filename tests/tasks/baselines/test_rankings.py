@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from tasks.baselines.algorithm.rankings import foeir
-from tasks.baselines.algorithm.rankings.kind import ONE_GROUP, Listed
-from tasks.baselines.algorithm.rankings.registry import RANKINGS
+from tasks.baselines import rankings
+from tasks.baselines.rankings import ONE_GROUP, RANKINGS, Listed
 
 QUICK = settings(deadline=None, max_examples=examples(40))
 FAIRNESS = ("parity", "treatment", "impact")
@@ -36,7 +35,7 @@ def test_a_ranking_is_a_lottery_over_orders_of_all_records_or_has_a_reason(name,
     assert np.array_equal(found.weight, again.weight)
     if found.reason:
         assert found.order.shape == (0, len(listed.cost))
-        assert found.reason in (ONE_GROUP, foeir.NO_UTILITY, foeir.NOT_FEASIBLE)
+        assert found.reason in (ONE_GROUP, rankings.NO_UTILITY, rankings.NOT_FEASIBLE)
         return
     assert (np.sort(found.order, axis=1) == np.arange(len(listed.cost))).all()
     assert (found.weight >= 0).all()
@@ -71,10 +70,10 @@ def test_within_a_group_the_cheaper_record_comes_first(name, listed):
 @given(n=st.integers(3, 9), seed=st.integers(0, 10**6))
 def test_foeir_is_the_optimum_of_the_linear_programme(fairness, n, seed):
     listed = drawn(n, seed)
-    found = foeir.foeir(listed, fairness)
-    if listed.one_group or found.reason == foeir.NO_UTILITY:
+    found = rankings.foeir(listed, fairness)
+    if listed.one_group or found.reason == rankings.NO_UTILITY:
         return
-    utility, seen = listed.utility, foeir.exposure(n)
+    utility, seen = listed.utility, rankings.exposure(n)
     pull = plain_pull(listed, fairness)
     sums = [np.kron(np.eye(n)[i], np.ones(n)) for i in range(n)] + [np.kron(np.ones(n), np.eye(n)[j]) for j in range(n)]
     equal = np.outer(pull, seen).ravel()
@@ -101,8 +100,8 @@ def plain_pull(listed: Listed, fairness: str) -> np.ndarray:
 def test_foeir_of_four_records_by_hand():
     """Both of a group behind both of the other: equal exposure mixes A C D B with C A B D or the like."""
     listed = Listed.of(np.array([0.0, 1.0, 2.0, 3.0]), np.array([False, False, True, True]))
-    found = foeir.parity(listed)
-    seen = foeir.exposure(4)
+    found = rankings.parity(listed)
+    seen = rankings.exposure(4)
     assert seen[0] == 1
     assert seen[2] == 0.5
     mean = dict.fromkeys((True, False), 0.0)
@@ -119,14 +118,14 @@ def test_a_list_that_is_fair_already_stays_as_it_is():
 
 def test_without_utility_or_with_too_little_exposure_there_is_a_reason():
     no_utility = Listed.of(np.array([0.0, 1.0, 3.0, 3.0]), np.array([False, False, True, True]))
-    assert foeir.treatment(no_utility).reason == foeir.NO_UTILITY
+    assert rankings.treatment(no_utility).reason == rankings.NO_UTILITY
     far = Listed.of(np.array([0.0, 0.1, 9.0, 9.9]), np.array([False, False, True, True]))
-    assert foeir.treatment(far).reason == foeir.NOT_FEASIBLE
-    assert foeir.parity(far).reason == ""
+    assert rankings.treatment(far).reason == rankings.NOT_FEASIBLE
+    assert rankings.parity(far).reason == ""
 
 
 def test_a_long_list_takes_no_matrix():
     rng = np.random.default_rng(0)
     listed = Listed.of(rng.random(20_000), rng.random(20_000) < 0.3)
-    found = foeir.parity(listed)
+    found = rankings.parity(listed)
     assert len(found.order) <= 2

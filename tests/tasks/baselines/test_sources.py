@@ -9,13 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shift_programme import least_shift
 
-from tasks.baselines.algorithm.sources import actionable
-from tasks.baselines.algorithm.sources.choice import cheapest
-from tasks.baselines.algorithm.sources.grids import MOST, Grid
-from tasks.baselines.algorithm.sources.kind import SearchSpace, score
-from tasks.baselines.algorithm.sources.registry import SOURCES
-from tasks.counterfactuals.algorithm.recourse.actions import make_actions
-from tasks.counterfactuals.algorithm.recourse.targets import Boundary
+from tasks.baselines import sources
+from tasks.baselines.sources import MOST, SOURCES, Grid, SearchSpace, cheapest, score
+from tasks.counterfactuals.algorithm.recourse import Boundary, make_actions
 
 QUICK = settings(deadline=None, max_examples=examples(30))
 ON_GRIDS = ("ar", "ar_total", "mace")
@@ -162,7 +158,7 @@ def test_ar_is_the_optimum_of_its_own_programme():
     space = drawn(7, n=50, d=8, observed=200)
     grid, found = Grid(space), SOURCES["ar"](space)
     (part, options), *_ = list(grid.chunks())
-    shift = actionable._shifts(grid, options, part)
+    shift = sources._shifts(grid, options, part)
     checked = 0
     for i in np.flatnonzero(found.reached & (space.gap > 0)):
         wanted = least_shift(options.gain[i], shift[i], float(space.gap[i]))

@@ -10,12 +10,11 @@ from scipy.stats import kstest
 
 from schemas.errors import DataQualityError
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.conditional.moments import fit_mean, residuals
-from tasks.counterfactuals.algorithm.conditional.quantiles import fit_quantiles
-from tasks.counterfactuals.algorithm.diagnostics.quality import against_truth
-from tasks.ingest.synthetic.algorithm.mediated_lending import LawSchool, People, Synthetic, law_school, synthetic
-from tasks.numerics.columns import Columns
-from tasks.numerics.mediation import Mediation
+from tasks.counterfactuals.algorithm.conditional import fit_mean, fit_quantiles, residuals
+from tasks.counterfactuals.algorithm.diagnostics import against_truth
+from tasks.ingest.synthetic.algorithm.lending import LawSchool, People, Synthetic, law_school, synthetic
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Mediation
 
 
 def drawn(n=1_500, noise=0.5, seed=0):

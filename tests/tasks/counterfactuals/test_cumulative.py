@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 
-from tasks.counterfactuals.algorithm.scm.mechanisms import cumulative
-from tasks.counterfactuals.algorithm.scm.mechanisms.cumulative import fit_cumulative
+from tasks.counterfactuals.algorithm import mechanisms
+from tasks.counterfactuals.algorithm.mechanisms import fit_cumulative
 
 
 def drawn(seed: int, n: int = 400, categories: int = 4) -> tuple[np.ndarray, np.ndarray]:
@@ -23,7 +23,7 @@ def test_the_gradient_is_that_of_the_loss() -> None:
     causes, codes = drawn(1)
     x, place = (causes - causes.mean(axis=0)) / causes.std(axis=0), codes.astype(np.int64)
     point = np.array([0.3, -0.2, -1.0, 0.1, 0.4])
-    loss, gradient = (lambda p, i=i: cumulative._loss(p, x, place, 4)[i] for i in (0, 1))
+    loss, gradient = (lambda p, i=i: mechanisms._loss(p, x, place, 4)[i] for i in (0, 1))
     assert check_grad(loss, gradient, point) < 1e-6
 
 

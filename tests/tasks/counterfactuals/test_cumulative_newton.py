@@ -12,12 +12,11 @@ from sklearn.linear_model import LinearRegression
 
 from schemas.audit.causal import CausalGraph, Mechanism
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.scm import abduction
-from tasks.counterfactuals.algorithm.scm.mechanisms import cumulative_newton as fast
-from tasks.counterfactuals.algorithm.scm.mechanisms.additive import TOLERANCE, Line
-from tasks.counterfactuals.algorithm.scm.mechanisms.cumulative import _loss, fit_cumulative, refit_cumulative
-from tasks.counterfactuals.algorithm.scm.nodes import Roots
-from tasks.numerics.columns import Columns
+from tasks.counterfactuals.algorithm import causal_model
+from tasks.counterfactuals.algorithm import mechanisms as fast
+from tasks.counterfactuals.algorithm.causal_model import Roots
+from tasks.counterfactuals.algorithm.mechanisms import TOLERANCE, Line, _loss, fit_cumulative, refit_cumulative
+from tasks.numerics.encoding import Columns
 
 
 def drawn(seed, n=400, categories=4):
@@ -104,14 +103,14 @@ def test_a_model_fitted_again_moves_people_as_one_fitted_from_the_start():
     graph = CausalGraph(edges=edges, mechanisms={"income": Mechanism(kind="linear", bounds=(0, None))})
     roots = Roots(("race",), group[:, None], (("white", "Black", "Asian"),))
     sample = np.sort(rng.integers(0, 900, 600))
-    whole = abduction.fit(graph, columns, roots, np.random.default_rng(1))
+    whole = causal_model.fit(graph, columns, roots, np.random.default_rng(1))
     some = replace(roots, codes=roots.codes[sample])
-    again = abduction.refit(whole, columns.rows(sample), some)
-    start = abduction.fit(graph, columns.rows(sample), some, np.random.default_rng(1))
+    again = causal_model.refit(whole, columns.rows(sample), some)
+    start = causal_model.fit(graph, columns.rows(sample), some, np.random.default_rng(1))
     assert (again.seed, again.rows, again.nodes) == (start.seed, start.rows, start.nodes)
     assert all((again.seen[place] == seen).all() for place, seen in start.seen.items())
     members = np.flatnonzero(group > 0)
-    one, other = (abduction.counterfactuals(each, columns, roots, members, {"race": 0}) for each in (again, start))
+    one, other = (causal_model.counterfactuals(each, columns, roots, members, {"race": 0}) for each in (again, start))
     assert (one.row == other.row).all()
     assert one.values[:, 0] == pytest.approx(other.values[:, 0], rel=1e-9)
     assert (one.values[:, 1:] == other.values[:, 1:]).mean() > 0.999  # a band may turn in the seventh digit of a fit

@@ -8,14 +8,13 @@ import torch
 
 from schemas.errors import DataQualityError, IntegrityError, SpecError
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.diagnostics.convergence import convergence, log_loss_alone
-from tasks.counterfactuals.algorithm.diagnostics.quality import against_truth
-from tasks.counterfactuals.algorithm.gan.settings import PAPER, GanSettings
+from tasks.counterfactuals.algorithm.diagnostics import against_truth, convergence, log_loss_alone
+from tasks.counterfactuals.algorithm.gan.networks import PAPER, GanSettings
 from tasks.counterfactuals.algorithm.gan.training import TERMS, GanDivergedError, train
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
-from tasks.numerics.columns import Columns
-from tasks.numerics.mediation import Mediation
-from tasks.numerics.networks.checkpoint import Checkpoint
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
+from tasks.numerics.encoding import Columns
+from tasks.numerics.networks.training import Checkpoint
+from tasks.numerics.problem import Mediation
 
 SMALL = GanSettings(networks=2, hidden=16, epochs=4, batch=64, device="cpu")
 

@@ -8,16 +8,20 @@ import pytest
 import torch
 from test_gan import SMALL, applicants, mixed, same
 
-from tasks.counterfactuals.algorithm.gan.autograd.game import AutogradGame
-from tasks.counterfactuals.algorithm.gan.autograd.losses import adversarial, mixed_in, reconstruction, told_apart
-from tasks.counterfactuals.algorithm.gan.compiled import kernel
-from tasks.counterfactuals.algorithm.gan.compiled.game import CompiledGame
-from tasks.counterfactuals.algorithm.gan.compiled.passes import discriminator, generate, generator, judge, kept, take
-from tasks.counterfactuals.algorithm.gan.mixed import Encoded
-from tasks.counterfactuals.algorithm.gan.networks import Shape, chosen, fresh, softened
-from tasks.counterfactuals.algorithm.gan.settings import GanSettings
+from tasks.counterfactuals.algorithm.gan import compiled
+from tasks.counterfactuals.algorithm.gan.autograd import AutogradGame, adversarial, mixed_in, reconstruction, told_apart
+from tasks.counterfactuals.algorithm.gan.compiled import (
+    CompiledGame,
+    discriminator,
+    generate,
+    generator,
+    judge,
+    kept,
+    take,
+)
+from tasks.counterfactuals.algorithm.gan.networks import Encoded, GanSettings, Shape, chosen, fresh, softened
 from tasks.counterfactuals.algorithm.gan.training import train
-from tasks.numerics.determinism import one_thread
+from tasks.numerics.networks.perceptron import one_thread
 
 LOSSES = ("non_saturating", "equation_8", "algorithm_1")
 NUMBERS = Shape(covariates=2, categories=3, mediators=2, heads=(), hidden=5)
@@ -65,8 +69,8 @@ def test_gradients_are_those_of_automatic_differentiation(shape, loss):
     generate(at, of, rules, running, True)
     judge(at, against)
     made, told = (np.full_like(vector, np.nan) for vector in vectors)
-    kernel.discriminator_gradients(at, against, discriminator(told, rules), rows.category)
-    kernel.generator_gradients(at, of, against, generator(made, rules), rows.category, rules)
+    compiled.discriminator_gradients(at, against, discriminator(told, rules), rows.category)
+    compiled.generator_gradients(at, of, against, generator(made, rules), rows.category, rules)
     expected = list(by_autograd(rows, shape, modules, settings))
     for found, known in zip((made, told), expected, strict=True):
         assert abs(known).max() > 0.01

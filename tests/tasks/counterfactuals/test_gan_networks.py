@@ -9,12 +9,18 @@ from hypothesis import strategies as st
 from torch import nn
 
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.gan.autograd.losses import adversarial, mixed_in, reconstruction, told_apart
-from tasks.counterfactuals.algorithm.gan.mixed import fit_encoder
-from tasks.counterfactuals.algorithm.gan.networks import Discriminators, Generators, Shape, chosen, softened
-from tasks.numerics.columns import Columns
-from tasks.numerics.determinism import draws
-from tasks.numerics.mediation import Mediation
+from tasks.counterfactuals.algorithm.gan.autograd import adversarial, mixed_in, reconstruction, told_apart
+from tasks.counterfactuals.algorithm.gan.networks import (
+    Discriminators,
+    Generators,
+    Shape,
+    chosen,
+    fit_encoder,
+    softened,
+)
+from tasks.numerics.encoding import Columns
+from tasks.numerics.networks.perceptron import draws
+from tasks.numerics.problem import Mediation
 
 SHAPE = Shape(covariates=2, categories=3, mediators=2, heads=(), hidden=5)
 

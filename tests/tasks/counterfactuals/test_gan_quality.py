@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.diagnostics.quality import WIDE, against_truth, kept, others, spread
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
-from tasks.numerics.columns import Columns
-from tasks.numerics.mediation import Mediation
+from tasks.counterfactuals.algorithm.diagnostics import WIDE, against_truth, kept, others, spread
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Mediation
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from conftest import loans, spec_of
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import Refusal
-from tasks.counterfactuals.algorithm.scm.nodes import Unimaginable
+from tasks.counterfactuals.algorithm.causal_model import Unimaginable
 from tasks.counterfactuals.rows import NOISE
+from tasks.in_memory import call_plainly
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 Tables = dict[str, pd.DataFrame]
 

@@ -10,9 +10,16 @@ from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 
 from schemas.audit.causal import Mechanism
-from tasks.counterfactuals.algorithm.scm.mechanisms import Count, Ordinal, fit_mechanism
-from tasks.counterfactuals.algorithm.scm.mechanisms.additive import fit_additive
-from tasks.counterfactuals.algorithm.scm.mechanisms.coupling import gumbel_argmax, gumbel_noise, passed, quantile_score
+from tasks.counterfactuals.algorithm.mechanisms import (
+    Count,
+    Ordinal,
+    fit_additive,
+    fit_mechanism,
+    gumbel_argmax,
+    gumbel_noise,
+    passed,
+    quantile_score,
+)
 
 FORMS = {"linear": 0, "forest": 0, "boosting": 0, "count": 0, "ordinal": 4, "nominal": 4}
 

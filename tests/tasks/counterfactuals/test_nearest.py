@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from schemas.errors import DataQualityError
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.nearest import matching
-from tasks.counterfactuals.algorithm.nearest.matching import EMPTY_CELL, TAKEN, TOO_FAR, UNMATCHED, Matching
-from tasks.numerics import distinct
-from tasks.numerics.columns import Columns
+from tasks.counterfactuals.algorithm import nearest
+from tasks.counterfactuals.algorithm.nearest import EMPTY_CELL, TAKEN, TOO_FAR, UNMATCHED, Matching
+from tasks.numerics import encoding
+from tasks.numerics.encoding import Columns
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 AS_THEY_ARE = Matching(winsorise=None)
@@ -33,7 +33,7 @@ def distance(at, i, j):
 def test_a_match_is_the_lowest_of_the_nearest_in_the_cell(seed, features):
     at, label, group, pool = drawn(seed, features=features)
     rows = np.flatnonzero(group != 0)
-    found = matching.match(matching.index(at, label, group, pool, AS_THEY_ARE), rows, 0)
+    found = nearest.match_nearest(nearest.index(at, label, group, pool, AS_THEY_ARE), rows, 0)
     for row, match, away, reason in zip(rows, found.match, found.distance, found.reason, strict=True):
         cell = [j for j in np.flatnonzero(pool) if group[j] == 0 and label[j] == label[row]]
         if not cell:
@@ -51,8 +51,8 @@ def test_a_match_is_the_lowest_of_the_nearest_in_the_cell(seed, features):
 def test_without_replacement_the_nearest_pair_comes_first(seed, n, levels):
     at, _, group, _ = drawn(seed, n, levels=levels)
     label, group = np.ones(n, bool), group % 2
-    everybody = matching.index(at, label, group, label, Matching(None, replacement=False))
-    found = matching.match(everybody, np.flatnonzero(group == 1), 0)
+    everybody = nearest.index(at, label, group, label, Matching(None, replacement=False))
+    found = nearest.match_nearest(everybody, np.flatnonzero(group == 1), 0)
     asking, offered = found.row, np.flatnonzero(group == 0)
     lowest = {side: {tuple(at[j]): j for j in rows[::-1]} for side, rows in (("r", asking), ("c", offered))}
 
@@ -80,11 +80,11 @@ def test_ties_by_the_dozen_are_all_looked_at():
         at = np.vstack([np.roll(ring, shift, axis=0), [[0.0, 0.0]]])
         group = np.array([0] * 24 + [1], np.int32)
         same = np.ones(25, bool)
-        assert matching.match(matching.index(at, same, group, same, AS_THEY_ARE), np.array([24]), 0).match == [0]
+        assert nearest.match_nearest(nearest.index(at, same, group, same, AS_THEY_ARE), np.array([24]), 0).match == [0]
 
 
 def test_places_gather_rows_in_order():
-    places = distinct.gather(np.array([[1.0, 2], [0, 5], [1, 2], [0, 4], [1, 2]]))
+    places = encoding.gather(np.array([[1.0, 2], [0, 5], [1, 2], [0, 4], [1, 2]]))
     assert places.at.tolist() == [[0, 4], [0, 5], [1, 2]]
     assert places.first.tolist() == [3, 1, 0]
     assert places.count.tolist() == [1, 1, 3]
@@ -95,15 +95,15 @@ def test_matches_are_of_the_pool_and_rows_need_not_be():
     at = np.array([[0.0], [0.1], [5.0], [0.0]])
     group, same = np.array([0, 0, 0, 1], np.int32), np.ones(4, bool)
     pool = np.array([False, False, True, False])
-    found = matching.match(matching.index(at, same, group, pool, AS_THEY_ARE), np.array([3]), 0)
+    found = nearest.match_nearest(nearest.index(at, same, group, pool, AS_THEY_ARE), np.array([3]), 0)
     assert (found.match.tolist(), found.distance.tolist()) == ([2], [5.0])
 
 
 def test_exactly_at_the_limit_still_counts_and_beyond_it_the_distance_is_kept():
     at = np.array([[0.0], [0.5], [0.75]])
     group, same = np.array([0, 1, 1], np.int32), np.ones(3, bool)
-    limited = matching.index(at, same, group, same, Matching(None, maximum_distance=0.5))
-    found = matching.match(limited, np.array([1, 2]), 0)
+    limited = nearest.index(at, same, group, same, Matching(None, maximum_distance=0.5))
+    found = nearest.match_nearest(limited, np.array([1, 2]), 0)
     assert found.match.tolist() == [0, UNMATCHED]
     assert found.reason.tolist() == ["", TOO_FAR]
     assert found.distance.tolist() == [0.5, 0.75]
@@ -112,34 +112,34 @@ def test_exactly_at_the_limit_still_counts_and_beyond_it_the_distance_is_kept():
 def test_matches_are_counterfactuals_for_any_method():
     values = np.array([[1.0, 0], [2, 1], [3, 0]])
     columns = Columns(("income", "purpose"), (Kind.CONTINUOUS, Kind.NOMINAL), ((), ("a", "b")), values)
-    matches = matching.Matches(
+    matches = nearest.Matches(
         np.array([2, 0, 1]), np.array([1, 2, UNMATCHED]), np.zeros(3), np.array(["", "", TOO_FAR])
     )
-    told = matching.counterfactuals(matches, columns, np.array([True, False, True]))
+    told = nearest.counterfactuals(matches, columns, np.array([True, False, True]))
     assert told.row.tolist() == [0, 2]
     assert told.values.tolist() == [[3, 0], [2, 1]]
     assert told.favourable.tolist() == [True, False]
-    assert matching.counterfactuals(matches, columns, None).favourable is None
+    assert nearest.counterfactuals(matches, columns, None).favourable is None
 
 
 def test_nobody_is_their_own_match():
     at, same, group = np.zeros((2, 1)), np.ones(2, bool), np.zeros(2, np.int32)
     with pytest.raises(ValueError, match="own matches"):
-        matching.match(matching.index(at, same, group, same, AS_THEY_ARE), np.array([1]), 0)
-    laid = matching.index(at, same, group, np.array([True, False]), AS_THEY_ARE)
-    assert matching.match(laid, np.array([1]), 0).match.tolist() == [0]
+        nearest.match_nearest(nearest.index(at, same, group, same, AS_THEY_ARE), np.array([1]), 0)
+    laid = nearest.index(at, same, group, np.array([True, False]), AS_THEY_ARE)
+    assert nearest.match_nearest(laid, np.array([1]), 0).match.tolist() == [0]
 
 
 def test_standardising_looks_at_the_pool_alone():
     values = np.array([[1.0], [3.0], [100.0]])
-    at = matching.standardise(values, ("income",), np.array([True, True, False]), None)
+    at = nearest.standardise(values, ("income",), np.array([True, True, False]), None)
     assert at[:, 0].tolist() == [-1.0, 1.0, 98.0]
 
 
 def test_winsorising_clips_at_quantiles_of_the_pool():
     values = np.append(np.arange(101.0), 1e9)[:, None]
     pool = np.arange(102) < 101
-    at = matching.standardise(values, ("income",), pool, (0.01, 0.99))
+    at = nearest.standardise(values, ("income",), pool, (0.01, 0.99))
     inside = np.clip(values, 1, 99)
     assert at == pytest.approx((inside - inside[pool].mean()) / inside[pool].std())
     assert at[-1] == at[99]
@@ -147,7 +147,7 @@ def test_winsorising_clips_at_quantiles_of_the_pool():
 
 def test_a_feature_that_clipping_would_leave_nothing_of_is_not_clipped():
     values = np.append(np.zeros(999), 7.0)[:, None]
-    at = matching.standardise(values, ("gain",), np.ones(1000, bool), (0.01, 0.99))
+    at = nearest.standardise(values, ("gain",), np.ones(1000, bool), (0.01, 0.99))
     assert at[-1, 0] == pytest.approx((7 - values.mean()) / values.std())
 
 
@@ -162,4 +162,4 @@ def test_a_feature_that_clipping_would_leave_nothing_of_is_not_clipped():
 )
 def test_features_that_nobody_can_be_compared_by_are_named(values, pool, told):
     with pytest.raises(DataQualityError, match=told):
-        matching.standardise(np.array(values), ("income", "amount"), np.array(pool), None)
+        nearest.standardise(np.array(values), ("income", "amount"), np.array(pool), None)

@@ -9,8 +9,8 @@ from schemas.audit.causal import CausalGraph
 from schemas.audit.spec import Protected
 from schemas.tables.applications import MEMBERSHIPS
 from schemas.terms import Kind
-from tasks.counterfactuals.scm import World
-from tasks.numerics.columns import Columns
+from tasks.counterfactuals.generators import World
+from tasks.numerics.encoding import Columns
 
 N, MOVED = 400, -2.0
 

@@ -13,11 +13,10 @@ from sklearn.tree import DecisionTreeRegressor
 from schemas.audit.causal import CausalGraph, Mechanism
 from schemas.errors import DataQualityError, SpecError
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.scm import abduction
-from tasks.counterfactuals.algorithm.scm.abduction import Roots
-from tasks.counterfactuals.algorithm.scm.mechanisms.additive import REGRESSORS
-from tasks.counterfactuals.algorithm.scm.nodes import Unimaginable
-from tasks.numerics.columns import Columns
+from tasks.counterfactuals.algorithm import causal_model
+from tasks.counterfactuals.algorithm.causal_model import Roots, Unimaginable
+from tasks.counterfactuals.algorithm.mechanisms import REGRESSORS
+from tasks.numerics.encoding import Columns
 
 GOLDEN = SHARED / "golden" / "cst"
 NUMBER, ORDERED, YES_NO, NAMED = Kind.CONTINUOUS, Kind.ORDINAL, Kind.BINARY, Kind.NOMINAL
@@ -40,8 +39,8 @@ def group(codes, name="A", labels=("reference", "other")):
 
 def imagine(graph, columns, roots, action, rows=None, seed=0):
     rows = np.arange(len(columns.values)) if rows is None else rows
-    fitted = abduction.fit(graph, columns, roots, rng(seed))
-    return abduction.counterfactuals(fitted, columns, roots, rows, action)
+    fitted = causal_model.fit(graph, columns, roots, rng(seed))
+    return causal_model.counterfactuals(fitted, columns, roots, rows, action)
 
 
 @st.composite
@@ -78,10 +77,10 @@ def test_setting_everybody_to_their_own_group_changes_nothing(world):
 def test_abduction_then_prediction_without_an_action_is_the_factual(world):
     """By the mechanisms themselves: nothing is kept because its causes stayed what they were."""
     graph, columns, roots = world
-    fitted, rows = abduction.fit(graph, columns, roots, rng()), np.arange(len(columns.values))
+    fitted, rows = causal_model.fit(graph, columns, roots, rng()), np.arange(len(columns.values))
     state = np.column_stack([columns.values, roots.codes]).astype(float)
-    noise = abduction.abduct(fitted, state, rows)
-    assert np.array_equal(abduction.predict(fitted, state, abduction.act(fitted, state, {}), noise)[0], state)
+    noise = causal_model.abduct(fitted, state, rows)
+    assert np.array_equal(causal_model.predict(fitted, state, causal_model.act(fitted, state, {}), noise)[0], state)
     for node in fitted.nodes:
         made = fitted.mechanisms[node.name].predict(node.encode(state), noise[node.name])
         assert made == pytest.approx(state[:, node.place], abs=1e-9)
@@ -92,9 +91,9 @@ def test_abduction_then_prediction_without_an_action_is_the_factual(world):
 def test_only_what_the_action_reaches_changes_and_each_row_by_itself(world, g):
     graph, columns, roots = world
     rows = np.arange(len(columns.values))
-    fitted = abduction.fit(graph, columns, roots, rng())
-    whole = abduction.counterfactuals(fitted, columns, roots, rows, {"A": g})
-    part = abduction.counterfactuals(fitted, columns, roots, rows[1::3], {"A": g})
+    fitted = causal_model.fit(graph, columns, roots, rng())
+    whole = causal_model.counterfactuals(fitted, columns, roots, rows, {"A": g})
+    part = causal_model.counterfactuals(fitted, columns, roots, rows[1::3], {"A": g})
     assert np.array_equal(part.values, whole.values[1::3])
     for name, place in zip(columns.names, range(len(columns.names)), strict=True):
         if name not in whole.noise:
@@ -126,8 +125,8 @@ def test_a_model_that_is_not_linear_gives_the_known_counterfactual(monkeypatch):
     columns, roots = numbers(X=x, Y=x**2 + u), group(codes)
     monkeypatch.setitem(REGRESSORS, "forest", DecisionTreeRegressor())
     graph = CausalGraph(edges=[("A", "X"), ("X", "Y")], mechanisms={"Y": {"kind": "forest"}})
-    fitted = abduction.fit(graph, columns, roots, rng())
-    found = abduction.counterfactuals(fitted, columns, roots, np.flatnonzero(codes), {"A": 0})
+    fitted = causal_model.fit(graph, columns, roots, rng())
+    found = causal_model.counterfactuals(fitted, columns, roots, np.flatnonzero(codes), {"A": 0})
     assert found.values[:, 1] == pytest.approx(((x - 1) ** 2 + u)[codes == 1], abs=1e-9)
 
 
@@ -137,9 +136,9 @@ def test_groups_each_have_their_own_effect_and_several_roots_can_be_set_at_once(
     x = 10 + effect[race] + 2 * sex
     roots = Roots(("race", "sex"), np.column_stack([race, sex]).astype(np.int32), (("w", "b", "a"), ("m", "f")))
     graph = CausalGraph(edges=[("race", "x"), ("sex", "x")])
-    fitted = abduction.fit(graph, numbers(x=x), roots, rng())
-    assert abduction.terms(fitted)["x"] == pytest.approx({"intercept": 10, "race=b": -3, "race=a": 5, "sex=f": 2})
-    found = abduction.counterfactuals(fitted, numbers(x=x), roots, np.arange(12), {"race": 0, "sex": 0})
+    fitted = causal_model.fit(graph, numbers(x=x), roots, rng())
+    assert causal_model.terms(fitted)["x"] == pytest.approx({"intercept": 10, "race=b": -3, "race=a": 5, "sex=f": 2})
+    found = causal_model.counterfactuals(fitted, numbers(x=x), roots, np.arange(12), {"race": 0, "sex": 0})
     assert found.values[:, 0] == pytest.approx(np.full(12, 10.0))
 
 
@@ -200,18 +199,18 @@ def test_a_category_that_the_fit_has_not_met_is_refused():
     codes, colour = np.tile([0, 1], 6), np.tile([0.0, 0, 1, 1], 3)
     graph = CausalGraph(edges=[("A", "c"), ("c", "y")])
     columns = Columns(("c", "y"), (NAMED, NUMBER), (("r", "g", "b"), ()), np.column_stack([colour, colour]))
-    fitted = abduction.fit(graph, columns, group(codes), rng())
+    fitted = causal_model.fit(graph, columns, group(codes), rng())
     columns.values[4, 0] = 2
-    found = abduction.counterfactuals(fitted, columns, group(codes), np.arange(12), {"A": 0})
+    found = causal_model.counterfactuals(fitted, columns, group(codes), np.arange(12), {"A": 0})
     assert (found.refused.tolist(), found.reason.tolist()) == ([4], [Unimaginable.UNSEEN_CATEGORY])
 
 
 def test_a_value_that_the_mechanism_holds_impossible_is_refused():
     codes, count = np.tile([0, 1], 10), np.ones(20)
     graph = CausalGraph(edges=[("A", "x")], mechanisms={"x": {"kind": "count"}})
-    fitted = abduction.fit(graph, numbers(x=count), group(codes), rng())
+    fitted = causal_model.fit(graph, numbers(x=count), group(codes), rng())
     count[2] = 1000
-    found = abduction.counterfactuals(fitted, numbers(x=count), group(codes), np.arange(20), {"A": 1})
+    found = causal_model.counterfactuals(fitted, numbers(x=count), group(codes), np.arange(20), {"A": 1})
     assert (found.refused.tolist(), found.reason.tolist()) == ([2], [Unimaginable.IMPROBABLE_VALUE])
 
 
@@ -228,7 +227,7 @@ def test_a_value_that_the_mechanism_holds_impossible_is_refused():
 def test_a_graph_that_does_not_fit_the_columns(edges, mechanisms, message):
     columns = Columns(("income", "city"), (NUMBER, NAMED), ((), ("x", "y")), np.zeros((4, 2)))
     with pytest.raises(SpecError, match=message) as error:
-        abduction.fit(CausalGraph(edges=edges, mechanisms=mechanisms), columns, group([0, 1, 0, 1]), rng())
+        causal_model.fit(CausalGraph(edges=edges, mechanisms=mechanisms), columns, group([0, 1, 0, 1]), rng())
     assert error.value.location[0] == "causal_graph"
 
 
@@ -265,14 +264,14 @@ def test_an_edge_or_a_node_can_be_left_out():
 )
 def test_an_action_needs_an_attribute_and_a_group_with_rows(action, message):
     columns, roots = numbers(x=np.arange(4.0)), group([0, 1, 0, 1], labels=("u", "v", "none"))
-    fitted = abduction.fit(CausalGraph(edges=[("A", "x")]), columns, roots, rng())
+    fitted = causal_model.fit(CausalGraph(edges=[("A", "x")]), columns, roots, rng())
     with pytest.raises(SpecError, match=message):
-        abduction.counterfactuals(fitted, columns, roots, np.arange(4), action)
+        causal_model.counterfactuals(fitted, columns, roots, np.arange(4), action)
 
 
 def test_without_any_usable_row_there_is_no_model():
     with pytest.raises(DataQualityError, match="no row has a value"):
-        abduction.fit(CausalGraph(edges=[("A", "x")]), numbers(x=np.full(3, np.nan)), group([0, 1, 0]), rng())
+        causal_model.fit(CausalGraph(edges=[("A", "x")]), numbers(x=np.full(3, np.nan)), group([0, 1, 0]), rng())
 
 
 def golden(name, *columns):
@@ -291,10 +290,10 @@ def test_the_authors_loan_frame_is_made_again_to_the_last_digit():
     edges = [("Gender", "AnnualSalary"), ("Gender", "AccountBalance"), ("AnnualSalary", "AccountBalance")]
     graph = CausalGraph(edges=edges, mechanisms=dict.fromkeys(names, cents))
     columns, roots = numbers(**dict(zip(names, values, strict=True))), group(gender, "Gender", ("male", "female"))
-    fitted = abduction.fit(graph, columns, roots, rng())
-    found = abduction.counterfactuals(fitted, columns, roots, np.arange(len(gender)), {"Gender": 0})
+    fitted = causal_model.fit(graph, columns, roots, rng())
+    found = causal_model.counterfactuals(fitted, columns, roots, np.arange(len(gender)), {"Gender": 0})
     assert np.array_equal(found.values.T, np.array(golden("loan_counterfactual", *names), dtype=float))
-    salary, balance = (list(abduction.terms(fitted)[name].values()) for name in names)
+    salary, balance = (list(causal_model.terms(fitted)[name].values()) for name in names)
     assert salary == pytest.approx([100655.3, -15796.4], abs=0.05)
     assert balance == pytest.approx([121.1, -1182.8, 0.29890], rel=5e-4)
 
@@ -313,11 +312,11 @@ def law():
 @pytest.mark.data("golden/cst")
 def test_the_authors_law_school_frame_is_made_again_to_the_last_digit():
     columns, roots, graph = law()
-    fitted = abduction.fit(graph, columns, roots, rng())
-    found = abduction.counterfactuals(fitted, columns, roots, np.arange(len(roots.codes)), {"Race": 0})
+    fitted = causal_model.fit(graph, columns, roots, rng())
+    found = causal_model.counterfactuals(fitted, columns, roots, np.arange(len(roots.codes)), {"Race": 0})
     assert np.array_equal(found.values.T, np.array(golden("law_race_counterfactual", "LSAT", "UGPA"), dtype=float))
-    assert list(abduction.terms(fitted)["LSAT"].values()) == pytest.approx([37.7848, -0.6087, -4.6386], abs=5e-5)
-    assert list(abduction.terms(fitted)["UGPA"].values()) == pytest.approx([3.2071, 0.1252, -0.2190], abs=1e-4)
+    assert list(causal_model.terms(fitted)["LSAT"].values()) == pytest.approx([37.7848, -0.6087, -4.6386], abs=5e-5)
+    assert list(causal_model.terms(fitted)["UGPA"].values()) == pytest.approx([3.2071, 0.1252, -0.2190], abs=1e-4)
 
 
 @pytest.mark.data("golden/cst")
@@ -325,7 +324,7 @@ def test_the_crossed_attribute_of_the_law_school_is_one_root():
     columns, roots, graph = law()
     crossed = group(roots.codes.prod(axis=1), "GenderRace", ("all others", "Female-NonWhite"))
     graph = CausalGraph(edges=[("GenderRace", name) for name in columns.names], mechanisms=graph.mechanisms)
-    terms = abduction.terms(abduction.fit(graph, columns, crossed, rng()))
+    terms = causal_model.terms(causal_model.fit(graph, columns, crossed, rng()))
     assert list(terms["LSAT"].values()) == pytest.approx([37.1893, -4.9602], abs=5e-5)
     assert list(terms["UGPA"].values()) == pytest.approx([3.2389, -0.1468], abs=1e-4)
 
@@ -334,5 +333,5 @@ def test_the_poisson_equation_that_the_paper_prints():
     columns, roots, _ = law()
     edges = [("Gender", "LSAT"), ("Race", "LSAT")]
     graph = CausalGraph(edges=edges, mechanisms={"LSAT": {"kind": "count", "factual_decimals": 0}})
-    fitted = abduction.fit(graph, columns, roots, rng())
-    assert list(abduction.terms(fitted)["LSAT"].values()) == pytest.approx([3.63205, -0.01658, -0.13213], abs=5e-6)
+    fitted = causal_model.fit(graph, columns, roots, rng())
+    assert list(causal_model.terms(fitted)["LSAT"].values()) == pytest.approx([3.63205, -0.01658, -0.13213], abs=5e-6)

@@ -10,11 +10,17 @@ from sklearn.tree import DecisionTreeRegressor
 from schemas.audit.causal import CausalGraph, Mechanism
 from schemas.errors import DataQualityError
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.scm.checks import ALPHA, check_model
-from tasks.counterfactuals.algorithm.scm.independence import Claim, covariance_test, implied, normal_scores
-from tasks.counterfactuals.algorithm.scm.mechanisms.additive import REGRESSORS
-from tasks.counterfactuals.algorithm.scm.nodes import Cause, Roots
-from tasks.numerics.columns import Columns
+from tasks.counterfactuals.algorithm.causal_checks import (
+    ALPHA,
+    Claim,
+    check_model,
+    covariance_test,
+    implied,
+    normal_scores,
+)
+from tasks.counterfactuals.algorithm.causal_model import Cause, Roots
+from tasks.counterfactuals.algorithm.mechanisms import REGRESSORS
+from tasks.numerics.encoding import Columns
 
 NAMES = ("x", "y", "z", "c")
 RIGHT = CausalGraph(edges=[("A", "x"), ("x", "y"), ("A", "c"), ("x", "z"), ("c", "z")])

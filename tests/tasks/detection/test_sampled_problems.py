@@ -10,9 +10,9 @@ from conftest import loans, spec_of
 
 from schemas.audit.partition import Sampling, asked_and_of
 from schemas.audit.spec import AuditSpec
-from tasks.feasibility_graph.draws import DRAWS
+from tasks.feasibility_graph.rows import DRAWS
+from tasks.in_memory import call_plainly
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 SMALL = Sampling.model_construct(queries=60, graph_rows=200)
 """Smaller than a spec may ask for, so that loans are many."""

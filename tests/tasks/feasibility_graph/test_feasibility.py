@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import DataQualityError
-from tasks.feasibility_graph.algorithm import graph as feasibility
-from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, IMMUTABLE, UP, Rules
+from tasks.feasibility_graph import algorithm as feasibility
+from tasks.feasibility_graph.algorithm import DOWN, FREE, IMMUTABLE, UP, Rules
 from tasks.feasibility_graph.settings import GraphSettings
 
 NO_CODES = np.zeros((0, 0), np.int32)

@@ -6,7 +6,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.feasibility_graph.algorithm import reachability
+from tasks.feasibility_graph import algorithm
 from tasks.numerics.problem import FeasibilityGraph
 
 
@@ -57,7 +57,7 @@ def some_graph(draw):
 def test_paths_cycles_and_identical_rows_by_hand():
     # 0 -> 1 -> 2 <-> 3, 4 -> 3, 5 alone; a factual and a candidate share node 5
     graph = graph_of(6, [(0, 1), (1, 2), (2, 3), (3, 2), (4, 3)])
-    reach = reachability.reachable(graph, mask(6, [0, 3, 5]), mask(6, [2, 4, 5]))
+    reach = algorithm.reachable(graph, mask(6, [0, 3, 5]), mask(6, [2, 4, 5]))
     assert pairs_found(reach) == {(0, 2), (3, 2), (5, 5)}
     assert len(reach.active) == 2
     assert len(set(reach.component[:5])) == 1
@@ -65,18 +65,18 @@ def test_paths_cycles_and_identical_rows_by_hand():
 
 def test_induced_graph_cuts_paths_through_other_nodes():
     graph = graph_of(4, [(0, 1), (1, 3), (0, 2)])
-    inside = reachability.induced(graph, np.array([0, 2, 3]))
+    inside = algorithm.induced(graph, np.array([0, 2, 3]))
     assert inside.indptr.tolist() == [0, 1, 1, 1]
     assert inside.indices.tolist() == [1]
     assert inside.distances.tolist() == [1.0]  # edges are numbered 0 -> 1, 0 -> 2, 1 -> 3 here
-    assert not pairs_found(reachability.reachable(inside, mask(3, [0]), mask(3, [2])))
+    assert not pairs_found(algorithm.reachable(inside, mask(3, [0]), mask(3, [2])))
 
 
 @given(some_graph())
 @settings(deadline=None, max_examples=examples(300))
 def test_reach_agrees_with_a_plain_search(case):
     size, pairs, factuals, candidates = case
-    reach = reachability.reachable(graph_of(size, pairs), mask(size, factuals), mask(size, candidates))
+    reach = algorithm.reachable(graph_of(size, pairs), mask(size, factuals), mask(size, candidates))
     assert pairs_found(reach) == pairs_by_hand(pairs, factuals, candidates)
     for part in reach.active:
         assert (np.diff(part.factuals) > 0).all()
@@ -89,7 +89,7 @@ def test_reach_agrees_with_a_plain_search(case):
 def test_induced_agrees_with_the_pairs_inside(case, data):
     size, pairs, _, _ = case
     nodes = sorted(data.draw(st.sets(st.integers(0, size - 1))))
-    inside = reachability.induced(graph_of(size, pairs), np.array(nodes, dtype=np.int64))
+    inside = algorithm.induced(graph_of(size, pairs), np.array(nodes, dtype=np.int64))
     source = np.repeat(np.arange(len(nodes)), np.diff(inside.indptr))
     ours = {(nodes[i], nodes[j]) for i, j in zip(source, inside.indices, strict=True)}
     assert ours == {(i, j) for i, j in pairs if i in nodes and j in nodes}
@@ -102,7 +102,7 @@ def test_more_candidates_than_one_word_holds(density):
     size = 400
     pairs = {(int(i), int(j)) for i, j in rng.integers(0, size, (int(density * size), 2)) if i != j}
     factuals, candidates = set(range(0, size, 3)), set(range(0, size, 2))
-    reach = reachability.reachable(graph_of(size, pairs), mask(size, factuals), mask(size, candidates))
+    reach = algorithm.reachable(graph_of(size, pairs), mask(size, factuals), mask(size, candidates))
     assert pairs_found(reach) == pairs_by_hand(pairs, factuals, candidates)
 
 
@@ -111,10 +111,10 @@ def test_strong_components_are_numbered_sinks_first():
     for _ in range(50):
         size = 60
         graph = graph_of(size, {(int(i), int(j)) for i, j in rng.integers(0, size, (90, 2)) if i != j})
-        _, strong = reachability.components(graph)
+        _, strong = algorithm.components(graph)
         assert (np.repeat(strong, np.diff(graph.indptr)) >= strong[graph.indices]).all()
 
 
 def test_no_nodes():
     empty = graph_of(0, [])
-    assert reachability.reachable(empty, np.zeros(0, bool), np.zeros(0, bool)).active == ()
+    assert algorithm.reachable(empty, np.zeros(0, bool), np.zeros(0, bool)).active == ()

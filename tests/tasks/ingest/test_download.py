@@ -25,9 +25,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
-from tasks.ingest.download.answers import check_status
-from tasks.ingest.download.download import Patience, download
-from tasks.ingest.download.progress import bytes_progress
+from tasks.ingest.download import Patience, bytes_progress, check_status, download
 
 BODY = random.Random(482).randbytes(200_000)
 OTHER = random.Random(5).randbytes(150_000)
@@ -116,7 +114,7 @@ def test_a_killed_download_is_gone_on_with(server: Publisher, tmp_path: Path) ->
     code = """
 import os, signal, sys, time
 from pathlib import Path
-from tasks.ingest.download.download import download
+from tasks.ingest.download import download
 def tell(done, whole):
     if done > 700_000:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -226,7 +224,7 @@ def test_the_record_of_one_state_never_stands_beside_the_bytes_of_another(server
     code = """
 import os, signal, sys
 from pathlib import Path
-from tasks.ingest.download.download import Patience, download
+from tasks.ingest.download import Patience; from tasks.ingest.download import download
 def tell(done, whole):
     if whole == 150_000:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -14,9 +14,9 @@ from pandas_ingest import Refused, keep_only
 from schemas.audit.source import Keep, Source
 from schemas.errors import DataQualityError, SpecError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
-from tasks.ingest.cells import canonical
 from tasks.ingest.registry import check_columns
-from tasks.ingest.sources import delimited
+from tasks.ingest.sources import files as sources_files
+from tasks.ingest.sources.raw import canonical
 from tasks.ingest.stage import ingest, settings_of
 from tasks.pipeline.stage import Produced, hold
 
@@ -201,7 +201,7 @@ def test_rows_keep_their_numbers_whatever_lies_between_them(files) -> None:  # t
         paths = [Path(place) / f"{i}.csv" for i in range(len(files))]
         for path, lines in zip(paths, files, strict=True):
             path.write_text("\n".join(["x,y", *lines]) + "\n")
-        raw = delimited.read(Source(kind="csv", path=tuple(map(str, paths)), comment="#"), ["y", "x"])
+        raw = sources_files.read(Source(kind="csv", path=tuple(map(str, paths)), comment="#"), ["y", "x"])
     assert (raw.source_row, [each.row for each in raw.unread]) == (good, broken)
     assert raw.table.to_pydict() == {"y": ["b"] * len(good), "x": ["a"] * len(good)}
 

@@ -11,11 +11,11 @@ from pandas_ingest import reference
 
 from schemas.audit.partition import ALL, Part
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
-from tasks.ingest.pushdown import ordering
+from tasks.ingest import applications
 from tasks.ingest.stage import ingest, settings_of
-from tasks.lake import drafts
-from tasks.lake.drafts import Written
-from tasks.pipeline.lineage import refusals
+from tasks.lake import store
+from tasks.lake.store import Written
+from tasks.pipeline import stage
 from tasks.pipeline.stage import Produced, hold
 
 Held = dict[str, pa.Table]
@@ -34,8 +34,8 @@ def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for at in rng.choice(np.arange(1, 3001), 90, replace=False):
         lines[at] += ",surplus"
     (tmp_path / "loans.csv").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr(refusals, "WHOLE_ROWS", 50)
-    monkeypatch.setattr(refusals, "SAMPLED_ROWS", 20)
+    monkeypatch.setattr(stage, "WHOLE_ROWS", 50)
+    monkeypatch.setattr(stage, "SAMPLED_ROWS", 20)
     return tmp_path
 
 
@@ -58,16 +58,16 @@ def test_of_many_refused_rows_the_same_are_written_and_all_are_counted(many: Pat
     found = held(ingest.function(settings=settings))
     assert_equal(found, held(reference(settings=settings)))
     if keep == "sample":
-        assert 60 < found["refusals"].num_rows < 120 < refusals.rows_counted(found["refusal_counts"])
+        assert 60 < found["refusals"].num_rows < 120 < stage.rows_counted(found["refusal_counts"])
 
 
 def test_tables_that_grow_on_the_disk_are_the_same(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drafts, "GROUP", 200)
-    monkeypatch.setattr(ordering, "RANGE", 700)
-    monkeypatch.setattr(ordering, "_HELD", 60)
+    monkeypatch.setattr(store, "GROUP", 200)
+    monkeypatch.setattr(applications, "RANGE", 700)
+    monkeypatch.setattr(applications, "_HELD", 60)
     settings = settings_of(spec_of(many, columns__amount__bounds="[60, 200]"))
     expected = held(ingest.function(settings=settings))
-    with drafts.drafts(many, many / "growing") as growing:
+    with store.drafts(many, many / "growing") as growing:
         produced = ingest.function(settings=settings, drafts=growing)
         assert isinstance(produced.tables[APPLICATIONS.name], Written)
         assert isinstance(produced.tables[MEMBERSHIPS.name], Written)

@@ -15,7 +15,7 @@ from pandas_ingest import reference
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError
 from tasks.ingest.stage import ingest, settings_of
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.pipeline.stage import Produced, hold
 
 BUNDLED = REPOSITORY / "data" / "audits"

@@ -16,9 +16,8 @@ from schemas.audit.source import Source
 from schemas.errors import DataQualityError, SpecError
 from schemas.terms import ExitCode
 from tasks.ingest.registry import check_columns
-from tasks.ingest.sources import delimited, kept_lines
-from tasks.ingest.sources import text as delimited_text
-from tasks.ingest.sources.records import Dialect, Records, whole_lines
+from tasks.ingest.sources import delimited_text, files
+from tasks.ingest.sources.delimited_text import Dialect, Records, whole_lines
 from tasks.ingest.stage import ingest, settings_of
 
 TEXT = st.text('a,"\n\r', max_size=40)
@@ -88,9 +87,9 @@ def test_every_record_is_a_row_a_malformed_row_or_an_error(text: str, end: str, 
         source = Source(kind="csv", path=str(path), quote=quote, multiline=multiline)
         if quote == "double" and (open_at_end(text) or (over_lines(wanted) and not multiline)):
             with pytest.raises(DataQualityError, match="the quote that opens in line"):
-                delimited.read(source, ["x", "y"])
+                files.read(source, ["x", "y"])
             return
-        raw = delimited.read(source, ["x", "y"])
+        raw = files.read(source, ["x", "y"])
     good = [i for i, row in enumerate(wanted, start=1) if len(row) == 2]
     assert [list(row.values()) for row in raw.table.to_pylist()] == [wanted[i - 1] for i in good]
     assert raw.source_row == good
@@ -101,10 +100,10 @@ def test_every_record_is_a_row_a_malformed_row_or_an_error(text: str, end: str, 
 @given(st.lists(st.sampled_from(LINES), min_size=1, max_size=40))
 def test_rows_across_the_parsers_blocks_are_those_within_one(lines: list[str]) -> None:
     with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited_text, "_BLOCK", 16)
+        patch.setattr(delimited_text, "_TEXT_BLOCK", 16)
         path = Path(place) / "loans.csv"
         path.write_bytes("\n".join(["x,y", *lines]).encode())
-        raw = delimited.read(Source(kind="csv", path=str(path), multiline=True), ["x", "y"])
+        raw = files.read(Source(kind="csv", path=str(path), multiline=True), ["x", "y"])
     wanted = parsed("\n".join(["x,y", *lines]))[1:]
     assert [list(row.values()) for row in raw.table.to_pylist()] == [row for row in wanted if len(row) == 2]
     assert raw.table.num_rows + len(raw.unread) == len(wanted)
@@ -168,15 +167,15 @@ def test_a_cell_is_so_long_at_most(place: Path, cell: str, told: str | None) -> 
     (place / "loans.csv").write_text(text)
     source = Source(kind="csv", path=str(place / "loans.csv"), multiline=True)
     if told is None:
-        assert delimited.read(source, ["x"]).table.num_rows == 3
+        assert files.read(source, ["x"]).table.num_rows == 3
     else:
         with pytest.raises(DataQualityError, match=f"line 3 is not closed within {told}"):
-            delimited.read(source, ["x"])
+            files.read(source, ["x"])
 
 
 def test_a_long_cell_of_one_line_is_no_stray_quote(place: Path) -> None:
     (place / "loans.csv").write_text('x,y\n"' + "a" * 3_000_000 + '",2\n3,4\n')  # longer than the parser's block
-    raw = delimited.read(Source(kind="csv", path=str(place / "loans.csv")), ["x", "y"])
+    raw = files.read(Source(kind="csv", path=str(place / "loans.csv")), ["x", "y"])
     assert [len(cell) for cell in raw.table["x"].to_pylist()] == [3_000_000, 1]
 
 
@@ -184,10 +183,10 @@ def test_a_long_cell_of_one_line_is_no_stray_quote(place: Path) -> None:
 def test_a_header_may_hold_a_line_end_too(place: Path, text: str) -> None:
     (place / "loans.csv").write_text(text, newline="")
     source = Source(kind="csv", path=str(place / "loans.csv"), multiline=True)
-    assert delimited.header(source) == ["x\nor z", "y"]
-    assert delimited.read(source, ["y"]).table.to_pydict() == {"y": ["2"]}
+    assert files.header(source) == ["x\nor z", "y"]
+    assert files.read(source, ["y"]).table.to_pydict() == {"y": ["2"]}
     with pytest.raises(DataQualityError, match=r"needs source\.multiline: true"):
-        delimited.header(source.model_copy(update={"multiline": False}))
+        files.header(source.model_copy(update={"multiline": False}))
 
 
 def test_a_parser_that_loses_a_row_is_noticed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,27 +204,27 @@ def packed(place: Path, content: bytes) -> Source:
 def test_a_line_of_more_than_16_mb_is_refused(place: Path) -> None:
     content = b"x,y\n" + b"1,2\n" * 400 + b"3," + b"4" * 16_000_000 + b"\n5,6\n"
     with pytest.raises(DataQualityError, match=r"^loans\.csv\.gz: line 402 is longer than 16 MB; is it a table\?$"):
-        delimited.read(packed(place, content), ["x"])
+        files.read(packed(place, content), ["x"])
 
 
 def test_a_line_that_never_ends_is_stopped_when_16_mb_are_read(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = packed(place, b"0" * 60_000_000)
     read: list[int] = []
-    check = kept_lines.KeptLines._check_size
-    monkeypatch.setattr(kept_lines.KeptLines, "_check_size", lambda s, n, p: (read.append(n), check(s, n, p))[1])
+    check = delimited_text.KeptLines._check_size
+    monkeypatch.setattr(delimited_text.KeptLines, "_check_size", lambda s, n, p: (read.append(n), check(s, n, p))[1])
     with pytest.raises(DataQualityError, match=r"line 1 is longer than 16 MB"):
-        delimited.header(source.model_copy(update={"comment": "0"}))
+        files.header(source.model_copy(update={"comment": "0"}))
     assert max(read) < 20_000_000
 
 
 def test_a_bomb_is_stopped_at_the_limits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = packed(place, b"x,y\n" + b"1,2\n" * 2_000_000)
-    assert delimited.read(source, ["x"]).table.num_rows == 2_000_000  # below the bytes that are free
-    monkeypatch.setattr(kept_lines, "FREE_BYTES", 4_000_000)
+    assert files.read(source, ["x"]).table.num_rows == 2_000_000  # below the bytes that are free
+    monkeypatch.setattr(delimited_text, "FREE_BYTES", 4_000_000)
     with pytest.raises(DataQualityError, match=r"loans\.csv\.gz unpacks to more than 200 times its size"):
-        delimited.read(source, ["x"])
+        files.read(source, ["x"])
     with pytest.raises(DataQualityError, match=r"holds more than 3,000,000 bytes of text, .* source\.maximum_bytes"):
-        delimited.read(source.model_copy(update={"maximum_bytes": 3_000_000}), ["x"])
+        files.read(source.model_copy(update={"maximum_bytes": 3_000_000}), ["x"])
 
 
 @pytest.mark.parametrize(
@@ -245,14 +244,14 @@ def test_what_is_no_table_is_named(place: Path, content: bytes, told: str) -> No
     (place / "loans.csv.gz").write_bytes(content)
     source = Source(kind="csv", path=str(place / "loans.csv.gz"))
     with pytest.raises(DataQualityError, match=told):
-        delimited.read(source, delimited.header(source))
+        files.read(source, files.header(source))
 
 
 def test_a_header_of_too_many_names_is_refused_soon(place: Path) -> None:
     source = packed(place, b"," * 4_000_000 + b"\n1\n")
     began = time.process_time()
     with pytest.raises(DataQualityError, match=r"has 4,000,001 columns in its first row, and at most 10,000 are read"):
-        delimited.header(source)
+        files.header(source)
     assert time.process_time() - began < 5
 
 

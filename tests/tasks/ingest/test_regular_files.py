@@ -13,12 +13,12 @@ import pytest
 from conftest import REPOSITORY, SPEC, spec_of
 
 from flows.cli.draft.commands import draft
-from flows.cli.draft.questions import Given
+from flows.cli.draft.spec_text import Given
 from flows.runs.given import placed
 from schemas.audit.file import SpecFile
 from schemas.audit.model import Model
 from schemas.errors import InfrastructureError, SpecError
-from tasks.ingest.hmda.files.opening import opened
+from tasks.ingest.hmda.layouts import opened
 from tasks.ingest.stage import settings_of
 from tasks.ingest.vintages import store
 from tasks.lake.store import Lake

@@ -17,11 +17,11 @@ from conftest import REPOSITORY, SHARED
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
 from schemas.vintages import Vintage
-from tasks.ingest import hmda
-from tasks.ingest.hmda.identity import digest_of_rows
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
-from tasks.ingest.vintages import delivery, store
+from tasks.ingest.hmda import source
+from tasks.ingest.hmda.source import digest_of_rows
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
+from tasks.ingest.vintages import store
 from tasks.ingest.vintages.store import add, file_of, newest, vintages
 from tasks.lake.store import Lake, sha256_of
 
@@ -142,7 +142,7 @@ def test_the_digest_of_a_vintage_is_that_of_what_was_delivered_and_of_what_conve
 
 
 def digest_of(rows: Path) -> str:
-    return hmda.digest(Source(kind="hmda", path=str(rows)))
+    return source.digest(Source(kind="hmda", path=str(rows)))
 
 
 def _turned_round(rows: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_file_that_changes_while_it_is_read_becomes_no_vintage(
 ) -> None:
     file = Path(shutil.copy(files / "first", tmp_path / "growing"))
 
-    def grows(name: Path, folder: Path, year: int | None = None) -> delivery.TakenIn:
-        taken = delivery.take_in(name, folder, year)
+    def grows(name: Path, folder: Path, year: int | None = None) -> store.TakenIn:
+        taken = store.take_in(name, folder, year)
         with name.open("ab") as more:
             more.write(b"x")
         return taken
@@ -300,7 +300,7 @@ KILLED = """
 import os, signal, sys
 from datetime import date
 from pathlib import Path
-from tasks.ingest.vintages import delivery, drafts, store
+from tasks.ingest.vintages import store as delivery; from tasks.ingest.vintages import store as drafts; from tasks.ingest.vintages import store
 from tasks.lake.local_directory import Directory
 from tasks.lake.store import Lake
 
@@ -312,7 +312,7 @@ place, name = {"read": (store, "take_in"), "converted": (delivery, "report_on"),
 setattr(place, name, die)
 store.add(Lake(Path(sys.argv[1])), Path(sys.argv[2]), year=2022, dataset="snapshot", geography="nationwide",
               frozen=date(2023, 5, 1))
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("when", ["read", "converted", "flushed", "named"])

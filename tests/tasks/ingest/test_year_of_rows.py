@@ -13,14 +13,14 @@ from flows.runs.index import vintage_words
 from flows.runs.replay import _spec
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, SpecError
-from schemas.tables.source import SOURCE_READ
+from schemas.tables.applications import SOURCE_READ
 from tasks.ingest.registry import check_columns
 from tasks.ingest.stage import ingest, settings_of
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
 from tasks.ingest.vintages.store import add
 from tasks.lake.store import Lake, sha256_of
-from tasks.pipeline.specs import read_spec, validated
+from tasks.pipeline.registry import read_spec, validated
 from tasks.plan import _effective
 
 BOTH = "path and vintage both say what to read; drop one (to use FILE: --set source.vintage=null)"

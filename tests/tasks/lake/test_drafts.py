@@ -7,9 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tasks.lake import drafts as module
-from tasks.lake.drafts import IN_MEMORY, Draft, Written, drafts
-from tasks.lake.store import Lake
+from tasks.lake import store as module
+from tasks.lake.store import IN_MEMORY, Draft, Lake, Written, drafts
 
 SCHEMA = pa.schema([pa.field("row_id", pa.string(), nullable=False), pa.field("value", pa.float64())])
 

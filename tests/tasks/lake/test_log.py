@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import IntegrityError
-from tasks.lake import log, signatures
+from tasks.lake import log
 from tasks.lake.store import Lake
 
 WRITERS, EACH = 12, 5
@@ -119,8 +119,8 @@ def test_a_log_that_was_written_anew_is_shown_by_a_head_that_was_kept(lake: Lake
 
 
 def test_a_signed_entry_that_is_made_anew_without_its_key_is_found(lake: Lake, tmp_path: Path) -> None:
-    signatures.new_key(tmp_path / "key")
-    log.append(lake, "signed off", signatures.signer(tmp_path / "key"), run="run-1", by="Ann", role="prepared")
+    log.new_key(tmp_path / "key")
+    log.append(lake, "signed off", log.signer(tmp_path / "key"), run="run-1", by="Ann", role="prepared")
     assert not list(log.problems(lake))
     file = lake.root / log.path_of(4)
     said = json.loads(file.read_bytes())

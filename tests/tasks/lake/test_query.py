@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from small_lake import small_lake
 
 from schemas.errors import InfrastructureError, SpecError
-from tasks.lake.query import answer, rows_of, size_of
 from tasks.lake.store import Lake
-from tasks.lake.views import open_views
+from tasks.lake.views import answer, open_views, rows_of, size_of
 
 MEMORY = 200_000_000
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from lake_of_runs import NEW, lake_of_runs
 
-from tasks.lake.stage_runs import as_table, stage_runs
+from tasks.lake.store import as_table, stage_runs
 from tasks.lake.views import open_views
 
 COST = {"seconds": 2.5, "cpu_seconds": 2.25, "peak_memory_mb": 300.0, "threads": 2}

@@ -21,13 +21,13 @@ from pyarrow import fs
 from seaweed import BUCKET, s3_server
 
 from flows.runs.record import publish, summarise
-from flows.runs.trust.verification import verify_run
+from flows.runs.signatures import verify_run
 from schemas.errors import InfrastructureError, IntegrityError, SpecError
 from tasks.lake import log
 from tasks.lake.storage import storage_at
 from tasks.lake.store import Lake, open_lake
 from tasks.lake.views import latest_run, open_views
-from tasks.pipeline.scratch import Scratch
+from tasks.pipeline.stage import Scratch
 from tasks.plan import plan, walk
 
 TABLE = pa.table({"x": [1, 2, 3]})

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.lake.threads import connected, cores, threads
+from tasks.lake.storage import connected, cores, threads
 
 ROOT = Path(__file__).parents[3]
-OPENS = {"tasks/lake/threads.py"}
+OPENS = {"tasks/lake/storage.py"}
 """Where DuckDB is opened."""
 
 

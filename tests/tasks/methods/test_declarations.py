@@ -10,9 +10,8 @@ import yaml
 from conftest import REPOSITORY
 
 from schemas.audit.spec import AuditSpec
-from tasks.pipeline.planned import Form
-from tasks.pipeline.registry import METHODS
-from tasks.pipeline.specs import validated
+from tasks.pipeline.method import Form
+from tasks.pipeline.registry import METHODS, validated
 from tasks.reporting.declared import Block, Setting, declared
 
 NAMES = ("cec", "gcfn", "raguel")

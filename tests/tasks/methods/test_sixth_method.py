@@ -26,8 +26,8 @@ AUDIT = """
 import json, sys
 from pathlib import Path
 from tasks.lake.store import Lake
-from tasks.pipeline.specs import read_spec
-from tasks.plan import plan, walk
+from tasks.pipeline.registry import read_spec
+from tasks.plan import plan; from tasks.plan import walk
 
 place = Path(sys.argv[1])
 planned = plan(read_spec((place / "loans.yaml").read_text(), "loans.yaml").spec)

@@ -12,8 +12,8 @@ from thresholds_judged import judge
 
 from schemas.terms import Note, State
 from tasks.metrics.algorithm.measures import Drawn, Family, Given, Measure, Plan, Statistic, summarise
-from tasks.metrics.algorithm.verdicts.thresholds import Threshold as Limit
-from tasks.numerics.statistics import compared_intervals, proportions
+from tasks.metrics.algorithm.measures import Threshold as Limit
+from tasks.numerics.statistics import intervals
 from tasks.numerics.statistics.intervals import Estimate, estimate
 
 PLAN = Plan({"race": "white"}, 100, 0.95, 1)
@@ -43,9 +43,9 @@ def checked(measure: str, low: float, high: float, **groups: tuple[int, int]) ->
 def test_the_difference_of_two_shares_is_newcombes(n: int, other: int, one: float, two: float) -> None:
     x, y = round(one * n), round(two * other)
     own, reference = (estimated([0.0, 1.0], [m - e, e], share=True) for e, m in ((x, n), (y, other)))
-    found = compared_intervals.difference(own, reference, 0.95)
-    pair = proportions.Pair(*(np.array([part], float) for part in (x, n, y, other)))
-    expected = np.concatenate(proportions.bounds(pair, "newcombe", proportions.quantile(0.025)))
+    found = intervals.difference(own, reference, 0.95)
+    pair = intervals.Pair(*(np.array([part], float) for part in (x, n, y, other)))
+    expected = np.concatenate(intervals.bounds(pair, "newcombe", intervals.quantile(0.025)))
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
     assert found.low < found.high
 
@@ -54,7 +54,7 @@ def test_a_share_less_a_mean_has_the_errors_of_both() -> None:
     """A group of which nobody flips, and a reference whose flips are shares of networks: 0, a half or 1."""
     own, other = estimated([0.0, 1.0], [50, 0], share=True), estimated([0.0, 0.5, 1.0], [40, 30, 30], share=True)
     assert (own.events, other.events) == (0, None)
-    low, high, _ = compared_intervals.difference(own, other, 0.95)
+    low, high, _ = intervals.difference(own, other, 0.95)
     value = own.value - other.value
     assert low == pytest.approx(value - (other.high - other.value))
     assert high == pytest.approx(value + math.hypot(own.high, other.value - other.low))
@@ -62,14 +62,14 @@ def test_a_share_less_a_mean_has_the_errors_of_both() -> None:
 
 def test_where_one_mean_has_no_spread_no_comparison_has_an_interval() -> None:
     single, many = estimated([2.0], [1], share=False), estimated([1.0, 2.0, 3.0], [30, 40, 30], share=False)
-    for made in (compared_intervals.difference, compared_intervals.ratio):
+    for made in (intervals.difference, intervals.ratio):
         for pair in ((single, many), (many, single)):
             low, high, note = made(*pair, 0.95)
             assert math.isnan(low)
             assert math.isnan(high)
             assert note == Note.NO_SPREAD
         assert made(many, many, 0.95).note in ("", Note.NO_SPREAD)
-    low, high, note = compared_intervals.from_drawn(single, single.replicates - 1.0, 1.0, 0.95)
+    low, high, note = intervals.from_drawn(single, single.replicates - 1.0, 1.0, 0.95)
     assert (math.isnan(low), math.isnan(high), note) == (True, True, Note.NO_SPREAD)
 
 

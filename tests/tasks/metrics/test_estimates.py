@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tasks.metrics.algorithm.estimates import Sample, Whole, estimates, estimates_given
+from tasks.metrics.algorithm.measures import Sample, Whole, estimates, estimates_given
 from tasks.numerics.arrays import Floats, Longs
 from tasks.numerics.statistics.intervals import Estimate, Interval, estimate, is_share, percentile_intervals, resample
 

@@ -10,9 +10,18 @@ from hypothesis import strategies as st
 from thresholds_judged import judge
 
 from schemas.terms import Note, State
-from tasks.metrics.algorithm.measures import Drawn, Family, Given, Measure, Plan, Statistic, summarise
-from tasks.metrics.algorithm.verdicts.thresholds import Threshold as Limit
-from tasks.metrics.algorithm.verdicts.thresholds import known_names, unmeasured
+from tasks.metrics.algorithm.measures import (
+    Drawn,
+    Family,
+    Given,
+    Measure,
+    Plan,
+    Statistic,
+    known_names,
+    summarise,
+    unmeasured,
+)
+from tasks.metrics.algorithm.measures import Threshold as Limit
 from tasks.numerics.statistics.intervals import Interval
 
 PLAN = Plan({"race": "white"}, 300, 0.95, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from schemas.terms import Note
-from tasks.methods.fgce.algorithm import tallies
+from tasks.methods.fgce.algorithm import detection
 from tasks.metrics.algorithm.measures import Family, Measure, Plan, Statistic, summarise
 
 PLAN = Plan({"race": "white"}, 300, 0.95, 1)
@@ -14,7 +14,7 @@ def measured(cheapest: np.ndarray) -> dict[str, Measure]:
     """Infeasible share and burden of one group whose factuals pay ``cheapest``, NaN without recourse."""
     statistics = [
         Statistic(Family("fgce", "lender", "race", t.measure, "{}"), "white", t.values, t.counts, False, share=t.share)
-        for t in tallies.costs(cheapest)
+        for t in detection.costs(cheapest)
     ]
     return {m.family.measure: m for m in summarise(statistics, {}, PLAN)}
 

@@ -8,12 +8,11 @@ import pytest
 from conftest import SPEC, spec_of
 from loans_by_year import WITHIN, write_years, year_of_loans, yearly_spec
 
-from flows.partitions.sufficiency import check_evidence
-from flows.partitions.year_audit import audit_year
+from flows.partitions.year_audit import audit_year, check_evidence
 from schemas.errors import TooLittleEvidenceError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
-from tasks.metrics import sufficiency
+from tasks.metrics import verdicts
 
 FREE = SPEC.split("thresholds:")[0] + "disclosure: {profile: public}\n"
 """Without limits of its own."""
@@ -29,7 +28,7 @@ def tables(**groups: tuple[int, int]) -> tuple[pa.Table, pa.Table]:
 
 
 def check(text: str = FREE, groups: dict[str, tuple[int, int]] | None = None, **overrides: str) -> None:
-    sufficiency.check(*tables(**(groups or {})), spec_of(Path(), text, **overrides))
+    verdicts.check(*tables(**(groups or {})), spec_of(Path(), text, **overrides))
 
 
 @pytest.mark.parametrize(

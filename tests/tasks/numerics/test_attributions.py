@@ -15,13 +15,10 @@ from test_networks import drawn, networks
 from torch_modules import to_module
 
 from schemas.errors import SpecError
-from tasks.numerics.attributions import of_network
-from tasks.numerics.attributions.linear import Linear, of_logistic_regression
-from tasks.numerics.attributions.modules import Module
-from tasks.numerics.attributions.piecewise import Piecewise
-from tasks.numerics.attributions.quadrature import Quadrature, Rule, sample
-from tasks.numerics.explanation import Attributor
-from tasks.numerics.networks.parameters import Network
+from tasks.numerics.attributions import Linear, Module, Quadrature, Rule, of_logistic_regression, of_network, sample
+from tasks.numerics.networks.network import Network
+from tasks.numerics.piecewise_attributions import Piecewise
+from tasks.numerics.problem import Attributor
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 
@@ -230,8 +227,8 @@ def test_chunks_do_not_show(monkeypatch):
     x, baseline = paths(network, 11)
     relu = Network(network.weights, network.biases, "relu")
     one, other = Quadrature(network).attribute(x, baseline), Piecewise(relu).attribute(x, baseline)
-    monkeypatch.setattr("tasks.numerics.attributions.quadrature.POINTS_AT_ONCE", 64)
-    monkeypatch.setattr("tasks.numerics.attributions.piecewise.ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("tasks.numerics.attributions.POINTS_AT_ONCE", 64)
+    monkeypatch.setattr("tasks.numerics.piecewise_attributions.ROWS_AT_ONCE", 2)
     np.testing.assert_allclose(Quadrature(network).attribute(x, baseline), one, rtol=1e-10)
     np.testing.assert_allclose(Piecewise(relu).attribute(x, baseline), other, rtol=1e-10)
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from test_networks import drawn
 
-from tasks.numerics.attributions import Quadrature, Rule
-from tasks.numerics.attributions.differences import CLIP, Differences, log_odds
-from tasks.numerics.explanation import Attributor
+from tasks.numerics.attributions import CLIP, Differences, Quadrature, Rule, log_odds
+from tasks.numerics.problem import Attributor
 
 
 def by_hand(score, x, baseline, steps):
@@ -87,7 +86,7 @@ def test_chunks_do_not_show(monkeypatch):
     x, baseline = np.random.default_rng(1).normal(size=(2, 20, 3))
     model = Differences(network.logit)
     whole = model.attribute(x, baseline)
-    monkeypatch.setattr("tasks.numerics.attributions.differences.POINTS_AT_ONCE", 300)
+    monkeypatch.setattr("tasks.numerics.attributions.DIFFERENCES_POINTS_AT_ONCE", 300)
     np.testing.assert_allclose(model.attribute(x, baseline), whole, rtol=1e-10)
 
 

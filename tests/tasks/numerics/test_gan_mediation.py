@@ -7,8 +7,8 @@ import pytest
 
 from schemas.errors import DataQualityError
 from schemas.terms import Kind
-from tasks.numerics.columns import Columns
-from tasks.numerics.mediation import ALL_COVARIATES, LEAKS, Mediation, leaks, require_seen, require_trainable
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import ALL_COVARIATES, LEAKS, Mediation, leaks, require_seen, require_trainable
 
 
 def columns(values, kind=Kind.CONTINUOUS, labels=(), prefix="c"):

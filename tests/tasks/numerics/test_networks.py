@@ -13,7 +13,7 @@ from torch import nn
 from torch_modules import to_module
 
 from schemas.errors import IntegrityError, SpecError
-from tasks.numerics.networks.parameters import Network, of_module, of_safetensors, to_safetensors
+from tasks.numerics.networks.network import Network, of_module, of_safetensors, to_safetensors
 
 KINDS = {"relu": nn.ReLU, "softplus": nn.Softplus, "silu": nn.SiLU}
 
@@ -64,7 +64,7 @@ def test_there_and_back(network):
 def test_rows_in_batches_are_rows_at_once(monkeypatch):
     network, x = drawn(0, 3, (5, 4), "silu"), np.random.default_rng(1).normal(size=(10, 3))
     logits, gradients = network.logit(x), network.gradient(x)
-    monkeypatch.setattr("tasks.numerics.networks.parameters.ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("tasks.numerics.networks.network.ROWS_AT_ONCE", 3)
     np.testing.assert_allclose(network.logit(x), logits, rtol=1e-12)
     np.testing.assert_allclose(network.gradient(x), gradients, rtol=1e-12)
     assert network.logit(x[:0]).shape == (0,)

@@ -7,7 +7,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.numerics.networks.losses import equalised_odds, inconsistency, odds_contrasts, pair_weights
+from tasks.numerics.networks.training import equalised_odds, inconsistency, odds_contrasts, pair_weights
 
 
 def odds(scores, favourable, protected):

@@ -7,11 +7,18 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.numerics.networks.losses import inconsistency
-from tasks.numerics.networks.net import build, kept_units, linear_layers, logits
-from tasks.numerics.networks.path import integrated_gradients, twice_differentiated
-from tasks.numerics.networks.settings import NetSettings
-from tasks.numerics.networks.switches import mean_unit_gradient, multiplied_out
+from tasks.numerics.networks.network import NetSettings
+from tasks.numerics.networks.training import (
+    build,
+    inconsistency,
+    integrated_gradients,
+    kept_units,
+    linear_layers,
+    logits,
+    mean_unit_gradient,
+    multiplied_out,
+    twice_differentiated,
+)
 
 
 def case(seed, hidden=(9, 6), activation="relu", rows=8, features=5):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY
 
-from tasks.pipeline.lineage import kept, sources
-from tasks.pipeline.lineage.sources import Sources
+from tasks.pipeline import digests
+from tasks.pipeline.digests import Sources
 
 TREE = {
     "ours/__init__.py": '"""What is ours."""\n',
@@ -190,7 +190,7 @@ def test_a_module_that_is_not_there_is_an_error(digest: Digest, tmp_path: Path) 
 def test_what_is_kept_gives_the_same_digest_and_parses_nothing(digest: Digest, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     first = digest(TREE)
     assert (tmp_path / "kept.json").stat().st_mode & 0o022 == 0
-    monkeypatch.setattr(sources, "shape_of", None)
+    monkeypatch.setattr(digests, "shape_of", None)
     assert digest(TREE) == first
     with pytest.raises(TypeError):
         digest(changed(("WEIGHT = 2.0", "WEIGHT = 3.0")))
@@ -214,10 +214,10 @@ def test_a_file_of_shapes_that_cannot_be_trusted_is_as_none(
         case "open":
             file.chmod(0o666)
         case "older":
-            monkeypatch.setattr(kept.sys, "version", "3.12")
-    assert kept.Kept(file, ("ours",)).find(TREE["ours/stage.py"].encode()) is None
+            monkeypatch.setattr(digests.sys, "version", "3.12")
+    assert digests.Kept(file, ("ours",)).find(TREE["ours/stage.py"].encode()) is None
     assert digest(TREE) == first
-    assert kept.Kept(file, ("ours",)).find(TREE["ours/stage.py"].encode()) is not None
+    assert digests.Kept(file, ("ours",)).find(TREE["ours/stage.py"].encode()) is not None
 
 
 def test_without_a_place_to_keep_shapes_digests_are_the_same(digest: Digest, tmp_path: Path) -> None:

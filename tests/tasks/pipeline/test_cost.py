@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tasks.pipeline.lineage import cost
-from tasks.pipeline.lineage.cost import cpu_seconds, measured
+from tasks.pipeline import resources
+from tasks.pipeline.resources import cpu_seconds, measured
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is the process's")
 
@@ -35,7 +35,7 @@ def test_where_the_peak_cannot_be_reset_it_is_the_processes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: pytest.TempPathFactory
 ) -> None:
     held(300)
-    monkeypatch.setattr(cost, "_CLEAR", tmp_path)  # a directory cannot be written
+    monkeypatch.setattr(resources, "_CLEAR", tmp_path)  # a directory cannot be written
     assert held(1) > 300
 
 

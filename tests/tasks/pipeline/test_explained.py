@@ -8,9 +8,9 @@ from conftest import SPEC, spec_of
 
 from schemas.errors import SpecError
 from tasks.detection.problems import cases
-from tasks.pipeline.given import ProblemTables
+from tasks.in_memory import call_plainly
+from tasks.pipeline.method import ProblemTables
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 FINANCIAL = SPEC.replace("{type: continuous, constraint: up}", "{type: continuous, constraint: up, role: financial}")
 RULE = "{kind: rule, rule: {weights: {income: 1.0, amount: -0.1}, limit: 40.0, above: %s%s}}"

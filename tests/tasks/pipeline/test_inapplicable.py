@@ -8,10 +8,10 @@ from conftest import SPEC, spec_of
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import NO_FEATURE
+from tasks.in_memory import call_plainly
 from tasks.metrics.limits import check_limits
 from tasks.pipeline.registry import asked_for, inapplicable, not_asked
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 COLUMNS = ("income", "amount", "purpose", "history")
 BARE = SPEC.replace("causal_graph: {edges: [[race, income], [race, history], [income, amount]]}\n", "")

@@ -10,13 +10,13 @@ from conftest import loans, spec_of
 from thresholds_judged import judge
 
 from schemas.audit.spec import AuditSpec
+from tasks.in_memory import call_plainly
 from tasks.metrics.algorithm.measures import Family, Measure
-from tasks.metrics.algorithm.verdicts.thresholds import Threshold as Limit
+from tasks.metrics.algorithm.measures import Threshold as Limit
 from tasks.metrics.limits import planned
-from tasks.pipeline.planned import Form
+from tasks.pipeline.method import Form
 from tasks.pipeline.registry import METHODS, OUTCOMES, OUTCOMES_METHOD
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 METHODS_ASKED = {
     "fgce": {"size_matched_draws": 2, "ablation_draws": 1, "k": 2, "exact": True, "resolves": 0, "shares": [0.5]},

@@ -10,12 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import SuiteError
-from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
-from schemas.tables.source import SOURCE_READ
+from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS, SOURCE_READ
 from tasks.ingest.stage import ingest
-from tasks.pipeline.lineage import refusals
-from tasks.pipeline.lineage.refusals import Keeping, counted, kept, rows_counted
-from tasks.pipeline.stage import Produced, hold
+from tasks.pipeline import stage
+from tasks.pipeline.stage import Keeping, Produced, counted, hold, kept, rows_counted
 
 Tables = dict[str, pa.Table]
 ROWS, USED = 250_000, 10_000
@@ -92,9 +90,9 @@ def test_a_sample_does_not_depend_on_the_order_of_rows_but_on_the_seed(large: Pr
 def test_what_is_kept(large: Produced) -> None:
     assert kept(large.refusals, Keeping("all")) is large.refusals
     assert kept(large.refusals, Keeping("counts")).num_rows == 0
-    few = large.refusals.slice(0, refusals.WHOLE_ROWS)
+    few = large.refusals.slice(0, stage.WHOLE_ROWS)
     assert kept(few, Keeping("sample")) is few
-    assert kept(large.refusals.slice(0, refusals.WHOLE_ROWS + 1), Keeping("sample")).num_rows < 3001
+    assert kept(large.refusals.slice(0, stage.WHOLE_ROWS + 1), Keeping("sample")).num_rows < 3001
 
 
 @settings(max_examples=25)

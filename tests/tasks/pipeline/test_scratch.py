@@ -12,8 +12,7 @@ from schemas.audit.spec import StageSettings
 from schemas.errors import DataQualityError
 from schemas.tables.applications import TRAINED_NETS
 from tasks.lake.store import Lake
-from tasks.pipeline.scratch import NOWHERE, Scratch
-from tasks.pipeline.stage import Produced, stage
+from tasks.pipeline.stage import NOWHERE, Produced, Scratch, stage
 
 
 class Settings(StageSettings):
@@ -72,7 +71,7 @@ def test_a_writer_killed_before_it_gives_the_name_leaves_what_was_there(lake: La
     code = """
 import os, signal, sys
 from pathlib import Path
-from tasks.pipeline.scratch import Scratch
+from tasks.pipeline.stage import Scratch
 from tasks.lake.store import Lake
 scratch = Scratch(Lake(Path(sys.argv[1])), "train", "k")
 scratch.write("a", b"one")

@@ -8,11 +8,11 @@ import duckdb
 import pytest
 
 from schemas.errors import DataQualityError, InfrastructureError
-from tasks.pipeline.lineage.memory import telling_short_memory
+from tasks.pipeline.resources import telling_short_memory
 
 THREAD = """\
 import resource, threading
-from tasks.pipeline.lineage.memory import telling_short_memory
+from tasks.pipeline.resources import telling_short_memory
 def used():
     return int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used(), used()))

@@ -6,7 +6,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.preprocessing.algorithm.decision_direction import LEAST, direction
+from tasks.preprocessing.algorithm import LEAST, direction
 
 GROUPS = ([0.66, 0.17, 0.12, 0.05], [0.8, 0.2])
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from schemas.audit.column import ColumnSpec
 from schemas.errors import DataQualityError, SpecError
+from tasks.in_memory import call_plainly
 from tasks.plan import plan
-from tasks.preprocessing import leakage
-from tasks.preprocessing.algorithm.leakage import LEAST, auc, telling
-from tasks.proof.plain import call_plainly
+from tasks.preprocessing import checks
+from tasks.preprocessing.algorithm import LEAST, auc, telling
 
 CREDIT_UNION = SHARED / "data/hmda_lar_2024_travis_cu/travis_cu_2024_hmda.csv"
 APPROVED = np.repeat([True, False], 20)
@@ -66,9 +66,9 @@ class TestTelling:
         assert found.common == 1
         frame = pd.DataFrame({"spread": rate, "favourable": APPROVED})
         with pytest.raises(DataQualityError, match="whether spread has its most common value tells the decision"):
-            leakage.check(frame, columns_of("spread"), ())
-        told = leakage.check(frame, columns_of("spread"), ("spread",)).to_pylist()
-        assert [leakage.said(row, "spread") for row in told] == [
+            checks.check_leakage(frame, columns_of("spread"), ())
+        told = checks.check_leakage(frame, columns_of("spread"), ("spread",)).to_pylist()
+        assert [checks.leakage_message(row, "spread") for row in told] == [
             "Whether spread has its most common value tells the decision with an AUC of 1.00; the spec allows it."
         ]
 
@@ -84,36 +84,36 @@ class TestTelling:
 class TestCheck:
     def test_a_column_of_approved_rows_stops_the_audit_and_says_what_to_do(self):
         with pytest.raises(DataQualityError) as stopped:
-            leakage.check(rates(APPROVED), columns_of("rate"), ())
+            checks.check_leakage(rates(APPROVED), columns_of("rate"), ())
         assert str(stopped.value) == (
             "rate is filled in for 100% of approved and 0% of denied rows: it is known only after the decision; "
             "exclude it or say leakage: {allow: [rate]}"
         )
 
     def test_an_allowed_column_passes_and_is_told_of(self):
-        [row] = leakage.check(rates(APPROVED), columns_of("rate"), ("rate",)).to_pylist()
+        [row] = checks.check_leakage(rates(APPROVED), columns_of("rate"), ("rate",)).to_pylist()
         assert row == {"feature": "rate", "tells": "filled_in", "n": 40, "auc": 1.0, "allowed": True}
-        assert leakage.said(row, "rate") == (
+        assert checks.leakage_message(row, "rate") == (
             "Whether rate is filled in tells the decision with an AUC of 1.00; the spec allows it."
         )
 
     @pytest.mark.parametrize(("denied", "told"), [(12, [0.7]), (13, [])])
     def test_between_the_limits_a_column_is_told_of(self, denied, told):
         """Filled in for all of 20 approved and for some of 20 denied: AUC 1 - denied / 40."""
-        table = leakage.check(rates(np.arange(40) < 20 + denied), columns_of("rate"), ())
+        table = checks.check_leakage(rates(np.arange(40) < 20 + denied), columns_of("rate"), ())
         assert table["auc"].to_pylist() == pytest.approx(told)
 
     def test_values_that_tell_all_stop_and_values_that_tell_much_do_not(self):
         frame = pd.DataFrame({"score": np.arange(40)[::-1].astype(float), "favourable": APPROVED})
         with pytest.raises(DataQualityError, match=r"score alone tells the decision with an AUC of 1\.00"):
-            leakage.check(frame, columns_of("score"), ())
+            checks.check_leakage(frame, columns_of("score"), ())
         frame.loc[[3, 9, 15, 17], "score"] = 0.0
         assert 0.7 < auc(frame["score"].to_numpy(), APPROVED) < 0.9
-        assert leakage.check(frame, columns_of("score"), ()).num_rows == 0
+        assert checks.check_leakage(frame, columns_of("score"), ()).num_rows == 0
 
     def test_of_many_rows_some_are_looked_at(self, monkeypatch):
-        monkeypatch.setattr(leakage, "MOST_ROWS", 20)
-        table = leakage.check(rates(APPROVED), columns_of("rate"), ("rate",))
+        monkeypatch.setattr(checks, "MOST_ROWS", 20)
+        table = checks.check_leakage(rates(APPROVED), columns_of("rate"), ("rate",))
         assert table["n"].to_pylist() == [20]
 
 
@@ -128,12 +128,12 @@ def test_columns_of_a_real_file_that_follow_the_decision_are_named_and_no_other(
     frame[numbers] = frame[numbers].apply(pd.to_numeric, errors="coerce")
     columns = columns_of(*numbers) | columns_of("debt_to_income_ratio", kind="nominal")
     with pytest.raises(DataQualityError) as stopped:
-        leakage.check(frame, columns, ())
+        checks.check_leakage(frame, columns, ())
     said = str(stopped.value)
     assert said.startswith("interest_rate is filled in for 100% of approved and 0% of denied rows; rate_spread is ")
     assert "say leakage: {allow: [interest_rate, rate_spread]}" in said
     assert "Look at total_loan_costs (AUC 0.80), origination_charges (AUC 0.80) as well" in said
-    told = leakage.check(frame, columns, after[:2])
+    told = checks.check_leakage(frame, columns, after[:2])
     assert set(told["feature"].to_pylist()) == set(after)
 
 

@@ -5,9 +5,9 @@ import pytest
 from conftest import REPOSITORY, SHARED, spec_of
 
 from schemas.tables.applications import ANY
-from tasks.pipeline.specs import read_spec
+from tasks.in_memory import call_plainly
+from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 TEXAS = SHARED / "data/hmda_2022_tx_50k/hmda_tx_2022_sample.csv.gz"
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.preprocessing.algorithm.missingness_tests import FOLDS, auc_of_missingness, beyond_chance, by_reason, lacking
+from tasks.preprocessing.algorithm import FOLDS, auc_of_missingness, beyond_chance, by_reason, lacking
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 4))

@@ -8,11 +8,11 @@ from evidence_runs import material, row
 from pydantic import ValidationError
 
 from tasks.pipeline.registry import METHODS, NAMES, OUTCOMES, OUTCOMES_METHOD
+from tasks.reporting import pages
 from tasks.reporting.declared import Block, Declared, Entry, declared
-from tasks.reporting.evidence import page
 from tasks.reporting.material import Measure
-from tasks.reporting.numbers import covers
 from tasks.reporting.stage import READ
+from tasks.reporting.text import covers
 
 EVERY = (OUTCOMES_METHOD, *NAMES)
 BANNED = re.compile(r"unbiased|prov(e|es|en|ing|ed) discrimination", re.IGNORECASE)
@@ -115,8 +115,8 @@ def test_every_row_that_a_block_asks_for_is_printed_once(name: str, monkeypatch:
         if not rows:
             continue
         alone = said.model_copy(update={"evidence": (block,)})
-        monkeypatch.setattr(page, "declared", lambda _, alone=alone: alone)
-        tables = [table for part in page.evidence(material(rows), OUTCOMES_METHOD).parts for table in part.tables]
+        monkeypatch.setattr(pages, "declared", lambda _, alone=alone: alone)
+        tables = [table for part in pages.evidence(material(rows), OUTCOMES_METHOD).parts for table in part.tables]
         cells = [cell.text for table in tables for line in table.rows for cell in line if cell.kind == "number"]
         numbers = [cell for cell in cells if cell != "100"]
         assert len(tables) == 1, block.title

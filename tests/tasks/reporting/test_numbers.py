@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.terms import State
-from tasks.reporting import numbers
+from tasks.reporting import text as reporting_text
 from tasks.reporting.declared import Form, Unit
-from tasks.reporting.evidence.cells import measured
-from tasks.reporting.numbers import written
+from tasks.reporting.evidence_tables import measured
+from tasks.reporting.text import written
 
 
 def plain(text: str) -> str:
@@ -34,12 +34,12 @@ def plain(text: str) -> str:
     ],
 )
 def test_three_significant_digits(value: float, text: str) -> None:
-    assert plain(numbers.significant(value)) == text
+    assert plain(reporting_text.significant(value)) == text
 
 
 @given(st.floats(0.001, 999.4))
 def test_what_is_written_is_within_half_of_its_last_digit(value: float) -> None:
-    digits = plain(numbers.significant(value)).replace(",", "")
+    digits = plain(reporting_text.significant(value)).replace(",", "")
     assert math.isclose(float(digits), value, rel_tol=0.0051)
     assert len(digits.replace(".", "").lstrip("0")) <= 3
     assert "." not in digits or digits[-1] != "0", "no more digits than a rounded number has"
@@ -81,7 +81,7 @@ def test_what_qualifies_an_interval_is_told_where_the_interval_is() -> None:
 
 
 def test_states_are_printed_in_their_words() -> None:
-    cell = numbers.state_cell(State.BREACH)
+    cell = reporting_text.state_cell(State.BREACH)
     assert (cell.text, cell.kind, cell.state) == ("outside limit", "state", "breach")
 
 

@@ -3,10 +3,9 @@
 import pytest
 from test_trend import measure, year
 
-from schemas.tables.trends import RESTATEMENT, Told
-from tasks.reporting.trends.fitting import ROWS
-from tasks.reporting.trends.restatement import SOURCE, Edition, changed, restated_rows, restatement, section
-from tasks.reporting.trends.trend import RANGES
+from schemas.tables.verdicts import RESTATEMENT, Told
+from tasks.reporting.trend_pages import SOURCE, Edition, changed, restated_rows, restatement, section
+from tasks.reporting.trends import RANGES, ROWS
 
 OLD = Edition(
     year(2022, measure("white", 0.70, 300), measure("Black", 0.60, 100), measure("Asian", None, None), vintage="old"),

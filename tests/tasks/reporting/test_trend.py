@@ -8,14 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trend_pages import trend_page
 
-from schemas.tables.trends import TREND, Told
+from schemas.tables.verdicts import TREND, Told
 from schemas.terms import State
-from tasks.reporting.charts.numbers import WITHHELD
+from tasks.reporting import trends
+from tasks.reporting.charts.values import WITHHELD
 from tasks.reporting.material import Measure
-from tasks.reporting.numbers import covers, interval
-from tasks.reporting.trends import charts
-from tasks.reporting.trends.fitting import CHARTS, POINTS, ROWS, TABLES, fitting, largest, left_out
-from tasks.reporting.trends.trend import HMDA_BREAK, RANGES, YearResult, all_series, breaks, told, trend
+from tasks.reporting.text import covers, interval
+from tasks.reporting.trends import (
+    CHARTS,
+    HMDA_BREAK,
+    POINTS,
+    RANGES,
+    ROWS,
+    TABLES,
+    YearResult,
+    all_series,
+    breaks,
+    fitting,
+    largest,
+    left_out,
+    told,
+    trend,
+)
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -81,7 +95,7 @@ SERIES = [("outcomes", "lender", "race", group, "approval_rate") for group in ("
 
 
 def chart(broken=(), years=YEARS, series=SERIES):
-    return charts.by_year("Approval", years, series, "white", dict(broken))
+    return trends.by_year("Approval", years, series, "white", dict(broken))
 
 
 def test_a_year_without_a_value_is_a_gap_and_holds_no_number():
@@ -135,7 +149,7 @@ def test_without_an_interval_to_draw_there_is_no_chart():
     ],
 )
 def test_a_chart_counts_in_the_unit_of_its_measure(unit, values, name, said, places, factor):
-    found, times = charts.scale(unit, values, name)
+    found, times = trends.scale(unit, values, name)
     assert (found.name, found.places, times) == (said, places, factor)
 
 

@@ -10,12 +10,20 @@ from test_trend import year as trend_year
 from trend_pages import trend_page
 from year_verdicts import many_years, verdict, year_of
 
-from schemas.tables.trends import MONITORING
+from schemas.tables.verdicts import MONITORING
 from schemas.terms import State
-from tasks.metrics.algorithm.monitoring.years import Conditions, MonitoringRule
-from tasks.reporting.trends.monitoring import YearVerdicts, breaches, changed, era, follow, said_by_theory, table
-from tasks.reporting.trends.sequence import chapter
-from tasks.reporting.trends.trend import HMDA_BREAK
+from tasks.metrics.algorithm.monitoring import Conditions, MonitoringRule
+from tasks.reporting.trends import (
+    HMDA_BREAK,
+    YearVerdicts,
+    breaches,
+    changed,
+    chapter,
+    era,
+    follow,
+    said_by_theory,
+    table,
+)
 
 RULE = MonitoringRule()
 

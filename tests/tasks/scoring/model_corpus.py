@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 
 from schemas.errors import SpecError
-from tasks.numerics.networks.parameters import Network, to_safetensors
-from tasks.scoring.formats.skops_models import kept
+from tasks.numerics.networks.network import Network, to_safetensors
+from tasks.scoring.model_formats import kept
 from tasks.scoring.model_reader.confined import opened
 from tasks.scoring.models import ModelFile, probabilities
 

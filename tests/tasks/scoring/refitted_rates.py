@@ -15,12 +15,12 @@ from scipy.special import expit
 from schemas.audit.limits import Verdicts
 from schemas.audit.model import Model
 from schemas.audit.spec import Protected
-from tasks.metrics.theories import Gathered
+from tasks.metrics.verdicts import Gathered
 from tasks.numerics.arrays import Bools, Floats
-from tasks.numerics.statistics import compared_intervals
+from tasks.numerics.statistics import intervals
 from tasks.numerics.statistics.intervals import Estimate, by_refits, estimate
 from tasks.scoring.decision_makers import fitted
-from tasks.scoring.refitting import refits
+from tasks.scoring.fitting import refits
 
 MODEL, REFITS, MANY = Model(), 200, 300_000
 RACE = Protected(
@@ -90,7 +90,7 @@ def measured(lender: Lender, rows: int, seed: int) -> dict[str, Interval]:
     own, other = (
         by_refits(share_of(favourable[rows_]), each, 0.95) for rows_, each in zip((group, ~group), rates, strict=True)
     )
-    difference, ratio = compared_intervals.difference(own, other, 0.95), compared_intervals.ratio(own, other, 0.95)
+    difference, ratio = intervals.difference(own, other, 0.95), intervals.ratio(own, other, 0.95)
     value, half = own.value / other.value, 1.959964 * error_of_verdict(*rates)
     return {
         "group": Interval(own.value, own.low, own.high),

@@ -11,9 +11,9 @@ import pytest
 from model_corpus import FLIPS, HAND_MADE, SOUND, WIDTH, boosted, flipped, forest, outcome
 
 from schemas.errors import IntegrityError, SpecError
-from tasks.scoring.formats.archives import check_archive
+from tasks.scoring.model_formats import check_archive
 from tasks.scoring.model_reader.confined import KEPT, OWN, Confined
-from tasks.scoring.model_reader.frames import Frame
+from tasks.scoring.model_reader.protocol import Frame
 from tasks.scoring.models import ModelFile, probabilities, read, vouched
 
 WHOLE = "EVENHAND_FUZZ" in os.environ

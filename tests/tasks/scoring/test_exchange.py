@@ -12,12 +12,12 @@ from conftest import SPEC, loans, spec_of
 from schemas.audit.spec import AuditSpec
 from schemas.tables.verdicts import VERDICTS
 from schemas.terms import State
+from tasks.in_memory import tables_through
 from tasks.metrics import stage as measure
 from tasks.metrics.limits import planned as planned_measures
-from tasks.metrics.theories import NOT_DIRECT, NOT_TAKEN
-from tasks.numerics.networks.parameters import Network, to_safetensors
-from tasks.numerics.statistics.paired_difference import Changes, lower, upper
-from tasks.proof.plain import tables_through
+from tasks.metrics.verdicts import NOT_DIRECT, NOT_TAKEN
+from tasks.numerics.networks.network import Network, to_safetensors
+from tasks.numerics.statistics.intervals import Changes, lower, upper
 
 Tables = dict[str, pa.Table]
 

@@ -20,13 +20,11 @@ from sklearn.svm import LinearSVC
 from torch_modules import to_module
 
 from schemas.errors import IntegrityError, SpecError
-from tasks.numerics.attributions import Quadrature
-from tasks.numerics.attributions.differences import CLIP, Differences
-from tasks.numerics.attributions.linear import Linear
-from tasks.numerics.attributions.piecewise import Piecewise
-from tasks.numerics.networks.parameters import Network, to_safetensors
-from tasks.scoring import attributors, models
-from tasks.scoring.formats.onnx_graphs import network_of
+from tasks.numerics.attributions import CLIP, Differences, Linear, Quadrature
+from tasks.numerics.networks.network import Network, to_safetensors
+from tasks.numerics.piecewise_attributions import Piecewise
+from tasks.scoring import decider, models
+from tasks.scoring.model_formats import network_of
 from tasks.scoring.models import ModelFile, format_of, read
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # and still what users have
@@ -54,7 +52,7 @@ def given(content: bytes, **options) -> ModelFile:
 
 
 def attributor(file: ModelFile, substitute: bool = False):
-    return attributors.attributor(read(file), file.name, substitute)
+    return decider.attributor(read(file), file.name, substitute)
 
 
 def sha256(content: bytes) -> str:

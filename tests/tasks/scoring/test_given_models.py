@@ -27,14 +27,14 @@ from schemas.errors import DataQualityError, InfrastructureError, IntegrityError
 from schemas.tables.applications import MODELS
 from tasks.detection import stage as detect
 from tasks.detection.problems import cases
-from tasks.numerics.networks.parameters import Network, to_safetensors
-from tasks.pipeline.given import ProblemTables
-from tasks.pipeline.specs import validated
+from tasks.in_memory import call_plainly
+from tasks.numerics.networks.network import Network, to_safetensors
+from tasks.pipeline.method import ProblemTables
+from tasks.pipeline.registry import validated
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 from tasks.scoring import stage as score
 from tasks.scoring.decision_makers import fitted
-from tasks.scoring.model_reader.stored import stored
+from tasks.scoring.model_reader.confined import stored
 from tasks.scoring.models import ModelFile, kept, probabilities, read
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # and still what users have
@@ -439,7 +439,7 @@ def test_a_threshold_of_a_half_unless_another_is_given(place: Path) -> None:
 
 def test_nothing_that_every_audit_imports_imports_torch() -> None:
     said = "import sys, tasks.plan, tasks.methods.cec.algorithm.detection\n"
-    said += "import tasks.scoring.decision_makers, tasks.scoring.explanations, tasks.scoring.decider\n"
+    said += "import tasks.scoring.decision_makers, tasks.scoring.decider, tasks.scoring.decider\n"
     said += "print(sorted({'torch', 'skops', 'onnx'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", said], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

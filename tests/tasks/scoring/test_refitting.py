@@ -12,10 +12,10 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from schemas.audit.model import Model
+from tasks.in_memory import call_plainly
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 from tasks.scoring.decision_makers import fitted
-from tasks.scoring.refitting import Refits, refits
+from tasks.scoring.fitting import Refits, refits
 
 
 def tables(place: Path, **overrides: str) -> dict[str, pd.DataFrame]:

@@ -15,13 +15,12 @@ from sklearn.linear_model import LogisticRegression
 
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
-from tasks.numerics.attributions.linear import KIND, Linear
-from tasks.pipeline.specs import validated
+from tasks.in_memory import call_plainly
+from tasks.numerics.attributions import KIND, Linear
+from tasks.pipeline.registry import validated
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 from tasks.scoring.fitting import fit_of
-from tasks.scoring.linear_forms import linear_form
-from tasks.scoring.models import ModelFile, kept, probabilities, read
+from tasks.scoring.models import ModelFile, kept, linear_form, probabilities, read
 
 UNTIL_CONNECT = 4
 

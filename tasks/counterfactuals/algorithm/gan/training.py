@@ -1,26 +1,172 @@
-"""Adversarial training (Algorithm 1), the same on every run and after every interruption.
-
-Seed, network and epoch determine the order of the rows of each network. Discriminator and generator alternate on the
-same batch. An incomplete last batch is left for the next epoch, because batch normalisation of one row is undefined.
-"""
+"""Adversarial training, the groups it learns from, and trained generators in use."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
+import numpy as np
 import torch
 
 from schemas.errors import DataQualityError, SpecError
-from tasks.counterfactuals.algorithm.gan.autograd.game import AutogradGame
-from tasks.counterfactuals.algorithm.gan.compiled.game import CompiledGame
-from tasks.counterfactuals.algorithm.gan.imaginer import Imaginer
-from tasks.counterfactuals.algorithm.gan.mixed import Encoded, fit_encoder
-from tasks.counterfactuals.algorithm.gan.networks import Epoch, Generators, Shape
-from tasks.counterfactuals.algorithm.gan.settings import GanSettings
-from tasks.numerics.determinism import chosen_device, digest_of
-from tasks.numerics.mediation import Mediation, require_trainable
-from tasks.numerics.networks.checkpoint import Checkpoint, Side, restore, take
+from schemas.terms import Refusal
+from tasks.counterfactuals.algorithm.gan.autograd import AutogradGame
+from tasks.counterfactuals.algorithm.gan.compiled import CompiledGame
+from tasks.counterfactuals.algorithm.gan.networks import (
+    Encoded,
+    Encoder,
+    Epoch,
+    GanSettings,
+    Generators,
+    Shape,
+    chosen,
+    fit_encoder,
+    softened,
+)
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.encoding import Columns
+from tasks.numerics.networks.perceptron import chosen_device, digest_of, one_thread
+from tasks.numerics.networks.training import Checkpoint, Side, restore, take
+from tasks.numerics.problem import Mediation, require_trainable
+
+# --------------------------------------------------------------------------------------------------------------------
+# Groups and rows that generators of mediators learn from, and the target groups of each applicant.
+#
+# A group with fewer rows than a batch, or with a constant mediator, is no category of a generator: its members are
+# refused, with the reason. Scope: choices of rows, groups and columns. Generation: ``imaginer``.
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The groups of one protected attribute, as a generator takes them."""
+
+    group: Ints
+    """``(n,)`` number of each row's group."""
+    reference: int
+    reasons: tuple[str, ...]
+    """Of each group: why it is no category; empty where it is one."""
+
+    @property
+    def groups(self) -> Longs:
+        """``(k,)`` groups that are categories; none if the reference group is not, or there is nobody to compare."""
+        kept = np.flatnonzero([not reason for reason in self.reasons])
+        return kept if len(kept) > 1 and self.reference in kept else kept[:0]
+
+    @property
+    def rows(self) -> Longs:
+        """``(r,)`` the rows of the categories."""
+        return np.flatnonzero(np.isin(self.group, self.groups))
+
+    @property
+    def refused(self) -> tuple[Longs, list[str]]:
+        """Rows outside the reference group that cannot be imagined in it, and why."""
+        known: Bools = np.isin(self.group, self.groups) | (self.group == self.reference)
+        rows = np.flatnonzero(~known)
+        there = self.reasons[self.reference]
+        return rows, [self.reasons[number] or there for number in self.group[rows]]
+
+    def asked(self, to: int) -> Bools:
+        """``(n,)`` whom to imagine as a member of a category: all others of the reference group, or its members."""
+        there: Bools = self.group == self.reference
+        others: Bools = np.isin(self.group, self.groups) & ~there
+        return others if to == self.reference else there
+
+
+def categories(group: Ints, groups: int, reference: int, mediators: Floats, learnt: Longs, fewest: int) -> Categories:
+    """Tell categories from groups that are none.
+
+    Args:
+        group: ``(n,)`` number of each row's group.
+        groups: Number of groups.
+        reference: The reference group.
+        mediators: ``(n, p)``.
+        learnt: ``(r,)`` the rows that generators are to learn from.
+        fewest: Of them, those that a category has to have.
+    """
+    own = (mediators[learnt[group[learnt] == number]] for number in range(groups))
+    return Categories(group, reference, tuple(_reason(values, fewest) for values in own))
+
+
+def _reason(mediators: Floats, fewest: int) -> str:
+    if len(mediators) < fewest:
+        return Refusal.TOO_FEW_IN_CATEGORY
+    return Refusal.CONSTANT_MEDIATOR if (mediators == mediators[:1]).all(axis=0).any() else ""
+
+
+def drawn(category: Ints | Longs, most: int | None, fewest: int, rng: np.random.Generator) -> Longs:
+    """Rows to learn from, ascending: at most so many, by the sizes of the categories.
+
+    Args:
+        category: ``(n,)``.
+        most: Rows wanted; all if None.
+        fewest: Of each category, even where that makes more than ``most``.
+        rng: Draws them.
+    """
+    if most is None or most >= len(category):
+        return np.arange(len(category))
+    chosen = []
+    for number in np.unique(category):
+        rows = np.flatnonzero(category == number)
+        size = max(fewest, round(most * len(rows) / len(category)))
+        chosen.append(rng.permutation(rows)[:size])
+    return np.sort(np.concatenate(chosen))
+
+
+def some(columns: Columns, places: Sequence[int]) -> Columns:
+    """Some of the columns, by their places."""
+    return Columns(
+        tuple(columns.names[at] for at in places),
+        tuple(columns.kinds[at] for at in places),
+        tuple(columns.categories[at] for at in places),
+        columns.values[:, list(places)],
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Trained generators in use: counterfactual mediators of applicants in every category, once per network.
+
+
+_AT_ONCE = 8_192
+"""Rows; ten networks hold 20 MB of hidden units for as many."""
+
+
+@dataclass(frozen=True)
+class Imaginer:
+    """``s`` generators with the scales that they were trained on."""
+
+    encoder: Encoder
+    generators: Generators
+    """On the CPU, in eval mode."""
+
+    def imagine(self, rows: Mediation) -> Floats:
+        """Mediators ``(s, k, n, p)`` laid out as ``Columns.values``, what was observed in a row's own category.
+
+        A row's counterfactuals do not depend on the other rows.
+
+        Raises:
+            DataQualityError: If categories or columns are not those of the training.
+        """
+        parts = [np.arange(first, min(first + _AT_ONCE, len(rows))) for first in range(0, len(rows), _AT_ONCE)]
+        with torch.no_grad(), one_thread():
+            return np.concatenate([self._imagined(rows.rows(part)) for part in parts], axis=2)
+
+    def _imagined(self, rows: Mediation) -> Floats:
+        encoded, heads = self.encoder.encode(rows), self.encoder.heads
+        member = np.arange(len(rows.categories))[:, None] == encoded.category
+        covariates, category, mediators = (
+            torch.from_numpy(np.ascontiguousarray(part)).float().expand(len(self.generators.first), -1, -1)
+            for part in (encoded.covariates.T, member, encoded.mediators.T)
+        )
+        made = chosen(softened(self.generators(covariates, category, mediators), heads), heads)
+        return self.encoder.decode(made.double().numpy(), rows)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Adversarial training (Algorithm 1), the same on every run and after every interruption.
+#
+# Seed, network and epoch determine the order of the rows of each network. Discriminator and generator alternate on the
+# same batch. An incomplete last batch is left for the next epoch, because batch normalisation of one row is undefined.
+
 
 TERMS: Final = ("reconstruction", "log_loss", "accuracy")
 """Last axis of a history ``(epoch, s, 3)``: squared error of the observed mediators, and how well the discriminator

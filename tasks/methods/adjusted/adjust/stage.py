@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS
-from tasks.methods.adjusted.adjust.set_after import check_filled, one_sided, words
-from tasks.methods.adjusted.adjust.settings import AdjustSettings, settings_of
+from tasks.methods.adjusted.adjust.settings import AdjustSettings, check_filled, one_sided, settings_of, words
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
 from tasks.pipeline.stage import Produced, stage
 
@@ -33,10 +32,8 @@ def adjust(
     Raises:
         SpecError: a control that the spec names has values on one side of the decision alone.
     """
-    from tasks.methods.adjusted.adjust.columns import cases, judged  # these load what fits
-    from tasks.methods.adjusted.adjust.exchanges import exchanged
-    from tasks.methods.adjusted.adjust.rows import of_columns, rows_of
-    from tasks.methods.adjusted.algorithm.ladder.rungs import climb
+    from tasks.methods.adjusted.adjust.rows import cases, exchanged, judged, of_columns, rows_of  # these load what fits
+    from tasks.methods.adjusted.algorithm.ladder import climb
 
     sided = one_sided(applications, settings.columns)
     check_filled(sided, settings.named)

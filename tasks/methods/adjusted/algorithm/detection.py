@@ -1,10 +1,4 @@
-"""Adjusted disparities: how much more often a group is denied than applicants like them in the reference group.
-
-Nobody has a finding: a regression compares groups, and says nothing of a single applicant. Its estimates are measures
-of groups, each with the interval of its own formula. The fits are made before, by the stage ``adjust``.
-
-Scope: measures of estimates. The estimates: ``ladder``.
-"""
+"""Adjusted disparities: how much more often a group is denied than comparable applicants."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -14,13 +8,123 @@ from typing import Final
 import numpy as np
 
 from schemas.terms import Note
-from tasks.methods.adjusted.algorithm.ladder.estimators.rung import FEW, INDEPENDENT
-from tasks.methods.adjusted.algorithm.telling import TELLING
+from tasks.methods.adjusted.algorithm.design import Applications, Control
+from tasks.methods.adjusted.algorithm.estimators import FEW, INDEPENDENT
 from tasks.methods.adjusted.settings import AdjustedSettings
-from tasks.numerics.arrays import Bools
+from tasks.numerics.arrays import Bools, Ints
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference
-from tasks.numerics.statistics.paired_difference import Changes, error
+from tasks.numerics.statistics.intervals import Changes, error, lower, upper
+
+# --------------------------------------------------------------------------------------------------------------------
+# Controls whose categories tell the decision: held fixed, they leave nothing to compare.
+#
+# A reason of denial, a copy of the decision, or an automated result that is always followed: among applicants of one
+# such
+# category all were decided alike, whatever their group, and an effect of 0 says nothing about how they came into it.
+#
+# Scope: which controls. That no verdict rests on an effect beside one: ``detection``.
+
+
+TELLING: Final = "tells_decision"
+"""How a reason begins that names such a control."""
+FEWEST_APPROVED, MOST_DENIED = 0.05, 0.95
+"""Categories tell the decision if those that are commoner among the denied hold fewer than the first share of the
+approved, and more than the second of the denied."""
+ROWS_A_CATEGORY = 20
+"""With fewer on average a column tells it by chance, as names and numbers of files do."""
+MOST_VALUES = 2
+"""Of a number that counts as a category: 0 and 1."""
+
+
+def telling(applications: Applications) -> dict[str, str]:
+    """Name of each control that tells the decision -> the name of its block."""
+    return {
+        control.name: block.name
+        for block in applications.blocks
+        for control in _categorical(block.controls)
+        if _tells(control, applications.denied)
+    }
+
+
+def _categorical(controls: tuple[Control, ...]) -> Iterator[Control]:
+    for each in controls:
+        known = each.values[np.isfinite(each.values)]
+        if each.kind == "category" or len(np.unique(known)) <= MOST_VALUES:
+            yield each
+
+
+def _tells(control: Control, denied: Bools) -> bool:
+    known = np.isfinite(control.values)
+    side, (names, code) = denied[known], np.unique(control.values[known], return_inverse=True)
+    if not side.any() or side.all() or len(names) * ROWS_A_CATEGORY > len(code):
+        return False
+    shares = [np.bincount(code[of], minlength=len(names)) / of.sum() for of in (~side, side)]
+    commoner = shares[1] > shares[0]
+    return bool(shares[0][commoner].sum() < FEWEST_APPROVED and shares[1][commoner].sum() > MOST_DENIED)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The effect of exchanging a protected attribute in the model itself: what it does to equals, by its own answer.
+#
+# The mean over the members of a group of [denied as they are] less [denied with the attribute exchanged to the
+# reference
+# group]: the signed form of the causal discrimination score (Galhotra, Brun and Meliou 2017, Fairness Testing). The
+# model
+# is held fixed, so that sampling error is that of the members alone; nothing is regressed, and no column is unseen, as
+# the model sees its own columns only.
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What the exchange does to one group."""
+
+    group: int
+    changes: Changes
+    """``raised``: members who are denied and would not be; ``lowered``: those who are approved and would not be."""
+    denied: int
+    """Members who are denied as they are."""
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """Share of the first less share of the second."""
+        return self.changes.mean
+
+
+def effects(
+    denied: Bools, exchanged: Bools, group: Ints, groups: int, reference: int, level: float
+) -> Iterator[Exchange]:
+    """The effect on each group other than the reference group that has members.
+
+    Args:
+        denied: ``(n,)`` decisions as they are.
+        exchanged: ``(n,)`` whether they would be denied with the attribute exchanged.
+        group: ``(n,)`` number of each group.
+        groups: how many there are.
+        reference: number of the reference group.
+        level: of the intervals.
+    """
+    for number in range(groups):
+        own = group == number
+        n = int(own.sum())
+        if number == reference or not n:
+            continue
+        raised, lowered = (denied & ~exchanged & own).sum(), (~denied & exchanged & own).sum()
+        of = Changes(int(raised), int(lowered), n)
+        ends = lower(of, (1 - level) / 2), upper(of, (1 - level) / 2)
+        yield Exchange(number, of, int(np.sum(denied & own)), *ends)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Adjusted disparities: how much more often a group is denied than applicants like them in the reference group.
+#
+# Nobody has a finding: a regression compares groups, and says nothing of a single applicant. Its estimates are measures
+# of groups, each with the interval of its own formula. The fits are made before, by the stage ``adjust``.
+#
+# Scope: measures of estimates. The estimates: ``ladder``.
+
 
 EFFECT: Final = "adjusted_effect"
 """The measure: without parameters that of the primary rung, by logit, over the group's own rows."""
@@ -72,7 +176,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Exchange:
+class DetectionExchange:
     """What exchanging the attribute does to one group's decisions."""
 
     group: str
@@ -89,7 +193,7 @@ class Steps:
     """The ladder of one decision maker and protected attribute."""
 
     every: tuple[Step, ...]
-    exchanged: tuple[Exchange, ...] = ()
+    exchanged: tuple[DetectionExchange, ...] = ()
     """Of a given model that takes the attribute, by group."""
     used: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Group -> applications and denials on every rung."""
@@ -148,7 +252,7 @@ def _measure(
     )
 
 
-def _exchanged(each: Exchange, group: int) -> Aggregate:
+def _exchanged(each: DetectionExchange, group: int) -> Aggregate:
     """The effect of the exchange; its events are the members whose decision changes."""
     of = each.changes
     if of is None:

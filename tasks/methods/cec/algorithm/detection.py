@@ -1,35 +1,102 @@
-"""Counterfactual explanation consistency (CEC; Popoola and Sheppard 2026): the method.
+"""Counterfactual explanation consistency (CEC; Popoola and Sheppard 2026)."""
 
-A model may give two comparable applicants of different groups the same answer for different reasons. Every row outside
-the reference group is matched with the most comparable member of the reference group with the same outcome. The model's
-attributions for both, from one baseline, are reduced to directions and compared. The score is printed beside its
-matching floor: the score of a model of the financial features alone on the same pairs.
-
-Scope: the order of the method. Steps: ``pairs``, ``score``, ``tallies`` by group, ``findings`` by row, and ``training``
-for consistency. Matching: ``tasks.counterfactuals.algorithm.nearest``.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tasks.counterfactuals.algorithm.nearest.matching import Matching
+from tasks.counterfactuals.algorithm.nearest import Matching
+from tasks.methods.cec.algorithm import own_group
+from tasks.methods.cec.algorithm import pairs as algorithm_pairs
 from tasks.methods.cec.algorithm import pairs as cec_pairs
-from tasks.methods.cec.algorithm import tallies as cec_tallies
-from tasks.methods.cec.algorithm.findings import evidence, findings
-from tasks.methods.cec.algorithm.own_group import headline as own_group
-from tasks.methods.cec.algorithm.own_group.headline import Reasons
-from tasks.methods.cec.algorithm.own_group.relabelled import without
+from tasks.methods.cec.algorithm import pairs as cec_tallies
+from tasks.methods.cec.algorithm.own_group import Reasons, without
 from tasks.methods.cec.algorithm.pairs import Scored, View
 from tasks.methods.cec.settings import CecSettings
-from tasks.numerics.arrays import Bools, Ints, Longs
-from tasks.numerics.columns import Columns
-from tasks.numerics.explanation import ModelView
-from tasks.numerics.problem import Problem, Refit
-from tasks.numerics.results import Aggregate, Detected, Draws, Tally
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import ModelView, Problem, Refit
+from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally
 from tasks.numerics.statistics.sampling import Asked
+
+# --------------------------------------------------------------------------------------------------------------------
+# Findings of CEC: the score and verdict of each row, its match, and the features whose attributions differ.
+#
+# Scope: rows of findings and evidence. Means over them: ``tallies``.
+
+
+VERDICTS = ("same_reasons", "different_reasons", "flipped_same_reasons", "flipped_different_reasons")
+"""Of the regimes A to D; B, ``different_reasons``, is what the paper calls hidden bias."""
+
+NOT_TESTED = "not_tested"
+"""Verdict on a row without a score."""
+
+MATCH, PARTED = "match", "parts_in"
+"""Roles in the evidence: the match, its value a distance; and, with the feature after a colon, where reasons part."""
+
+FEATURES = 3
+"""Features told of each pair."""
+
+
+def findings(of_groups: Sequence[Scored], settings: CecSettings) -> Findings:
+    """One entry per row of any group, ascending: its score and regime, or why it has none."""
+    row = np.concatenate([np.zeros(0, np.int64), *(scored.matches.row for scored in of_groups)])
+    cec = np.concatenate([np.zeros(0), *(scored.compared.cec for scored in of_groups)])
+    flip = np.concatenate([np.zeros(0), *(scored.compared.flip for scored in of_groups)])
+    refusal = np.concatenate([np.zeros(0, dtype=str), *(scored.reason for scored in of_groups)])
+    regime = algorithm_pairs.regimes(cec, flip, settings.theta)
+    order = np.argsort(row)
+    return Findings(
+        row=row[order],
+        subgroup=np.zeros(len(row), np.int32),
+        verdict=np.array((*VERDICTS, NOT_TESTED))[regime][order],  # no regime is -1, and so the last
+        statistic=cec[order],
+        refusal=refusal[order],
+    )
+
+
+def evidence(of_groups: Sequence[Scored], names: tuple[str, ...]) -> Evidence:
+    """The match of every matched row, then the features in which a scored pair parts most, if it parts at all."""
+    empty = np.zeros(0, np.int64), np.zeros(0, dtype=str), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)
+    parts = [empty]
+    for scored in of_groups:
+        parts += [_matches(scored), _features(scored, names)]
+    row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((rank, role != MATCH, row))
+    return Evidence(row[order], role[order], rank[order], other[order], value[order])
+
+
+def _matches(scored: Scored) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
+    m, at = scored.matches, np.flatnonzero(scored.matches.matched)
+    return m.row[at], np.full(len(at), MATCH), np.ones(len(at), np.int32), m.match[at], m.distance[at]
+
+
+def _features(
+    scored: Scored, names: tuple[str, ...]
+) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
+    m, parted = scored.matches, np.nan_to_num(scored.compared.parted)
+    largest = algorithm_pairs.largest(parted, FEATURES)
+    value = np.take_along_axis(parted, largest, axis=1)
+    at, rank = np.nonzero(value > 0)
+    role = np.array([f"{PARTED}: {name}" for name in names])[largest[at, rank]]
+    return m.row[at], role, rank.astype(np.int32) + 1, m.match[at], value[at, rank]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Counterfactual explanation consistency (CEC; Popoola and Sheppard 2026): the method.
+#
+# A model may give two comparable applicants of different groups the same answer for different reasons. Every row
+# outside
+# the reference group is matched with the most comparable member of the reference group with the same outcome. The
+# model's
+# attributions for both, from one baseline, are reduced to directions and compared. The score is printed beside its
+# matching floor: the score of a model of the financial features alone on the same pairs.
+#
+# Scope: the order of the method. Steps: ``pairs``, ``score``, ``tallies`` by group, ``findings`` by row, and
+# ``training``
+# for consistency. Matching: ``tasks.counterfactuals.algorithm.nearest``.
 
 
 @dataclass(frozen=True)
@@ -119,7 +186,7 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
 
 def pairs(audited: Audited, seen: tuple[View, ...], group: int, to: int) -> Scored:
     """The rows of one group matched with another group and scored."""
-    return cec_pairs.score(audited.explained, seen, audited.rows(group), to)
+    return cec_pairs.score_pairs(audited.explained, seen, audited.rows(group), to)
 
 
 def _within(audited: Audited, seen: tuple[View, ...], group: int) -> Scored | None:
@@ -128,7 +195,7 @@ def _within(audited: Audited, seen: tuple[View, ...], group: int) -> Scored | No
     explainer = audited.explained.explainer[rows]
     if any(pool[rows[explainer == model]].any() for model, pool in enumerate(audited.explained.pools)):
         return None
-    return cec_pairs.score(audited.explained, seen, rows, group)
+    return cec_pairs.score_pairs(audited.explained, seen, rows, group)
 
 
 def _above_own_group(

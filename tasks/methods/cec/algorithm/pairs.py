@@ -1,16 +1,4 @@
-"""Pairs of comparable applicants as a model explains them: matches, baselines, scores and the matching floor.
-
-Each row is paired with the nearest training row of another group, under the model that explains it. Both share one
-baseline: the mean input of the factual's own label and group (Popoola and Sheppard 2026, Principle 1). With two
-baselines, a difference of means would look like a difference of reasons. The score is symmetric in the pair, but the
-baseline is not.
-
-The matching floor is ours. Members of a pair differ, so even a model of the financial features alone explains them
-differently. The floor is the score of a logistic regression of the label on these features on the same pairs; only the
-excess is due to the model.
-
-Scope: one row and its match. Groups: ``tallies``.
-"""
+"""Pairs of comparable applicants, their CEC scores, and tallies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -20,11 +8,142 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from schemas.errors import DataQualityError
-from tasks.counterfactuals.algorithm.nearest import matching as nearest
-from tasks.counterfactuals.algorithm.nearest.matching import Index, Matches, Matching
-from tasks.methods.cec.algorithm import score as cec_score
+from tasks.counterfactuals.algorithm import nearest
+from tasks.counterfactuals.algorithm.nearest import Index, Matches, Matching
+from tasks.methods.cec.settings import CecSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.explanation import Attributor, ModelView
+from tasks.numerics.problem import Attributor, ModelView
+from tasks.numerics.results import Aggregate, Tally
+from tasks.numerics.statistics.intervals import Parameters, alone, counted, mean, share
+
+# --------------------------------------------------------------------------------------------------------------------
+# The CEC score: distance of the directions of two explanations, and the regimes beside the decisions.
+#
+# Popoola and Sheppard (2026), sections on the CEC metric and on its regimes. An attribution is reduced to its
+# direction,
+# g = IG / (|IG| + 1e-8), so that only the balance of the reasons counts. The distance of two directions is |g - g~| /
+# 2,
+# in [0, 1]. Both directions share one baseline (Principle 1).
+#
+# Scope: arithmetic on pairs of attributions. Choice of pairs: ``pairs``.
+
+
+EPSILON = 1e-8
+"""Added to the length of an attribution; one that is no longer has no direction."""
+
+INCOMPLETE = 1e-3
+"""Error of completeness, as in ``incompleteness``, that an attribution should not exceed."""
+
+REGIMES = ("A", "B", "C", "D")
+"""Same prediction and reasons; same prediction, different reasons (hidden); different prediction; both differ."""
+
+NO_REGIME = -1
+
+DRAWN_AT_ONCE = 16
+"""Resamples summed in one product."""
+
+
+def directions(attributions: Floats) -> Floats:
+    """Attributions ``(r, p)`` as directions ``(r, p)``: NaN in rows that have none, their input being the baseline."""
+    length = np.linalg.norm(attributions, axis=1, keepdims=True)
+    return np.where(length > EPSILON, attributions / (length + EPSILON), np.nan)
+
+
+def apart(one: Floats, other: Floats) -> Floats:
+    """CEC of each pair of directions ``(r, p)``: ``(r,)`` in [0, 1], NaN where one of the two has no direction."""
+    scores: Floats = np.minimum(np.linalg.norm(one - other, axis=1) / 2, 1.0)
+    return scores
+
+
+def divergence(one: Floats, other: Floats, feature_of_column: Ints, features: int) -> Floats:
+    """Where the directions of each pair part: the sum of |g_j - g~_j| over the columns of each feature.
+
+    Args:
+        one: ``(r, p)`` directions.
+        other: ``(r, p)`` directions.
+        feature_of_column: ``(p,)`` feature of each column.
+        features: Number of features ``m``.
+
+    Returns:
+        ``(r, m)``, NaN where one of the two has no direction.
+    """
+    belongs = feature_of_column[:, None] == np.arange(features)
+    parted: Floats = np.abs(one - other) @ belongs.astype(np.float64)
+    return parted
+
+
+def incompleteness(attributions: Floats, change: Floats) -> Floats:
+    """How far attributions ``(r, p)`` are from adding up to the change of the logit from the baseline, ``(r,)``.
+
+    |sum IG - change| / max(1, |change|), ``(r,)``: absolute for small changes and relative for large ones.
+    """
+    error: Floats = np.abs(attributions.sum(axis=1) - change) / np.maximum(1.0, np.abs(change))
+    return error
+
+
+def regimes(cec: Floats, flip: Floats, theta: float) -> Longs:
+    """Number in ``REGIMES`` of each pair, ``(r,)``; ``NO_REGIME`` where the score or the flip is NaN.
+
+    Args:
+        cec: ``(r,)`` scores.
+        flip: ``(r,)`` whether the predictions differ, as 0 and 1.
+        theta: Score up to which reasons count as the same.
+    """
+    known = ~np.isnan(cec) & ~np.isnan(flip)
+    return np.where(known, 2 * (flip == 1) + (cec > theta), NO_REGIME).astype(np.int64)
+
+
+def regime_counts(cec: Floats, flip: Floats, thetas: Floats) -> Longs:
+    """Pairs in each regime for every theta at once, ``(t, 4)``: scores are sorted once and thetas looked up in them."""
+    out = np.empty((len(thetas), len(REGIMES)), np.int64)
+    for flipped in (0, 1):
+        scores = np.sort(cec[(flip == flipped) & ~np.isnan(cec)])
+        same = np.searchsorted(scores, thetas, side="right")
+        out[:, 2 * flipped], out[:, 2 * flipped + 1] = same, len(scores) - same
+    return out
+
+
+def largest(parted: Floats, most: int) -> Longs:
+    """The features in which each pair parts most, ``(r, most)`` or fewer: largest first, of equals the lowest."""
+    return np.argsort(-parted, axis=1, kind="stable")[:, :most]
+
+
+def shares_of(parted: Floats) -> Floats:
+    """Share of each feature ``(m,)`` in the mean divergence of ``(r, m)``; NaN where no pair diverges."""
+    total = parted[~np.isnan(parted).any(axis=1)].sum(axis=0)
+    return total / total.sum() if total.sum() > 0 else np.full(len(total), np.nan)
+
+
+def resampled_shares(parted: Floats, draws: int, rng: np.random.Generator) -> Floats:
+    """``shares_of`` on bootstrap samples of the pairs, ``(draws, m)``."""
+    known = parted[~np.isnan(parted).any(axis=1)]
+    if not known.any():
+        return np.full((draws, parted.shape[1]), np.nan)
+    n, total = len(known), np.empty((draws, parted.shape[1]))
+    for start in range(0, draws, DRAWN_AT_ONCE):
+        size = min(DRAWN_AT_ONCE, draws - start)
+        times = np.array([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(size)], np.float64)
+        total[start : start + size] = times @ known
+    with np.errstate(invalid="ignore"):
+        shares: Floats = total / total.sum(axis=1, keepdims=True)
+    return shares
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Pairs of comparable applicants as a model explains them: matches, baselines, scores and the matching floor.
+#
+# Each row is paired with the nearest training row of another group, under the model that explains it. Both share one
+# baseline: the mean input of the factual's own label and group (Popoola and Sheppard 2026, Principle 1). With two
+# baselines, a difference of means would look like a difference of reasons. The score is symmetric in the pair, but the
+# baseline is not.
+#
+# The matching floor is ours. Members of a pair differ, so even a model of the financial features alone explains them
+# differently. The floor is the score of a logistic regression of the label on these features on the same pairs; only
+# the
+# excess is due to the model.
+#
+# Scope: one row and its match. Groups: ``tallies``.
+
 
 NO_MODEL, NO_BASELINE, NO_DIRECTION = "no_model", "no_baseline", "no_direction"
 """Why a row has no score beside those of ``nearest``: no model explains it; the model learnt from nobody of its label
@@ -112,7 +231,7 @@ def reference_weights(financial: Floats, label: Bools) -> Floats:
     return weights
 
 
-def score(explained: ModelView, seen: tuple[View, ...], rows: Longs, to: int) -> Scored:
+def score_pairs(explained: ModelView, seen: tuple[View, ...], rows: Longs, to: int) -> Scored:
     """Match ``(r,)`` rows with the group ``to`` and compare the explanations of each pair.
 
     Args:
@@ -130,7 +249,7 @@ def score(explained: ModelView, seen: tuple[View, ...], rows: Longs, to: int) ->
     reason = matches.reason.copy()
     for number, view in enumerate(seen):
         own = np.flatnonzero(explained.explainer[rows] == number)
-        found = nearest.match(view.index, rows[own], to)
+        found = nearest.match_nearest(view.index, rows[own], to)
         matches.match[own], matches.distance[own], matches.reason[own] = found.match, found.distance, found.reason
         reason[own] = np.where(found.matched, NO_BASELINE, found.reason)
         for at, baseline_rows in _cells(view, rows, own[found.matched]):
@@ -169,15 +288,15 @@ def _compare(explained: ModelView, view: View, row: Longs, match: Longs, baselin
             f"{view.model.name} gives attributions that are no finite numbers; check the model's inputs"
         )
     logit = view.model.logit(np.vstack([x, baseline]))
-    one, other = np.split(cec_score.directions(attributions), 2)
+    one, other = np.split(directions(attributions), 2)
     favourable = logit[:-1] >= view.cut if explained.favourable is None else explained.favourable[both]
-    error = cec_score.incompleteness(attributions, logit[:-1] - logit[-1])
+    error = incompleteness(attributions, logit[:-1] - logit[-1])
     return Compared(
-        cec=cec_score.apart(one, other),
+        cec=apart(one, other),
         floor=_floor(view, both, baseline_rows),
         flip=np.not_equal(*np.split(favourable, 2)).astype(np.float64),
         incompleteness=np.maximum(*np.split(error, 2)),
-        parted=cec_score.divergence(one, other, explained.feature_of_column, len(explained.features)),
+        parted=divergence(one, other, explained.feature_of_column, len(explained.features)),
     )
 
 
@@ -188,4 +307,114 @@ def _floor(view: View, both: Longs, baseline_rows: Longs) -> Floats:
     """
     financial = view.index.at
     attributions = view.weights * (financial[both] - financial[baseline_rows].mean(axis=0))
-    return cec_score.apart(*np.split(cec_score.directions(attributions), 2))
+    return apart(*np.split(directions(attributions), 2))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tallies of CEC for the rows of one group, matched with another: the values of each statistic over the rows.
+#
+# A row without a score is NaN. Means are never compared with the reference group's: their pairs and floors differ.
+#
+# Scope: means over rows, and the few other numbers. Scores: ``pairs``.
+
+
+QUANTILES = (0.5, 0.9, 0.99)
+"""Of the distances between matches."""
+
+
+def scores(scored: Scored, settings: CecSettings, of: Parameters, headline: bool) -> Iterator[Tally]:
+    """The score beside its floor, flips, regimes, and who could not be matched or scored.
+
+    Args:
+        scored: The rows of a group.
+        settings: ``theta``.
+        of: Parameters that all measures are to have.
+        headline: Whether this is what findings are about.
+    """
+    compared, matched = scored.compared, scored.matches.matched
+    yield from alone(mean("cec", of, compared.cec, headline=headline))
+    yield from alone(mean("cec_floor", of, compared.floor))
+    yield from alone(mean("cec_above_floor", of, scored.above_floor))
+    yield from alone(share("flip_share", of, compared.flip == 1, ~np.isnan(compared.flip)))
+    regime = regimes(compared.cec, compared.flip, settings.theta)
+    for number, name in enumerate(REGIMES):
+        yield from alone(share("regime_share", {**of, "regime": name}, regime == number, regime >= 0))
+    yield from alone(mean("match_distance", of, np.where(matched, scored.matches.distance, np.nan)))
+    yield from alone(share("unmatched_share", of, ~matched, scored.reason != NO_MODEL))
+    yield from alone(share("no_direction_share", of, scored.reason == NO_DIRECTION, matched))
+    incomplete = compared.incompleteness > INCOMPLETE
+    yield from alone(share("incomplete_share", of, incomplete, ~np.isnan(compared.incompleteness)))
+    yield from alone(mean("completeness_error", of, compared.incompleteness))
+
+
+def within(scored: Scored, own: Scored) -> Iterator[Tally]:
+    """The score of the same rows with the nearest of their own group, and how far the score lies above it, row by row.
+
+    Two applicants of one group also differ in features that are not financial, and their explanations with them. What
+    is left above this is not owed to that. A group that is smaller than the reference group has fewer to choose from,
+    so that its own matches lie further off: the score within it is rather too large than too small.
+    """
+    yield from alone(mean("cec_within_group", {}, own.compared.cec))
+    yield from alone(mean("cec_above_within_group", {}, scored.compared.cec - own.compared.cec))
+
+
+def theta_curve(scored: Scored, settings: CecSettings) -> Iterator[Tally]:
+    """Shares of the four regimes at every step of theta from 0 to 1: no conclusion should hang on one theta."""
+    compared, steps = scored.compared, settings.theta_steps
+    if steps == 0:
+        return
+    thetas = np.arange(steps + 1) / steps
+    counts = regime_counts(compared.cec, compared.flip, thetas)
+    missing = len(compared.cec) - int(counts[0].sum())
+    for theta, inside in zip(thetas.tolist(), counts.tolist(), strict=True):
+        for name, count in zip(REGIMES, inside, strict=True):
+            at: Parameters = {"regime": name, "theta": theta}
+            yield from alone(counted("regime_share_at", at, sum(inside) - count, count, missing))
+
+
+def features(scored: Scored, names: tuple[str, ...]) -> Iterator[Tally]:
+    """By feature how far the two explanations of a pair part in it, on average."""
+    for name, parted in zip(names, scored.compared.parted.T, strict=True):
+        yield from alone(mean("attribution_divergence", {"feature": name}, parted))
+
+
+def aggregates(scored: Scored, names: tuple[str, ...], resamples: int, rng: np.random.Generator) -> Iterator[Aggregate]:
+    """Share of each feature in the divergence, how far apart matches are, and how often a match is used.
+
+    Args:
+        scored: The rows of a group.
+        names: Features.
+        resamples: Times that pairs are drawn anew for the shares of features; the others have no interval.
+        rng: Draws them.
+    """
+    parted, distance = scored.compared.parted, scored.matches.distance[scored.matches.matched]
+    n = int((~np.isnan(scored.compared.cec)).sum())
+    if n:
+        again = resampled_shares(parted, resamples, rng)
+        for name, share, replicates in zip(names, shares_of(parted).tolist(), again.T, strict=True):
+            reason = "" if np.isfinite(share) else "no two explanations differ"
+            at = {"feature": name}
+            yield _aggregate("attribution_share", at, share, n, reason=reason, replicates=replicates)
+    if len(distance):
+        for quantile in QUANTILES:
+            value = float(np.quantile(distance, quantile))
+            yield _aggregate("match_distance_quantile", {"quantile": quantile}, value, len(distance))
+        reuse = scored.matches.reuse
+        yield _aggregate("match_reuse", {}, float(reuse.mean()), len(distance))
+        yield _aggregate("match_reuse_largest", {}, float(reuse.max()), len(distance), events=int(reuse.max()))
+
+
+def _aggregate(
+    measure: str,
+    parameters: Parameters,
+    value: float,
+    n: int,
+    *,
+    events: int | None = None,
+    reason: str = "",
+    replicates: Floats | None = None,
+) -> Aggregate:
+    drawn = np.zeros(0) if replicates is None else replicates
+    return Aggregate(
+        0, 0, measure, parameters, value, n, compared=False, events=events, reason=reason, replicates=drawn
+    )

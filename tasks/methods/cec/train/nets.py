@@ -15,23 +15,18 @@ from schemas.errors import DataQualityError, IntegrityError
 from schemas.tables.applications import TRAINED_NETS
 from schemas.tables.findings import AGGREGATES
 from schemas.terms import DecisionMaker
-from tasks.methods.cec.algorithm.training import figures
-from tasks.methods.cec.algorithm.training import models as compared_models
-from tasks.methods.cec.algorithm.training.folds import Population
-from tasks.methods.cec.algorithm.training.held_out import Lending
-from tasks.methods.cec.algorithm.training.models import Trial
+from tasks.methods.cec.algorithm import models as algorithm_models
+from tasks.methods.cec.algorithm.mitigations import Population
+from tasks.methods.cec.algorithm.models import Lending, Trial
 from tasks.methods.cec.train.settings import TrainSettings
-from tasks.numerics.networks.checkpoint import Checkpoint, of_bytes, to_bytes
-from tasks.numerics.networks.parameters import to_safetensors
-from tasks.numerics.networks.training import DivergedError
+from tasks.numerics.networks.network import to_safetensors
+from tasks.numerics.networks.training import Checkpoint, DivergedError, of_bytes, to_bytes
 from tasks.numerics.results import Aggregate
+from tasks.pipeline.method import Origin
 from tasks.pipeline.progress import Tell, progress
-from tasks.pipeline.scratch import Scratch
-from tasks.pipeline.stage import Produced
-from tasks.pipeline.statistics import Origin
-from tasks.preprocessing.columns import columns_of, inputs_of
-from tasks.preprocessing.groups import Grouped, groups_of
-from tasks.scoring.explanations import financial
+from tasks.pipeline.stage import Produced, Scratch
+from tasks.preprocessing.columns import Grouped, columns_of, groups_of, inputs_of
+from tasks.scoring.decider import financial
 
 log = logging.getLogger("evenhand")
 
@@ -87,20 +82,20 @@ def trained(
     """Does the work of the stage ``train``."""
     everyone, inputs = _everyone(applicants, encodings, applications)
     cases = list(_cases(memberships, applicants["row_id"].to_numpy(), settings))
-    models = compared_models.models(settings.training)
+    models = algorithm_models.models(settings.training)
     aggregates, nets = [AGGREGATES.empty()], [TRAINED_NETS.empty()]
     for case in cases:
-        rows = compared_models.beside(everyone, case.grouped.group, case.group, case.grouped.reference)
-        rows = compared_models.drawn(rows, settings.training.rows, settings.seed)
-        reason = compared_models.refusal(rows, settings.training.folds, settings.seed)
+        rows = algorithm_models.beside(everyone, case.grouped.group, case.group, case.grouped.reference)
+        rows = algorithm_models.drawn(rows, settings.training.rows, settings.seed)
+        reason = algorithm_models.refusal(rows, settings.training.folds, settings.seed)
         if reason:
             log.info("%s: nothing is trained: %s", case.said, reason)
             n = len(rows.population.favourable)
-            aggregates.append(_table(case, list(figures.refused(models, case.group, n, reason))))
+            aggregates.append(_table(case, list(algorithm_models.refused(models, case.group, n, reason))))
             continue
         with progress(len(models) * settings.training.folds, f"training for {case.said}") as tell:
             trials = list(_trials(rows, case, settings, scratch, tell))
-        aggregates.append(_table(case, list(figures.aggregates(trials, case.group))))
+        aggregates.append(_table(case, list(algorithm_models.aggregates(trials, case.group))))
         nets.append(_nets(case, trials, inputs))
     tables = {AGGREGATES.name: pa.concat_tables(aggregates), TRAINED_NETS.name: pa.concat_tables(nets)}
     return Produced(tables)
@@ -130,7 +125,7 @@ def _trials(rows: Lending, case: _Case, settings: TrainSettings, scratch: Scratc
     """Every model on every fold, telling of each; an error says where states are kept."""
     states = States(scratch, case.number)
     try:
-        for trial in compared_models.trials(rows, settings.cec, settings.seed, states):
+        for trial in algorithm_models.trials(rows, settings.cec, settings.seed, states):
             tell(_said(trial, settings.training.folds))
             yield trial
     except DivergedError as error:

@@ -9,8 +9,7 @@ import pyarrow as pa
 from schemas.tables.applications import APPLICANTS, APPLICATIONS, ENCODINGS, MEMBERSHIPS, TRAINED_NETS
 from schemas.tables.findings import AGGREGATES
 from tasks.methods.cec.train.settings import TrainSettings, settings_of
-from tasks.pipeline.scratch import NOWHERE, Scratch
-from tasks.pipeline.stage import Produced, stage
+from tasks.pipeline.stage import NOWHERE, Produced, Scratch, stage
 
 __all__ = ["settings_of", "train"]
 

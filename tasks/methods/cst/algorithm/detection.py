@@ -1,35 +1,166 @@
-"""Counterfactual situation testing (CST; Alvarez and Ruggieri, EAAMO 2023): the method.
-
-Every row outside the reference group is a complainant, whatever its decision; of a large group a sample is asked
-(``Problem.asked``), among the same neighbours. A complainant's control group are the most similar
-rows of its own group. Its test group are the rows of the reference group that are most similar to its counterfactual.
-The complainant is detected if the control group was refused more often than the test group. Each difference is tested,
-with q-values over all complainants. Situation testing (ST), with test groups around the factual complainants, and
-counterfactual fairness (CF) are printed beside it.
-
-Scope: the order of the method. Steps: ``comparisons`` (searches), ``situations`` (counts), ``significance``,
-``tallies`` by group, ``null``, ``several_attributes``, ``findings`` by complainant.
-"""
+"""Counterfactual situation testing (CST; Alvarez and Ruggieri 2023)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tasks.methods.cst.algorithm import null, several_attributes
-from tasks.methods.cst.algorithm import tallies as cst_tallies
-from tasks.methods.cst.algorithm.comparisons import Comparison, SearchSpace, applicants_of, compare, cst_pair, lay
-from tasks.methods.cst.algorithm.effect.aggregates import aggregates
-from tasks.methods.cst.algorithm.effect.groups import Frame, GroupEffects, of_group
-from tasks.methods.cst.algorithm.findings import Groups, Surroundings, findings
-from tasks.methods.cst.algorithm.neighbours import distance
-from tasks.methods.cst.algorithm.significance import Tests, judge
-from tasks.methods.cst.algorithm.tallies import HEADLINE
+from schemas.terms import Refusal
+from tasks.methods.cst.algorithm import neighbours, situations
+from tasks.methods.cst.algorithm import situations as cst_tallies
+from tasks.methods.cst.algorithm.effects import Frame, GroupEffects, aggregates, of_group
+from tasks.methods.cst.algorithm.situations import (
+    HEADLINE,
+    NOBODY,
+    Comparison,
+    Members,
+    SearchSpace,
+    Tests,
+    applicants_of,
+    compare,
+    cst_pair,
+    judge,
+    lay,
+)
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.arrays import Bools, Longs
+from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.problem import Problem
-from tasks.numerics.results import Aggregate, Detected, Draws, Tally
-from tasks.numerics.statistics.propensity import p_of
+from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally, Tested
+from tasks.numerics.statistics.regression import p_of
+
+# --------------------------------------------------------------------------------------------------------------------
+# Findings of CST: the test and verdict of each complainant, and the rows that it was compared with.
+#
+# Scope: rows of findings and evidence. Means over them: ``tallies``.
+
+
+CONTROL, TEST = "control", "test"
+"""Roles in the evidence."""
+
+PIECE = 2**20
+"""Rows of evidence that are made at a time, about."""
+
+DETECTED, NOT_DETECTED, NOT_TESTED = "detected", "not_detected", "not_tested"
+"""Verdicts; a complainant who was refused was not tested."""
+
+
+def findings(of_groups: Sequence[tuple[Comparison, Tests]], settings: CstSettings) -> Findings:
+    """One entry per complainant of any group, by row: the test at ``settings.k``, or why there is none."""
+    at = settings.ks.index(settings.k)
+    row = np.concatenate([np.zeros(0, np.int64), *(compared.row for compared, _ in of_groups)])
+    order = np.argsort(row)
+
+    def of_all(values: Sequence[Floats]) -> Floats:
+        return np.concatenate([np.zeros(0), *(each[at] for each in values)])[order]
+
+    judged = [tests for _, tests in of_groups]
+    delta = of_all([tests.delta for tests in judged])
+    refusal = [_refusal(compared, tests.delta[at]) for compared, tests in of_groups]
+    return Findings(
+        row=row[order],
+        subgroup=np.zeros(len(row), np.int32),
+        verdict=np.where(np.isnan(delta), NOT_TESTED, np.where(delta > settings.tau, DETECTED, NOT_DETECTED)),
+        statistic=delta,
+        refusal=np.concatenate([np.zeros(0, dtype=str), *refusal])[order],
+        tested=Tested(
+            control=of_all([tests.pair.control_share for tests in judged]),
+            test=of_all([tests.pair.test_share for tests in judged]),
+            low=of_all([tests.low for tests in judged]),
+            high=of_all([tests.high for tests in judged]),
+            p=of_all([tests.p for tests in judged]),
+            q=of_all([tests.q for tests in judged]),
+        ),
+    )
+
+
+def _refusal(compared: Comparison, delta: Floats) -> NDArray[np.str_]:
+    """Why each of ``(c,)`` complainants was not tested; empty for those who were."""
+    imagined = np.zeros(len(delta), dtype=bool)
+    imagined[compared.tested] = True
+    reason = np.where(imagined, str(Refusal.TOO_FEW_NEIGHBOURS), str(Refusal.NO_COUNTERFACTUAL))
+    return np.where(np.isnan(delta), reason, "")
+
+
+class Groups(NamedTuple):
+    """The control and test groups of ``c`` complainants of one group: what its evidence is made of."""
+
+    row: Longs
+    """``(c,)`` complainants, ascending."""
+    control: Members
+    """``(c, k + 1)``"""
+    tested: Longs
+    """``(t,)`` complainants who have a test group, ascending."""
+    test: Members
+    """``(t, k + 1)``"""
+
+    @classmethod
+    def of(cls, compared: Comparison) -> "Groups":
+        """Those of a comparison."""
+        tested = compared.row[compared.tested]
+        return cls(compared.row, compared.control.members, tested, compared.test.members)
+
+    def between(self, first: int, last: int) -> "Groups":
+        """Those of the complainants from one row to another, which is among them."""
+        ours, theirs = (slice(*np.searchsorted(of, (first, last + 1))) for of in (self.row, self.tested))
+        return Groups(self.row[ours], self.control.of(ours), self.tested[theirs], self.test.of(theirs))
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The evidence: control and test group of every complainant of any group, made piece by piece.
+
+    Neighbours are kept as 12 bytes; their rows of evidence, of which a year has tens of millions, are not.
+    """
+
+    groups: tuple[Groups, ...]
+
+    def pieces(self) -> Iterator[Evidence]:
+        """By row and role; complainants of all groups by turns, as their rows come."""
+        row = np.sort(np.concatenate([np.zeros(0, np.int64), *(each.row for each in self.groups)]))
+        width = max((each.control.rows.shape[1] for each in self.groups), default=1)
+        size = max(1, PIECE // (2 * width))
+        for start in range(0, max(len(row), 1), size):
+            some = row[start : start + size]
+            yield _evidence([each.between(some[0], some[-1]) for each in self.groups] if len(some) else [])
+
+
+def _evidence(of_groups: Sequence[Groups]) -> Evidence:
+    """Control and test group of every complainant at ``settings.k``, by row and role. Ranks count from 1."""
+    nobody = Members(np.zeros((0, 1), np.int32), np.zeros((0, 1)))
+    parts = [_listed(np.zeros(0, np.int64), CONTROL, nobody)]
+    for each in of_groups:
+        parts.append(_listed(each.row, CONTROL, each.control))
+        parts.append(_listed(each.tested, TEST, each.test))
+    row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((rank, role == TEST, row))
+    return Evidence(row[order], role[order], rank[order], other[order], value[order])
+
+
+def _listed(
+    row: Longs, role: str, members: Members
+) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
+    """The members of each complainant's group, one after the other."""
+    who, rank = np.nonzero(members.rows != NOBODY)
+    other, value = members.rows[who, rank].astype(np.int64), members.distances[who, rank]
+    return row[who], np.full(len(who), role), rank.astype(np.int32) + 1, other, value
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Counterfactual situation testing (CST; Alvarez and Ruggieri, EAAMO 2023): the method.
+#
+# Every row outside the reference group is a complainant, whatever its decision; of a large group a sample is asked
+# (``Problem.asked``), among the same neighbours. A complainant's control group are the most similar
+# rows of its own group. Its test group are the rows of the reference group that are most similar to its counterfactual.
+# The complainant is detected if the control group was refused more often than the test group. Each difference is
+# tested,
+# with q-values over all complainants. Situation testing (ST), with test groups around the factual complainants, and
+# counterfactual fairness (CF) are printed beside it.
+#
+# Scope: the order of the method. Steps: ``comparisons`` (searches), ``situations`` (counts), ``significance``,
+# ``tallies`` by group, ``null``, ``several_attributes``, ``findings`` by complainant.
+
 
 SIGNIFICANT = "share_significant"
 """The share that labels are permuted for."""
@@ -78,7 +209,7 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     singles = [_laid(single, settings) for single in ground.applicants.singles]
     tallies = [*_tallies(found, settings), *_sensitivity(problem, found, ground), *_clipped(found, ground)]
     for each in found:
-        multiple = several_attributes.tallies(singles, each.compared.row, settings)
+        multiple = situations.tallies(singles, each.compared.row, settings)
         tallies += [replace(t, group=each.group) for t in multiple]
     draws = tuple(_draws(problem, ground, rng))
     tests = _permuted(found, draws, settings)
@@ -126,8 +257,8 @@ def _tallies(found: Sequence[Found], settings: CstSettings) -> Iterator[Tally]:
 def _clipped(found: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
     """Whose values were clipped before distances were taken."""
     applicants = ground.applicants
-    looked_at = distance.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
-    names, beyond = distance.beyond(looked_at, ground.settings)
+    looked_at = neighbours.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
+    names, beyond = neighbours.beyond(looked_at, ground.settings)
     for each in found:
         for t in cst_tallies.clipped(names, beyond[each.compared.row]):
             yield replace(t, group=each.group)
@@ -151,7 +282,7 @@ def _draws(problem: Problem, ground: SearchSpace, rng: np.random.Generator) -> I
     """The null calibration, at ``settings.k`` alone."""
     settings = ground.settings.model_copy(update={"ks": (ground.settings.k,)})
     if settings.null_permutations:
-        yield from null.draws(problem, settings, rng)
+        yield from situations.draws(problem, settings, rng)
 
 
 def _permuted(found: Sequence[Found], draws: Sequence[Draws], settings: CstSettings) -> Iterator[Aggregate]:

@@ -1,22 +1,111 @@
-"""Situations of complainants: refusals among the nearest rows of the own group and of the reference group.
+"""Situations of complainants: compared rows, significance tests, tallies, and null calibration."""
 
-The control group holds the k nearest rows of the complainant's own group, the test group the k nearest rows of the
-reference group; refusals are counted in both (Alvarez and Ruggieri 2023, sections 3.1 and 3.4). The search runs once
-for the largest k: every smaller group is a prefix of that list. With the search centres, the complainant is counted in
-the control group and its counterfactual in the test group, which then have k + 1 members (section 3.2).
-
-Scope: counts in lists of neighbours. Search: ``neighbours``. Tests: ``significance``.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from tasks.methods.cst.algorithm.neighbours.search import Neighbours
+from tasks.methods.cst.algorithm import neighbours
+from tasks.methods.cst.algorithm.neighbours import NUMERIC, Blocks, Neighbours, Space, in_batches, index, looked_at
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.statistics.proportions import Pair
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Applicants, Counterfactuals, Problem
+from tasks.numerics.results import Draws, Tally
+from tasks.numerics.statistics.intervals import (
+    Pair,
+    Parameters,
+    alone,
+    benjamini_hochberg,
+    bounds,
+    mean,
+    p_values,
+    quantile,
+    share,
+)
+
+# --------------------------------------------------------------------------------------------------------------------
+# Significance tests for each complainant: difference of two shares, p-value, q-value.
+#
+# A complainant is detected iff its control group was refused more often than its test group, by more than tau (Alvarez
+# and Ruggieri 2023, Def. 3.4). Under pure chance about half of the complainants are detected at tau = 0. A detection is
+# significant if its q-value over all complainants is below alpha.
+#
+# Scope: tests of counts. Where the counts come from: ``situations``.
+
+
+@dataclass(frozen=True)
+class Tests:
+    """Tests of ``c`` complainants, for each number of neighbours; all ``(len(ks), c)``, NaN where not tested."""
+
+    pair: Pair
+    delta: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+    q: Floats
+    """p after Benjamini-Hochberg, over the complainants and for each number of neighbours apart."""
+
+    def detected(self, tau: float) -> Floats:
+        """1 where the difference is above ``tau``, else 0."""
+        return flags(self.delta > tau, self.delta)
+
+    def positive(self, tau: float) -> Floats:
+        """1 where the control group was refused less often by more than ``tau`` (positive discrimination), else 0."""
+        return flags(self.delta < -tau, self.delta)
+
+    def significant(self, alpha: float) -> Floats:
+        """1 where q is below ``alpha``, else 0."""
+        return flags(self.q < alpha, self.delta)
+
+
+def judge(pair: Pair, settings: CstSettings) -> Tests:
+    """Test every complainant.
+
+    Args:
+        pair: ``(len(ks), c)`` refusals in both groups.
+        settings: ``tau``, ``alpha``, ``interval`` and ``decimals``; published counts rest on differences, bounds and
+            the normal quantile rounded to three digits. p and q are of what is not rounded.
+    """
+    low, high = bounds(pair, settings.interval, quantile(settings.alpha, settings.decimals))
+    p = p_values(pair, settings.interval, settings.tau)
+    q = np.stack([benjamini_hochberg(each) for each in p])
+    delta, low, high = (_rounded(values, settings.decimals) for values in (pair.delta, low, high))
+    return Tests(pair, delta, low, high, p, q)
+
+
+def unfair(refused: Bools, imagined: Bools) -> Floats:
+    """Counterfactual fairness (CF), ``(c,)``: 1 where refused but for the group, -1 the other way round, else 0.
+
+    Args:
+        refused: ``(c,)`` unfavourable decisions on the complainants.
+        imagined: ``(c,)`` the same decision maker's on their counterfactuals.
+    """
+    return refused.astype(np.float64) - imagined
+
+
+def flags(yes: Bools, known: Floats) -> Floats:
+    """1 or 0, and NaN where ``known`` is NaN."""
+    return np.where(np.isnan(known), np.nan, yes)
+
+
+def _rounded(values: Floats, decimals: int | None) -> Floats:
+    return values if decimals is None else np.round(values, decimals)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Situations of complainants: refusals among the nearest rows of the own group and of the reference group.
+#
+# The control group holds the k nearest rows of the complainant's own group, the test group the k nearest rows of the
+# reference group; refusals are counted in both (Alvarez and Ruggieri 2023, sections 3.1 and 3.4). The search runs once
+# for the largest k: every smaller group is a prefix of that list. With the search centres, the complainant is counted
+# in
+# the control group and its counterfactual in the test group, which then have k + 1 members (section 3.2).
+#
+# Scope: counts in lists of neighbours. Search: ``neighbours``. Tests: ``significance``.
+
 
 NOBODY = -1
 """Stands in a list of neighbours where there are no more."""
@@ -166,3 +255,431 @@ def _members(near: Neighbours, itself: Bools, n: Longs, others: Longs, settings:
     wanted = (np.arange(order.shape[1]) < n[:, None]) & (others >= settings.k)[:, None]
     members = np.where(wanted, np.take_along_axis(rows, order, axis=1), NOBODY)
     return Members(members.astype(np.int32), np.take_along_axis(distances, order, axis=1))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Searches behind a situation: the rows that each complainant is compared with, for given labels of the rows.
+#
+# Situation testing (ST) searches both groups around the complainant; counterfactual situation testing (CST) searches
+# the
+# test group around its counterfactual (Alvarez and Ruggieri 2023, section 3.1). Labels are the problem's, or permuted.
+#
+# Scope: search centres and searched rows. Counting: ``situations``. Search: ``neighbours``.
+
+
+CST, CENTRED, ST, CF = "cst", "cst_with_centres", "st", "cf"
+"""Variants: without and with the search centres, situation testing, and counterfactual fairness."""
+
+
+@dataclass(frozen=True)
+class Imagined:
+    """Counterfactuals as places to search around."""
+
+    row: Longs
+    """``(i,)`` their complainants, ascending."""
+    space: Space
+    """``(i,)`` places."""
+    refused: Bools | None
+    """``(i,)`` unfavourable decisions on them; None where they are not known."""
+
+    def of(self, row: Longs) -> tuple[Longs, "Imagined"]:
+        """Those of some rows, ascending: which of the rows have one, and theirs."""
+        place = np.flatnonzero(np.isin(row, self.row))
+        own = np.searchsorted(self.row, row[place])
+        return place, Imagined(row[place], self.space.rows(own), None if self.refused is None else self.refused[own])
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The rows of a problem under some labels, laid out to be searched."""
+
+    applicants: Applicants
+    group: Ints
+    """``(n,)`` labels."""
+    reference: int
+    space: Space
+    """``(n,)`` places."""
+    imagined: Imagined | None
+    settings: CstSettings
+
+    @cached_property
+    def refused(self) -> Bools:
+        """``(n,)`` unfavourable decisions."""
+        return ~self.applicants.favourable
+
+    def own(self, group: int) -> Blocks | None:
+        """The rows of a group, laid out; None where they are fewer than the smallest k."""
+        return self._laid_out(self.group == group)
+
+    def others(self, group: int) -> Blocks | None:
+        """The rows it is compared with: the reference group, or everybody else where the attribute is crossed."""
+        return self._laid_out(self.group != group) if self.applicants.crossed else self._reference
+
+    @cached_property
+    def _reference(self) -> Blocks | None:
+        return self._laid_out(self.group == self.reference)
+
+    def _laid_out(self, members: Bools) -> Blocks | None:
+        rows = np.flatnonzero(members)
+        return index(self.space, rows) if len(rows) >= min(self.settings.ks) else None
+
+
+def lay(problem: Problem, settings: CstSettings, group: Ints, counterfactuals: Counterfactuals | None) -> SearchSpace:
+    """Lay the rows of a problem out under some labels, with counterfactuals made for these labels.
+
+    The imagined data, to which z-scores are fitted anew, are all rows with the counterfactuals in their place; those of
+    the reference group may be among them (the authors round there, too) and are searched around by nobody.
+
+    Args:
+        problem: its own labels are not looked at.
+        settings: distance, scaling and numbers of neighbours.
+        group: ``(n,)`` labels.
+        counterfactuals: of rows outside the reference group, not necessarily all; None: situation testing alone.
+
+    Raises:
+        ValueError: If the problem has no applicants.
+        SpecError: If the distance has nothing to look at.
+    """
+    applicants, protected = applicants_of(problem), group != problem.reference
+    attributes = neighbours.looked_at(applicants.columns, settings, applicants.attribute_columns)
+    scale = neighbours.fit(attributes, settings, applicants.favourable, protected)
+    ground = SearchSpace(applicants, group, problem.reference, neighbours.place(attributes, scale), None, settings)
+    if counterfactuals is None:
+        return ground
+    imagined = replace(applicants.columns, values=counterfactuals.values)
+    imagined = neighbours.looked_at(imagined, settings, applicants.attribute_columns)
+    everyone = attributes.values.copy()
+    everyone[counterfactuals.row] = imagined.values
+    data = replace(attributes, values=everyone)
+    scale = neighbours.fit_imagined(scale, data, settings, applicants.favourable, protected)
+    refused = None if counterfactuals.favourable is None else ~counterfactuals.favourable
+    return replace(ground, imagined=Imagined(counterfactuals.row, neighbours.place(imagined, scale), refused))
+
+
+def applicants_of(problem: Problem) -> Applicants:
+    """The rows of a problem as applicants.
+
+    Raises:
+        ValueError: If it has none.
+    """
+    if problem.applicants is None:
+        raise ValueError("situation testing needs applicants, and the problem has none; give Problem.applicants")
+    return problem.applicants
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What surrounds ``c`` complainants of one group."""
+
+    row: Longs
+    """``(c,)`` ascending."""
+    tested: Longs
+    """Which of them the test groups of ``test`` are of: those with a counterfactual, or all if none are made."""
+    control: Side
+    test: Side
+    factual: Side
+    """Test groups around the complainants themselves, of situation testing."""
+    pairs: Mapping[str, Pair]
+    """Refusals in both groups, ``(len(ks), c)``, by variant; NaN where a group cannot be filled."""
+    unfair: Floats | None
+    """``(c,)`` as ``significance.unfair``, NaN without a counterfactual; None where decisions on them are not known."""
+
+    def counted(self) -> "Comparison":
+        """The same without who the neighbours are, which takes far more room than how many of them were refused."""
+        nobody = Members(np.zeros((0, 1), np.int32), np.zeros((0, 1)))
+        sides = {name: getattr(self, name)._replace(members=nobody) for name in ("control", "test", "factual")}
+        return replace(self, **sides)
+
+
+def compare(ground: SearchSpace, group: int, row: Longs) -> Comparison:
+    """Search both groups around complainants of one group, by every variant that there is something for.
+
+    Args:
+        ground: labels, places and counterfactuals.
+        group: the complainants' group.
+        row: ``(c,)`` the complainants, ascending; not necessarily all of the group.
+    """
+    control, others = control_of(ground, group, row), ground.others(group)
+    st = _test(ground, others, row, ground.space.rows(row), None)
+    pairs = {ST: pair(control.alone, st.alone)}
+    if ground.imagined is None:
+        return Comparison(row, np.arange(len(row)), control, st, st, pairs, None)
+    place, own = ground.imagined.of(row)
+    test = _test(ground, others, own.row, own.space, own.refused)
+    pairs = {CST: pair(control.alone, test.alone.at(place, len(row))), **pairs}
+    flag = None
+    if own.refused is not None:
+        pairs[CENTRED] = pair(control.centred, test.centred.at(place, len(row)))
+        flag = np.full(len(row), np.nan)
+        flag[place] = unfair(ground.refused[own.row], own.refused)
+    return Comparison(row, place, control, test, st, pairs, flag)
+
+
+def control_of(ground: SearchSpace, group: int, row: Longs) -> Side:
+    """The control groups of complainants ``(c,)`` of one group."""
+
+    def side(near: Neighbours, some: slice) -> Side:
+        return control_side(near, row[some], ground.refused, ground.settings)
+
+    return _around(ground.own(group), ground.space.rows(row), ground.settings, side)
+
+
+def cst_pair(ground: SearchSpace, group: int, row: Longs, control: Counts) -> Pair:
+    """Refusals in both groups by the variant without centres, where the control groups are known already."""
+    if ground.imagined is None:
+        raise ValueError("counterfactual situation testing needs counterfactuals, and there are none")
+    place, own = ground.imagined.of(row)
+    test = _test(ground, ground.others(group), own.row, own.space, None)
+    return pair(control, test.alone.at(place, len(row)))
+
+
+def _test(ground: SearchSpace, others: Blocks | None, row: Longs, centres: Space, refused: Bools | None) -> Side:
+    def side(near: Neighbours, some: slice) -> Side:
+        decided = None if refused is None else refused[some]
+        return test_side(near, row[some], ground.refused, decided, ground.settings)
+
+    return _around(others, centres, ground.settings, side)
+
+
+def _around(
+    blocks: Blocks | None, centres: Space, settings: CstSettings, side: Callable[[Neighbours, slice], Side]
+) -> Side:
+    """Search in batches, so that the neighbours of all complainants are never held at a time."""
+    size, many = length(settings), len(centres.numeric)
+    if blocks is None or not many:
+        none = Neighbours(np.full((many, size), NOBODY), np.full((many, size), np.inf))
+        return side(none, slice(None))
+    batches = in_batches(blocks, centres, size, settings)
+    return joined([side(near, some) for some, near in batches])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tallies of CST for one group: the values of each statistic over the complainants of the group.
+#
+# A complainant without a test is NaN. The reference group has no complainants, so nothing is compared with it.
+#
+# Scope: means over complainants. Tests: ``significance``.
+
+
+HEADLINE: Parameters = {}
+"""What findings are about: the first variant, at ``settings.k``."""
+
+ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)
+"""Sizes of a difference between which complainants are counted, either side of 0."""
+
+
+def of_variants(judged: Mapping[str, Tests], settings: CstSettings) -> Iterator[Tally]:
+    """By variant and number of neighbours: shares detected, significant and positive, and the difference itself."""
+    place, main = settings.ks.index(settings.k), next(iter(judged.values()))
+    yield from flagged("share_significant", HEADLINE, main.significant(settings.alpha)[place], headline=True)
+    yield from flagged("share_detected", HEADLINE, main.detected(settings.tau)[place])
+    yield from _spread(main.delta[place])
+    for variant, tests in judged.items():
+        for at, k in enumerate(settings.ks):
+            of: Parameters = {"k": k, "variant": variant}
+            yield from flagged("share_significant", of, tests.significant(settings.alpha)[at])
+            yield from flagged("share_detected", of, tests.detected(settings.tau)[at])
+            yield from flagged("share_positive", of, tests.positive(settings.tau)[at])
+            yield from alone(mean("delta", of, tests.delta[at]))
+        yield from _by_tau(variant, tests.delta[place], settings)
+
+
+def _spread(delta: Floats) -> Iterator[Tally]:
+    """Share of complainants by size of the difference; the first interval holds its lower end."""
+    ends = np.concatenate([-np.array(ENDS[::-1]), [0.0], ENDS])
+    for low, high in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        inside = (delta > low) & (delta <= high) | (delta == low) & (low == ends[0])
+        yield from flagged("delta_share", {"from": low, "to": high}, flags(inside, delta))
+
+
+def _by_tau(variant: str, delta: Floats, settings: CstSettings) -> Iterator[Tally]:
+    for tau in settings.taus:
+        of: Parameters = {"k": settings.k, "variant": variant, "tau": tau}
+        yield from flagged("share_detected_at", of, flags(delta > tau, delta))
+
+
+def of_unfair(unfair: Floats) -> Iterator[Tally]:
+    """Counterfactual fairness: refused but for the group, and the other way round."""
+    yield from flagged("share_detected", {"variant": CF}, flags(unfair > 0, unfair))
+    yield from flagged("share_positive", {"variant": CF}, flags(unfair < 0, unfair))
+
+
+def without(edge: tuple[str, str], tests: Tests, settings: CstSettings) -> Iterator[Tally]:
+    """What is left once the causal graph lacks an edge out of the protected attribute; tested at ``k`` alone."""
+    of: Parameters = {"k": settings.k, "variant": CST, "without": " -> ".join(edge)}
+    yield from flagged("share_detected_without", of, tests.detected(settings.tau)[0])
+    yield from flagged("share_significant_without", of, tests.significant(settings.alpha)[0])
+
+
+def without_width(tests: Tests, settings: CstSettings) -> Iterator[Tally]:
+    """Share of complainants whose interval has no width, as Wald's has where both shares are 0 or 1.
+
+    Such an interval claims certainty, and p is 0 or 1. No other interval does that.
+    """
+    at = settings.ks.index(settings.k)
+    if settings.interval == "wald":
+        yield from flagged("no_width_share", HEADLINE, flags(tests.low[at] == tests.high[at], tests.delta[at]))
+
+
+def clipped(names: Sequence[str], outside: Bools) -> Iterator[Tally]:
+    """Share of complainants whose value was clipped before distances were taken, by attribute ``(c, a)``."""
+    for name, beyond in zip(names, outside.T, strict=True):
+        yield from alone(share("clipped_share", {"attribute": name}, beyond))
+
+
+def flagged(measure: str, parameters: Parameters, met: Floats, headline: bool = False) -> Iterator[Tally]:
+    """The share of 1 among 0 and 1, with those that are neither as units without a value; nothing if all are."""
+    yield from alone(share(measure, parameters, met == 1, ~np.isnan(met), headline=headline))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Null calibration of CST: permutes the labels and repeats the whole method.
+#
+# Labels are permuted among rows with the same categories, so that every stratum keeps its counts by group. The results
+# then show chance and the method's own bias (the paper does not do this). Columns in reach of the protected attribute
+# make no strata, since their effects are what the method looks for. Counterfactuals are regenerated by a causal model
+# that is fitted to the permuted labels.
+
+
+Shares = dict[tuple[int, str, str], float]
+"""By group, measure and variant."""
+
+
+def draws(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> Iterator[Draws]:
+    """Shares detected and significant at ``settings.k``, one value per permutation.
+
+    Args:
+        problem: rows with their labels. Where counterfactuals cannot be made again, only situation testing is run.
+        settings: ``null_permutations``, ``null_complainants`` (those looked at; they are searched among all rows) and
+            all that is tested. ``ks`` may be ``k`` alone.
+        rng: permutes labels and draws complainants.
+    """
+    applicants = applicants_of(problem)
+    strata = strata_of(looked_at(applicants.columns, settings, applicants.attribute_columns), applicants.reached)
+    found = [
+        _shares(problem, permuted(problem.group, strata, rng), settings, rng) for _ in range(settings.null_permutations)
+    ]
+    main = ST if applicants.counterfactuals is None else CST
+    for group, measure, variant in dict.fromkeys(key for shares in found for key in shares):
+        values = np.array([shares.get((group, measure, variant), np.nan) for shares in found])
+        yield Draws(group, measure, {"k": settings.k, "variant": variant}, values, reference="null")
+        if variant == main:
+            yield Draws(group, measure, HEADLINE, values, reference="null")
+
+
+def strata_of(attributes: Columns, reached: Collection[str] = ()) -> Longs:
+    """``(n,)`` number of each row's combination of categories, over the nominal columns but those ``reached``."""
+    looked = zip(attributes.names, attributes.kinds, strict=True)
+    nominal = np.array([kind not in NUMERIC and name not in reached for name, kind in looked])
+    if not nominal.any():
+        return np.zeros(len(attributes.values), np.int64)
+    return np.unique(attributes.values[:, nominal], axis=0, return_inverse=True)[1]
+
+
+def permuted(group: Ints, strata: Longs, rng: np.random.Generator) -> Ints:
+    """Labels ``(n,)`` permuted within strata."""
+    labels = np.empty_like(group)
+    labels[np.argsort(strata, kind="stable")] = group[np.lexsort((rng.random(len(group)), strata))]
+    return labels
+
+
+def _shares(problem: Problem, group: Ints, settings: CstSettings, rng: np.random.Generator) -> Shares:
+    """Run the pipeline under labels ``(n,)``."""
+    some = {
+        each: _some(np.flatnonzero(group == each), settings, rng)
+        for each in np.unique(group).tolist()
+        if each != problem.reference
+    }
+    ground = lay(problem, settings, group, _imagined(problem, group, list(some.values()), settings))
+    shares: Shares = {}
+    for each, row in some.items():
+        for variant, pair in compare(ground, each, row).pairs.items():
+            if variant != CENTRED and not np.isnan(pair.delta).all():
+                tests = judge(pair, settings)
+                shares[each, "share_detected", variant] = float(np.nanmean(tests.detected(settings.tau)))
+                shares[each, "share_significant", variant] = float(np.nanmean(tests.significant(settings.alpha)))
+    return shares
+
+
+def _some(rows: Longs, settings: CstSettings, rng: np.random.Generator) -> Longs:
+    """At most ``null_complainants`` of a group's rows, ascending."""
+    return np.sort(rng.choice(rows, min(len(rows), settings.null_complainants), replace=False))
+
+
+def _imagined(problem: Problem, group: Ints, some: list[Longs], settings: CstSettings) -> Counterfactuals | None:
+    """Counterfactuals under these labels: of those looked at, or of everyone where the distance is scaled to them."""
+    imagine = applicants_of(problem).imagine
+    if imagine is None or not some:
+        return None
+    everyone = settings.scaling == "z_scores"
+    rows = np.flatnonzero(group != problem.reference) if everyone else np.sort(np.concatenate(some))
+    return imagine(rows, group, None)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Several protected attributes: who is detected under every one of them (multiple discrimination).
+#
+# Where an attribute crosses several columns, each of its groups is audited as a group of its own (intersectional);
+# beside
+# it is the share of its members that are detected under each single attribute. These are tested at alpha divided by the
+# number of attributes (specs of CST, 'Confidence').
+
+
+@dataclass(frozen=True)
+class Single:
+    """What one attribute finds among ``c`` rows; NaN for a row of its reference group, or one not tested."""
+
+    detected: Mapping[str, Floats]
+    """``(len(ks), c)`` by variant."""
+    significant: Mapping[str, Floats]
+    """``(len(ks), c)`` by variant."""
+    unfair: Floats | None
+    """``(c,)`` whether refused but for the group."""
+
+
+def tallies(singles: Sequence[SearchSpace], row: Longs, settings: CstSettings) -> Iterator[Tally]:
+    """Shares of a crossed group's rows ``(c,)`` that are detected under every single attribute, and significant."""
+    found = [_single(ground, row, settings, len(singles)) for ground in singles]
+    if not found:
+        return
+    for variant in found[0].detected:
+        if not all(variant in single.detected for single in found):
+            continue
+        detected = np.prod([single.detected[variant] for single in found], axis=0)
+        significant = np.prod([single.significant[variant] for single in found], axis=0)
+        for at, k in enumerate(settings.ks):
+            yield from flagged("share_multiple", {"k": k, "variant": variant}, detected[at])
+            yield from flagged("share_multiple_significant", {"k": k, "variant": variant}, significant[at])
+    unfair = [single.unfair for single in found if single.unfair is not None]
+    if len(unfair) == len(found):
+        yield from flagged("share_multiple", {"variant": CF}, np.prod(unfair, axis=0))
+
+
+def _single(ground: SearchSpace, row: Longs, settings: CstSettings, attributes: int) -> Single:
+    """The rows tested together are the given ones, not the whole group under the single attribute."""
+    pairs, unfair = _gathered(ground, row)
+    judged = {variant: judge(pair, settings) for variant, pair in pairs.items()}
+    return Single(
+        {variant: tests.detected(settings.tau) for variant, tests in judged.items()},
+        {variant: tests.significant(settings.alpha / attributes) for variant, tests in judged.items()},
+        unfair,
+    )
+
+
+def _gathered(ground: SearchSpace, row: Longs) -> tuple[dict[str, Pair], Floats | None]:
+    """Rows compared group by group of a single attribute, put together again."""
+    pairs: dict[str, Pair] = {}
+    unfair = None
+    for group in np.unique(ground.group[row]):
+        if group == ground.reference:
+            continue
+        own = np.flatnonzero(ground.group[row] == group)
+        compared = compare(ground, int(group), row[own])
+        for variant, pair in compared.pairs.items():
+            wide = pairs.setdefault(variant, Pair(*np.full((4, pair.delta.shape[0], len(row)), np.nan)))
+            for whole, part in zip(wide, pair, strict=True):
+                whole[:, own] = part
+        if compared.unfair is not None:
+            unfair = np.full(len(row), np.nan) if unfair is None else unfair
+            unfair[own] = flags(compared.unfair > 0, compared.unfair)
+    return pairs, unfair

@@ -1,10 +1,7 @@
-"""Runs the searches of ``ablate``: with each constraint lifted, at each epsilon, on subsamples and relabelled sets.
+"""Searches for recourse with a constraint lifted, at other epsilons, and on relabelled draws."""
 
-All searches and epsilons use the same subsamples, so that differences between rules are not sampling noise.
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
@@ -18,18 +15,133 @@ from schemas.audit.spec import Explain, Protected
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.terms import Constraint, DecisionMaker
 from tasks.detection.problems import decided, explained_and_candidates
-from tasks.feasibility_graph.algorithm.graph import collapse
+from tasks.feasibility_graph import algorithm
+from tasks.feasibility_graph.algorithm import collapse
 from tasks.feasibility_graph.rows import rules_of, strata_of
 from tasks.feasibility_graph.settings import GraphSettings
-from tasks.methods.fgce.ablate import relabelling
 from tasks.methods.fgce.ablate.settings import AblateSettings
-from tasks.methods.fgce.algorithm.ablation import connectivity, rules, subsamples
-from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
-from tasks.methods.fgce.algorithm.ablation.names import NOTHING
-from tasks.methods.fgce.algorithm.ablation.rules import Searched, Variant
-from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
+from tasks.methods.fgce.algorithm import ablation, connectivity
+from tasks.methods.fgce.algorithm.ablation import Asked, Matched, Searched, Variant
+from tasks.methods.fgce.algorithm.connectivity import Backwards
+from tasks.methods.fgce.settings import NOTHING
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.results import Aggregate
+from tasks.pipeline.method import Origin
 from tasks.pipeline.stage import Produced
-from tasks.pipeline.statistics import Origin
+
+# --------------------------------------------------------------------------------------------------------------------
+# Runs the relabelled draws of ``ablate``: the graph of all groups together, and the shares of sets of its rows.
+#
+# All groups stand in one graph here, which the protected attribute does not divide: columns that it is made of are left
+# out, and so are other attributes that share some of them. All other rules and strata are those of the audit.
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A protected attribute."""
+
+    protected: Protected
+    group: NDArray[np.int32]
+    """``(n,)`` number of each row's group."""
+    groups: tuple[str, ...]
+
+    @property
+    def reference(self) -> int:
+        """Number of the reference group; -1 where nobody belongs to it."""
+        return self.groups.index(self.protected.reference) if self.protected.reference in self.groups else -1
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all draws have in common."""
+
+    encoded: Floats
+    """``(n, p)`` features in [0, 1]."""
+    encodings: pa.Table
+    epsilon: float
+    """Radius of one step in encoded units, as the audit chose it."""
+    settings: GraphSettings
+    draws: int
+    seed: int
+
+
+def aggregates(
+    shared: Shared, attributes: Sequence[Grouped], asked: Mapping[str, Asked], freed: pa.Table, at: int
+) -> Iterator[tuple[str, list[Aggregate]]]:
+    """By decision maker, what is measured of the groups of one attribute.
+
+    Args:
+        shared: Rows and rules.
+        attributes: All protected attributes.
+        asked: By decision maker, whose recourse is searched for.
+        freed: The encodings without rules on the columns of the attribute.
+        at: Which of the attributes it is.
+    """
+    one = attributes[at]
+    joined = _joined(shared, _strata(attributes, at, len(shared.encoded)), freed, one.protected.columns)
+    for number, name in enumerate(one.groups):
+        if number == one.reference:
+            continue
+        rows = np.flatnonzero(np.isin(one.group, (number, one.reference)))
+        rng = np.random.default_rng([shared.seed, crc32(f"relabel|{one.protected.name}|{name}".encode())])
+        of_rows = {maker: each.of(rows) for maker, each in asked.items()}
+        for maker, found in _of_group(joined.rows(rows), one.group[rows] == number, of_rows, shared.draws, rng):
+            yield maker, [replace(each, group=number) for each in found]
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Rows in a graph that the attribute does not divide."""
+
+    encoded: Floats
+    """``(n, p)`` features in [0, 1], without those that the attribute is made of."""
+    strata: Ints
+    """``(n, s)`` other attributes, which no step crosses."""
+    graph: Backwards
+
+    def rows(self, chosen: Longs) -> "_Joined":
+        """The same of some rows, ``(r,)``."""
+        return _Joined(self.encoded[chosen], self.strata[chosen], self.graph.rows(chosen))
+
+
+def _strata(attributes: Sequence[Grouped], at: int, n: int) -> Ints:
+    """``(n, s)`` groups of the attributes that share no column with this one."""
+    own = set(attributes[at].protected.columns)
+    kept = [each.group for each in attributes if not own & set(each.protected.columns)]
+    return np.column_stack(kept).astype(np.int32) if kept else np.zeros((n, 0), np.int32)
+
+
+def _joined(shared: Shared, strata: Ints, freed: pa.Table, own: Sequence[str]) -> _Joined:
+    """The graph of all rows under the rules and strata that are left."""
+    encoded = np.where(np.isin(freed["feature"].to_numpy(zero_copy_only=False), list(own)), 0.0, shared.encoded)
+    rules, codes = rules_of(shared.encoded, freed)
+    distinct = algorithm.collapse(encoded, codes, strata, rules)
+    built = algorithm.build(distinct, rules, shared.epsilon, shared.settings).graph
+    return _Joined(encoded, strata, Backwards.of(built, distinct.node))
+
+
+def _of_group(
+    joined: _Joined, member: Bools, asked: Mapping[str, Asked], draws: int, rng: np.random.Generator
+) -> Iterator[tuple[str, list[Aggregate]]]:
+    """The draws of one group, the same for every decision maker."""
+    counts = {maker: int((each.factual & member).sum()) for maker, each in asked.items()}
+    labels = None
+    for maker, each in asked.items():
+        n = counts[maker]
+        if not n or member.all():
+            yield maker, list(connectivity.refused(0, connectivity.NOBODY_ELSE if n else connectivity.NO_FACTUAL, n))
+            continue
+        if labels is None:
+            labels = connectivity.labels(connectivity.design(joined.encoded, joined.strata), member, draws, rng)
+        share = connectivity.shares(joined.graph, labels, each)
+        yield maker, list(connectivity.relabelled_aggregates(0, share, labels.alone, n))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Runs the searches of ``ablate``: with each constraint lifted, at each epsilon, on subsamples and relabelled sets.
+#
+# All searches and epsilons use the same subsamples, so that differences between rules are not sampling noise.
+
 
 METHOD = "fgce"
 
@@ -102,14 +214,14 @@ def _relabelled(
     if not settings.relabelled_draws:
         return
     draws, graph = settings.relabelled_draws, settings.graph
-    shared = relabelling.Shared(rows.encoded, encodings, epsilon, graph, draws, settings.seed)
+    shared = Shared(rows.encoded, encodings, epsilon, graph, draws, settings.seed)
     grouped = [
-        relabelling.Grouped(protected, attribute.group, attribute.groups)
+        Grouped(protected, attribute.group, attribute.groups)
         for protected, attribute in zip(settings.protected, rows.attributes, strict=True)
     ]
     for at, (protected, attribute) in enumerate(zip(settings.protected, rows.attributes, strict=True)):
         open_ = freed(encodings, protected.columns)
-        for maker, found in relabelling.aggregates(shared, grouped, asked, open_, at):
+        for maker, found in aggregates(shared, grouped, asked, open_, at):
             yield attribute.origin(maker).aggregates(found)
 
 
@@ -131,7 +243,7 @@ def _attribute(protected: Protected, group_of: NDArray[np.str_], settings: Ablat
     names, codes = np.unique(group_of, return_inverse=True)
     group, reference = codes.astype(np.int32), int(np.searchsorted(names, protected.reference))
     rng = np.random.default_rng([settings.seed, crc32(f"ablate|{protected.name}".encode())])
-    sizes = subsamples.matched(group, len(names), reference, settings.draws, rng)
+    sizes = ablation.matched(group, len(names), reference, settings.draws, rng)
     said = as_sampled(len(group_of), whole) if len(group_of) < whole else ""
     return _Attribute(protected.name, tuple(names.tolist()), group, sizes, said)
 
@@ -154,7 +266,7 @@ def _variants(encoded: NDArray[np.float64], encodings: pa.Table, epsilon: float)
     """The rules of the audit, and each set of rules with something lifted."""
     constrained = _constrained(encodings)
     every, _ = rules_of(encoded, freed(encodings, constrained))
-    return rules.variants(
+    return ablation.variants(
         Variant(NOTHING, *rules_of(encoded, encodings), epsilon),
         {feature: rules_of(encoded, freed(encodings, [feature])) for feature in constrained},
         every,
@@ -185,10 +297,10 @@ def _searched(
     tallies: list[pa.Table] = []
     draws: list[pa.Table] = []
     for variant in variants:
-        bound = rules.binding(variant, rows.encoded)
-        found = next((searched for other, searched in known if rules.alike(bound, other)), None)
+        bound = ablation.binding(variant, rows.encoded)
+        found = next((searched for other, searched in known if ablation.alike(bound, other)), None)
         if found is None:
-            found = rules.search(rows.encoded, rows.strata, bound, tuple(asked.values()), sizes, graph)
+            found = ablation.search(rows.encoded, rows.strata, bound, tuple(asked.values()), sizes, graph)
             known.append((bound, found))
         tallies += _tallied(rows, variant, asked, found)
         draws += _drawn(rows, variant, asked, found)
@@ -200,7 +312,7 @@ def _tallied(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Sear
     for (maker, each), costs in zip(asked.items(), found.costs, strict=True):
         for attribute in rows.attributes:
             own = costs[each.factual], attribute.group[each.factual], len(attribute.groups)
-            yield attribute.origin(maker).tallies(list(rules.tallies(variant.parameters(found.nearest), *own)))
+            yield attribute.origin(maker).tallies(list(ablation.tallies(variant.parameters(found.nearest), *own)))
 
 
 def _drawn(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Searched) -> Iterator[pa.Table]:
@@ -209,7 +321,7 @@ def _drawn(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Search
     for (attribute, group), drawn in zip(matched, found.drawn, strict=True):
         for (maker, each), own in zip(asked.items(), drawn, strict=True):
             if (attribute.group[each.factual] == group).any():
-                said = rules.draws(variant.parameters(found.nearest), own, group)
+                said = ablation.draws(variant.parameters(found.nearest), own, group)
                 yield attribute.origin(maker).draws(list(said))
 
 

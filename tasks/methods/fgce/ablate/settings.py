@@ -7,8 +7,7 @@ from schemas.audit.spec import AuditSpec, Explain, Protected, StageSettings
 from schemas.errors import SpecError
 from tasks.feasibility_graph import stage as connect
 from tasks.feasibility_graph.settings import GraphSettings
-from tasks.methods.fgce.algorithm.ablation.names import NAMES
-from tasks.methods.fgce.settings import FgceSettings
+from tasks.methods.fgce.settings import NAMES, FgceSettings
 
 
 class AblateSettings(StageSettings):

@@ -13,7 +13,7 @@ Both of the former are measured again on the reference group at the size of ever
 import pyarrow as pa
 
 from schemas.tables.applications import DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS
-from schemas.tables.feasibility import FEASIBILITY_FACTS, FEASIBILITY_NODES
+from schemas.tables.counterfactuals import FEASIBILITY_FACTS, FEASIBILITY_NODES
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from tasks.methods.fgce.ablate.settings import AblateSettings, settings_of
 from tasks.pipeline.stage import Produced, stage

@@ -1,4 +1,4 @@
 """Arithmetic of FGCE: arrays in, arrays out; ``detection`` has the method in its order.
 
-Tables are read in ``tasks.detection``, and laid out in ``tasks.pipeline.statistics``.
+Tables are read in ``tasks.detection``, and laid out in ``tasks.pipeline.method``.
 """

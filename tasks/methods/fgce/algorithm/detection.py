@@ -1,33 +1,271 @@
-"""Feasible group counterfactual explanations (FGCE; Fragkathoulas, Papanikou, Pitoura and Terzi): the method.
+"""Group counterfactual explanations on a feasibility graph (FGCE), and their statistics."""
 
-Results for every group: the unfavourable decisions with a feasible counterfactual inside the group, the cost of the
-cheapest one, coverage by k of them within a limit on cost, and the fewest that suffice at the least cost. All is
-recomputed on the reference group, subsampled to the size of each other group: a small group has fewer candidates and a
-thinner graph, which alone makes its factuals look worse off (specs, 'Epsilon and size'; not in the paper).
-
-Limits on cost follow the paper's grid, which ends short of the square root of the number of features. A change of
-category costs sqrt(2), so that feasible costs may exceed that end; ``coverage_at_k`` and ``burden_at_k`` therefore have
-no limit on cost.
-
-Scope: the order of the method. One group: ``recourse``. Statistics: ``tallies`` (means over rows) and ``aggregates``.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from schemas.terms import Refusal
-from tasks.methods.fgce.algorithm import aggregates, curves, optima, pairs, recourse, tallies
-from tasks.methods.fgce.algorithm.aggregates import Solved
-from tasks.methods.fgce.algorithm.curves import Limits, Resampled
-from tasks.methods.fgce.algorithm.optima import Scale
-from tasks.methods.fgce.algorithm.pricing import Kind, Pricing
-from tasks.methods.fgce.algorithm.recourse import Explained, Searched
+from tasks.methods.fgce.algorithm import covering, optima, recourse
+from tasks.methods.fgce.algorithm.optima import Full, Least, Limits, Resampled, Scale
+from tasks.methods.fgce.algorithm.recourse import Explained, Kind, Pricing, Searched, nearest
 from tasks.methods.fgce.settings import FgceSettings
-from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import Problem
 from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally
+from tasks.numerics.statistics.intervals import as_said, mean, share
+
+# --------------------------------------------------------------------------------------------------------------------
+# Aggregates of FGCE: optima, areas of least costs, saturation points and sizes, which are no means over rows.
+#
+# Optima are solved again on bootstrap samples of the factual rows; statistics of the greedy selection are resampled
+# with
+# the selection fixed. k0 and d0 can only fall when rows are left out, so their intervals lie at or below the value:
+# they
+# show the dependence on few rows, and not the range in another sample. d0 at k0 may rise, because fewer candidates may
+# then be allowed.
+#
+# Scope: replicates and reasons of each value. Values: ``optima`` and ``curves``.
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The optima of a group, a subgroup or a subsample, and the same on resamples of its rows."""
+
+    full: Full
+    least: Least
+    costs: Mapping[float, Floats]
+    """By share c, ``(b + 1, k)`` least costs: of the resamples, if any, and last as in ``least``."""
+    again: Sequence[Full] = ()
+    """``full`` on resamples."""
+
+
+def solve(found: Explained, limits: Limits, settings: FgceSettings, at: Resampled, rng: np.random.Generator) -> Solved:
+    """The optima of ``found`` and, as often as ``settings.resolves`` says, of resamples of its rows.
+
+    ``at`` is its coverage on resamples, for the bounds that follow from the selection.
+    """
+    searched = found.searched
+    tables = optima.tables_of(searched, settings)
+    if tables is None:
+        costs = optima.bounded(found, at, limits, settings.shares)
+        return Solved(optima.bounds(found), optima.as_least(costs), costs)
+    solver = optima.solver_of(settings)
+    parts = optima.parts_of(tables, searched.weight)
+    drawn = [optima.parts_of(tables, _redrawn(found, rng)) for _ in range(settings.resolves)]
+    again = [optima.full(each, solver) for each in drawn]
+    full = optima.full(parts, solver)
+    if not settings.exact:
+        costs = optima.bounded(found, at, limits, settings.shares)
+        return Solved(full, optima.as_least(costs), costs, again)
+    least = [optima.least(each, settings) for each in (*drawn, parts)]
+    costs = {
+        c: np.array([[v.value for (_, s), v in each.items() if s == c] for each in least]) for c in settings.shares
+    }
+    return Solved(full, least[-1], costs, again)
+
+
+def _redrawn(found: Explained, rng: np.random.Generator) -> Longs:
+    """Factual rows at each node after drawing as many with replacement, ``(m,)``."""
+    at = found.searched.at
+    return np.bincount(rng.choice(at, len(at)), minlength=len(found.searched.weight)).astype(np.int64)
+
+
+def of_full(solved: Solved) -> Iterator[Aggregate]:
+    """k0, d0 and d0 at k0; the difference of each from the reference group is tested."""
+    for measure in ("k0", "d0", "d0_at_k0"):
+        value, reason = getattr(solved.full, measure)
+        again = np.array([getattr(each, measure).value for each in solved.again], dtype=np.float64)
+        yield Aggregate(0, 0, measure, {}, value, solved.full.n, True, reason=reason, replicates=again)
+
+
+def of_gap(found: Explained, limits: Limits, settings: FgceSettings) -> Iterator[Aggregate]:
+    """What Algorithm 1's greedy choice covers less than the optimum, by k and limit, as a share of coverable rows."""
+    tables = optima.tables_of(found.searched, settings)
+    n = int(found.feasible.sum())
+    if tables is None or not n:
+        return
+    parts, solver = optima.parts_of(tables, found.searched.weight), optima.solver_of(settings)
+    covered = found.selected.covered(found.offers.weight)
+    for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
+        for k in range(1, covered.shape[1] + 1):
+            best = covering.max_cover(parts, k, d, solver)
+            most = max(int(best.value), int(covered[level, k - 1]))
+            stopped = "a bound: a solver was stopped" if best.reason else ""
+            at: dict[str, float | str] = {"k": k, "d": as_said(d)}
+            yield Aggregate(0, 0, "coverage_optimum", at, most / n, n, reason=stopped)
+            gap = (most - int(covered[level, k - 1])) / n
+            yield Aggregate(0, 0, "greedy_gap", at, gap, n, reason=stopped)
+
+
+def of_least(solved: Solved, scale: Scale) -> Iterator[Aggregate]:
+    """Least cost by k and share, its area over k, and the k from which on it falls no more."""
+    n = solved.full.n
+    for c, costs in solved.costs.items():
+        for k in range(1, costs.shape[1] + 1):
+            value, reason = solved.least[k, c]
+            at: dict[str, float | str] = {"k": k, "c": c}
+            yield Aggregate(0, 0, "least_cost", at, value, n, reason=reason, replicates=costs[:-1, k - 1])
+        own = [v.reason for (_, share), v in solved.least.items() if share == c and np.isfinite(v.value)]
+        bound, scaled = next((each for each in own if each), ""), scale.reason.get(c, "")
+        for measure, values, why, reason in (
+            (
+                "cauc",
+                optima.cauc(costs, c, scale),
+                f"no k at which every group can have {c:g} covered",
+                bound or scaled,
+            ),
+            ("cauc_saturation", optima.cheapest_k(costs), f"no k covers {c:g} of the coverable factuals", bound),
+        ):
+            value = float(values[-1])
+            said = reason if np.isfinite(value) else why
+            yield Aggregate(0, 0, measure, {"c": c}, value, n, reason=said, replicates=values[:-1])
+
+
+def of_curves(at: Resampled, limits: Limits, n: int) -> Iterator[Aggregate]:
+    """Where coverage levels off: the limit d for every k, and the k for every limit d; ``n`` factual rows."""
+    most = at.coverage.shape[2]
+    if len(limits.of_k):
+        for k in range(1, most + 1):
+            points = optima.saturation(at.coverage[:, limits.at_k, k - 1], limits.of_k)
+            yield _saturation("kauc_saturation", {"k": k}, points, n)
+    for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
+        points = optima.saturation(at.coverage[:, level, :], np.arange(1.0, most + 1))
+        yield _saturation("dauc_saturation", {"d": as_said(d)}, points, n)
+
+
+def _saturation(measure: str, at: dict[str, float | str], points: Floats, n: int) -> Aggregate:
+    """``points`` ``(b + 1,)`` of the resamples, the sample's own last."""
+    value = float(points[-1])
+    reason = "" if np.isfinite(value) else "nothing is covered at any point of the grid"
+    return Aggregate(0, 0, measure, at, value, n, reason=reason, replicates=points[:-1])
+
+
+def of_nobody() -> Iterator[Aggregate]:
+    """Aggregates of a group without factuals: refused with that reason."""
+    for measure in ("k0", "d0", "d0_at_k0"):
+        yield Aggregate(
+            0, 0, measure, {}, float("nan"), 0, True, reason="no factual: nobody has anything to be explained"
+        )
+
+
+def of_sizes(found: Explained) -> Iterator[Aggregate]:
+    """Nodes of a subgroup, and nodes with a candidate."""
+    component = found.searched.reach.component
+    inside = component == component[found.searched.at[0]]
+    for measure, counted in (
+        ("component_nodes", inside),
+        ("component_candidates", inside & (found.searched.candidate >= 0)),
+    ):
+        n = int(counted.sum())
+        yield Aggregate(0, 0, measure, {}, float(n), n, compared=False, events=n)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tallies of FGCE for one group: the values of each statistic over the group's factual rows.
+#
+# The mean over the rows is the measure; the bootstrap resamples rows with the selection of candidates fixed. Coverage
+# and
+# its areas are over all factuals (``denominator`` ``all``) and over those that some candidate can serve (``feasible``,
+# the paper's). Groups, subgroups and size-matched subsamples share these functions.
+#
+# Scope: means over rows. Optima and saturation points: ``optima``. Tallies from values:
+# ``tasks.numerics.statistics.intervals``.
+
+
+def costs(cheapest: Floats) -> Iterator[Tally]:
+    """Share of factual rows without a feasible counterfactual, and the cost of the cheapest one of the others."""
+    yield share("infeasible_share", {}, np.isnan(cheapest), headline=True)
+    yield mean("burden", {}, cheapest, headline=True)
+
+
+def selection(found: Explained) -> Iterator[Tally]:
+    """What the selected candidates cost and whom they serve, whatever the cost."""
+    most = found.paid.shape[1]
+    yield mean("burden_at_k", {"k": most}, nearest(found.paid)[0], headline=True)
+    free = found.turn[-1]
+    for k in range(1, most + 1):
+        yield share("coverage_at_k", {"k": k}, _within(free, k), headline=k == most)
+
+
+def coverage(found: Explained, limits: Limits) -> Iterator[Tally]:
+    """Coverage by k and limit on cost: the numbers behind the curves."""
+    for k in range(1, found.paid.shape[1] + 1):
+        for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
+            covered = _within(found.turn[level], k)
+            at = {"k": k, "d": as_said(d)}
+            yield share("coverage", at | {"denominator": "all"}, covered, compared=False)
+            yield share("coverage", at | {"denominator": "feasible"}, covered, found.feasible, compared=False)
+
+
+def areas(found: Explained, limits: Limits) -> Iterator[Tally]:
+    """Areas under the curves: kAUC for every k and dAUC for every limit on cost, by both denominators."""
+    most = found.paid.shape[1]
+    if len(limits.of_k):
+        for k in range(1, most + 1):
+            yield from _area("kauc", {"k": k}, found, optima.k_area(found.turn[limits.at_k], limits.of_k, k), k == most)
+    for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
+        yield from _area("dauc", {"d": as_said(d)}, found, optima.d_area(found.turn[level], most), False)
+
+
+def changes(found: Explained, problem: Problem) -> Iterator[Tally]:
+    """Attribute change frequency: share of served rows whose attribute differs from their counterfactual's (ACF).
+
+    A row's counterfactual is the cheapest of the selected candidates; a one-hot set is one attribute.
+    """
+    rank = nearest(found.paid)[1]
+    served = rank >= 0
+    here = found.searched.points[found.searched.at]
+    there = found.searched.points[np.append(found.picks, 0)[rank]]
+    differs = here != there
+    for number, name in enumerate(problem.features):
+        columns = problem.feature_of_column == number
+        yield share("acf", {"attribute": name}, differs[:, columns].any(axis=1) & served, served)
+
+
+def face(cost: str, paid: Floats, optimum: Floats) -> Iterator[Tally]:
+    """How much more the selection costs a row than its own optimum would (FACE), by k.
+
+    Args:
+        cost: Which cost is compared.
+        paid: ``(n, k)`` by row and selected candidate, NaN where it is not feasible.
+        optimum: ``(n,)`` the cheapest feasible candidate's; a row whose optimum is free and whose assigned candidate
+            is not has no ratio.
+    """
+    for k in range(1, paid.shape[1] + 1):
+        assigned = nearest(paid[:, :k])[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where((assigned == 0) & (optimum == 0), 1.0, assigned / optimum)
+        yield mean("cost_over_face", {"cost": cost, "k": k}, np.where(np.isfinite(ratio), ratio, np.nan))
+
+
+def _within(turn: Ints, k: int) -> Bools:
+    return (turn >= 0) & (turn < k)
+
+
+def _area(
+    measure: str, at: Mapping[str, float | str], found: Explained, values: Floats, headline: bool
+) -> Iterator[Tally]:
+    yield mean(measure, {**at, "denominator": "all"}, values, headline=headline, share=True)
+    yield mean(measure, {**at, "denominator": "feasible"}, np.where(found.feasible, values, np.nan), share=True)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Feasible group counterfactual explanations (FGCE; Fragkathoulas, Papanikou, Pitoura and Terzi): the method.
+#
+# Results for every group: the unfavourable decisions with a feasible counterfactual inside the group, the cost of the
+# cheapest one, coverage by k of them within a limit on cost, and the fewest that suffice at the least cost. All is
+# recomputed on the reference group, subsampled to the size of each other group: a small group has fewer candidates and
+# a
+# thinner graph, which alone makes its factuals look worse off (specs, 'Epsilon and size'; not in the paper).
+#
+# Limits on cost follow the paper's grid, which ends short of the square root of the number of features. A change of
+# category costs sqrt(2), so that feasible costs may exceed that end; ``coverage_at_k`` and ``burden_at_k`` therefore
+# have
+# no limit on cost.
+#
+# Scope: the order of the method. One group: ``recourse``. Statistics: ``tallies`` (means over rows) and ``aggregates``.
+
 
 CHEAPEST, ASSIGNED = "cheapest", "assigned"
 """Roles in the evidence: the cheapest feasible candidate, and the nearest of the ``k`` selected."""
@@ -72,12 +310,11 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
     pricing = Pricing(problem, settings, own)
     members = [np.flatnonzero(problem.group == group) for group in range(len(problem.groups))]
     searched = [recourse.search(problem, rows, pricing.costs) for rows in members]
-    limits = curves.limits(pricing.dearest(searched), _needed(searched, settings))
+    limits = optima.limits(pricing.dearest(searched), _needed(searched, settings))
     explained = [recourse.explain(found, limits.levels, settings.k) for found in searched]
     curve = [_resampled(*pair, problem.resamples) for pair in zip(explained, children, strict=True)]
     solved = [
-        aggregates.solve(found, limits, settings, at, child)
-        for found, at, child in zip(explained, curve, children, strict=True)
+        solve(found, limits, settings, at, child) for found, at, child in zip(explained, curve, children, strict=True)
     ]
     frame = Frame(problem, settings, pricing, limits, optima.scale([s.least for s in solved if s.full.n]))
     tallied: list[Tally] = []
@@ -85,7 +322,7 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
     draws: list[Draws] = []
     for group, child in enumerate(children):
         if not len(searched[group].factuals):
-            others += [replace(a, group=group) for a in aggregates.of_nobody()]
+            others += [replace(a, group=group) for a in of_nobody()]
             continue
         if group != problem.reference:
             draws += _draws(frame, members[problem.reference], group, len(members[group]), child.spawn(1)[0])
@@ -93,7 +330,7 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
         others += [replace(a, group=group) for a in _aggregates(explained[group], curve[group], solved[group], frame)]
         others += [replace(a, group=group) for a in _of_subgroups(explained[group], frame, child)]
         if settings.exact:
-            others += [replace(a, group=group) for a in aggregates.of_gap(explained[group], limits, settings)]
+            others += [replace(a, group=group) for a in of_gap(explained[group], limits, settings)]
     return Detected(_findings(explained), _evidence(explained), tuple(tallied), tuple(draws), tuple(others))
 
 
@@ -110,7 +347,7 @@ def _needed(searched: list[Searched], settings: FgceSettings) -> float | None:
 
 
 def _resampled(found: Explained, rng: np.random.Generator, draws: int) -> Resampled:
-    return curves.resampled(found.turn, found.feasible, found.paid.shape[1], draws, rng)
+    return optima.resampled(found.turn, found.feasible, found.paid.shape[1], draws, rng)
 
 
 def _tallies(found: Explained, frame: Frame) -> Iterator[Tally]:
@@ -123,16 +360,16 @@ def _tallies(found: Explained, frame: Frame) -> Iterator[Tally]:
 def _of_group(found: Explained, frame: Frame) -> Iterator[Tally]:
     """Every mean over a whole group's rows, always the same ones in the same order."""
     yield from _of_rows(found, frame)
-    yield from tallies.coverage(found, frame.limits)
+    yield from coverage(found, frame.limits)
     for cost in frame.settings.face:
-        yield from tallies.face(cost, *_in_cost(found, cost, frame))
+        yield from face(cost, *_in_cost(found, cost, frame))
 
 
 def _of_rows(found: Explained, frame: Frame) -> Iterator[Tally]:
-    yield from tallies.costs(found.cheapest)
-    yield from tallies.selection(found)
-    yield from tallies.areas(found, frame.limits)
-    yield from tallies.changes(found, frame.problem)
+    yield from costs(found.cheapest)
+    yield from selection(found)
+    yield from areas(found, frame.limits)
+    yield from changes(found, frame.problem)
 
 
 def _in_cost(found: Explained, cost: Kind, frame: Frame) -> tuple[Floats, Floats]:
@@ -152,18 +389,18 @@ def _subgroups(found: Explained, frame: Frame) -> Iterator[tuple[int, Explained]
 
 def _aggregates(found: Explained, at: Resampled, solved: Solved, frame: Frame) -> Iterator[Aggregate]:
     """What is no mean, of any rows of a group."""
-    yield from aggregates.of_full(solved)
-    yield from aggregates.of_least(solved, frame.scale)
-    yield from aggregates.of_curves(at, frame.limits, len(found.cheapest))
+    yield from of_full(solved)
+    yield from of_least(solved, frame.scale)
+    yield from of_curves(at, frame.limits, len(found.cheapest))
 
 
 def _of_subgroups(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Aggregate]:
     """The same for a group's largest subgroups, and their sizes; optima get no intervals."""
     for number, alone in _subgroups(found, frame):
         at = _resampled(alone, rng, frame.problem.resamples)
-        solved = aggregates.solve(alone, frame.limits, _once(frame.settings), at, rng)
-        gap = aggregates.of_gap(alone, frame.limits, frame.settings) if frame.settings.exact else ()
-        for each in (*_aggregates(alone, at, solved, frame), *aggregates.of_sizes(alone), *gap):
+        solved = solve(alone, frame.limits, _once(frame.settings), at, rng)
+        gap = of_gap(alone, frame.limits, frame.settings) if frame.settings.exact else ()
+        for each in (*_aggregates(alone, at, solved, frame), *of_sizes(alone), *gap):
             yield replace(each, subgroup=number, headline=False)
 
 
@@ -190,7 +427,7 @@ def _values(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterato
     for t in _of_group(found, frame):
         yield t.measure, t.parameters, _average(t.values, t.counts), ""
     at = _resampled(found, rng, 0)
-    solved = aggregates.solve(found, frame.limits, _once(frame.settings), at, rng)
+    solved = solve(found, frame.limits, _once(frame.settings), at, rng)
     for a in _aggregates(found, at, solved, frame):
         yield a.measure, a.parameters, a.value, a.reason
 
@@ -231,7 +468,7 @@ def _evidence(explained: list[Explained]) -> Evidence:
     """Pairs of a factual row and a candidate row: the cheapest, then the assigned one. Ranks count from 1."""
     found_pairs = []
     for found in explained:
-        assigned, rank = pairs.nearest(found.paid)
+        assigned, rank = recourse.nearest(found.paid)
         for role, node, place, cost in (
             (CHEAPEST, found.choice, np.zeros_like(rank), found.cheapest),
             (ASSIGNED, np.append(found.picks, -1)[rank], rank, assigned),

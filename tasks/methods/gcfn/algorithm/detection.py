@@ -1,29 +1,122 @@
-"""Generative counterfactual fairness network (GCFN; Ma, Melnychuk, Frauen and Feuerriegel): the audit of a given model.
+"""Generative counterfactual fairness network (GCFN; Ma, Melnychuk, Frauen and Feuerriegel)."""
 
-Generators produced the mediators of every applicant in another group, and the model that decided on the applicant
-decided again. The method compares both decisions: whose would change, how far scores move, and about whom the
-generators disagree. The lender cannot decide again, so it has no findings.
-
-Scope: the order of the method and the verdict on each row. Tallies of a group: ``tallies``. Fair predictors:
-``fair_prediction``. Generators: ``tasks.counterfactuals.algorithm.gan`` and
-``tasks.counterfactuals.algorithm.conditional.quantiles``.
-"""
-
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.methods.gcfn.algorithm import changed
-from tasks.methods.gcfn.algorithm import tallies as gcfn_tallies
-from tasks.methods.gcfn.algorithm.tallies import Moved
+from tasks.methods.gcfn.algorithm import people as gcfn_tallies
+from tasks.methods.gcfn.algorithm.people import Moved, net_change
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.problem import Problem
-from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Tally
+from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Inference, Tally
+from tasks.numerics.statistics.sampling import design_variance
 
-KEPT, CHANGES, NOT_IDENTIFIED, NOT_TESTED = "decision_kept", "decision_changes", "not_identified", "not_tested"
+# --------------------------------------------------------------------------------------------------------------------
+# Net share of changed decisions, with the standard error that refits of a generator give it; and the relative change.
+#
+# ``share_changed`` is the share of members whose decision would turn favourable, less the share whose decision would
+# turn
+# unfavourable, had they been of the reference group: the share denied now less the share denied then. Above 0,
+# belonging
+# to the group harms. The denial difference of CST (``cst_effect``) has the same sign.
+#
+# The standard error is that of one network, which varies more than the mean of several: it is told, and no interval is
+# made of it (docs/methods/gcfn.md has what was simulated).
+#
+# Scope: aggregates of one group outside the reference group. Means over rows: ``tallies``.
+
+
+MEASURE, CHANGED_RELATIVE = "share_changed", "relative_change"
+
+IDENTIFIED = 0.5
+"""Share of a group that has to be identified before its standard error is told (verdicts, section 4)."""
+FEWEST = 0.8
+"""Share of the refits that must have a value."""
+
+SMALLEST = 1e-12
+"""A spread that is smaller is that of rounding."""
+
+NOT_IDENTIFIED = "less than half of the group is identified: no standard error"
+NOT_REFITTED = "too few refits have a value, or all have the same: no standard error"
+
+
+def share_changed(moved: Moved, refits: Floats, part: tuple[int, int] = (0, 0)) -> Aggregate:
+    """The net share of changed decisions of a group, the mean over networks.
+
+    Args:
+        moved: Its rows, some of them imagined in the reference group.
+        refits: ``(refits,)`` the same of resampled rows by one network each; none without refits.
+        part: How many members were asked, and of how many: a sample adds its variance to that of the refits, which
+            are of all rows.
+    """
+    n = int(moved.imagined.sum())
+    each = net_change(moved.flips[:, moved.imagined], moved.favourable[moved.imagined])
+    value, own = float(each.mean()), each.mean(axis=0)
+    design = design_variance((own - own.mean()) / max(n, 1), *part)
+    known = refits[np.isfinite(refits)]
+    reason, se = "", np.nan
+    if len(refits):
+        identified = 1 - float(np.nanmean(moved.unidentified))
+        se = float(known.std(ddof=1)) if len(known) >= max(2, FEWEST * len(refits)) else np.nan
+        reason = NOT_IDENTIFIED if identified < IDENTIFIED else "" if se > SMALLEST else NOT_REFITTED
+    if design:
+        se = math.hypot(se, math.sqrt(design))
+    said = Inference() if not len(refits) or reason else Inference(se=se, df=len(known) - 1.0)
+    return Aggregate(0, 0, MEASURE, {}, value, n, compared=False, reason=reason, inference=said)
+
+
+def relative_change(change: Floats, denial: Floats, resamples: int, rng: np.random.Generator) -> Aggregate | None:
+    """Sum of the score changes over the sum of the own probabilities of denial; None where nobody has both.
+
+    A ratio of sums, never a mean of ratios: of who is hardly ever denied, the own ratio is noise.
+
+    Args:
+        change: ``(n,)`` mean change of the score over networks; NaN where nothing was imagined.
+        denial: ``(n,)`` own probability of denial by the model; NaN of a model that knows none.
+        resamples: Of the rows, for the interval.
+        rng: Draws them.
+    """
+    known = np.isfinite(change) & np.isfinite(denial)
+    change, denial = change[known], denial[known]
+    if denial.sum() <= 0:
+        return None
+    drawn = np.full(resamples, np.nan)
+    for number in range(resamples):
+        rows = rng.integers(0, len(change), len(change))
+        below = denial[rows].sum()
+        drawn[number] = change[rows].sum() / below if below > 0 else np.nan
+    value = float(change.sum() / denial.sum())
+    return Aggregate(0, 0, CHANGED_RELATIVE, {}, value, len(change), compared=False, replicates=drawn)
+
+
+def of_each(change: Floats, denial: Floats) -> Floats:
+    """Change of the score over the own probability of denial, ``(n,)``; NaN where that is 0 or not known."""
+    found: Floats = np.divide(change, denial, out=np.full(len(change), np.nan), where=denial > 0)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Generative counterfactual fairness network (GCFN; Ma, Melnychuk, Frauen and Feuerriegel): the audit of a given model.
+#
+# Generators produced the mediators of every applicant in another group, and the model that decided on the applicant
+# decided again. The method compares both decisions: whose would change, how far scores move, and about whom the
+# generators disagree. The lender cannot decide again, so it has no findings.
+#
+# Scope: the order of the method and the verdict on each row. Tallies of a group: ``tallies``. Fair predictors:
+# ``fair_prediction``. Generators: ``tasks.counterfactuals.algorithm.gan`` and
+# ``tasks.counterfactuals.algorithm.conditional``.
+
+
+KEPT, CHANGES, DETECTION_NOT_IDENTIFIED, NOT_TESTED = (
+    "decision_kept",
+    "decision_changes",
+    "not_identified",
+    "not_tested",
+)
 """Verdicts; a row that could not be imagined was not tested."""
 
 RELATIVE = "relative_change"
@@ -113,9 +206,9 @@ def _of_groups(
         refits = found.refits.get(problem.groups[group], np.zeros(0))
         if not moved.imagined.any():
             continue
-        yield replace(changed.share_changed(moved, refits, problem.part(group)), group=group)
+        yield replace(share_changed(moved, refits, problem.part(group)), group=group)
         if len(found.denial):
-            relative = changed.relative_change(moved.change.mean(axis=0), found.denial[rows], problem.resamples, rng)
+            relative = relative_change(moved.change.mean(axis=0), found.denial[rows], problem.resamples, rng)
             if relative is not None:
                 yield replace(relative, group=group)
 
@@ -126,7 +219,7 @@ def _relative(problem: Problem, found: Mediated) -> Evidence:
         return _no_evidence()
     outside = problem.group[found.row] != problem.reference
     row = found.row[outside]
-    value = changed.of_each(found.change[:, outside].mean(axis=0), found.denial[row])
+    value = of_each(found.change[:, outside].mean(axis=0), found.denial[row])
     row, value = row[np.isfinite(value)], value[np.isfinite(value)]
     return Evidence(row, np.full(len(row), RELATIVE), np.ones(len(row), np.int32), row, value)
 
@@ -191,7 +284,7 @@ def _findings(problem: Problem, found: Mediated | None, doubtful: Bools) -> Find
 def _cases(refused: Bools, doubtful: Bools, flips: Bools) -> Iterator[tuple[Bools, str]]:
     """Verdicts in the order in which they come first."""
     yield refused, NOT_TESTED
-    yield doubtful, NOT_IDENTIFIED
+    yield doubtful, DETECTION_NOT_IDENTIFIED
     yield flips, CHANGES
 
 

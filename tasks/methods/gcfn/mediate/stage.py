@@ -17,8 +17,7 @@ from schemas.tables.counterfactuals import (
 )
 from schemas.tables.findings import TALLIES
 from tasks.methods.gcfn.mediate.settings import MediateSettings, settings_of
-from tasks.pipeline.scratch import NOWHERE, Scratch
-from tasks.pipeline.stage import Produced, stage
+from tasks.pipeline.stage import NOWHERE, Produced, Scratch, stage
 
 __all__ = ["mediate", "settings_of"]
 

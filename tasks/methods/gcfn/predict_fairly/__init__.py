@@ -1,4 +1,4 @@
 """Stage ``predict_fairly``: trains predictors to score applicants alike in every category.
 
-Scope: the stage. Arithmetic: ``tasks.methods.gcfn.algorithm.fair_prediction``.
+Scope: the stage. Arithmetic: ``tasks.methods.gcfn.algorithm.predictors``.
 """

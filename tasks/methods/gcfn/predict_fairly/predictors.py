@@ -16,18 +16,17 @@ from schemas.errors import DataQualityError
 from schemas.tables.counterfactuals import GENERATORS
 from schemas.tables.findings import AGGREGATES, TALLIES
 from schemas.terms import DecisionMaker, Refusal
-from tasks.counterfactuals.gan.ensembles import Case, cases, regenerated
-from tasks.counterfactuals.scm import World
-from tasks.methods.gcfn.algorithm import people, predictor_tallies, predictors
+from tasks.counterfactuals.gan import Case, cases, regenerated
+from tasks.counterfactuals.generators import World
+from tasks.methods.gcfn.algorithm import people, predictors
 from tasks.methods.gcfn.algorithm.people import Sorting
-from tasks.methods.gcfn.algorithm.predictor_tallies import Predicted
-from tasks.methods.gcfn.algorithm.predictors import Lending
+from tasks.methods.gcfn.algorithm.predictors import Lending, Predicted
 from tasks.methods.gcfn.predict_fairly.settings import PredictSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.results import Aggregate, Tally
+from tasks.pipeline.method import Origin
 from tasks.pipeline.progress import progress
 from tasks.pipeline.stage import Produced
-from tasks.pipeline.statistics import Origin
 from tasks.preprocessing.columns import columns_of
 
 METHOD = "gcfn"
@@ -140,7 +139,7 @@ def _of_case(
     for number, group in enumerate(case.categories.groups.tolist()):
         rows = np.flatnonzero(case.rows.category[held.at] == number)
         tallies += [replace(t, group=group) for t in _told(found, rows, held, settings)]
-        made = predictor_tallies.aggregates(found, rows, held.label, gammas, draws, rng)
+        made = predictors.aggregates(found, rows, held.label, gammas, draws, rng)
         abducted = predictors.abducted_shares(lending, held.at[rows])
         aggregates += [replace(a, group=group) for a in (*made, *abducted)]
     return tallies, aggregates
@@ -164,9 +163,9 @@ def _told(found: list[Predicted], rows: Longs, held: _HeldOut, settings: Predict
     """What is said of every predictor, and of the audited model, on the rows of a group."""
     given = None if held.given is None else held.given.favourable
     for one in found:
-        yield from predictor_tallies.tallies(one, rows, held.label, given, settings.prediction)
+        yield from predictors.tallies(one, rows, held.label, given, settings.prediction)
     if given is not None:
-        yield from predictor_tallies.rates(given[rows], held.label[rows], GIVEN)
+        yield from predictors.rates(given[rows], held.label[rows], GIVEN)
         fairest, by = max(found, key=lambda one: one.fairness), [sorting.rows(rows) for sorting in held.by]
         differs = (fairest.favourable[rows] != given[rows]).astype(np.float64)
         yield from people.by_band("treated_differently_by_band", fairest.named, differs, by)
@@ -181,7 +180,7 @@ def _refused(case: Case, known: _Known, settings: PredictSettings) -> Iterator[A
         reason = own or reasons[case.grouped.reference]
         if reason:
             n = int((case.grouped.group == group).sum())
-            yield from (replace(a, group=group) for a in predictor_tallies.refused(models, n, _WHY[reason]))
+            yield from (replace(a, group=group) for a in predictors.refused(models, n, _WHY[reason]))
 
 
 def _state(case: Case, generators: pa.Table) -> bytes | None:

@@ -3,7 +3,7 @@
 from schemas.audit.causal import CausalGraph
 from schemas.audit.limits import Bootstrap
 from schemas.audit.spec import AuditSpec, Decision
-from tasks.counterfactuals.gan.stage_settings import GeneratorSettings, generator_settings
+from tasks.counterfactuals.stage_settings import GeneratorSettings, generator_settings
 from tasks.methods.gcfn.settings import GcfnPrediction, GcfnSettings
 
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 from schemas.errors import DataQualityError
 from schemas.tables.counterfactuals import GENERATOR_REFITS
 from tasks.counterfactuals.algorithm.gan.training import train
-from tasks.counterfactuals.gan.ensembles import Case, cases, gan_settings
-from tasks.methods.gcfn.algorithm.tallies import net_change
-from tasks.methods.gcfn.mediate.counterfactuals import Reassigned, ReassignedDecisions
+from tasks.counterfactuals.gan import Case, cases, gan_settings
+from tasks.methods.gcfn.algorithm.people import net_change
+from tasks.methods.gcfn.mediate.mediators import Reassigned, ReassignedDecisions
 from tasks.methods.gcfn.refit_generators.settings import RefitSettings
 from tasks.numerics.arrays import Floats, Longs
 from tasks.pipeline.progress import progress

@@ -2,7 +2,7 @@
 
 from schemas.audit.model import Model
 from schemas.audit.spec import AuditSpec
-from tasks.counterfactuals.gan.stage_settings import GeneratorSettings, generator_settings
+from tasks.counterfactuals.stage_settings import GeneratorSettings, generator_settings
 from tasks.methods.gcfn.settings import GcfnSettings
 
 

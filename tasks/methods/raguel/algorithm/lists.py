@@ -1,29 +1,405 @@
-"""One list of applicants by recourse cost, and RAGUEL's re-rankings of it.
+"""Lists of applicants by recourse cost, their targets, group thresholds, and lists of any depth."""
 
-Scope: the list, its blocks, and which algorithms of ``ranking`` run on it. Statistics: ``tallies`` and ``aggregates``.
-"""
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Final
+from typing import Any, Final, Literal, NamedTuple, Self
 
+import numba
 import numpy as np
+from fairlearn.postprocessing import ThresholdOptimizer
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from schemas.errors import SpecError
-from tasks.baselines.algorithm.rankings.fair_star import fair_star
-from tasks.baselines.algorithm.rankings.kind import Listed
-from tasks.baselines.algorithm.rankings.registry import RANKINGS
-from tasks.methods.raguel.algorithm.ranking import ratios
-from tasks.methods.raguel.algorithm.ranking.any_depth import rerank_any
-from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, block_size, rerank_blocks, starts
-from tasks.methods.raguel.algorithm.ranking.records import Records
-from tasks.methods.raguel.algorithm.ranking.representation import Representation, representation
-from tasks.methods.raguel.algorithm.ranking.reranked import Reranked, distances, modified, ranks
-from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
+from tasks.baselines.rankings import RANKINGS, fair_star
+from tasks.baselines.rankings import Listed as RankingsListed
+from tasks.baselines.sources import SOURCES, SearchSpace
+from tasks.counterfactuals.algorithm import recourse
+from tasks.counterfactuals.algorithm.recourse import (
+    NOBODY,
+    OUT_OF_REACH,
+    Actions,
+    Boundary,
+    Favours,
+    Targets,
+    in_steps,
+    nearest_favoured,
+)
+from tasks.methods.raguel.algorithm import modification, representation, reranking
+from tasks.methods.raguel.algorithm.modification import Listed, Rules
+from tasks.methods.raguel.algorithm.representation import Bounds, Records, Representation
+from tasks.methods.raguel.algorithm.representation import representation as representation_values
+from tasks.methods.raguel.algorithm.reranking import (
+    BlockRules,
+    Reranked,
+    Reranking,
+    block_size,
+    by_record,
+    distances,
+    modified,
+    ranks,
+    rerank,
+    rerank_blocks,
+    starts,
+)
 from tasks.methods.raguel.settings import RaguelSettings
-from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+
+# --------------------------------------------------------------------------------------------------------------------
+# Targets of applicants under any decision maker: the boundary of a linear model, or another applicant's place.
+#
+# A cross-fitted model is several models: every applicant goes to the boundary of the one that decided on it. A model
+# without a boundary, and a lender, have favoured other applicants: the nearest eligible one is the counterfactual point
+# (section 3.6). A model must first favour the applicant there with its immutable values.
+#
+# Scope: counterfactual points, and reasons for having none. Their use: ``lists``.
+
+
+NO_CANDIDATE: Final = "no_candidate"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of ``n`` rows the counterfactual points."""
+
+    targets: Targets
+    by: str
+    """``boundary``, ``steps``, ``ar``, ``mace`` or ``nearest``."""
+    refusal: NDArray[np.str_]
+    """``(n,)`` empty, or the reason."""
+    candidate: Longs
+    """``(n,)`` the candidate whose place it is; -1 where it is nobody's."""
+    boundary: Boundary | None = None
+    """Where one boundary is that of all rows, and a record that was modified pays its way to it anew."""
+
+
+def of_source(
+    values: Floats, fold: Ints, boundaries: Mapping[int, Boundary], actions: Actions, observed: Floats, source: str
+) -> Found:
+    """The points that another paper's system finds below the boundary of the model that decided on each row.
+
+    The cost stays RAGUEL's: the weighted distance to that point.
+
+    Args:
+        values: ``(n, d)`` rows in standard deviations.
+        fold: ``(n,)`` number of the model that decided.
+        boundaries: Of the models, by number.
+        actions: What may be done.
+        observed: ``(m, d)`` rows whose values may be taken.
+        source: Name in the registry of sources.
+    """
+    point, reached = values.copy(), np.zeros(len(values), np.bool_)
+    for number, boundary in boundaries.items():
+        own = np.flatnonzero(fold == number)
+        there = SOURCES[source](SearchSpace(values[own], boundary, actions, observed))
+        point[own], reached[own] = there.point, there.reached
+    found = recourse.given(values, np.where(reached[:, None], point, np.nan), actions)
+    return Found(found, source, np.where(found.reached, "", OUT_OF_REACH), np.full(len(values), NOBODY))
+
+
+def to_boundaries(
+    values: Floats, fold: Ints, boundaries: Mapping[int, Boundary], actions: Actions, settings: RaguelSettings
+) -> Found:
+    """The nearest permitted point of the boundary of the model that decided on each row.
+
+    Args:
+        values: ``(n, d)`` rows in standard deviations.
+        fold: ``(n,)`` number of the model that decided.
+        boundaries: Of the models, by number.
+        actions: What may be done.
+        settings: ``steps`` and ``most``.
+    """
+    found = Targets(values.copy(), np.full(len(values), np.nan), np.ones(len(values)))
+    stepped = settings.steps or settings.most is not None
+    for number, boundary in boundaries.items():
+        own = np.flatnonzero(fold == number)
+        if stepped:
+            taken = actions if settings.steps else replace(actions, step=np.zeros_like(actions.step))
+            there = in_steps(values[own], boundary, taken, settings.most).targets
+        else:
+            there = recourse.to_boundary(values[own], boundary, actions)
+        found.point[own], found.cost[own] = there.point, there.cost
+    alone = next(iter(boundaries.values())) if len(boundaries) == 1 and not stepped else None
+    refusal = np.where(found.reached, "", OUT_OF_REACH)
+    return Found(found, "steps" if stepped else "boundary", refusal, np.full(len(values), NOBODY), alone)
+
+
+def to_nearest(
+    values: Floats, candidates: Floats, actions: Actions, asked: int = 1, favours: Favours | None = None
+) -> Found:
+    """The place of the nearest candidate that may be taken and, if a model can be asked, that it favours.
+
+    Args:
+        values: ``(n, d)`` rows in standard deviations.
+        candidates: ``(c, d)`` favourably decided rows.
+        actions: What may be done.
+        asked: Candidates that are tried for each row.
+        favours: The model; None where nobody can be asked, and the nearest candidate has to do.
+    """
+    chosen = nearest_favoured(values, candidates, actions, asked, favours)
+    reached = chosen != NOBODY
+    points = values.copy()
+    points[reached] = candidates[chosen[reached]]
+    found = recourse.given(values, points, actions)
+    cost = np.where(reached, found.cost, np.nan)
+    return Found(replace(found, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Blocks that take from any depth: our variant of Algorithm 2, for a fair ratio of the whole list.
+#
+# Exchanges with the next block alone cannot change a group's mean by more than the width of a block. Here members of
+# the
+# worst-off group move up from any depth, and the others slide down. Each block is filled with the next records of the
+# list. While it is unfair, its lowest-ranked record of an over-represented group returns to the head of the rest, and
+# the
+# next record of the worst-off group comes in, modified as in Algorithm 2. A block that is touched at all continues,
+# within its bounds, until that group has its share of the list so far; otherwise rounding errors of the blocks would
+# add
+# up. The price is that most of that group is modified.
+#
+# Scope: kernels and their frame. Boundaries: ``tasks.counterfactuals.algorithm.recourse``.
+
+
+ANY_DEPTH_NOBODY = -1
+
+
+def rerank_any(records: Records, held: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
+    """Re-rank a list block by block, with records of the worst-off group from any later block.
+
+    Args:
+        records: All with a cost.
+        held: The bounds that every block is to keep.
+        size: Records of a block, or ``(b,)`` of each.
+        settings: ``rule``, ``delta`` and ``probes``; only the worst-off group moves, whatever ``direction`` says.
+
+    Raises:
+        SpecError: If a block is to have fewer than one record, or all together not as many as there are.
+    """
+    start = starts(len(records.cost), size)
+    before, groups = records.ranked(), len(held.shares)
+    listed = records.listed(before)
+    worst = representation.worst_off(records.cost, records.group, groups)
+    least_ratio = settings.swaps(worst, groups).least_ratio
+    block, left = _fill(listed, records.rules, held.bounds, start, worst, least_ratio, settings.probes)
+    order = before[reranking.sorted_blocks(block, listed.cost, before, len(left))]
+    return Reranked(
+        order,
+        ranks(before),
+        ranks(order),
+        by_record(listed.cost, before),
+        by_record(listed.values, before),
+        np.flatnonzero(left),
+        block_before=by_record(np.repeat(np.arange(len(start) - 1), np.diff(start)), before),
+        block=by_record(block, before),
+    )
+
+
+class Block(NamedTuple):
+    """The block that is being filled, and how."""
+
+    members: Longs
+    """``(m,)`` places of its first records, by rank."""
+    gone: Longs
+    """``(m,)`` room for those of them that go back to the rest."""
+    counts: Longs
+    """``(g,)`` records of each group."""
+    sums: Floats
+    """``(g,)`` their costs."""
+    moves: Bools
+    """``(g,)`` only the worst-off group."""
+    wanted: float
+    """Records of the worst-off group that a block which is touched is filled up to."""
+    worst: int
+    least_ratio: float
+    probes: int
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _fill(
+    listed: Listed, rules: Rules, bounds: Bounds, start: Longs, worst: int, least_ratio: float, probes: int
+) -> tuple[Longs, Bools]:
+    """Fill block after block.
+
+    Returns:
+        ``(n,)`` block of each record; ``(b,)`` blocks that were left unfair because nothing helped.
+    """
+    n, groups = listed.cost.shape[0], bounds.shares.shape[0]
+    blocks = start.shape[0] - 1
+    taken, left = np.full(n, ANY_DEPTH_NOBODY), np.zeros(blocks, np.bool_)
+    following, queue = _queue(listed.group, worst)
+    back, head, moves, placed = np.empty(0, np.int64), 0, np.arange(groups) == worst, 0
+    for b in range(blocks):
+        members, head = _first(back, taken, head, start[b + 1] - start[b])
+        counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
+        for i in members:
+            taken[i] = b
+            counts[listed.group[i]] += 1
+            sums[listed.group[i]] += listed.cost[i]
+        wanted = _wanted(bounds, worst, start[b], placed, len(members))
+        block = Block(members, np.empty_like(members), counts, sums, moves, wanted, worst, least_ratio, probes)
+        sent = 0
+        if b < blocks - 1:
+            while queue != ANY_DEPTH_NOBODY and taken[queue] != ANY_DEPTH_NOBODY:
+                queue = following[queue]
+            left[b], sent = _balance(listed, block, rules, bounds, taken, following, queue, b)
+        back = np.sort(np.append(back[len(members) :], block.gone[:sent]))
+        placed += counts[worst]
+    return taken, left
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _wanted(bounds: Bounds, worst: int, before: int, placed: int, size: int) -> float:
+    """Records of the worst-off group that give it its share of the list up to the end of a block, within bounds.
+
+    Args:
+        bounds: Of the counts.
+        worst: The group.
+        before: Records in the blocks before.
+        placed: How many of them are of the group.
+        size: Records of the block.
+    """
+    wanted = np.round(bounds.shares[worst] * (before + size)) - placed
+    if bounds.bounded[worst]:
+        low, high = representation.within(bounds, worst, size)
+        wanted = min(max(wanted, low), high)
+    return float(wanted)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _queue(group: Ints, worst: int) -> tuple[Longs, int]:
+    """The next record of the worst-off group after each of them, and the first."""
+    following, first = np.full(group.shape[0], ANY_DEPTH_NOBODY), ANY_DEPTH_NOBODY
+    for place in range(group.shape[0] - 1, -1, -1):
+        if group[place] == worst:
+            following[place] = first
+            first = place
+    return following, first
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _first(back: Longs, taken: Longs, head: int, count: int) -> tuple[Longs, int]:
+    """The next ``count`` records: those that were sent back, then from ``head`` on; and where to go on from."""
+    members = np.empty(count, np.int64)
+    found = min(back.shape[0], count)
+    members[:found] = back[:found]
+    while found < count:
+        if taken[head] == ANY_DEPTH_NOBODY:
+            members[found] = head
+            found += 1
+        head += 1
+    return members, head
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _balance(
+    listed: Listed, block: Block, rules: Rules, bounds: Bounds, taken: Longs, following: Longs, queue: int, number: int
+) -> tuple[bool, int]:
+    """Exchange records of a block until it is fair; whether that failed, and how many were sent back."""
+    counts, sums, worst, size = block.counts, block.sums, block.worst, block.members.shape[0]
+    edge, bottom, sent = listed.cost[block.members[size - 1]], size - 1, 0
+    unfair = representation.violation(bounds, counts, size)
+    while unfair > 0.0 or (sent > 0 and counts[worst] < block.wanted):
+        over, under = reranking.out_of_bounds(bounds, counts, size)
+        under[worst] = under[worst] or unfair == 0.0
+        over[worst] = False
+        while bottom >= 0 and not over[listed.group[block.members[bottom]]]:
+            bottom -= 1
+        if bottom < 0:
+            return unfair > 0.0, sent
+        z = block.members[bottom]
+        leaves = listed.group[z]
+        floors, limits = representation.intervals(
+            bounds, counts, sums, max(unfair, 1.0), under & block.moves, leaves, listed.cost[z], block.least_ratio, edge
+        )
+        y = _next(listed, block, rules, taken, following, queue, floors[worst], limits[worst])
+        if y == ANY_DEPTH_NOBODY:
+            return unfair > 0.0, sent
+        taken[y], taken[z] = number, ANY_DEPTH_NOBODY
+        block.gone[sent] = z
+        sent, bottom = sent + 1, bottom - 1
+        counts[worst] += 1
+        sums[worst] += listed.cost[y]
+        counts[leaves] -= 1
+        sums[leaves] -= listed.cost[z]
+        unfair = representation.violation(bounds, counts, size)
+    return False, sent
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _next(
+    listed: Listed, block: Block, rules: Rules, taken: Longs, following: Longs, queue: int, floor: float, limit: float
+) -> int:
+    """The next record of the worst-off group that can reach the required cost, modified; or -1."""
+    probed, y = 0, queue
+    while y != ANY_DEPTH_NOBODY and probed < block.probes and floor <= limit:
+        if taken[y] == ANY_DEPTH_NOBODY:
+            probed += 1
+            if floor <= listed.cost[y] <= limit:
+                return y
+            cost = modification.find(rules, listed, y, floor, limit)
+            if cost < np.inf:
+                modification.accept(listed, y, cost)
+                return y
+        y = following[y]
+    return ANY_DEPTH_NOBODY
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Thresholds by group on the scores of a given model (Hardt et al. 2016), by fairlearn, as a baseline.
+#
+# Nothing is trained. The thresholds of demographic parity, and of equalised odds, are chosen on the rows that they
+# decide
+# on. Some decisions are random, and the decision maker has to know the group of everybody.
+
+
+Constraint = Literal["demographic_parity", "equalized_odds"]
+
+
+class Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A model that was asked before: its one input is its score."""
+
+    def __init__(self) -> None:
+        self.classes_ = np.array([0, 1])
+
+    def fit(self, *_: Any) -> Self:
+        """Nothing is learnt."""
+        return self
+
+    def predict_proba(self, scores: Floats) -> Floats:
+        """Probabilities ``(r, 2)`` of the labels 0 and 1, of scores ``(r, 1)``."""
+        favourable = np.asarray(scores, np.float64)[:, 0]
+        return np.column_stack([1 - favourable, favourable])
+
+
+def one_sided(label: Bools, group: Ints) -> bool:
+    """Whether some group has outcomes of one kind only: then there are no such thresholds."""
+    return any(len(np.unique(label[group == g])) < 2 for g in np.unique(group))
+
+
+def decided(scores: Floats, label: Bools, group: Ints, constraint: Constraint, seed: int) -> Bools:
+    """Decisions of the thresholds that follow the outcomes best under a constraint.
+
+    Args:
+        scores: ``(r,)`` probabilities of the favourable decision.
+        label: ``(r,)`` whether the outcome is favourable; both kinds in each group.
+        group: ``(r,)``.
+        constraint: What the groups are to have in common.
+        seed: Of the decisions that are drawn.
+    """
+    model = ThresholdOptimizer(estimator=Scores(), constraints=constraint, prefit=True, predict_method="predict_proba")
+    model.fit(scores[:, None], label.astype(np.int64), sensitive_features=group)
+    found = model.predict(scores[:, None], sensitive_features=group, random_state=seed)
+    return np.asarray(found) > 0
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One list of applicants by recourse cost, and RAGUEL's re-rankings of it.
+#
+# Scope: the list, its blocks, and which algorithms of ``ranking`` run on it. Statistics: ``tallies`` and
+# ``aggregates``.
+
 
 LIST, BLOCKS, ANY = "list", "blocks", "any"
 """Algorithm 1, Algorithm 2, and blocks that take from any depth."""
@@ -48,7 +424,7 @@ class Ranked:
 
     def held(self, tolerance: float) -> Representation:
         """What the list is held against."""
-        return representation(self.records.group, self.groups, self.reference, tolerance)
+        return representation_values(self.records.group, self.groups, self.reference, tolerance)
 
     @cached_property
     def block(self) -> Longs:
@@ -139,7 +515,7 @@ def orders(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -
 
 def _of_other_paper(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -> Order:
     """An order that changes places and offers nothing; protected are all groups but the reference group."""
-    listed = Listed.of(ranked.records.cost, ranked.records.group != ranked.reference)
+    listed = RankingsListed.of(ranked.records.cost, ranked.records.group != ranked.reference)
     if settings.order == FAIR_STAR:
         found = fair_star(listed, settings.alpha, settings.top)
     else:
@@ -166,9 +542,9 @@ def attained(ranked: Ranked, order: Order, delta: float) -> NDArray[np.str_]:
     """
     group, ratio = ranked.records.group, np.empty(len(order.rank))
     if order.name == LIST:
-        ratio = ratios.of_prefixes(order.cost[order.order], group[order.order])[order.rank - 1]
+        ratio = representation.of_prefixes(order.cost[order.order], group[order.order])[order.rank - 1]
     else:
-        ratio = ratios.of_blocks(order.cost, group, order.block)[order.block]
+        ratio = representation.of_blocks(order.cost, group, order.block)[order.block]
     return np.where(order.offered, np.where(ratio >= 1.0 - delta, STRICT, IMPROVE), "")
 
 

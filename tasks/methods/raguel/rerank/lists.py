@@ -1,10 +1,9 @@
-"""Ranks applicants for every decision maker and protected attribute: tables in, places, offers and measures out.
+"""Ranks applicants for every decision maker and protected attribute."""
 
-Scope: the order of the work on one list. Decision makers: ``recourse``. Tables of places and offers: ``rows``.
-"""
-
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -12,35 +11,410 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy.special import logit
 
+from schemas.audit.column import Recourse
+from schemas.audit.model import Model, TakenAs
 from schemas.tables.applications import MODELS
 from schemas.tables.findings import AGGREGATES, TALLIES
-from schemas.terms import DecisionMaker, Refusal
-from tasks.counterfactuals.algorithm.recourse.targets import Targets
+from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
+from tasks.counterfactuals.algorithm.recourse import Boundary, Targets
 from tasks.detection.problems import decided, explained_and_candidates
-from tasks.methods.raguel.algorithm import aggregates as raguel_aggregates
-from tasks.methods.raguel.algorithm import group_thresholds, lists
-from tasks.methods.raguel.algorithm import tallies as raguel_tallies
-from tasks.methods.raguel.algorithm import targets as raguel_targets
-from tasks.methods.raguel.algorithm.lists import Ranked
-from tasks.methods.raguel.algorithm.offers import Applied, offers
-from tasks.methods.raguel.algorithm.ranking.records import make_records
-from tasks.methods.raguel.algorithm.summary import ListSummary, Thresholded
-from tasks.methods.raguel.algorithm.targets import Found
-from tasks.methods.raguel.algorithm.units import Space, space_of
-from tasks.methods.raguel.rerank.recourse import Maker, attributes_of, maker_of
-from tasks.methods.raguel.rerank.refitted import Decided, ratios
-from tasks.methods.raguel.rerank.rows import Case, Placed, offer_rows, reranked_rows
+from tasks.methods.raguel.algorithm import lists, statistics
+from tasks.methods.raguel.algorithm import lists as raguel_targets
+from tasks.methods.raguel.algorithm import statistics as raguel_aggregates
+from tasks.methods.raguel.algorithm import statistics as raguel_tallies
+from tasks.methods.raguel.algorithm.lists import Found, Ranked
+from tasks.methods.raguel.algorithm.representation import make_records
+from tasks.methods.raguel.algorithm.statistics import (
+    Answers,
+    Applied,
+    Attribute,
+    Costs,
+    ListSummary,
+    Offers,
+    Space,
+    Thresholded,
+    offers,
+    space_of,
+)
 from tasks.methods.raguel.rerank.settings import RerankSettings
+from tasks.methods.raguel.settings import RaguelSettings
 from tasks.methods.raguel.tables import OFFERS, RERANKED
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.columns import Columns
+from tasks.numerics.attributions import Linear
+from tasks.numerics.encoding import Columns, Scale
 from tasks.numerics.results import Aggregate, Tally
+from tasks.pipeline.method import Origin
 from tasks.pipeline.stage import Produced
-from tasks.pipeline.statistics import Origin
-from tasks.preprocessing.columns import columns_of, encoded
-from tasks.preprocessing.groups import Grouped, groups_of
-from tasks.scoring.refitting import Refits, refits
+from tasks.preprocessing.columns import Grouped, Inputs, columns_of, encoded, groups_of, inputs_of
+from tasks.scoring.decider import Decide, decider
+from tasks.scoring.fitting import Refits, refits
+from tasks.scoring.model_reader.confined import stored
+from tasks.scoring.models import linear_form
+
+# --------------------------------------------------------------------------------------------------------------------
+# Reads what recourse costs need of a decision maker: its inputs, decision boundary and decisions.
+#
+# Scope: decision makers. Lists of applicants: ``lists``.
+
+
+MARGIN = 1e-9
+"""Of a score, relatively: a boundary is crossed by so much, or rounding would decide on those who go to it."""
+
+_DIRECTIONS = {Constraint.UP: 1, Constraint.DOWN: -1}
+
+
+@dataclass(frozen=True)
+class Maker:
+    """What recourse needs of a decision maker. Arrays are aligned by row."""
+
+    name: str
+    inputs: Inputs
+    taken_as: TakenAs
+    fold: Ints
+    """``(n,)`` number of the model that decided on each row."""
+    linear: Mapping[int, Linear] | None
+    """By number of the model, above 0 for a favourable decision; None without such a form."""
+    answers: Answers | None
+    """None where it cannot be asked."""
+    scores: Floats
+    """``(n,)`` probabilities; NaN where there are none."""
+
+    def boundaries(self, space: Space) -> dict[int, Boundary] | None:
+        """Returns the boundaries of its models in a space; None without a linear form."""
+        if self.linear is None:
+            return None
+        return {
+            number: Boundary(each.coefficients * space.unit, each.intercept) for number, each in self.linear.items()
+        }
+
+
+def maker_of(name: str, model: Model, models: pa.Table, columns: Columns, encodings: pa.Table, made: pa.Table) -> Maker:
+    """Returns a decision maker; a lender gets the inputs of a model, and its reasons are unknown.
+
+    Args:
+        name: Of the decision maker.
+        model: That of the audit.
+        models: Those that the stage ``score`` left.
+        columns: What applicants handed in.
+        encodings: How it is encoded.
+        made: Its decisions, in the order of the rows.
+    """
+    n, scores = made.num_rows, made["score"].to_numpy()
+    if name != DecisionMaker.MODEL:
+        inputs = inputs_of(columns, encodings, "encoded")
+        return Maker(name, inputs, "encoded", np.zeros(n, np.int32), None, None, np.full(n, np.nan))
+    taken_as: TakenAs = "codes" if model.rule is not None else model.taken_as
+    inputs = inputs_of(columns, encodings, taken_as)
+    answers = _answers(model, models, columns, encodings, made)
+    if model.rule is not None:
+        weights = np.array([model.rule.weights.get(each, 0.0) for each in columns.names])
+        form = {0: above(Linear(weights), model.rule.limit)}
+        return Maker(name, inputs, taken_as, np.zeros(n, np.int32), form, answers, scores)
+    forms = {number: linear_form(each) for number, each in stored(models, model).items()}
+    cut = float(logit(made["threshold"][0].as_py()))
+    linear = {number: above(each, cut) for number, each in forms.items() if each is not None}
+    fold = made["fold"].to_numpy().astype(np.int32)
+    return Maker(name, inputs, taken_as, fold, linear if len(linear) == len(forms) else None, answers, scores)
+
+
+def above(form: Linear, cut: float) -> Linear:
+    """How far the logit lies above the cut, and a trifle less, so that the boundary is crossed."""
+    return Linear(form.coefficients, form.intercept - cut - MARGIN * max(1.0, abs(cut)))
+
+
+def _answers(model: Model, models: pa.Table, columns: Columns, encodings: pa.Table, made: pa.Table) -> Answers | None:
+    decide = decider(model, models, encodings, made)
+    cut = None if model.rule is not None else float(logit(made["threshold"][0].as_py()))
+    return None if decide is None else partial(_asked, decide, columns, cut)
+
+
+def _asked(decide: Decide, columns: Columns, cut: float | None, rows: Longs, values: Floats) -> tuple[Bools, Floats]:
+    """Decisions on columns as they would be, and scores: of a model log odds above the cut, of a rule its sum."""
+    favourable, scores = decide(Columns(columns.names, columns.kinds, columns.categories, values), rows)
+    return favourable, scores if cut is None else logit(scores) - cut
+
+
+def attributes_of(
+    maker: Maker, columns: Columns, encodings: pa.Table, recourse: Mapping[str, Recourse], fixed: Sequence[str]
+) -> tuple[Attribute | None, ...]:
+    """Returns the attribute of each input of a decision maker; None for one of several categories.
+
+    Args:
+        maker: The decision maker.
+        columns: What applicants handed in.
+        encodings: How it is encoded, and in which direction it may change.
+        recourse: What the spec says of each column.
+        fixed: Columns that a protected attribute is made of: to change them is no recourse.
+    """
+    firsts = {row["feature"]: row for row in encodings.to_pylist()}
+    ordered = [kind in (Kind.ORDINAL, Kind.BINARY) and maker.taken_as != "one_hot" for kind in columns.kinds]
+    found: list[Attribute | None] = []
+    for at in maker.inputs.column.tolist():
+        name, known, first = columns.names[at], columns.categories[at], firsts[columns.names[at]]
+        if known and not ordered[at]:
+            found.append(None)
+            continue
+        scale = None
+        if maker.taken_as == "encoded":
+            scale = Scale(0.0, max(len(known) - 1.0, 1.0), None) if known else _scale(first)
+        bound = first["constraint"] == Constraint.IMMUTABLE or first["transitions"] is not None or name in fixed
+        found.append(
+            Attribute(
+                name,
+                known,
+                scale,
+                recourse[name].weight,
+                recourse[name].step,
+                recourse[name].limits,
+                _DIRECTIONS.get(first["constraint"], 0),
+                not bound,
+            )
+        )
+    return tuple(found)
+
+
+def _scale(first: Mapping[str, float]) -> Scale:
+    return Scale(first["low"], first["high"], None if first["bins"] is None else int(first["bins"]))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The ratio of recourse costs of a decision maker: costs of the audit's model, and of models fitted to resamples.
+#
+# Scope: decision makers, resamples and boundaries. The ratio and its interval: ``algorithm.cost_ratio``.
+
+
+NO_BOUNDARY = "costs are to other applicants, as there is no linear boundary to go to"
+OTHER_SOURCE = "methods.raguel.source is {source}, whose points are not found again in resamples"
+NOT_ASKED = "methods.raguel.refits is 0"
+NOT_FITTED = "a model of the kind {kind} is not fitted again"
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Who is denied in a resample."""
+
+    row: Longs
+    """``(r,)`` numbers of rows that are in it."""
+    cost: Floats
+    """``(r,)`` recourse costs; NaN where there is no way."""
+    count: Floats
+    """``(r,)`` how often each is in it."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What one decision maker decided. Arrays are aligned by row."""
+
+    x: Floats
+    """``(n, d)`` inputs."""
+    denied: Bools
+    """``(n,)`` rows that are explained and were decided on unfavourably."""
+    asked: Bools
+    """``(n,)`` rows that would be explained, were they denied."""
+    linear: bool
+    """Whether costs lead to a linear boundary."""
+    refits: Refits | None
+    known: dict[bytes, tuple[Priced, ...]] = field(default_factory=dict)
+    """Resamples by what may be changed: protected attributes over no feature share them."""
+
+
+def ratios(
+    decided: Decided,
+    cost: Floats,
+    space: Space,
+    grouped: Grouped,
+    model: Model,
+    settings: RaguelSettings,
+    level: float,
+) -> list[Aggregate]:
+    """The reference group's mean cost over that of each group with rows.
+
+    Args:
+        decided: Decisions, and the models of resamples.
+        cost: ``(n,)`` recourse costs by the decision maker itself; NaN where there is none.
+        space: In which costs are measured; that of the audit's rows in all resamples.
+        grouped: The groups.
+        model: That of the audit.
+        settings: ``steps``, ``most`` and ``refits``.
+        level: Of the intervals.
+    """
+    own, size = Costs.of(cost, grouped.group, decided.denied), len(grouped.groups)
+    errors: Floats | str = _why(decided, model, settings)
+    if not errors and decided.refits is not None:
+        found = means(decided, decided.refits, space, grouped.group, size, settings)
+        errors = statistics.errors_of_draws(found, grouped.reference)
+    elif not errors:
+        errors = statistics.errors_of_rows(own, size, grouped.reference)
+    present = np.unique(grouped.group).tolist()
+    return statistics.aggregates(own, present, grouped.reference, errors, level)
+
+
+def _why(decided: Decided, model: Model, settings: RaguelSettings) -> str:
+    """Why there is no honest interval; empty where there is one."""
+    if not settings.refits:
+        return NOT_ASKED
+    if not decided.linear:
+        return NO_BOUNDARY
+    if settings.source != "exact":
+        return OTHER_SOURCE.format(source=settings.source)
+    fitted_here = model.rule is None and model.file is None
+    return NOT_FITTED.format(kind=model.kind) if fitted_here and decided.refits is None else ""
+
+
+def means(decided: Decided, refits: Refits, space: Space, group: Ints, groups: int, settings: RaguelSettings) -> Floats:
+    """``(draws, groups)`` mean costs on each resample, to the boundary of the model that was fitted to it."""
+    key = space.actions.changeable.tobytes()  # all else that protected attributes have in common
+    if key not in decided.known:
+        decided.known[key] = tuple(_priced(decided, refits, space, settings))
+    return np.array([Costs.of(each.cost, group[each.row], each.count).means(groups) for each in decided.known[key]])
+
+
+def _priced(decided: Decided, refits: Refits, space: Space, settings: RaguelSettings) -> Iterator[Priced]:
+    values, denied = space.values(decided.x), ~refits.favourable(decided.x) & decided.asked[:, None]
+    for draw, cut in enumerate(refits.cut.tolist()):
+        rows = np.flatnonzero(denied[:, draw] & (refits.counts[:, draw] > 0))
+        form = above(Linear(refits.coefficients[:, draw], float(refits.intercept[draw])), cut)
+        boundary = {0: Boundary(form.coefficients * space.unit, form.intercept)}
+        nowhere = np.zeros(len(rows), np.int32)
+        there = raguel_targets.to_boundaries(values[rows], nowhere, boundary, space.actions, settings)
+        yield Priced(rows, there.targets.cost, refits.counts[rows, draw].astype(np.float64))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Writes places in lists and offers as rows of the tables ``reranked`` and ``offers``, one list at a time.
+
+
+@dataclass(frozen=True)
+class Case:
+    """Identity of a list."""
+
+    method: str
+    decision_maker: str
+    attribute: str
+    ids: "np.ndarray[Any, Any]"
+    """``(rows,)`` identifiers of all rows of the audit."""
+    grouped: Grouped
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Results of the ``w`` rows that were to be ranked."""
+
+    wanted: Longs
+    kept: Longs
+    """``(n,)`` numbers, among them, of those that are ranked: the records of the list."""
+    found: Found
+    refusal: NDArray[np.str_]
+    """``(w,)`` empty, or the reason."""
+    settings: RaguelSettings
+    told: ListSummary | None = None
+    """None where nobody is ranked."""
+    applied: Applied | None = None
+
+
+def reranked_rows(case: Case, placed: Placed) -> pa.Table:
+    """Returns a row for each row that was to be ranked, and each order."""
+    w, found = len(placed.wanted), placed.found
+    group = np.array(case.grouped.groups, dtype=object)[case.grouped.group[placed.wanted]]
+    shared = {
+        "row_id": case.ids[placed.wanted],
+        "decision_maker": [case.decision_maker] * w,
+        "protected_attribute": [case.attribute] * w,
+        "group": group,
+        "found_by": [found.by] * w,
+        "cost": found.targets.cost,
+        "candidate": [None if at < 0 else case.ids[at] for at in found.candidate.tolist()],
+        "refusal": [str(reason) or None for reason in placed.refusal],
+    }
+    orders = lists.names(placed.settings)
+    return pa.concat_tables([RERANKED.build(**shared, order=[name] * w, **_places(placed, name)) for name in orders])
+
+
+def _places(placed: Placed, name: str) -> dict[str, list[Any]]:
+    """What is known of the rows that are ranked, by column; None for the others."""
+    columns = ("point", "confirmed", "rank", "block", "cost_after", "rank_after", "block_after", "attained")
+    empty: dict[str, list[Any]] = {c: [None] * len(placed.wanted) for c in (*columns, "offer_confirmed")}
+    told = placed.told
+    if told is None or placed.applied is None:
+        return empty
+    order = next(each for each in told.orders if each.name == name)
+    attained = lists.attained(told.ranked, order, placed.settings.delta)
+    known: dict[str, list[Any]] = {
+        "point": _points(told, placed.applied),
+        "confirmed": _said(told.confirmed),
+        "rank": told.initial.rank.tolist(),
+        "block": (told.initial.block + 1).tolist(),
+        "cost_after": order.cost.tolist(),
+        "rank_after": order.rank.tolist(),
+        "block_after": (order.block + 1).tolist(),
+        "attained": [str(rule) or None for rule in attained],
+        "offer_confirmed": _said(told.offers_confirmed[name]),
+    }
+    for column, values in known.items():
+        for at, value in zip(placed.kept.tolist(), values, strict=True):
+            empty[column][at] = value
+    return empty
+
+
+def _said(confirmed: "np.ndarray[Any, Any]") -> list[bool | None]:
+    return [None if np.isnan(each) else bool(each) for each in confirmed]
+
+
+def _points(told: ListSummary, applied: Applied) -> list[str]:
+    """What differs at each counterfactual point, as JSON, in the user's units."""
+    values, target = told.ranked.records.values, told.ranked.records.target
+    moved = applied.moved(target)
+    found: list[dict[str, str]] = [{} for _ in values]
+    for record, place in zip(*np.nonzero(values != target), strict=True):
+        attribute, at = _attribute(applied, int(place)), applied.column[place]
+        falls = bool(target[record, place] < values[record, place])
+        found[record][attribute.name] = attribute.said_offer(float(moved[record, at]), falls)
+    return [json.dumps(each) for each in found]
+
+
+def _attribute(applied: Applied, place: int) -> Attribute:
+    """The attribute of an input that was moved, as only attributes are."""
+    attribute = applied.space.attributes[place]
+    if attribute is None:
+        raise ValueError(f"input {place} stands for one category, and was moved")
+    return attribute
+
+
+def offer_rows(case: Case, placed: Placed) -> pa.Table:
+    """Returns a row for each column that an applicant is to change, in each order."""
+    told, applied = placed.told, placed.applied
+    if told is None or applied is None:
+        return OFFERS.empty()
+    parts = [_offers(case, applied, name, found) for name, found in told.offers.items()]
+    return pa.concat_tables(parts)
+
+
+def _offers(case: Case, applied: Applied, name: str, found: Offers) -> pa.Table:
+    n = len(found.record)
+    told_as = [_attribute(applied, place) for place in found.place.tolist()]
+    return OFFERS.build(
+        row_id=case.ids[applied.row[found.record]],
+        decision_maker=[case.decision_maker] * n,
+        protected_attribute=[case.attribute] * n,
+        order=[name] * n,
+        attribute=[each.name for each in told_as],
+        from_value=[each.said(value) for each, value in zip(told_as, found.before.tolist(), strict=True)],
+        to_value=[
+            each.said_offer(value, falls)
+            for each, value, falls in zip(told_as, found.after.tolist(), found.falls.tolist(), strict=True)
+        ],
+        change=found.after - found.before,
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Ranks applicants for every decision maker and protected attribute: tables in, places, offers and measures out.
+#
+# Scope: the order of the work on one list. Decision makers: ``recourse``. Tables of places and offers: ``rows``.
+
 
 METHOD = "raguel"
 
@@ -52,7 +426,7 @@ _OF_SOURCE = {
 }
 _ONE_SIDED = "some group has outcomes of one kind only, so that no threshold can be chosen for it"
 
-_THRESHOLDS: dict[str, group_thresholds.Constraint] = {
+_THRESHOLDS: dict[str, lists.Constraint] = {
     "demographic_parity": "demographic_parity",
     "equalised_odds": "equalized_odds",
 }
@@ -186,7 +560,7 @@ def _of_case(
     told, applied = _told(rows, space, found, kept, case.grouped, settings, rng)
     for number in np.unique(told.group).tolist():
         tallies += [replace(t, group=number) for t in raguel_tallies.tallies(told, number)]
-        aggregates += raguel_aggregates.aggregates(told, number, settings.raguel, settings.bootstrap.draws, rng)
+        aggregates += raguel_aggregates.aggregates_values(told, number, settings.raguel, settings.bootstrap.draws, rng)
     return replace(placed, told=told, applied=applied), tallies, aggregates
 
 
@@ -293,10 +667,10 @@ def _thresholded(rows: _Rows, row: Longs, grouped: Grouped, seed: int) -> Iterat
         return
     group = grouped.group[at]
     for name, constraint in _THRESHOLDS.items():
-        if group_thresholds.one_sided(rows.outcome[at], group):
+        if lists.one_sided(rows.outcome[at], group):
             yield Thresholded(name, np.zeros(len(row), np.bool_), np.zeros(0, np.int64), _ONE_SIDED)
             continue
         favourable = rows.favourable.copy()
-        favourable[at] = group_thresholds.decided(scores[at], rows.outcome[at], group, constraint, seed)
+        favourable[at] = lists.decided(scores[at], rows.outcome[at], group, constraint, seed)
         other = grouped.group[favourable != rows.favourable]
         yield Thresholded(name, ~favourable[row], np.bincount(other, minlength=len(grouped.groups)).astype(np.int64))

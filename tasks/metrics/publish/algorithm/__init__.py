@@ -13,8 +13,8 @@ A stage makes ``People`` (a row for each record of the source, and of earlier ru
 that any output may print, calls ``suppress`` once, and looks up every number by its population:
 
 >>> import numpy as np
->>> from tasks.metrics.publish.algorithm.losses import Losses
->>> from tasks.metrics.publish.algorithm.outcome import Request
+>>> from tasks.metrics.publish.algorithm.primary import Losses
+>>> from tasks.metrics.publish.algorithm.primary import Request
 >>> from tasks.metrics.publish.algorithm.populations import (
 ...     Attribute, Base, Count, Event, People, Place, populations_of)
 >>> from tasks.metrics.publish.algorithm.profiles import POLICIES

@@ -1,18 +1,29 @@
-"""Populations: whom a published number is about, and what is known of each person.
+"""Populations and families of statistics, and what rounding does to intervals."""
 
-A count is a population with or without an event (denied by the model, say). It is a sum of cells: ``audit.cells``.
-Source: rule 2 of the disclosure pass, decision 0034.
-"""
-
-from collections.abc import Iterable, Iterator, Mapping
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from schemas.terms import EVERYBODY
-from tasks.numerics.arrays import Bools, Longs
+from tasks.metrics.algorithm.measures import Family, Given, Measure, Plan, Statistic, summarise
+from tasks.metrics.publish.algorithm.profiles import Policy, Span, learned, rounded, small
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.statistics.intervals import is_share
+
+# --------------------------------------------------------------------------------------------------------------------
+# Populations: whom a published number is about, and what is known of each person.
+#
+# A count is a population with or without an event (denied by the model, say). It is a sum of cells: ``audit.cells``.
+# Source: rule 2 of the disclosure pass, decision 0034.
+
 
 ALL = EVERYBODY
 """Group of everybody."""
@@ -198,3 +209,209 @@ def rests(populations: Iterable[Population]) -> list[Population]:
             if each.part > 0:
                 out.add(replace(each, part=REST_PART))
     return sorted(out)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Families of statistics: which are withheld for their own size, and which because they add up with those.
+#
+# Scope: numbers that methods make of populations. Counts of people themselves are held against linear programmes
+# (``suppression``). Exact counts decide whether a cell is small.
+
+
+Cell = tuple[Family, str]
+"""A family of statistics and a group."""
+
+
+def coarsened(statistic: Statistic, policy: Policy, base: int = 0) -> Statistic:
+    """A share by its counts as they are printed (``base`` 0: that of the profile); other statistics as they are."""
+    if (base or policy.round_to) == 1 or not is_share(statistic.values):
+        return statistic
+    counts = np.array([rounded(policy, int(count), base) for count in statistic.counts], dtype=np.int64)
+    return replace(statistic, counts=counts)
+
+
+def withheld(
+    statistics: Sequence[Statistic | Given], policy: Policy, partitions: Mapping[str, Collection[str]] | None = None
+) -> set[Cell]:
+    """The cells to withhold: small ones, and those by which they could be had from a total.
+
+    Totals are those over the groups of a family, those over the parts of a group, and the shares of a group that add up
+    to one: of the measures in ``partitions``, over the parameters named there. None under ``internal``.
+    """
+    if not policy.protects:
+        return set()
+    n = {(s.family, s.group): _units(s) for s in statistics}
+    hidden = {(s.family, s.group) for s in statistics if _small(s, policy)}
+    hidden |= _complements(n, hidden, lambda cell: cell[0], policy)
+    parts, rest = _with_rest(n, hidden, policy)
+    hidden |= _complements(parts, hidden | rest, _whole, policy) - rest
+    for measure, over in (partitions or {}).items():
+        counted = {(s.family, s.group): _having(s) for s in statistics if s.family.measure == measure}
+        hidden |= _complements(counted, hidden, partial(_without, over), policy)
+    return hidden | _sizes_of_parts(statistics, hidden)
+
+
+def _having(s: Statistic | Given) -> int:
+    """Units that a share counts."""
+    return (s.events or 0) if isinstance(s, Given) else int(s.counts[s.values == 1].sum())
+
+
+def _without(over: Collection[str], cell: Cell) -> Cell:
+    """What several cells are shares of: the cell without the parameters that tell them apart."""
+    rest = {name: value for name, value in json.loads(cell[0].parameters).items() if name not in over}
+    return replace(cell[0], parameters=json.dumps(rest, sort_keys=True)), cell[1]
+
+
+def _sizes_of_parts(statistics: Sequence[Statistic | Given], hidden: set[Cell]) -> set[Cell]:
+    """Sizes of parts of which anything is withheld, for whichever decision maker: their differences would tell it."""
+    touched = {(f.method, f.protected_attribute, group, f.subgroup) for f, group in hidden if f.subgroup}
+    sizes = {(s.family, s.group) for s in statistics if isinstance(s, Given) and s.family.subgroup and s.events == s.n}
+    return {(f, group) for f, group in sizes if (f.method, f.protected_attribute, group, f.subgroup) in touched}
+
+
+def _whole(cell: Cell) -> Cell:
+    """The group that a part belongs to."""
+    return replace(cell[0], subgroup=0), cell[1]
+
+
+def _with_rest(n: dict[Cell, int], hidden: set[Cell], policy: Policy) -> tuple[dict[Cell, int], set[Cell]]:
+    """The parts of every group with what is left of it, which nobody prints; and where that counts as withheld.
+
+    It does where it is small, and where it stands for more than one cell because some part is withheld.
+    """
+    parts = {cell: count for cell, count in n.items() if cell[0].subgroup}
+    told: dict[Cell, int] = defaultdict(int)
+    for cell, count in parts.items():
+        told[_whole(cell)] += count
+    left = {
+        (replace(family, subgroup=-1), group): n.get((family, group), 0) - told[family, group] for family, group in told
+    }
+    left = {cell: count for cell, count in left.items() if count > 0}
+    partly = {_whole(cell) for cell in parts if cell in hidden}
+    return {**parts, **left}, {cell for cell, count in left.items() if small(policy, count) or _whole(cell) in partly}
+
+
+def _units(s: Statistic | Given) -> int:
+    return s.n if isinstance(s, Given) else int(s.counts.sum())
+
+
+def _small(s: Statistic | Given, policy: Policy) -> bool:
+    if isinstance(s, Given):
+        counted = [s.events, s.n - s.events] if policy.events_too and s.events is not None else []
+        return any(small(policy, count) for count in (s.n, *counted))
+    n, defined = int(s.counts.sum()), int(s.counts[~np.isnan(s.values)].sum())
+    counts = [n, defined]
+    if policy.events_too and (s.share or is_share(s.values)):
+        # how many have no value could be had from a share and its events, or from two shares of unlike denominators;
+        # beside a mean stands nothing but its rounded n
+        counts += [n - defined, *(s.counts.tolist() if is_share(s.values) else [])]
+    return any(small(policy, count) for count in counts)
+
+
+def _complements(
+    n: dict[Cell, int], hidden: set[Cell], total_of: Callable[[Cell], Hashable], policy: Policy
+) -> set[Cell]:
+    """Further cells to withhold, where one cell of a printed total would be the only one withheld."""
+    totals: dict[Hashable, list[Cell]] = defaultdict(list)
+    for cell in n:
+        totals[total_of(cell)].append(cell)
+    out: set[Cell] = set()
+    for cells in totals.values():
+        flags = np.array([cell in hidden for cell in cells])
+        more = complement(flags, np.array([n[cell] for cell in cells], dtype=np.int64), policy.smallest)
+        out |= {cell for cell, gone in zip(cells, more, strict=True) if gone}
+    return out
+
+
+def complement(withheld: Bools, counts: Longs, smallest: int = 0) -> Bools:
+    """Withhold more where what is withheld could be had by subtraction from the total of ``counts``.
+
+    A single withheld count can be, and so can the sum of several, which must not be small either (below ``smallest``).
+    The next smallest positive count goes with them, or a zero where there is no other; ``(n,)`` in, ``(n,)`` out.
+    """
+    out = withheld.copy()
+    while out.any() and not out.all() and (out.sum() == 1 or 0 < counts[out].sum() < smallest):
+        cost = np.where(counts > 0, counts, counts.max() + 1)
+        out[np.argmin(np.where(out, counts.max() + 2, cost))] = True
+    return out
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How far an interval and a p-value reach where counts are rounded: over all counts that are printed alike.
+#
+# A share of rounded counts is off by more than its sampling error may be. Its interval is the smallest one that holds
+# the
+# intervals at both ends of what a reader can tell of the counts; its p is the larger of both, and 1 where no difference
+# at all lies between the ends. How often they cover: ``evenhand bench published``. Source: decision 0035.
+
+
+Pair = tuple[Statistic, Statistic]
+"""A share at its lowest and at its highest."""
+
+
+class Spread(NamedTuple):
+    """Lower and upper end of an interval and a p-value, NaN where there is none."""
+
+    low: float
+    high: float
+    p: float
+
+
+def of_decisions(share: Statistic, n: Span, denied: Span) -> Pair:
+    """Approvals or denials at their lowest and highest, by what is known of ``n`` and of the denied."""
+    fewest, most = _decided(share, n.high, denied.low), _decided(share, n.low, denied.high)
+    return (fewest, most) if _of_denied(share) else (most, fewest)
+
+
+def _decided(share: Statistic, n: int, denied: int) -> Statistic:
+    denied = min(denied, n)
+    events = denied if _of_denied(share) else n - denied
+    return replace(share, values=np.array([0.0, 1.0]), counts=np.array([n - events, events], dtype=np.int64))
+
+
+def _of_denied(share: Statistic) -> bool:
+    return share.family.measure == "denial_rate"
+
+
+def of_counts(statistic: Statistic, policy: Policy, base: int) -> Pair:
+    """A share at its lowest and highest, where each of its counts is rounded to ``base``; others as they are."""
+    if base == 1 or not is_share(statistic.values):
+        return statistic, statistic
+    spans = [learned(policy, int(count), base, never_small=False) for count in statistic.counts]
+    low, high = np.array(spans, dtype=np.int64).T
+    event = statistic.values == 1
+    lowest, highest = np.where(event, low, high), np.where(event, high, low)
+    return replace(statistic, counts=lowest), replace(statistic, counts=highest)
+
+
+def spreads(
+    pairs: Sequence[Pair], plan: Plan, refitted: Mapping[Cell, Floats] = MappingProxyType({})
+) -> dict[Cell, Spread]:
+    """The spread of shares and of their comparisons: every group is taken against the other end of its reference group.
+
+    A measure that has no interval at one of the ends has none.
+
+    Args:
+        pairs: the shares at their lowest and highest.
+        plan: references and level of the intervals.
+        refitted: (family, group) -> ``(refits,)`` a share of the model's decisions, by the model fitted anew.
+    """
+    others = [low.group != plan.references[low.family.protected_attribute] for low, _ in pairs]
+    lowest = [low if other else high for other, (low, high) in zip(others, pairs, strict=True)]
+    highest = [high if other else low for other, (low, high) in zip(others, pairs, strict=True)]
+    against = {(m.family, m.group): m for m in summarise(highest, {}, plan, (), refitted)}
+    found = {(m.family, m.group): m for m in summarise(lowest, {}, plan, (), refitted)}
+    return {cell: _spread(m, against[cell]) for cell, m in found.items() if cell in against}
+
+
+def _spread(a: Measure, b: Measure) -> Spread:
+    ends = (a.low, b.low, a.high, b.high)
+    low, high = (math.nan, math.nan) if any(map(math.isnan, ends)) else (min(ends), max(ends))
+    return Spread(low, high, _p(a, b))
+
+
+def _p(a: Measure, b: Measure) -> float:
+    if math.isnan(a.p) or math.isnan(b.p):
+        return math.nan
+    nothing = 1.0 if a.family.measure.endswith("_ratio") else 0.0
+    return max(a.p, b.p) if (a.value - nothing) * (b.value - nothing) > 0 else 1.0

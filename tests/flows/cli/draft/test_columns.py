@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 import unprepared_tables as tables
 
-from flows.cli.draft.columns import AFTER, complete, entries, year
-from flows.cli.draft.decision import Sides
+from flows.cli.draft.columns import AFTER, Sides, complete, drafted_entries, find_year
 from flows.cli.draft.table import read_table
 
 SIDES = Sides(("approved",), ("denied",))
@@ -16,7 +15,7 @@ N = tables.ROWS
 def why(place: Path, **columns: object) -> tuple[bool, str]:
     """Whether the first of these columns is left out, and why."""
     table = read_table(tables.lender(place, **columns))
-    found = {entry.name: entry for entry in entries(table, "answer", SIDES, ["gender"], "customer")}
+    found = {entry.name: entry for entry in drafted_entries(table, "answer", SIDES, ["gender"], "customer")}
     entry = found[next(iter(columns))]
     return entry.excluded, entry.why
 
@@ -65,7 +64,7 @@ def test_the_decision_under_another_name_is_left_out_and_a_good_predictor_is_not
     often = [value if i % 4 else "denied" for i, value in enumerate(answers)]
     codes = {"stage": answers.map({"approved": "7", "denied": "9"}), "score_band": often}
     table = read_table(tables.lender(tmp_path, **codes))
-    found = {entry.name: entry for entry in entries(table, "answer", SIDES, (), None)}
+    found = {entry.name: entry for entry in drafted_entries(table, "answer", SIDES, (), None)}
     assert (found["stage"].after, found["score_band"].excluded) == (True, False)
     assert found["stage"].why == f"{AFTER}, as it seems: by itself it tells 100% of the decisions"
 
@@ -75,17 +74,17 @@ def test_missing_shares_that_differ_by_less_than_half_are_no_reason(tmp_path: Pa
     for limit, after in ((6, True), (4, False)):
         cells = ["" if yes and i % 10 < limit else str(i % 9) for i, yes in enumerate(approved)]
         table = read_table(tables.lender(tmp_path, quoted=cells))
-        [entry] = [e for e in entries(table, "answer", SIDES, (), None) if e.name == "quoted"]
+        [entry] = [e for e in drafted_entries(table, "answer", SIDES, (), None) if e.name == "quoted"]
         assert entry.after is after
 
 
 def test_rows_with_every_feature_are_counted(tmp_path: Path) -> None:
     table = read_table(tables.lender(tmp_path, savings=(["", "1", "2"] * N)[:N]))
-    found = entries(table, "answer", SIDES, ["gender"], None)
+    found = drafted_entries(table, "answer", SIDES, ["gender"], None)
     assert complete(table, "answer", SIDES, found) == (N * 2 // 3, N)
 
 
 def test_the_year_is_that_of_a_column_that_is_called_so(tmp_path: Path) -> None:
-    assert year(read_table(tables.lender(tmp_path))) is None
-    assert year(read_table(tables.lender(tmp_path, decision_year=["2021"] * N))) == (2021, True)
-    assert year(read_table(tables.lender(tmp_path, year=["2021"] * 200 + ["2020"] * (N - 200)))) == (2021, False)
+    assert find_year(read_table(tables.lender(tmp_path))) is None
+    assert find_year(read_table(tables.lender(tmp_path, decision_year=["2021"] * N))) == (2021, True)
+    assert find_year(read_table(tables.lender(tmp_path, year=["2021"] * 200 + ["2020"] * (N - 200)))) == (2021, False)

@@ -9,10 +9,10 @@ from conftest import evenhand, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flows.cli.draft import vocabulary
-from flows.cli.draft.decision import Candidate, given_sides, guessed_sides
+from flows.cli.draft import table as draft_table
+from flows.cli.draft.columns import Candidate, given_sides, guessed_sides
 from flows.cli.options import load_spec
-from schemas.audit.text import parse
+from schemas.audit.file import parse
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 from tasks.plan import plan
@@ -68,9 +68,9 @@ def counted(spec, place: Path) -> pd.DataFrame:
 def test_spellings_of_a_value_are_one_value(words: dict[str, float], favourable: str, tmp_path: Path) -> None:
     frame = table(tmp_path, words)
     ended, spec = draft(tmp_path, "--decision", "approved", "--favourable", favourable)
-    alike = [word for word in words if vocabulary.folded(word) == vocabulary.folded(favourable)]
-    assert {vocabulary.folded(value) for value in spec.decision.favourable} == {vocabulary.folded(favourable)}
-    assert len({vocabulary.folded(value) for value in spec.decision.unfavourable}) == 1
+    alike = [word for word in words if draft_table.folded(word) == draft_table.folded(favourable)]
+    assert {draft_table.folded(value) for value in spec.decision.favourable} == {draft_table.folded(favourable)}
+    assert len({draft_table.folded(value) for value in spec.decision.unfavourable}) == 1
     assert ("are spellings of one value" in ended.stderr) == (len(spec.decision.favourable) > 1)
     expected = frame["approved"].isin(alike).groupby(frame["race"]).agg(["size", "sum"])
     pd.testing.assert_frame_equal(counted(spec, tmp_path), expected, check_names=False, check_dtype=False)
@@ -158,12 +158,12 @@ def test_no_spelling_of_the_favourable_value_is_ever_a_denial(data: st.DataObjec
         sides = given_sides(candidate, [favourable])
     except SpecError:
         return
-    assert {vocabulary.folded(value) for value in sides.favourable} == {vocabulary.folded(favourable)}
-    assert vocabulary.folded(favourable) not in {vocabulary.folded(value) for value in sides.unfavourable}
+    assert {draft_table.folded(value) for value in sides.favourable} == {draft_table.folded(favourable)}
+    assert draft_table.folded(favourable) not in {draft_table.folded(value) for value in sides.unfavourable}
     for value in values - set(sides.favourable):
-        opposite = vocabulary.folded(value) == "no" and vocabulary.folded(favourable) == "yes"
-        opposite |= vocabulary.folded(value) == "yes" and vocabulary.folded(favourable) == "no"
-        assert (value in sides.unfavourable) == (vocabulary.is_denial(value) or opposite) or value in sides.why_denials
+        opposite = draft_table.folded(value) == "no" and draft_table.folded(favourable) == "yes"
+        opposite |= draft_table.folded(value) == "yes" and draft_table.folded(favourable) == "no"
+        assert (value in sides.unfavourable) == (draft_table.is_denial(value) or opposite) or value in sides.why_denials
 
 
 def spelled(data: st.DataObject, word: str) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.cli.draft.dialect import sniffed
+from flows.cli.draft.table import sniffed
 from schemas.errors import DataQualityError
 
 TEXTS = {

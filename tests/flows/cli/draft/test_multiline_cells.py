@@ -6,10 +6,10 @@ import pytest
 from conftest import evenhand
 
 from flows.cli.draft.commands import draft
-from flows.cli.draft.questions import Given
+from flows.cli.draft.spec_text import Given
 from flows.cli.options import load_spec
 from schemas.audit.limits import Limits
-from tasks.ingest.sources import delimited
+from tasks.ingest.sources import files
 
 HEADER = "id,approve,race,income,remark"
 GIVEN = Given(decision="approve", favourable=("1",))
@@ -33,7 +33,7 @@ def test_cells_of_several_lines_are_allowed_in_the_draft(tmp_path: Path) -> None
     spec.write_text(text)
     source = load_spec(spec, {}).spec.source
     assert source.multiline
-    remarks = delimited.read(source, ["remark"]).table["remark"].to_pylist()
+    remarks = files.read(source, ["remark"]).table["remark"].to_pylist()
     assert remarks[:3] == ["two\nlines", "three\r\nlines\r\nof text", ""]
     assert len(remarks) == 40
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import unprepared_tables as tables
 from conftest import environment
 
-from flows.cli.draft.decision import candidates, given_sides, guessed_sides
+from flows.cli.draft.columns import candidates, given_sides, guessed_sides
 from flows.cli.draft.table import read_table
 
 

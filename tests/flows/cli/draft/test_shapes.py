@@ -8,7 +8,7 @@ import unprepared_tables as tables
 from conftest import evenhand
 
 from flows.cli.options import load_spec
-from schemas.audit.text import parse
+from schemas.audit.file import parse
 from schemas.terms import Constraint
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from flows.serving.pages.run.compare import difference_of
-from tasks.numerics.statistics.proportions import wilsons
+from flows.serving.pages.runs import difference_of
+from tasks.numerics.statistics.intervals import wilsons
 
 Z = 1.959963984540054
 RUNS = 4000

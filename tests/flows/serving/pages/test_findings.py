@@ -8,7 +8,7 @@ import pytest
 from lake_of_runs import NEW, OLD, lake_of_runs
 from served_lake import Served, served
 
-from flows.runs.manifest import digest, read_manifest
+from flows.runs.index import digest, read_manifest
 from schemas.tables.applications import DECISIONS
 from schemas.tables.findings import EVIDENCE, FINDINGS
 from tasks.lake import log

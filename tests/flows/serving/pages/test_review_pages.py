@@ -8,8 +8,8 @@ import pytest
 from lake_of_runs import NEW, lake_of_runs
 from served_lake import Served, served
 
-from flows.runs.trust.certificate import certify
-from tasks.lake import log, signatures
+from flows.runs.signatures import certify
+from tasks.lake import log
 from tasks.lake.store import Lake
 
 PAGE = f"/runs/{NEW}/review"
@@ -53,26 +53,26 @@ def test_with_trusted_keys_a_page_takes_and_shows_no_approval_without_another_ke
 ) -> None:
     (tmp_path / "trusted").mkdir()
     for name in ("ann", "bob"):
-        signatures.new_key(tmp_path / name)
+        log.new_key(tmp_path / name)
         (tmp_path / f"{name}.pub").rename(tmp_path / "trusted" / f"{name}.pub")
     ann, bob = person(lake, "Ann Lee"), person(lake, "Bob Ray")
-    monkeypatch.setenv(signatures.TRUSTED, str(tmp_path / "trusted"))
+    monkeypatch.setenv(log.TRUSTED, str(tmp_path / "trusted"))
     status, said = sign(ann, "prepared")
     assert (status, "EVENHAND_TRUSTED_KEYS is set and no key signs" in said) == (400, True)
-    monkeypatch.setenv(signatures.KEY, str(tmp_path / "ann"))
+    monkeypatch.setenv(log.KEY, str(tmp_path / "ann"))
     certify(lake, NEW)
     assert sign(ann, "prepared")[0] == 303
     status, said = sign(bob, "approved")
     assert (status, "was prepared with the same key" in said) == (400, True)
     digest = log.entries(lake, NEW)[-1].manifest_sha256
-    for signer in (None, signatures.signer()):  # past the rules
+    for signer in (None, log.signer()):  # past the rules
         log.append(lake, "signed off", signer, run=NEW, manifest_sha256=digest, by="Bob Ray", role="approved")
     bob.clock.now += 6
     page = bob.get(PAGE).text
     assert "State: prepared." in page
     assert "Does not count: entry" in page
     assert f"/runs/{NEW}" not in bob.get("/runs?signed=approved").text
-    monkeypatch.setenv(signatures.KEY, str(tmp_path / "bob"))
+    monkeypatch.setenv(log.KEY, str(tmp_path / "bob"))
     assert sign(bob, "approved")[0] == 303
     assert "State: approved." in bob.get(PAGE).text
     assert f"/runs/{NEW}" in bob.get("/runs?signed=approved").text

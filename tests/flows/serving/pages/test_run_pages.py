@@ -13,13 +13,13 @@ from served_lake import Served, served
 
 from flows.operations.dictionary import TABLES
 from flows.runs.index import Run
-from flows.serving.pages.cells import QUESTIONS, STATE_WORDS
-from flows.serving.pages.run.compare import independent
-from flows.serving.pages.run.quality import _checks
+from flows.serving.pages.lists import QUESTIONS, STATE_WORDS
+from flows.serving.pages.run_report import _checks
+from flows.serving.pages.runs import independent
 from schemas.tables.verdicts import STATES
 from tasks.reporting.declared import PAGES
-from tasks.reporting.pages.files import WORDS
-from tasks.reporting.section import Section
+from tasks.reporting.pages import WORDS
+from tasks.reporting.text import Section
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_digests_are_not_cut(tmp_path: Path) -> None:
     path = lake.root / "runs" / second / "manifest.json"
     import json
 
-    from flows.runs.manifest import digest
+    from flows.runs.index import digest
 
     said = {**json.loads(path.read_text()), "source_sha256": "0123456789abcdef" * 4}
     del said["sha256"]
@@ -188,7 +188,7 @@ def test_pages_beside_the_report_make_none(report: tuple[Served, str], monkeypat
     def never(*_: object) -> None:
         raise AssertionError("a whole report was made")
 
-    monkeypatch.setattr("flows.serving.reports._made", never)
+    monkeypatch.setattr("flows.serving.site._made", never)
     one, place = report
     fresh = served(one.site.settings.lake)
     for part in ("measures", "lineage", "files", "quality", "review", "compare", "findings"):

@@ -11,7 +11,7 @@ from lake_of_runs import NEW, OLD, OTHER, lake_of_runs
 from sealed_run import RUN, sealed_run
 from served_lake import Served, served
 
-from flows.serving.pages.run.compare import difference_of
+from flows.serving.pages.runs import difference_of
 from tasks.lake.store import Lake
 
 

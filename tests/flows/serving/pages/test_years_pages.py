@@ -11,17 +11,15 @@ from lake_of_lenders import LENDERS, add_run, lake_of_lenders, people
 from lake_of_runs import NEW, OLD, lake_of_runs
 from served_lake import failed, served
 
-from flows.partitions.attempts.record import YearState
-from flows.partitions.lenders.listing import Listed
-from flows.partitions.lenders.records import keep_listing
-from flows.serving.pages.lake import partitions
-from flows.serving.pages.lake.reasons import told
-from flows.serving.pages.lake.trend import ROOM, fitted
-from flows.serving.pages.lake.years import today
-from flows.serving.rendering import Page, made
+from flows.partitions.attempts import YearState
+from flows.partitions.partition_list import Listed, keep_listing
+from flows.serving.pages import years
+from flows.serving.pages.lists import told
+from flows.serving.pages.years import ROOM, fitted, today
+from flows.serving.site import Page, made
 from tasks.lake.store import Lake
 from tasks.reporting.material import Measure
-from tasks.reporting.section import Section
+from tasks.reporting.text import Section
 
 FAR = "no file at source.path: loans.csv (from /srv/a b/main); name it with --set source.path=FILE"
 
@@ -71,7 +69,7 @@ def test_a_running_year_loads_its_page_again_and_no_other_does(tmp_path: Path, m
     every = ("/", "/runs", "/audits/loans/years", "/audits/cards/years", f"/runs/{NEW}/review", "/search?q=loans")
     assert not any('http-equiv="refresh"' in one.get(path).text for path in every)
     failed(lake, "loans", 2022, state=YearState.RUNNING, message="")
-    monkeypatch.setattr("flows.partitions.attempts.reading.held", lambda *_: True)
+    monkeypatch.setattr("flows.partitions.attempts.held", lambda *_: True)
     one = served(lake.location)
     found = [path for path in every if 'http-equiv="refresh" content="10"' in one.get(path).text]
     assert found == ["/audits/loans/years"]
@@ -156,7 +154,7 @@ def test_what_a_back_fill_of_a_running_partition_says_loads_again(
     lake = lake_of_runs(tmp_path / "lake")
     keep_listing(lake, "loans", 2022, "lender", [Listed("A", 900, 900, "")])
     failed(lake, "loans", 2022, "A", state=YearState.RUNNING)
-    monkeypatch.setattr("flows.partitions.attempts.reading.held", lambda *_: True)
+    monkeypatch.setattr("flows.partitions.attempts.held", lambda *_: True)
     assert 'http-equiv="refresh"' in served(lake.location).get("/audits/loans/years").text
 
 
@@ -193,11 +191,9 @@ def large_trend() -> Section:
     """Eight groups over twelve years, in six measures and a chapter of limits."""
     from year_verdicts import many_years
 
-    from tasks.metrics.algorithm.monitoring.years import MonitoringRule
-    from tasks.reporting.trends.monitoring import follow
-    from tasks.reporting.trends.page import trend_section
-    from tasks.reporting.trends.sequence import chapter
-    from tasks.reporting.trends.trend import YearResult
+    from tasks.metrics.algorithm.monitoring import MonitoringRule
+    from tasks.reporting.trend_pages import trend_section
+    from tasks.reporting.trends import YearResult, chapter, follow
 
     groups, rule = [f"group {n}" for n in range(8)], MonitoringRule()
     names = ("approval_rate", "denial_rate", "approval_rate_ratio", "approval_rate_difference")
@@ -216,7 +212,7 @@ def large_trend() -> Section:
 
 
 def test_a_trend_of_eight_groups_and_twelve_years_fits_its_page() -> None:
-    from tasks.reporting.charts.element import element
+    from tasks.reporting.charts.layout import element
 
     section = large_trend()
     drawn = [figure for chapter in section.parts for part in chapter.parts for figure in part.figures]
@@ -234,7 +230,7 @@ def test_a_trend_of_eight_groups_and_twelve_years_fits_its_page() -> None:
 
 def test_pages_of_partitions_keep_what_they_asked(lenders: Lake) -> None:
     site = served(lenders.location).site
-    held = partitions.Partitions()
+    held = years.Partitions()
     assert [each.year for each in held.of(site, "loans")] == [2024]
     assert held.of(site, "loans")[0].done == 6
     assert OLD not in {part.run for part in held.of(site, "loans")[0].parts}

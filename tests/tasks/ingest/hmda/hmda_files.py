@@ -5,7 +5,7 @@ import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tasks.ingest.hmda.files.layouts import BY_NAME, Layout
+from tasks.ingest.hmda.layouts import BY_NAME, Layout
 
 CELLS = {
     "lei": "B4TYDEB6GKMZO031MB27",

@@ -8,11 +8,8 @@ import pytest
 
 from schemas.table import Column
 from schemas.tables.hmda import DWELLINGS, HMDA_APPLICATIONS, UNIT_FLAGS
-from tasks.ingest.hmda.canonical.cells import literal, quoted
-from tasks.ingest.hmda.canonical.codes import FIPS_OF_STATE, LABELS
-from tasks.ingest.hmda.canonical.columns import lacking, select
-from tasks.ingest.hmda.files.layouts import BY_NAME, LAYOUTS
-from tasks.ingest.hmda.files.recognition import Recognised
+from tasks.ingest.hmda.canonical import FIPS_OF_STATE, LABELS, lacking, literal, quoted, select
+from tasks.ingest.hmda.layouts import BY_NAME, LAYOUTS, Recognised
 
 NOT_PROVIDED = "Information not provided by applicant in mail, Internet, or telephone application"
 MODERN = {"activity_year": "2022", "action_taken": "1"}

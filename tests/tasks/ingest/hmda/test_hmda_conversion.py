@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 from schemas.errors import DataQualityError, InfrastructureError, SuiteError
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
-from tasks.ingest.hmda import conversion, pieces
-from tasks.ingest.hmda.conversion import convert
-from tasks.ingest.hmda.expectations import check
-from tasks.ingest.hmda.files.layouts import BY_NAME
-from tasks.ingest.hmda.files.recognition import recognise
+from tasks.ingest.hmda import conversion
+from tasks.ingest.hmda.conversion import check, convert
+from tasks.ingest.hmda.layouts import BY_NAME, recognise
 
 LABELS = SHARED / "data" / "hmda_lar_2010_2017_labels"
 TRAVIS = SHARED / "data" / "hmda_lar_2024_travis_cu" / "travis_cu_2024_hmda.csv"
@@ -128,7 +126,7 @@ KINDS = {"good": lambda i: line(i), "bad": lambda i: line(i, income="?"), "broke
 )
 def test_rows_keep_their_numbers_however_the_file_is_cut(tmp_path, monkeypatch, kinds, count, end):
     lines = [line(0), line(0), line(0), *(KINDS[kind](i) for i, kind in enumerate(kinds, start=4))]
-    monkeypatch.setattr(pieces, "LEAST_BYTES", 200)
+    monkeypatch.setattr(conversion, "LEAST_BYTES", 200)
     monkeypatch.setattr(conversion, "_threads", lambda: count)
     told, target = converted(write(tmp_path, lines, end))
     rows, refused = numbers(target)

@@ -6,7 +6,7 @@ from conftest import SHARED, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.ingest.hmda.canonical.derived import ethnicity, race, sex
+from tasks.ingest.hmda.canonical import ethnicity, race, sex
 
 TRAVIS = SHARED / "data" / "hmda_lar_2024_travis_cu" / "travis_cu_2024_hmda.csv"
 NAMES = {

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import DataQualityError
-from tasks.ingest.hmda.files.layouts import LAYOUTS, normalised
-from tasks.ingest.hmda.files.recognition import Recognised, recognise
+from tasks.ingest.hmda.layouts import LAYOUTS, Recognised, normalised, recognise
 
 SCHEMA = SHARED / "data" / "hmda_schema" / "columns_by_layout.csv"
 PUBLISHED = {

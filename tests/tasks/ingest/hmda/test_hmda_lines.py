@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import DataQualityError
-from tasks.ingest.hmda import pieces
-from tasks.ingest.hmda.files.recognition import recognise
-from tasks.ingest.hmda.lines import broken_rows, open_raw, source_rows
+from tasks.ingest.hmda import conversion
+from tasks.ingest.hmda.conversion import broken_rows, open_raw, source_rows
+from tasks.ingest.hmda.layouts import recognise
 
 LAYOUT = BY_NAME["historic_codes"]
 
@@ -107,7 +107,7 @@ def test_lines_of_fixed_width_have_no_quotes(tmp_path: Path) -> None:
 def test_rows_that_are_not_those_counted_are_an_error(
     tmp_path: Path, most: int, packing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pieces, "LEAST_BYTES", 1000)
+    monkeypatch.setattr(conversion, "LEAST_BYTES", 1000)
     text = "".join(lines_of(30)).encode()
     (tmp_path / "a.csv").write_bytes(gzip.compress(text) if packing == "gz" else text)
     recognised = recognise(tmp_path / "a.csv", tmp_path / "scratch")

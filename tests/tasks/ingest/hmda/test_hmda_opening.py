@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import DataQualityError, InfrastructureError
-from tasks.ingest.hmda.files.opening import Limits, opened
+from tasks.ingest.hmda.layouts import Limits, opened
 
 TEXT = b"as_of_year,respondent_id\n" + b"2016,0000013044\n" * 200
 
@@ -158,7 +158,7 @@ def test_latin_1_is_seen_however_late_it_comes(tmp_path: Path) -> None:
 
 
 def test_a_letter_and_a_line_end_across_two_chunks_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tasks.ingest.hmda.files.opening._CHUNK", 1)
+    monkeypatch.setattr("tasks.ingest.hmda.layouts._CHUNK", 1)
     (tmp_path / "a.csv").write_bytes("a,ñ\r\n1,ü\r\n".encode())
     found = opened(tmp_path / "a.csv", tmp_path)
     assert (found.encoding, found.lines, found.line_end) == ("utf-8", 2, "\r\n")

@@ -7,13 +7,12 @@ import pytest
 
 from schemas.audit.partition import Part
 from schemas.audit.source import Source
-from tasks.ingest.hmda.laying import lay
-from tasks.ingest.sources.laid import Laid
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
-from tasks.ingest.vintages.delivery import take_in
-from tasks.ingest.vintages.lenders import write_lenders
-from tasks.ingest.vintages.sorting import SORTED, sort_rows
+from tasks.ingest.hmda.rows import lay
+from tasks.ingest.sources.raw import Laid
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
+from tasks.ingest.vintages.sorting import SORTED, sort_rows, write_lenders
+from tasks.ingest.vintages.store import take_in
 
 COLUMNS = ["action_taken", "income_usd", "lender_id", "derived_race"]
 

@@ -18,15 +18,14 @@ from schemas.audit.source import Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, InfrastructureError, SpecError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
-from tasks.ingest import hmda, registry
-from tasks.ingest.hmda.canonical.codes import CANONICAL
-from tasks.ingest.hmda.canonical.columns import lacking
-from tasks.ingest.hmda.conversion import convert
-from tasks.ingest.hmda.files.recognition import recognise
-from tasks.ingest.hmda.schema_report import SchemaReport, report_on
+from tasks.ingest import registry
+from tasks.ingest.hmda import source as hmda_source
+from tasks.ingest.hmda.canonical import CANONICAL, lacking
+from tasks.ingest.hmda.conversion import SchemaReport, convert, report_on
+from tasks.ingest.hmda.layouts import recognise
 from tasks.ingest.sources.raw import Raw
 from tasks.ingest.stage import ingest, settings_of
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.pipeline.stage import Produced
 
 DATA = SHARED / "data"
@@ -76,7 +75,7 @@ def changed(path: Path, cells_of: list[dict[str, str]], name: str = "data_browse
 @pytest.mark.parametrize("name", YEARS)
 def test_every_layout_gives_the_same_application(tmp_path: Path, name: str) -> None:
     file = source(write(tmp_path / "lar", name, YEARS[name]), year=YEARS[name])
-    raw = hmda.read(
+    raw = hmda_source.read(
         file, ["action_taken", "loan_amount_usd", "income_usd", "loan_purpose", "applicant_sex", "lien_status"]
     )
     found = cells(raw)
@@ -87,7 +86,7 @@ def test_every_layout_gives_the_same_application(tmp_path: Path, name: str) -> N
 
 @pytest.mark.parametrize("name", YEARS)
 def test_the_header_is_what_a_layout_gives_and_no_more(tmp_path: Path, name: str) -> None:
-    given_ = hmda.header(source(write(tmp_path / "lar", name, YEARS[name])))
+    given_ = hmda_source.header(source(write(tmp_path / "lar", name, YEARS[name])))
     modern = name in ("public_lar", "data_browser", "modified_lar")
     assert ("debt_to_income_ratio" in given_, "ltv_ratio" in given_, "applicant_age" in given_) == (modern,) * 3
     assert {"action_taken", "derived_race", "derived_sex", "income_usd", "state_code"} <= set(given_)
@@ -113,7 +112,7 @@ def test_missing_exempt_and_not_applicable_are_told_apart(tmp_path: Path) -> Non
         {"loan_to_value_ratio": "Exempt", "debt_to_income_ratio": "Exempt", "reverse_mortgage": "1111"},
         {"loan_to_value_ratio": "NA", "debt_to_income_ratio": "NA", "applicant_age": "8888"},
     ]
-    raw = hmda.read(source(changed(tmp_path / "a.csv", rows)), columns)
+    raw = hmda_source.read(source(changed(tmp_path / "a.csv", rows)), columns)
     assert [list(row.values()) for row in raw.table.to_pylist()] == [
         ["80.5", "", "50%-60%", "2", "35-44"],
         ["Exempt", "", "Exempt", "Exempt", "35-44"],
@@ -125,7 +124,7 @@ def test_missing_exempt_and_not_applicable_are_told_apart(tmp_path: Path) -> Non
 @given(st.lists(st.floats(0.001, 1e6).map(repr), min_size=20, max_size=100))
 def test_numbers_give_back_the_same_number(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     path = tmp_path_factory.mktemp("numbers") / "a.csv"
-    raw = hmda.read(source(changed(path, [{"loan_to_value_ratio": text} for text in texts])), ["ltv_ratio"])
+    raw = hmda_source.read(source(changed(path, [{"loan_to_value_ratio": text} for text in texts])), ["ltv_ratio"])
     assert [float(text) for text in raw.table["ltv_ratio"].to_pylist()] == [float(text) for text in texts]
 
 
@@ -153,7 +152,7 @@ def test_the_real_file_of_2024_balances() -> None:
 @pytest.mark.data("data/hmda_lar_2010_2017_labels", "data/hmda_lar_2024_travis_cu", "data/hmda_2022_tx_50k")
 def test_the_real_texas_file_gives_its_own_column_beside_the_canonical_ones() -> None:
     path = DATA / "hmda_2022_tx_50k" / "hmda_tx_2022_sample.csv.gz"
-    raw = hmda.read(source(path), ["approved", "ltv_ratio", "income_usd", "applicant_race_1"])
+    raw = hmda_source.read(source(path), ["approved", "ltv_ratio", "income_usd", "applicant_race_1"])
     frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     assert raw.table.num_rows + len(raw.unread) == 50_000
     assert raw.table["approved"].to_pylist() == [frame["approved"][row - 1] for row in raw.source_row]
@@ -180,7 +179,7 @@ def test_a_truncated_last_line_is_a_refusal_with_its_number(tmp_path: Path) -> N
     write(tmp_path / "a.csv", "historic_codes", 2012, rows=30)
     text = (tmp_path / "a.csv").read_text()
     (tmp_path / "a.csv").write_text(text[: text.rindex("\n", 0, -1) + 40])
-    raw = hmda.read(source(tmp_path / "a.csv"), ["action_taken"])
+    raw = hmda_source.read(source(tmp_path / "a.csv"), ["action_taken"])
     assert (raw.table.num_rows, raw.source_row) == (29, list(range(1, 30)))
     assert [(each.row, each.reason) for each in raw.unread] == [(30, "malformed_line")]
 
@@ -188,8 +187,11 @@ def test_a_truncated_last_line_is_a_refusal_with_its_number(tmp_path: Path) -> N
 def test_another_years_file_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "hmda_2013.csv", "historic_codes", 2012)
     with pytest.raises(DataQualityError, match=r"hmda_2013\.csv was said to be of 2013 and has rows of .*5 of 2012"):
-        hmda.read(source(tmp_path / "hmda_2013.csv", year=2013), ["action_taken"])
-    assert hmda.read(source(tmp_path / "hmda_2013.csv"), ["activity_year"]).table["activity_year"][0].as_py() == "2012"
+        hmda_source.read(source(tmp_path / "hmda_2013.csv", year=2013), ["action_taken"])
+    assert (
+        hmda_source.read(source(tmp_path / "hmda_2013.csv"), ["activity_year"]).table["activity_year"][0].as_py()
+        == "2012"
+    )
 
 
 def test_the_year_of_the_spec_is_that_of_the_file_where_the_source_names_none(tmp_path: Path) -> None:
@@ -201,7 +203,7 @@ def test_one_row_of_another_year_is_an_error_too(tmp_path: Path) -> None:
     rows = [*rows_of(MODERN, 2022, 9), *rows_of(MODERN, 2021, 1)]
     (tmp_path / "a.csv").write_text(text_of(rows, MODERN.columns))
     with pytest.raises(DataQualityError, match="1 of 2021"):
-        hmda.read(source(tmp_path / "a.csv", year=2022), ["action_taken"])
+        hmda_source.read(source(tmp_path / "a.csv", year=2022), ["action_taken"])
 
 
 def test_a_zip_is_read_as_the_file_in_it(tmp_path: Path) -> None:
@@ -209,17 +211,17 @@ def test_a_zip_is_read_as_the_file_in_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.write(tmp_path / "a.csv", "2020_public_lar.txt")
     plain, packed = source(tmp_path / "a.csv"), source(tmp_path / "a.zip")
-    names = hmda.header(plain)
-    assert hmda.header(packed) == names
-    assert hmda.read(packed, names).table.equals(hmda.read(plain, names).table)
-    assert hmda.digest(packed) != hmda.digest(plain)  # of the file as it was delivered
+    names = hmda_source.header(plain)
+    assert hmda_source.header(packed) == names
+    assert hmda_source.read(packed, names).table.equals(hmda_source.read(plain, names).table)
+    assert hmda_source.digest(packed) != hmda_source.digest(plain)  # of the file as it was delivered
 
 
 def test_files_of_one_source_are_numbered_on(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", "historic_codes", 2012)
     write(tmp_path / "b.csv", "historic_labels", 2012)
     both = Source(kind="hmda", path=(str(tmp_path / "a.csv"), str(tmp_path / "b.csv")), year=2012)
-    raw = hmda.read(both, ["action_taken", "sequence_number"])
+    raw = hmda_source.read(both, ["action_taken", "sequence_number"])
     assert raw.source_row == list(range(1, 11))
     assert raw.table["sequence_number"].to_pylist() == list("01234") * 2
 
@@ -234,9 +236,9 @@ def test_a_vintage_reads_as_the_file_that_it_was_made_of(tmp_path: Path) -> None
     (tmp_path / "vintage").mkdir()
     convert(recognise(file, tmp_path), tmp_path / "vintage")
     held = source(tmp_path / "vintage" / "applications.parquet", year=2022)
-    names = hmda.header(held)
-    assert set(names) <= set(hmda.header(source(file)))
-    vintage, delivered = hmda.read(held, names), hmda.read(source(file), names)
+    names = hmda_source.header(held)
+    assert set(names) <= set(hmda_source.header(source(file)))
+    vintage, delivered = hmda_source.read(held, names), hmda_source.read(source(file), names)
     assert vintage.table.equals(delivered.table)
     assert vintage.source_row == delivered.source_row == [1, 3, 4, 6, 7, 9]
     assert list(vintage.unread) == list(delivered.unread)
@@ -249,13 +251,13 @@ def test_a_vintage_without_its_refusals_is_not_read(tmp_path: Path) -> None:
     convert(recognise(write(tmp_path / "a.csv", "historic_codes", 2012), tmp_path), tmp_path / "vintage")
     (tmp_path / "vintage" / "refusals.parquet").unlink()
     with pytest.raises(InfrastructureError, match="rows that were refused would go untold"):
-        hmda.read(source(tmp_path / "vintage" / "applications.parquet"), ["action_taken"])
+        hmda_source.read(source(tmp_path / "vintage" / "applications.parquet"), ["action_taken"])
 
 
 def test_other_parquet_is_no_vintage(tmp_path: Path) -> None:
     pq.write_table(pa.table({"income": [1.0]}), tmp_path / "applications.parquet")
     with pytest.raises(DataQualityError, match=r"is no vintage of HMDA, it has no column 'source_row'"):
-        hmda.header(source(tmp_path / "applications.parquet"))
+        hmda_source.header(source(tmp_path / "applications.parquet"))
 
 
 UNKNOWN = [{}, {"loan_purpose": "7"}, {"loan_purpose": "31"}]
@@ -263,18 +265,18 @@ UNKNOWN = [{}, {"loan_purpose": "7"}, {"loan_purpose": "31"}]
 
 def test_an_unknown_code_is_quarantined_where_the_spec_names_its_column(tmp_path: Path) -> None:
     file = source(changed(tmp_path / "a.csv", UNKNOWN))
-    named = hmda.read(file, ["loan_purpose", "loan_type"])
+    named = hmda_source.read(file, ["loan_purpose", "loan_type"])
     assert {key: rows.tolist() for key, rows in named.quarantined.items()} == {
         ("unknown_code", "loan_purpose"): [False, True, False]
     }
     assert named.table["loan_purpose"].to_pylist() == ["1", "", "3"]
-    assert hmda.read(file, ["loan_type"]).quarantined == {}
+    assert hmda_source.read(file, ["loan_type"]).quarantined == {}
 
 
 def test_an_unknown_code_of_a_race_bears_on_what_is_derived_from_it(tmp_path: Path) -> None:
     rows = [{}, {"applicant_race_1": "9"}, {}]
     file = source(changed(tmp_path / "a.csv", rows, "historic_codes", 2012))
-    found = hmda.read(file, ["derived_race", "derived_sex"]).quarantined
+    found = hmda_source.read(file, ["derived_race", "derived_sex"]).quarantined
     assert {key: rows.tolist() for key, rows in found.items()} == {
         ("unknown_code", "derived_race"): [False, True, False]
     }
@@ -282,15 +284,15 @@ def test_an_unknown_code_of_a_race_bears_on_what_is_derived_from_it(tmp_path: Pa
 
 def test_an_unknown_code_can_be_accepted_or_stop_the_audit(tmp_path: Path) -> None:
     path = changed(tmp_path / "a.csv", UNKNOWN)
-    accepted = hmda.read(source(path, policy={"unknown_codes": "accept"}), ["loan_purpose_raw"])
+    accepted = hmda_source.read(source(path, policy={"unknown_codes": "accept"}), ["loan_purpose_raw"])
     assert accepted.table["loan_purpose_raw"].to_pylist() == ["1", "7", "31"]
     assert accepted.quarantined == {}
-    made_of_it = hmda.read(source(path, policy={"unknown_codes": "accept"}), ["loan_purpose"])
+    made_of_it = hmda_source.read(source(path, policy={"unknown_codes": "accept"}), ["loan_purpose"])
     assert made_of_it.table["loan_purpose"].to_pylist() == ["1", "7", "3"]
     with pytest.raises(
         DataQualityError, match=r"1 rows of a\.csv have a code of loan_purpose that no filing guide lists"
     ):
-        hmda.read(source(path, policy={"unknown_codes": "stop"}), ["loan_purpose"])
+        hmda_source.read(source(path, policy={"unknown_codes": "stop"}), ["loan_purpose"])
 
 
 def test_a_quarantined_row_is_a_refusal_and_keeps_its_group(tmp_path: Path) -> None:
@@ -312,8 +314,8 @@ def test_a_missing_column_stops_the_audit_and_is_named(tmp_path: Path) -> None:
 
 def test_a_missing_column_can_be_accepted_as_missing_cells(tmp_path: Path) -> None:
     file = source(write(tmp_path / "a.csv", "historic_codes", 2012), policy={"missing_columns": "accept"})
-    assert "ltv_ratio" in hmda.header(file)
-    raw = hmda.read(file, ["ltv_ratio", "action_taken"])
+    assert "ltv_ratio" in hmda_source.header(file)
+    raw = hmda_source.read(file, ["ltv_ratio", "action_taken"])
     assert raw.table["ltv_ratio"].to_pylist() == [""] * 5
     assert raw.quarantined == {}
 
@@ -322,7 +324,7 @@ def test_of_several_files_the_one_that_lacks_a_column_can_be_quarantined(tmp_pat
     paths = (str(write(tmp_path / "a.csv", "historic_codes", 2012)), str(write(tmp_path / "b.csv", "public_lar", 2020)))
     changed(tmp_path / "b.csv", [{"combined_loan_to_value_ratio": "80"}] * 2, "public_lar", 2020)
     both = Source.model_validate({"kind": "hmda", "path": paths, "policy": {"missing_columns": "quarantine"}})
-    found = hmda.read(both, ["ltv_ratio", "action_taken"]).quarantined
+    found = hmda_source.read(both, ["ltv_ratio", "action_taken"]).quarantined
     assert {key: rows.tolist() for key, rows in found.items()} == {
         ("missing_column", "ltv_ratio"): [True] * 5 + [False] * 2
     }
@@ -337,10 +339,10 @@ def test_an_unknown_column_is_kept_refused_or_an_error(tmp_path: Path, policy: s
         with pytest.raises(
             DataQualityError, match=r"has columns that its layout does not know: branch; leave them out"
         ):
-            hmda.header(file)
+            hmda_source.header(file)
         return
-    assert hmda.header(file)[-1] == "branch"
-    raw = hmda.read(file, ["action_taken", "branch"])
+    assert hmda_source.header(file)[-1] == "branch"
+    raw = hmda_source.read(file, ["action_taken", "branch"])
     assert raw.table["branch"].to_pylist() == ["0", "1", "2", "3"]
     quarantined = {key: rows.tolist() for key, rows in raw.quarantined.items()}
     assert quarantined == ({("unknown_column", "branch"): [True] * 4} if policy == "quarantine" else {})
@@ -363,7 +365,7 @@ def test_a_source_that_makes_no_sense_is_an_error_of_the_spec(source_of: str, to
 
 def test_a_vintage_that_nobody_looked_up_is_an_error_with_the_next_step() -> None:
     with pytest.raises(SpecError, match="`evenhand backfill SPEC --years YEAR` looks it up"):
-        hmda.digest(Source.model_validate({"kind": "hmda", "vintage": {}}))
+        hmda_source.digest(Source.model_validate({"kind": "hmda", "vintage": {}}))
 
 
 def reported(path: Path) -> SchemaReport:

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.errors import DataQualityError
 from schemas.tables.hmda import HMDA_APPLICATIONS
-from tasks.ingest.sources.parts import COUNTED, counted
+from tasks.ingest.sources.raw import COUNTED, counted
 
 ROWS = [
     {"source_row": i, "lender": who, "amount": i * 0.1 if i % 3 else None, "note": f"n{i % 7}", "code": i % 5}

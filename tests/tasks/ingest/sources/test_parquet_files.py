@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError
-from tasks.ingest.sources import delimited, parquet
+from tasks.ingest.sources import files, parquet
 
 LOANS = pa.table({name: [str(cell) for cell in column] for name, column in loans(300).items()})
 TOLD = r"^loans\.parquet could not be read as Parquet: "
@@ -36,7 +36,7 @@ def purposes(column: pa.Array) -> bytes:
 def read(place: Path, content: bytes) -> pa.Table:
     (place / "loans.parquet").write_bytes(content)
     source = Source(kind="parquet", path=str(place / "loans.parquet"))
-    return delimited.read(source, delimited.header(source)).table
+    return files.read(source, files.header(source)).table
 
 
 SOUND = packed(LOANS)

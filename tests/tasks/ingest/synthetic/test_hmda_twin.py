@@ -10,19 +10,27 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from tasks.ingest.synthetic.twin.algorithm import causal, publishing
-from tasks.ingest.synthetic.twin.algorithm.drawing import (
+from tasks.ingest.synthetic.algorithm import twin as algorithm_twin
+from tasks.ingest.synthetic.algorithm.twin import (
+    DEBT_BANDS,
     DENIED,
+    MEDIATORS,
     NOT_ACCEPTED,
     ORIGINATED,
     PREAPPROVAL_DENIED,
     PREAPPROVED,
+    RACES,
+    WHITE,
+    YEARS,
+    TwinSettings,
+    as_members,
+    band,
     blocks,
+    check,
+    flip_shares,
     generate,
+    otherwise,
 )
-from tasks.ingest.synthetic.twin.algorithm.publishing import DEBT_BANDS, band
-from tasks.ingest.synthetic.twin.algorithm.settings import MEDIATORS, RACES, WHITE, YEARS, TwinSettings, check
-from tasks.ingest.synthetic.twin.algorithm.truth import as_members, flip_shares, otherwise
 
 BLACK = RACES.index("Black")
 KINDS = ("none", "direct", "mediated")
@@ -48,7 +56,7 @@ def test_as_members_of_their_own_groups_applicants_are_as_observed(kind, strengt
     same = as_members(twin, twin.people.race, twin.people.sex)
     assert (same.mediators == twin.world.mediators).all()
     assert (same.approved == twin.world.approved).all()
-    back = publishing.publish(same.mediators, twin.settings.modern)
+    back = algorithm_twin.publish(same.mediators, twin.settings.modern)
     assert all((getattr(back, f.name) == getattr(twin.published, f.name)).all() for f in fields(back))
 
 
@@ -74,9 +82,9 @@ def test_direct_discrimination_moves_no_mediator_and_mediated_no_rule():
     assert then.logit - direct.world.logit == pytest.approx(burden)
     # the direct effect of mediated discrimination: the same mediators under the same rule give the same logit
     rule = np.array(mediated.settings.rule)
-    usual = causal.usually(mediated.settings, mediated.people.purpose)
+    usual = algorithm_twin.usually(mediated.settings, mediated.people.purpose)
     for world in (mediated.world, as_members(mediated, white, sex)):
-        by_rule = causal.intercept(mediated.settings) + (world.mediators - usual) @ rule
+        by_rule = algorithm_twin.intercept(mediated.settings) + (world.mediators - usual) @ rule
         assert world.logit == pytest.approx(by_rule)
 
 
@@ -117,7 +125,7 @@ def test_mechanisms_by_hand():
         by_hand = [income, value, loan, debt, to_value]
         assert twin.world.mediators[i] == pytest.approx(by_hand)
         usual = [median_income, median_value, median_value + ratio, 38, settings.loan_to_value[purpose]]
-        logit = causal.intercept(settings) + np.dot(settings.rule, np.array(by_hand) - usual)
+        logit = algorithm_twin.intercept(settings) + np.dot(settings.rule, np.array(by_hand) - usual)
         assert twin.world.logit[i] == pytest.approx(logit)
         assert twin.world.approved[i] == (logit + twin.noise.decision[i] > 0)
 
@@ -145,9 +153,9 @@ def test_marginals_are_those_asked_for():
         (twin.action == 5, asked.incomplete),
         (twin.action == 6, asked.purchased),
         (~twin.world.approved, asked.denied),
-        (twin.world.mediators[:, causal.INCOME] > np.log(asked.income), 0.5),
-        (twin.world.mediators[:, causal.VALUE] > np.log(asked.property_value), 0.5),
-        (twin.world.mediators[:, causal.DEBT] > asked.debt_to_income, 0.5),
+        (twin.world.mediators[:, algorithm_twin.INCOME] > np.log(asked.income), 0.5),
+        (twin.world.mediators[:, algorithm_twin.VALUE] > np.log(asked.property_value), 0.5),
+        (twin.world.mediators[:, algorithm_twin.DEBT] > asked.debt_to_income, 0.5),
     ):
         assert near(array.mean(), share, n)
 
@@ -155,10 +163,10 @@ def test_marginals_are_those_asked_for():
 @pytest.mark.parametrize("denied", [0.05, 0.25, 0.6])
 def test_the_intercept_denies_as_many_as_asked_for(denied):
     settings = TwinSettings(denied=denied)
-    usual = causal.usually(settings, np.zeros(200_000, int))
+    usual = algorithm_twin.usually(settings, np.zeros(200_000, int))
     noise = np.random.default_rng(0).standard_normal((200_000, len(MEDIATORS)))
-    logit = causal.deviations(settings, noise, np.zeros(200_000)) @ np.array(settings.rule)
-    assert expit(-(causal.intercept(settings) + logit)).mean() == pytest.approx(denied, abs=0.003)
+    logit = algorithm_twin.deviations(settings, noise, np.zeros(200_000)) @ np.array(settings.rule)
+    assert expit(-(algorithm_twin.intercept(settings) + logit)).mean() == pytest.approx(denied, abs=0.003)
     assert np.isfinite(usual).all()
 
 
@@ -186,10 +194,10 @@ def test_cells_of_the_denied_are_missing_more_often_by_as_much_as_asked():
 
 
 def test_what_is_published():
-    said = publishing.publish(np.log([[1.0, 1.0, 1.0, 1.0, 1.0]]), modern=True)
+    said = algorithm_twin.publish(np.log([[1.0, 1.0, 1.0, 1.0, 1.0]]), modern=True)
     assert said.income[0] == 1
     mediators = np.array([[np.log(61_499.0), np.log(349_999.0), np.log(350_000.0), 43.99, 79.12345]])
-    modern, before = (publishing.publish(mediators, modern) for modern in (True, False))
+    modern, before = (algorithm_twin.publish(mediators, modern) for modern in (True, False))
     assert (modern.income[0], modern.property_value[0], modern.loan_amount[0]) == (61, 345_000, 355_000)
     assert (before.loan_amount[0], modern.loan_to_value[0]) == (350_000, 79.123)
     for percent, shown in ((19.99, "<20%"), (20, "20%-<30%"), (35.9, "30%-<36%"), (36, "36"), (49.9, "49")):
@@ -207,7 +215,7 @@ def test_a_seed_is_a_twin_and_blocks_are_the_whole_where_one_is_enough():
 
 
 def test_many_rows_come_in_blocks(monkeypatch):
-    monkeypatch.setattr("tasks.ingest.synthetic.twin.algorithm.drawing.BLOCK", 1000)
+    monkeypatch.setattr("tasks.ingest.synthetic.algorithm.twin.BLOCK", 1000)
     sizes = [len(twin.action) for twin in blocks(TwinSettings(rows=2500), np.random.default_rng(0))]
     assert sizes == [1000, 1000, 500]
 

@@ -11,16 +11,15 @@ from conftest import REPOSITORY, SHARED
 
 from schemas.audit.source import Source
 from schemas.errors import SpecError
-from tasks.ingest import hmda, registry
+from tasks.ingest import registry
+from tasks.ingest.hmda import source as hmda_source
 from tasks.ingest.hmda.conversion import convert
-from tasks.ingest.hmda.files.layouts import BY_NAME, normalised
-from tasks.ingest.hmda.files.recognition import recognise
+from tasks.ingest.hmda.layouts import BY_NAME, normalised, recognise
 from tasks.ingest.stage import ingest, settings_of
-from tasks.ingest.synthetic.twin import canonical, historic, modern, write
-from tasks.ingest.synthetic.twin.algorithm.drawing import generate
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
-from tasks.ingest.synthetic.twin.algorithm.truth import flip_shares
-from tasks.pipeline.specs import read_spec
+from tasks.ingest.synthetic import twin_files
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings, flip_shares, generate
+from tasks.ingest.synthetic.twin_files import write
+from tasks.pipeline.registry import read_spec
 
 SPEC = REPOSITORY / "data" / "audits" / "hmda-twin.yaml"
 DRAW = "source.synthetic.parameters"
@@ -130,7 +129,7 @@ def test_amounts_are_in_the_units_of_the_year(files):
 
 
 def test_the_same_seed_writes_the_same_bytes_in_blocks_of_any_twin(tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.ingest.synthetic.twin.algorithm.drawing.BLOCK", 400)
+    monkeypatch.setattr("tasks.ingest.synthetic.algorithm.twin.BLOCK", 400)
     one, again, other = (
         write(tmp_path / name, replace(PLANTED, rows=1000), seed) for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
@@ -157,10 +156,10 @@ def test_what_cannot_be_written_is_named(tmp_path, changes, said):
 @pytest.mark.parametrize("year", LAYOUTS)
 def test_a_loader_reads_back_what_was_drawn(files, year):
     """Every canonical column of every row; derived groups, too, which the loader works out for years before 2018."""
-    drawn = canonical.columns(generate(replace(PLANTED, year=year), np.random.default_rng(5)))
+    drawn = twin_files.canonical_columns(generate(replace(PLANTED, year=year), np.random.default_rng(5)))
     source = Source(kind="hmda", path=str(files[year].rows), year=year)
-    assert set(drawn) <= set(hmda.header(source))
-    raw = hmda.read(source, list(drawn))
+    assert set(drawn) <= set(hmda_source.header(source))
+    raw = hmda_source.read(source, list(drawn))
     assert (raw.source_row, len(raw.unread)) == (list(range(1, PLANTED.rows + 1)), 0)
     for name, column in drawn.items():
         assert [*map(cell, raw.table[name].to_pylist())] == [*map(cell, column.to_pylist())], name
@@ -193,7 +192,7 @@ def test_the_audit_spec_takes_every_row_and_refuses_undecided_ones_by_reason():
     made = ingest.function(settings=settings_of(spec))
     reasons = made.refusals["reason"].to_pylist()
     assert made.tables["applications"].num_rows + len(reasons) == 600
-    drawn = generate(registry.reader(spec.source).coefficients(spec.source), np.random.default_rng(0))
+    drawn = generate(registry.reader_of(spec.source).coefficients(spec.source), np.random.default_rng(0))
     assert reasons.count("decision_not_audited") == (~drawn.decided).sum()
     favourable = made.tables["applications"]["favourable"].to_numpy(zero_copy_only=False)
     assert (favourable == drawn.world.approved[drawn.decided]).all()
@@ -203,16 +202,19 @@ def test_a_year_before_2018_has_no_column_that_was_not_published():
     early = spec_of(source__synthetic__parameters__year="2012")
     with pytest.raises(SpecError, match="no column 'property_value_usd'"):
         registry.check_columns(early)
-    assert "income_usd" in registry.reader(early.source).header(early.source)
+    assert "income_usd" in registry.reader_of(early.source).header(early.source)
 
 
 @pytest.mark.parametrize("year", [2012, 2017, 2022])
 def test_canonical_columns_agree_with_the_raw_ones(year):
     """By hand, from the raw layout: units, refinancing, lenders."""
     drawn = generate(replace(PLANTED, year=year), np.random.default_rng(5))
-    found = {name: column.to_pylist() for name, column in canonical.columns(drawn).items()}
-    raw = {name: column.to_pylist() for name, column in (modern if year >= 2018 else historic).columns(drawn).items()}
-    assert list(found) == canonical.names(drawn.settings)
+    found = {name: column.to_pylist() for name, column in twin_files.canonical_columns(drawn).items()}
+    raw = {
+        name: column.to_pylist()
+        for name, column in (twin_files.modern_columns if year >= 2018 else twin_files.historic_columns)(drawn).items()
+    }
+    assert list(found) == twin_files.names(drawn.settings)
     if year >= 2018:
         assert found["lender_id"] == raw["lei"]
         assert found["income_usd"] == [text if text == "NA" else f"{text}000" for text in raw["income"]]

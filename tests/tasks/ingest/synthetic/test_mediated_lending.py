@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from schemas.terms import Kind
-from tasks.ingest.synthetic.algorithm.mediated_lending import LawSchool, People, Synthetic, law_school, synthetic
+from tasks.ingest.synthetic.algorithm.lending import LawSchool, People, Synthetic, law_school, synthetic
 
 
 def people(n=400, seed=0):

@@ -6,9 +6,9 @@ import pytest
 
 from schemas.errors import SpecError
 from tasks.ingest.hmda.conversion import convert
-from tasks.ingest.hmda.files.recognition import recognise
-from tasks.ingest.synthetic.twin.algorithm.nation import STATES, Nation, sizes
-from tasks.ingest.synthetic.twin.nation import write_nation
+from tasks.ingest.hmda.layouts import recognise
+from tasks.ingest.synthetic.algorithm.twin import STATES, Nation, sizes
+from tasks.ingest.synthetic.twin_files import write_nation
 
 ROWS = 16_080_210
 """Of the first snapshot of 2022."""

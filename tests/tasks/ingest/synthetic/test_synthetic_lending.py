@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending, generate
+from tasks.ingest.synthetic.algorithm.lending import SyntheticLending, generate
 
 
 def test_sizes_shares_and_shifts():

@@ -12,9 +12,9 @@ from schemas.errors import SpecError
 from tasks.ingest import registry
 from tasks.ingest.stage import ingest, settings_of
 from tasks.ingest.synthetic import source as synthetic
-from tasks.ingest.synthetic.algorithm import consistent_lending, mediated_lending
-from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending
-from tasks.pipeline.specs import read_spec
+from tasks.ingest.synthetic.algorithm import lending
+from tasks.ingest.synthetic.algorithm.lending import SyntheticLending
+from tasks.pipeline.registry import read_spec
 
 SPEC = REPOSITORY / "data" / "audits" / "synthetic-lending.yaml"
 MEDIATED = REPOSITORY / "data" / "audits" / "synthetic-mediated.yaml"
@@ -28,9 +28,9 @@ def spec_of(**overrides: str) -> AuditSpec:
 
 def test_the_applications_are_the_generators_rows_to_the_last_bit() -> None:
     made = ingest.function(settings=settings_of(spec_of()))
-    drawn = consistent_lending.generate(SyntheticLending(rows=200), np.random.default_rng(0))
+    drawn = lending.generate(SyntheticLending(rows=200), np.random.default_rng(0))
     table = made.tables["applications"]
-    got = np.column_stack([table[name].to_numpy() for name in consistent_lending.names(SyntheticLending())])
+    got = np.column_stack([table[name].to_numpy() for name in lending.names(SyntheticLending())])
     assert np.array_equal(got, drawn.features)
     assert np.array_equal(table["favourable"].to_numpy(zero_copy_only=False), drawn.favourable)
     assert made.refusals.num_rows == 0
@@ -51,8 +51,8 @@ def test_mediated_rows_are_the_generators_and_their_group_moves_the_mediator() -
     given = read_spec(MEDIATED.read_text(encoding="utf-8"), MEDIATED.name, said).spec
     registry.check_columns(given)
     made = ingest.function(settings=settings_of(given)).tables
-    settings = mediated_lending.Synthetic(rows=4000, beta_3=2.0, noise=0.5)
-    drawn = mediated_lending.synthetic(settings, np.random.default_rng(0))
+    settings = lending.Synthetic(rows=4000, beta_3=2.0, noise=0.5)
+    drawn = lending.synthetic(settings, np.random.default_rng(0))
     table = made["applications"]
     assert np.array_equal(table["x"].to_numpy(), drawn.covariates[:, 0])
     assert np.array_equal(table["m"].to_numpy(), drawn.mediators[:, 0])

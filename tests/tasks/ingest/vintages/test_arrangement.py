@@ -11,12 +11,10 @@ import pytest
 from schemas.audit.partition import Part
 from schemas.errors import DataQualityError
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_LENDERS
-from tasks.ingest.hmda.canonical.cells import parquet
-from tasks.ingest.hmda.sorted_rows import table_of
-from tasks.ingest.sources.parts import counted
-from tasks.ingest.vintages.arrangement import arranged
-from tasks.ingest.vintages.lenders import write_lenders
-from tasks.ingest.vintages.sorting import SORTED, sort_rows
+from tasks.ingest.hmda.canonical import parquet
+from tasks.ingest.hmda.rows import table_of
+from tasks.ingest.sources.raw import counted
+from tasks.ingest.vintages.sorting import SORTED, arranged, sort_rows, write_lenders
 
 STATES = ["TX"] * 40 + ["CA"] * 30 + [None] * 5 + ["TX"] * 25
 LENDERS = ["B"] * 35 + ["A"] * 5 + ["C"] * 20 + [None] * 10 + ["A"] * 5 + ["D"] * 5 + ["A"] * 20

@@ -13,12 +13,11 @@ from first_vintages import as_first_version
 from schemas.audit.source import Source
 from schemas.errors import InfrastructureError, IntegrityError
 from schemas.vintages import Vintage, words_of
-from tasks.ingest import hmda
-from tasks.ingest.synthetic.twin import write
-from tasks.ingest.synthetic.twin.algorithm.settings import TwinSettings
-from tasks.ingest.vintages import drafts
-from tasks.ingest.vintages.repacking import repack
-from tasks.ingest.vintages.store import add, file_of, vintages
+from tasks.ingest.hmda import source as hmda_source
+from tasks.ingest.synthetic.algorithm.twin import TwinSettings
+from tasks.ingest.synthetic.twin_files import write
+from tasks.ingest.vintages import store
+from tasks.ingest.vintages.store import add, file_of, repack, vintages
 from tasks.lake.store import Lake
 
 KEY = {"year": 2022, "dataset": "snapshot", "geography": "nationwide", "frozen": date(2023, 5, 1)}
@@ -55,7 +54,7 @@ def below(lake: Lake) -> list[str]:
 def test_both_versions_are_the_same_to_an_audit(held: tuple[Lake, Vintage]) -> None:
     lake, first = held
     source = source_of(file_of(lake, first))
-    before = hmda.digest(source), hmda.header(source), hmda.read(source, COLUMNS)
+    before = hmda_source.digest(source), hmda_source.header(source), hmda_source.read(source, COLUMNS)
     second = repack(lake, first)
     assert second is not None
     assert (second.version, second.model_copy(update={"version": 1, "rows_sha256": first.rows_sha256})) == (2, first)
@@ -63,12 +62,12 @@ def test_both_versions_are_the_same_to_an_audit(held: tuple[Lake, Vintage]) -> N
     assert words_of(str(rows)) == "snapshot, nationwide, frozen 2023-05-01 (" + first.sha256[:12] + ")"
     assert (rows.is_dir(), rows.name) == (True, "applications")
     source = source_of(rows)
-    digest, header, read = hmda.digest(source), hmda.header(source), hmda.read(source, COLUMNS)
+    digest, header, read = hmda_source.digest(source), hmda_source.header(source), hmda_source.read(source, COLUMNS)
     assert (digest, header) == before[:2]
     assert (read.source_row, list(read.unread)) == (before[2].source_row, list(before[2].unread))
     assert read.table == before[2].table
     former = source_of(lake.root / first.folder / "applications.parquet")  # as the manifest of an earlier run names it
-    assert (hmda.digest(former), hmda.header(former)) == before[:2]
+    assert (hmda_source.digest(former), hmda_source.header(former)) == before[:2]
     assert vintages(Lake(lake.root)) == [second]
 
 
@@ -88,7 +87,7 @@ def test_the_files_of_the_first_version_go_and_the_delivered_file_stays(held: tu
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tasks.ingest.vintages import drafts, repacking, sorting
+from tasks.ingest.vintages import store as drafts; from tasks.ingest.vintages import store as repacking; from tasks.ingest.vintages import sorting
 from tasks.lake.local_directory import Directory
 from tasks.lake.store import Lake
 from tasks.ingest.vintages.store import vintages
@@ -101,7 +100,7 @@ place, name = {"dealt out": (sorting, "_write"), "sorted": (drafts, "write_lende
 setattr(place, name, die)
 lake = Lake(Path(sys.argv[1]))
 repacking.repack(lake, vintages(lake)[0])
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize("when", ["dealt out", "sorted", "moved", "recorded"])
@@ -111,7 +110,7 @@ def test_a_repack_that_is_killed_leaves_one_version_readable(held: tuple[Lake, V
     assert subprocess.run(words, cwd=REPOSITORY, check=False).returncode == -9
     (found,) = vintages(Lake(lake.root))
     assert found.version == (2 if when == "recorded" else 1)
-    assert len(hmda.read(source_of(file_of(Lake(lake.root), found)), COLUMNS).source_row) == first.rows
+    assert len(hmda_source.read(source_of(file_of(Lake(lake.root), found)), COLUMNS).source_row) == first.rows
     repack(Lake(lake.root), found)
     (second,) = vintages(Lake(lake.root))
     assert second.version == 2
@@ -129,7 +128,7 @@ def test_a_disk_that_fails_leaves_the_first_version(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(drafts, "write_lenders", full)
+    monkeypatch.setattr(store, "write_lenders", full)
     with pytest.raises(InfrastructureError, match="is full; free some space"):
         repack(lake, first)
     assert below(lake) == before

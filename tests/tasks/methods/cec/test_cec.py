@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from schemas.errors import DataQualityError
-from tasks.counterfactuals.algorithm.nearest import matching as nearest
-from tasks.counterfactuals.algorithm.nearest.matching import Matching
+from tasks.counterfactuals.algorithm import nearest
+from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec.algorithm import detection as cec
 from tasks.methods.cec.algorithm import pairs
 from tasks.methods.cec.algorithm.detection import Audited
 from tasks.methods.cec.settings import CecSettings
-from tasks.numerics.explanation import ModelView
-from tasks.numerics.problem import FeasibilityGraph, Problem
+from tasks.numerics.problem import FeasibilityGraph, ModelView, Problem
 
 QUICK = hypothesis_settings(deadline=None, max_examples=examples(20))
 PLAIN = CecSettings(winsorise=None, theta_steps=10)
@@ -71,7 +70,7 @@ def audited_of(explained, group, groups=("a", "b"), resamples=0):
 
 def scored_of(explained, group, asked=1, to=0, matching=AS_THEY_ARE):
     group = np.array(group, np.int32)
-    return pairs.score(explained, pairs.views(explained, group, matching), np.flatnonzero(group == asked), to)
+    return pairs.score_pairs(explained, pairs.views(explained, group, matching), np.flatnonzero(group == asked), to)
 
 
 def random_audit(seed, n=60, groups=2):

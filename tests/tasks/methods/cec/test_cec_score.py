@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from tasks.methods.cec.algorithm import score as cec_score
-from tasks.methods.cec.algorithm.score import NO_REGIME
+from tasks.methods.cec.algorithm import pairs as cec_score
+from tasks.methods.cec.algorithm.pairs import NO_REGIME
 
 QUICK = settings(deadline=None, max_examples=examples(100))
 

@@ -7,19 +7,17 @@ import pytest
 import torch
 
 from schemas.errors import InfrastructureError, IntegrityError
-from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending, generate
-from tasks.methods.cec.algorithm.score import directions
-from tasks.methods.cec.algorithm.training import figures, folds
-from tasks.methods.cec.algorithm.training import models as compared_models
-from tasks.methods.cec.algorithm.training.folds import Population
-from tasks.methods.cec.algorithm.training.held_out import Bridge, Consistency, Lending, summary
-from tasks.methods.cec.algorithm.training.models import Model, Trial
+from tasks.ingest.synthetic.algorithm.lending import SyntheticLending, generate
+from tasks.methods.cec.algorithm import mitigations
+from tasks.methods.cec.algorithm import models as algorithm_models
+from tasks.methods.cec.algorithm.mitigations import Population
+from tasks.methods.cec.algorithm.models import Bridge, Consistency, Lending, Model, Trial, summary
+from tasks.methods.cec.algorithm.pairs import directions
 from tasks.methods.cec.settings import CecSettings, CecTraining
-from tasks.metrics.compare.algorithm.performance import Performance
+from tasks.metrics.compare.algorithm import Performance
 from tasks.numerics.attributions import of_network
-from tasks.numerics.networks.checkpoint import of_bytes, to_bytes
-from tasks.numerics.networks.parameters import of_module
-from tasks.numerics.networks.training import DivergedError, train
+from tasks.numerics.networks.network import of_module
+from tasks.numerics.networks.training import DivergedError, of_bytes, to_bytes, train
 
 SMALL = {"epochs": 3, "folds": 2, "hidden": (8, 4), "learning_rate": 0.01, "device": "cpu", "fits": 2}
 TINY = CecTraining(**SMALL, mitigations=("adversarial", "threshold_optimizer", "disparate_impact_remover"))
@@ -38,7 +36,7 @@ def lending(n=240, seed=0):
 
 
 def comparison(rows, training=TINY, keeper=None):
-    return list(compared_models.trials(rows, CecSettings(training=training), 1, keeper))
+    return list(algorithm_models.trials(rows, CecSettings(training=training), 1, keeper))
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +59,7 @@ class Kept:
 
 class TestModels:
     def test_names_and_weights_are_those_of_the_ablation_the_grid_and_the_mitigations(self):
-        found = compared_models.models(
+        found = algorithm_models.models(
             CecTraining(lambda_eo=2, lambda_cec=3, grid=(0.1, 5), mitigations=["adversarial"])
         )
         assert [(m.name, m.lambdas, m.grid) for m in found] == [
@@ -77,11 +75,11 @@ class TestModels:
         ]
 
     def test_without_the_ablation_the_two_ends_are_left(self):
-        found = compared_models.models(CecTraining(ablation=False, mitigations=()))
+        found = algorithm_models.models(CecTraining(ablation=False, mitigations=()))
         assert [m.name for m in found] == ["unconstrained", "full"]
 
     def test_every_model_is_tried_on_every_fold_in_this_order(self, trials):
-        names = [m.name for m in compared_models.models(TINY)]
+        names = [m.name for m in algorithm_models.models(TINY)]
         assert [t.model.name for t in trials] == names * 2
         assert [t.fold for t in trials] == [0] * len(names) + [1] * len(names)
         assert all(t.rows == 120 for t in trials)
@@ -104,13 +102,13 @@ class TestModels:
         """It decides on unscaled inputs as the figures say, and its reasons point where those of scaled inputs do."""
         rows = lending()
         for trial in (t for t in trials if t.net is not None):
-            fold = list(folds.split(rows.population, 2, 1))[trial.fold]
+            fold = list(mitigations.split(rows.population, 2, 1))[trial.fold]
             raw = rows.population.features[fold.test]
             assert (trial.net.logit(raw) >= 0).mean() == pytest.approx(trial.performance.positive_rate, abs=0.01)
-        fold = next(folds.split(rows.population, 2, 1))
+        fold = next(mitigations.split(rows.population, 2, 1))
         population = rows.population
-        told = compared_models.settings_of(TINY, 1)
-        run = next(folds.runs(population, fold, [_unconstrained()], told, Bridge(rows).match))
+        told = algorithm_models.settings_of(TINY, 1)
+        run = next(mitigations.runs(population, fold, [_unconstrained()], told, Bridge(rows).match))
         scaled, baseline = fold.inputs[fold.test], fold.inputs[fold.train].mean(axis=0)
         one = of_network(of_module(run.trained.net)).attribute(scaled, np.tile(baseline, (len(scaled), 1)))
         raw, centre = population.features[fold.test], population.features[fold.train].mean(axis=0)
@@ -120,14 +118,14 @@ class TestModels:
 
 
 def _unconstrained():
-    return next(iter(compared_models._variants(TINY)))[0]
+    return next(iter(algorithm_models._variants(TINY)))[0]
 
 
 class TestRows:
     def test_a_group_stands_beside_the_reference_group_alone(self):
         everyone = lending(60)
         group = np.arange(60, dtype=np.int32) % 3
-        rows = compared_models.beside(everyone, group, 2, 0)
+        rows = algorithm_models.beside(everyone, group, 2, 0)
         chosen = [at for at in range(60) if at % 3 != 1]
         assert rows.population.protected.tolist() == [at % 3 == 2 for at in chosen]
         assert (rows.population.features == everyone.population.features[chosen]).all()
@@ -135,7 +133,7 @@ class TestRows:
 
     def test_rows_are_drawn_by_cell_and_by_the_seed(self):
         rows = lending(1000)
-        some, same, other = (compared_models.drawn(rows, 100, seed) for seed in (1, 1, 2))
+        some, same, other = (algorithm_models.drawn(rows, 100, seed) for seed in (1, 1, 2))
 
         def cells(of):
             return np.bincount(of.population.favourable * 2 + of.population.protected, minlength=4)
@@ -144,16 +142,16 @@ class TestRows:
         assert np.abs(cells(some) - cells(rows) / 10).max() <= 1
         assert (some.financial == same.financial).all()
         assert not (some.financial == other.financial).all()
-        assert compared_models.drawn(rows, None, 1) is rows
-        assert compared_models.drawn(rows, 1000, 1) is rows
+        assert algorithm_models.drawn(rows, None, 1) is rows
+        assert algorithm_models.drawn(rows, 1000, 1) is rows
 
     def test_a_cell_with_fewer_rows_than_folds_is_a_reason_and_tells_no_number(self):
         rows = lending(80)
         few = rows.population.protected & rows.population.favourable
         kept = np.sort(np.concatenate([np.flatnonzero(~few), np.flatnonzero(few)[:3]]))
-        assert compared_models.refusal(rows, 5, 1) == ""
-        assert compared_models.refusal(rows.rows(kept), 3, 1) == ""
-        assert compared_models.refusal(rows.rows(kept), 4, 1) == "a label of a group has fewer rows than the 4 folds"
+        assert algorithm_models.refusal(rows, 5, 1) == ""
+        assert algorithm_models.refusal(rows.rows(kept), 3, 1) == ""
+        assert algorithm_models.refusal(rows.rows(kept), 4, 1) == "a label of a group has fewer rows than the 4 folds"
 
     def test_a_constant_feature_is_named_and_a_category_that_nobody_has_is_left_out(self):
         rows = lending(80)
@@ -164,12 +162,12 @@ class TestRows:
             financial=np.hstack([rows.financial, nobody, one]),
             financial_names=(*names, "job=a", "job=b"),
         )
-        assert compared_models.refusal(with_both, 2, 1) == ""
-        assert compared_models._comparable(with_both, 2, 1).financial_names == names
+        assert algorithm_models.refusal(with_both, 2, 1) == ""
+        assert algorithm_models._comparable(with_both, 2, 1).financial_names == names
         constant = replace(rows, financial=np.hstack([rows.financial, nobody + 7]), financial_names=(*names, "income"))
-        assert "'income' is constant" in compared_models.refusal(constant, 2, 1)
+        assert "'income' is constant" in algorithm_models.refusal(constant, 2, 1)
         none = replace(rows, financial=nobody, financial_names=("job=a",))
-        assert "no financial feature" in compared_models.refusal(none, 2, 1)
+        assert "no financial feature" in algorithm_models.refusal(none, 2, 1)
 
 
 class TestRuns:
@@ -225,8 +223,8 @@ class TestRuns:
 
 def _state():
     rows = lending(120).population
-    given = folds.TrainingRows(rows.features, rows.favourable, rows.protected, np.full(120, -1))
-    return train(given, compared_models.settings_of(TINY, 1)).checkpoint
+    given = mitigations.TrainingRows(rows.features, rows.favourable, rows.protected, np.full(120, -1))
+    return train(given, algorithm_models.settings_of(TINY, 1)).checkpoint
 
 
 def _said(trials):
@@ -261,7 +259,7 @@ class TestFigures:
 
     @pytest.fixture
     def said(self):
-        return told(figures.aggregates(self.TRIALS, 3))
+        return told(algorithm_models.aggregates(self.TRIALS, 3))
 
     def test_means_and_deviations_over_folds_with_the_n_of_all(self, said):
         f1, sd = (said["trained_f1", *self.ONE_AT, f"over_folds={over}"] for over in ("mean", "sd"))
@@ -289,14 +287,14 @@ class TestFigures:
     def test_a_model_beaten_in_one_fold_is_on_the_frontier_in_half_of_them(self):
         better = [Trial(self.OTHER, 0, 10, performed(0.9, 0.1), consistent(0.3))]
         better += [Trial(self.OTHER, 1, 10, performed(0.5, 0.1), consistent(0.3))]
-        said = told(figures.aggregates([self.TRIALS[0], self.TRIALS[3], *better], 0))
+        said = told(algorithm_models.aggregates([self.TRIALS[0], self.TRIALS[3], *better], 0))
         assert said["trained_non_dominated", *self.ONE_AT, "over_folds=mean"].value == 0.5
         assert said["trained_non_dominated", "model=other", "over_folds=mean"].value == 0.5
 
     def test_the_grid_is_no_part_of_the_frontier(self):
         grid = [replace(t, model=Model("grid", (1, 1), grid=True)) for t in self.TRIALS if t.model == self.ONE]
         beaten = [replace(t, performance=performed(0.1, 0.9)) for t in self.TRIALS if t.model == self.ONE]
-        said = told(figures.aggregates([*grid, *beaten], 0))
+        said = told(algorithm_models.aggregates([*grid, *beaten], 0))
         assert said["trained_non_dominated", *self.ONE_AT, "over_folds=mean"].value == 1
         assert [at for at in said if "model=grid" in at and at[0] == "trained_non_dominated"] == []
 
@@ -305,7 +303,7 @@ class TestFigures:
         assert said["trained_f1", *at].value == pytest.approx(0.75)
         assert (np.isnan(said["trained_auc", *at].value), said["trained_auc", *at].reason) == (
             True,
-            figures.NO_SCORES,
+            algorithm_models.NO_SCORES,
         )
         for measure in ("trained_cec", "trained_cec_floor", "trained_flip_share", "trained_non_dominated"):
             assert (np.isnan(said[measure, *at].value), said[measure, *at].reason) == (True, "no logit")
@@ -315,14 +313,14 @@ class TestFigures:
 
     def test_a_figure_that_one_fold_lacks_has_no_mean(self):
         trials = [self.TRIALS[0], replace(self.TRIALS[3], consistency=consistent(np.nan, 0, (0, 0, 0, 0)))]
-        said = told(figures.aggregates(trials, 0))
+        said = told(algorithm_models.aggregates(trials, 0))
         cec = said["trained_cec", *self.ONE_AT, "over_folds=mean"]
-        assert (np.isnan(cec.value), cec.reason) == (True, figures.NO_PAIRS)
+        assert (np.isnan(cec.value), cec.reason) == (True, algorithm_models.NO_PAIRS)
         assert said["trained_f1", *self.ONE_AT, "over_folds=mean"].reason == ""
 
     def test_a_group_that_nobody_was_trained_on_is_told_of_with_the_reason(self):
         models = (self.ONE, Model("grid", (1, 1), grid=True), self.OTHER)
-        found = list(figures.refused(models, 2, 7, "too few"))
+        found = list(algorithm_models.refused(models, 2, 7, "too few"))
         assert [(a.group, a.measure, a.parameters["model"], a.n, a.reason) for a in found] == [
             (2, "trained_cec", "one", 7, "too few"),
             (2, "trained_cec", "other", 7, "too few"),
@@ -333,9 +331,9 @@ class TestFigures:
 def test_the_summary_in_percent_is_that_of_the_counts():
     rows = lending()
     bridge = Bridge(rows, theta=0.2)
-    fold = next(folds.split(rows.population, 2, 1))
+    fold = next(mitigations.split(rows.population, 2, 1))
     run = next(
-        folds.runs(rows.population, fold, [_unconstrained()], compared_models.settings_of(TINY, 1), bridge.match)
+        mitigations.runs(rows.population, fold, [_unconstrained()], algorithm_models.settings_of(TINY, 1), bridge.match)
     )
     found, percent = bridge.consistency(run.trained.net, fold), bridge.score(run.trained.net, fold)
     assert sum(found.regimes) == found.pairs == len(fold.test) - found.unscored

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending, generate
-from tasks.methods.cec.algorithm.training.folds import predict
-from tasks.methods.cec.algorithm.training.mitigations import (
+from tasks.ingest.synthetic.algorithm.lending import SyntheticLending, generate
+from tasks.methods.cec.algorithm.mitigations import (
     MITIGATIONS,
     NetClassifier,
     Split,
@@ -18,11 +17,12 @@ from tasks.methods.cec.algorithm.training.mitigations import (
     exponentiated_gradient,
     grid_search,
     mitigate,
+    predict,
     threshold_optimizer,
     unconstrained,
 )
 from tasks.methods.cec.settings import Mitigation
-from tasks.numerics.networks.settings import NetSettings, TrainingSettings
+from tasks.numerics.networks.network import NetSettings, TrainingSettings
 
 SMALL = TrainingSettings(net=NetSettings((12, 6)), epochs=8, learning_rate=0.01, device="cpu")
 

@@ -12,18 +12,17 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.nearest.matching import Matching
+from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec import measures
 from tasks.methods.cec.algorithm import detection as cec
-from tasks.methods.cec.algorithm import pairs
+from tasks.methods.cec.algorithm import own_group, pairs
 from tasks.methods.cec.algorithm.detection import Audited
-from tasks.methods.cec.algorithm.own_group import headline, neighbours, pairing, refits, relabelled
-from tasks.methods.cec.algorithm.own_group.pairing import Ground
+from tasks.methods.cec.algorithm.own_group import Ground
 from tasks.methods.cec.settings import CecSettings
-from tasks.numerics.attributions.linear import of_logistic_regression
-from tasks.numerics.columns import Columns
-from tasks.numerics.explanation import ModelView
-from tasks.scoring import explanations
+from tasks.numerics.attributions import of_logistic_regression
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import ModelView
+from tasks.scoring import decider
 
 QUICK = hypothesis_settings(deadline=None, max_examples=examples(20))
 FOLDS = 3
@@ -96,7 +95,7 @@ def ground_of(audited, matching=None, depth=32):
 
 def by_search(audited, member, matching):
     """The same from the start: everything searched and explained anew under these labels."""
-    return headline.above(audited.explained, member.astype(np.int32), [1], 0, matching)[1]
+    return own_group.above(audited.explained, member.astype(np.int32), [1], 0, matching)[1]
 
 
 @QUICK
@@ -141,9 +140,9 @@ def test_p_and_the_mean_of_draws():
 def test_labels_are_exchanged_within_strata_only():
     audited = lender(4)
     member, rows = audited.group == 1, np.arange(300)
-    stratum = relabelled.strata_of(audited.columns, member, rows)
+    stratum = own_group.strata_of(audited.columns, member, rows)
     assert len(np.unique(stratum)) == 30
-    mixed = relabelled.exchangeable(member, stratum)
+    mixed = own_group.exchangeable(member, stratum)
     by_hand = [0 < member[stratum == own].sum() < (stratum == own).sum() for own in stratum]
     assert mixed.tolist() == by_hand
 
@@ -193,28 +192,30 @@ def test_a_copy_of_a_row_is_never_its_match():
         assert not set(rows[pool]) & set(rows[view.explainer == number])
     seen = pairs.views(view, audited.group[rows], Matching())
     own = np.flatnonzero(audited.group[rows] == 1)
-    distance = pairs.score(view, seen, own, 1).matches.distance
+    distance = pairs.score_pairs(view, seen, own, 1).matches.distance
     assert np.nanmin(distance) > 0
 
 
 def test_intervals_by_hand():
-    se, df, ends = refits.interval(0.1, np.array([0.0, 0.1, 0.2, np.nan, 0.1]))
+    se, df, ends = own_group.interval(0.1, np.array([0.0, 0.1, 0.2, np.nan, 0.1]))
     assert (se, df) == (pytest.approx(np.std([0.0, 0.1, 0.2, 0.1], ddof=1)), 3)
     assert ends == pytest.approx((0.1 - 3.182446 * se, 0.1 + 3.182446 * se), abs=1e-6)
     for drawn in ([0.1, 0.1, 0.1], [0.1, np.nan, np.nan, 0.2], []):
-        assert refits.interval(0.1, np.array(drawn))[2] is None
-    assert refits.interval(np.nan, np.array([0.1, 0.2]))[2] is None
+        assert own_group.interval(0.1, np.array(drawn))[2] is None
+    assert own_group.interval(np.nan, np.array([0.1, 0.2]))[2] is None
 
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_a_tiny_group_has_a_value_or_a_reason(size):
     one, _ = told(lender(7, members=size), relabelled_draws=9, refits=4)
-    assert np.isfinite(one.value) or one.reason == headline.NOBODY_PAIRED
+    assert np.isfinite(one.value) or one.reason == own_group.NOBODY_PAIRED
     assert one.interval is None or one.interval[0] <= one.value <= one.interval[1]
 
 
 def test_an_empty_group_and_outcomes_of_one_kind():
-    assert not [a for a in assess(lender(7, members=0), relabelled_draws=9).aggregates if a.measure == headline.MEASURE]
+    assert not [
+        a for a in assess(lender(7, members=0), relabelled_draws=9).aggregates if a.measure == own_group.MEASURE
+    ]
     audited = lender(8)
     one_kind = replace(audited.explained, label=np.ones(300, bool))
     with pytest.raises(cec.cec_pairs.DataQualityError, match="the same label"):
@@ -231,7 +232,7 @@ def test_constant_columns_and_groups_that_a_column_tells_apart():
     tells = audited.columns.values.copy()
     tells[:, 5] = audited.group
     one, draws = told(replace(audited, columns=columns_of(tells)), relabelled_draws=9)
-    assert (one.reason, draws) == (headline.NOT_EXCHANGEABLE, ())
+    assert (one.reason, draws) == (own_group.NOT_EXCHANGEABLE, ())
     assert np.isnan(one.inference.p)
 
 
@@ -240,7 +241,7 @@ def test_a_rule_learnt_from_nobody_and_a_substitute_have_a_reason():
     everybody = replace(audited.explained, pools=(np.ones(300, bool),) * FOLDS)
     one, draws = told(replace(audited, explained=everybody), relabelled_draws=9)
     assert np.isnan(one.value)
-    assert (one.reason, draws) == (headline.LEARNT_FROM_NOBODY, ())
+    assert (one.reason, draws) == (own_group.LEARNT_FROM_NOBODY, ())
 
     class Substitute:
         name, exact = "substitute", False
@@ -250,18 +251,18 @@ def test_a_rule_learnt_from_nobody_and_a_substitute_have_a_reason():
 
     view = replace(audited.explained, models=tuple(map(Substitute, audited.explained.models)))
     one, draws = told(replace(audited, explained=view), relabelled_draws=9)
-    assert (one.reason, draws) == (headline.NOT_EXACT, ())
+    assert (one.reason, draws) == (own_group.NOT_EXACT, ())
     assert np.isfinite(one.value)
 
 
 def test_columns_of_the_attribute_tell_nothing_of_the_propensity():
-    kept = relabelled.without(columns_of(np.arange(12.0).reshape(2, 6)), ("b", "e"))
+    kept = own_group.without(columns_of(np.arange(12.0).reshape(2, 6)), ("b", "e"))
     assert kept.names == ("a", "c", "d", "f")
     assert kept.values.tolist() == [[0, 2, 3, 5], [6, 8, 9, 11]]
 
 
 def test_settings():
-    assert measures.REFITTED == explanations.REFITTED
+    assert measures.REFITTED == decider.REFITTED
     assert CecSettings().refits == 0
     assert CecSettings.under_paper({})["relabelled_draws"] == 0
     with pytest.raises(ValueError, match="one refit has no spread"):
@@ -277,18 +278,18 @@ def test_the_fast_ways_find_what_the_clear_ones_find(seed, decimals):
     for own in ground.lists:
         at, wanted = np.arange(len(own.rows)), np.flatnonzero(own.in_pool & labels)
         if len(wanted):
-            few, away = neighbours._nearest_of_few(own.index.at, own.rows[at], wanted)
-            places = neighbours.distinct.gather(own.index.at[wanted])
-            tree = neighbours.cKDTree(places.at)
-            place, distance = neighbours.distinct.nearest(tree, places.first, own.index.at[own.rows[at]])
+            few, away = own_group._nearest_of_few(own.index.at, own.rows[at], wanted)
+            places = own_group.encoding.gather(own.index.at[wanted])
+            tree = own_group.cKDTree(places.at)
+            place, distance = own_group.encoding.nearest(tree, places.first, own.index.at[own.rows[at]])
             assert (few == wanted[places.first[place]]).all()
             assert away == pytest.approx(distance, rel=1e-6)
     rng = np.random.default_rng(seed)
     three = rng.integers(0, 150, (3, 50))
     baseline = audited.explained.x[three[0, :1]].mean(axis=0)  # one of them has no direction
     model = audited.explained.models[1]
-    fast = pairing._of_linear(audited.explained.x, model.coefficients, baseline, three)
-    assert fast == pytest.approx(pairing.compared(audited.explained, 1, three, baseline), abs=1e-12, nan_ok=True)
+    fast = own_group._of_linear(audited.explained.x, model.coefficients, baseline, three)
+    assert fast == pytest.approx(own_group.compared(audited.explained, 1, three, baseline), abs=1e-12, nan_ok=True)
     assert np.isnan(fast[0])
 
 
@@ -298,5 +299,5 @@ def test_lists_of_all_rows_serve_every_pair_of_groups():
     group[200:] = 2
     explained, seen = audited.explained, pairs.views(audited.explained, group, Matching())
     labels = np.random.default_rng(1).permutation(group == 1) & (group <= 1)
-    every = Ground(explained, group <= 1, pairing.listed(explained, seen, np.ones(300, bool), 8))
+    every = Ground(explained, group <= 1, own_group.listed(explained, seen, np.ones(300, bool), 8))
     assert every.above(labels) == pytest.approx(Ground.lay(explained, seen, group <= 1, 8).above(labels), abs=1e-13)

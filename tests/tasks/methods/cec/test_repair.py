@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import ks_2samp
 
-from tasks.methods.cec.algorithm.training.repair import Repair
+from tasks.methods.cec.algorithm.mitigations import Repair
 
 GROUPS = np.array([False, False, False, True, True, True])
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from tasks.methods.cec.algorithm.training.folds import Outcome
-from tasks.methods.cec.algorithm.training.frontier import Variant
-from tasks.methods.cec.reproduction import lambda_grid, non_domination, regime_drawings
-from tasks.methods.cec.reproduction.obtained import Told
-from tasks.metrics.compare.algorithm.performance import Performance
-from tasks.proof.lines import Cell
+from research.cec import data, models
+from research.cec.models import Told
+from research.figures import Cell
+from tasks.methods.cec.algorithm.mitigations import Outcome, Variant
+from tasks.metrics.compare.algorithm import Performance
 
 REGIMES = {f"regime_{name}_percent": 25.0 for name in "abcd"}
 
@@ -21,7 +20,7 @@ def told(f1, eo_gap, cec=None, rate=0.5):
 class TestNonDomination:
     def test_counts_are_those_of_hand(self):
         """Fold 1: `best` beats `worse`; `drawn` decides best. Fold 2: `worse` has the lowest CEC, collapsed."""
-        found = non_domination.cells(
+        found = models.non_domination_cells(
             {
                 "best": [told(0.8, 0.1, 0.3), told(0.8, 0.1, 0.3)],
                 "worse": [told(0.7, 0.2, 0.4), told(0.7, 0.2, 0.1, rate=1.0)],
@@ -34,7 +33,7 @@ class TestNonDomination:
         assert [found[Cell("non_dominated_uncollapsed_percent", name)] for name in ("best", "worse")] == [100, 0]
 
     def test_a_model_that_a_fold_lacks_neither_counts_nor_competes(self):
-        found = non_domination.cells({"one": [told(0.5, 0.5, 0.5)], "gone": [None]})
+        found = models.non_domination_cells({"one": [told(0.5, 0.5, 0.5)], "gone": [None]})
         assert found[Cell("non_dominated_percent", "one")] == 100
         assert {cell.group for cell in found} == {"one"}
 
@@ -50,7 +49,7 @@ def outcomes(cec, regime_b, f1=0.8):
 
 class TestLambdaGrid:
     def test_what_is_asked_is_said_of_the_worst_pair(self):
-        found = lambda_grid.cells(lambda_grid.grid_of(list(outcomes((0.5, 0.3, 0.2), (60, 40, 20)))))
+        found = models.lambda_grid_cells(models.grid_of(list(outcomes((0.5, 0.3, 0.2), (60, 40, 20)))))
         assert found[Cell("cec_fall", "lambda_EO 0.1")] == pytest.approx(0.2)
         assert found[Cell("least_regime_b_percent", "lambda_CEC 0.1")] == 60
         assert found[Cell("most_regime_b_percent", "lambda_CEC from 1")] == 20
@@ -59,12 +58,12 @@ class TestLambdaGrid:
         assert collapsed == [0, 0, 1, 0, 0, 1]
 
     def test_a_rise_is_a_negative_fall(self):
-        found = lambda_grid.cells(lambda_grid.grid_of(list(outcomes((0.3, 0.5, 0.2), (60, 40, 20)))))
+        found = models.lambda_grid_cells(models.grid_of(list(outcomes((0.3, 0.5, 0.2), (60, 40, 20)))))
         assert found[Cell("cec_fall", "lambda_EO 1")] == pytest.approx(-0.2)
 
     def test_a_drawing_has_a_curve_for_each_lambda_eo(self):
-        drawings = list(lambda_grid.drawings(lambda_grid.grid_of(list(outcomes((0.5, 0.3, 0.2), (60, 40, 20))))))
-        assert [each.name for each in drawings] == [name for name, _ in lambda_grid.DRAWN.values()]
+        drawings = list(models.drawings(models.grid_of(list(outcomes((0.5, 0.3, 0.2), (60, 40, 20))))))
+        assert [each.name for each in drawings] == [name for name, _ in models.DRAWN.values()]
         cec = next(each for each in drawings if each.name == "lambda-grid-cec")
         assert [curve.name for curve in cec.curves] == ["lambda_EO 0.1", "lambda_EO 1"]
         assert cec.curves[0].x == (0.1, 0.5, 1.0)
@@ -74,8 +73,8 @@ class TestLambdaGrid:
 def test_models_without_a_cec_are_in_no_drawing_of_regimes():
     found = {Cell(f"regime_{name}_percent", "net"): 25.0 for name in "abcd"}
     found |= {Cell("flip_percent", "net"): 5.0, Cell("cec", "net"): 0.3, Cell("cec", "drawn"): "no logit"}
-    [plane] = regime_drawings.plane(found, ("net", "drawn"))
+    [plane] = data.plane(found, ("net", "drawn"))
     assert [(c.name, c.x, c.y) for c in plane.curves] == [("net", (5.0,), (0.3,))]
-    [shares] = regime_drawings.shares(found, ("net", "drawn"), "regimes-by-model", "Figure 5")
+    [shares] = data.shares(found, ("net", "drawn"), "regimes-by-model", "Figure 5")
     assert [(c.name, c.y) for c in shares.curves] == [("net", (25.0, 25.0, 25.0, 25.0))]
-    assert list(regime_drawings.plane({}, ("net",))) == []
+    assert list(data.plane({}, ("net",))) == []

@@ -19,18 +19,17 @@ from conftest import REPOSITORY, environment, loans, spec_of
 from schemas.artifact import Partition
 from schemas.errors import DataQualityError, IntegrityError, SpecError
 from schemas.terms import State
+from tasks.in_memory import call_plainly
 from tasks.lake.store import Lake
-from tasks.methods.cec.algorithm.training import folds
+from tasks.methods.cec.algorithm import mitigations
 from tasks.methods.cec.settings import CecSettings
 from tasks.methods.cec.train import stage as train
 from tasks.methods.cec.train.nets import States
-from tasks.numerics.networks.checkpoint import of_bytes
-from tasks.numerics.networks.parameters import of_safetensors
-from tasks.pipeline.scratch import Scratch
-from tasks.pipeline.specs import validated
-from tasks.pipeline.stage import Produced, hold
+from tasks.numerics.networks.network import of_safetensors
+from tasks.numerics.networks.training import of_bytes
+from tasks.pipeline.registry import validated
+from tasks.pipeline.stage import Produced, Scratch, hold
 from tasks.plan import Step, inputs, plan
-from tasks.proof.plain import call_plainly
 
 TRAINING = {
     "epochs": 3,
@@ -212,8 +211,8 @@ class TestTables:
         x = np.column_stack([applicants[c] == v if sign else applicants[c] for c, sign, v in parts]).astype(float)[
             chosen
         ]
-        population = folds.Population(x, favourable.to_numpy()[chosen], (group == "Black").to_numpy()[chosen])
-        split = folds.split(population, 2, steps_of(place)[-1].settings.seed)
+        population = mitigations.Population(x, favourable.to_numpy()[chosen], (group == "Black").to_numpy()[chosen])
+        split = mitigations.split(population, 2, steps_of(place)[-1].settings.seed)
         rates = [
             (of_safetensors(net).logit(x[fold.test]) >= 0).mean()
             for fold, net in zip(split, nets.sort_values("fold")["content"], strict=True)
@@ -267,7 +266,7 @@ import os, signal, sys
 from pathlib import Path
 import test_train as own
 from tasks.pipeline.progress import progress
-from tasks.pipeline.scratch import Scratch
+from tasks.pipeline.stage import Scratch
 write, left = Scratch.write, [25]
 def counted(self, name, content):
     write(self, name, content)

@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from schemas.errors import DataQualityError, IntegrityError
-from tasks.ingest.synthetic.algorithm.consistent_lending import SyntheticLending, generate
-from tasks.methods.cec.algorithm.training.folds import Population, evaluate, split
-from tasks.methods.cec.algorithm.training.frontier import ablation, lambda_grid, non_dominated
-from tasks.metrics.compare.algorithm.performance import performance
-from tasks.numerics.networks.settings import NetSettings, TrainingSettings
+from tasks.ingest.synthetic.algorithm.lending import SyntheticLending, generate
+from tasks.methods.cec.algorithm.mitigations import Population, ablation, evaluate, lambda_grid, non_dominated, split
+from tasks.metrics.compare.algorithm import performance
+from tasks.numerics.networks.network import NetSettings, TrainingSettings
 from tasks.numerics.networks.training import DivergedError, TrainingRows, train
 
 SMALL = TrainingSettings(net=NetSettings((16, 8)), epochs=4, learning_rate=0.003, device="cpu")

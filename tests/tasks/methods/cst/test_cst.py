@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from schemas.tables.findings import VERDICTS
 from schemas.terms import Kind, Refusal
 from tasks.methods.cst.algorithm import detection as cst
-from tasks.methods.cst.algorithm import null as cst_null
+from tasks.methods.cst.algorithm import situations as cst_null
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import Applicants, Counterfactuals, FeasibilityGraph, Problem
 from tasks.numerics.results import Evidence
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from test_cst import chosen, evidence_of, random_problem
 
+from tasks.methods.cst.algorithm import detection
 from tasks.methods.cst.algorithm import detection as cst
-from tasks.methods.cst.algorithm import findings
-from tasks.methods.cst.algorithm.comparisons import applicants_of, compare, lay
-from tasks.methods.cst.algorithm.findings import CONTROL, TEST
-from tasks.methods.cst.algorithm.situations import NOBODY
+from tasks.methods.cst.algorithm.detection import CONTROL, TEST
+from tasks.methods.cst.algorithm.situations import NOBODY, applicants_of, compare, lay
 from tasks.numerics.problem import Problem
 
 
@@ -28,7 +27,7 @@ def all_at_once(problem: Problem, settings: cst.CstSettings) -> list[tuple[int, 
 def test_pieces_one_after_the_other_are_the_whole_in_order(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
     problem = random_problem(5, n=90, dependence=1.0, refused_rows=(3, 8, 9))
     problem.group[::3] = np.where(problem.group[::3] == 1, 2, problem.group[::3])
-    monkeypatch.setattr(findings, "PIECE", piece)
+    monkeypatch.setattr(detection, "PIECE", piece)
     detected, settings = cst.detect(problem, chosen(), np.random.default_rng(0)), chosen()
     pieces, evidence = list(detected.evidence.pieces()), evidence_of(detected)
     told = zip(evidence.row, evidence.role == TEST, evidence.rank, evidence.other, evidence.value, strict=True)

@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 
 from schemas.errors import DataQualityError, SpecError
 from schemas.terms import Kind
-from tasks.methods.cst.algorithm.neighbours import distance
+from tasks.methods.cst.algorithm import neighbours
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import Columns
 
 QUICK = settings(deadline=None, max_examples=examples(50))
 
@@ -43,11 +43,11 @@ def half(columns: Columns, seed: int = 0):
     return np.random.default_rng(seed).permutation(labels)
 
 
-def fitted(columns: Columns, options=RAW) -> distance.Scale:
-    return distance.fit(columns, options, half(columns), half(columns, 1))
+def fitted(columns: Columns, options=RAW) -> neighbours.Scale:
+    return neighbours.fit(columns, options, half(columns), half(columns, 1))
 
 
-def away(space: distance.Space, i: int, j: int) -> float:
+def away(space: neighbours.Space, i: int, j: int) -> float:
     """The distance of two rows, in the documented order."""
     apart = space.nominal[i] != space.nominal[j] if space.overlap else abs(space.nominal[i] - space.nominal[j])
     return (float(apart.sum()) + sum(abs(space.numeric[i] - space.numeric[j]))) / space.divisor
@@ -55,7 +55,7 @@ def away(space: distance.Space, i: int, j: int) -> float:
 
 def test_by_hand():
     columns = loans([[10, 0, 0, 1], [30, 3, 0, 0], [50, 1, 2, 1]])  # ranges 40 and 3
-    space = distance.place(columns, fitted(columns))
+    space = neighbours.place(columns, fitted(columns))
     assert away(space, 0, 1) == pytest.approx((20 / 40 + 3 / 3 + 0 + 1) / 4)
     assert away(space, 0, 2) == pytest.approx((40 / 40 + 1 / 3 + 1 + 0) / 4)
     assert away(replace(space, divisor=5.0), 0, 2) == pytest.approx((40 / 40 + 1 / 3 + 1 + 0) / 5)
@@ -68,7 +68,7 @@ def test_agrees_with_a_loop_over_attributes(seed, n, kind, z_scores):
     favourable = half(columns)
     scaling = "z_scores" if z_scores else "range"
     options = CstSettings(clip=False, distance=kind, scaling=scaling)
-    space = distance.place(columns, distance.fit(columns, options, favourable, half(columns, 1)))
+    space = neighbours.place(columns, neighbours.fit(columns, options, favourable, half(columns, 1)))
     i, j = 0, n - 1
     parts = []
     for column, values in zip(range(4), columns.values.T, strict=True):
@@ -89,7 +89,7 @@ def test_agrees_with_a_loop_over_attributes(seed, n, kind, z_scores):
 @QUICK
 def test_keeps_the_laws_of_a_distance(seed, kind, clip):
     columns = drawn(seed, 40)
-    space = distance.place(columns, fitted(columns, CstSettings(distance=kind, clip=clip)))
+    space = neighbours.place(columns, fitted(columns, CstSettings(distance=kind, clip=clip)))
     for i, j, other in np.random.default_rng(seed).integers(0, 40, (5, 3)):
         assert away(space, i, i) == 0
         assert away(space, i, j) == away(space, j, i) >= 0
@@ -103,24 +103,24 @@ def test_keeps_the_laws_of_a_distance(seed, kind, clip):
 def test_neither_units_nor_order_of_rows_matter(seed, scaling):
     columns = drawn(seed, 30)
     options = CstSettings(clip=False, scaling=scaling)
-    one = distance.place(columns, fitted(columns, options))
+    one = neighbours.place(columns, fitted(columns, options))
     shifted = replace(columns, values=columns.values * [1000, 1, 1, 1] + [5, 0, 0, 0])
-    other = distance.place(shifted, fitted(shifted, options))
+    other = neighbours.place(shifted, fitted(shifted, options))
     assert away(other, 0, 1) == pytest.approx(away(one, 0, 1))
     order = np.random.default_rng(seed).permutation(30)
     other = columns.rows(order)
-    assert np.array_equal(distance.place(other, fitted(other, options)).numeric, one.numeric[order])  # to the bit
+    assert np.array_equal(neighbours.place(other, fitted(other, options)).numeric, one.numeric[order])  # to the bit
 
 
 def test_clips_outliers_and_counts_them():
     income = np.append(np.arange(1.0, 200.0), 1e6)
     columns = loans(np.column_stack([income, np.arange(200) % 4, np.zeros(200), np.zeros(200)]))
     raw, clipped = fitted(columns), fitted(columns, CstSettings())
-    assert not distance.beyond(columns, CstSettings(clip=False))[1].any()
-    names, beyond = distance.beyond(columns, CstSettings())
+    assert not neighbours.beyond(columns, CstSettings(clip=False))[1].any()
+    names, beyond = neighbours.beyond(columns, CstSettings())
     assert (names, beyond.sum(axis=0).tolist()) == (columns.names[:1], [3])  # 1, and from 199 on; never of orders
     assert (clipped.low[0], clipped.high[0]) == (2, 198)
-    one, other = distance.place(columns, raw).numeric[:, 0], distance.place(columns, clipped).numeric[:, 0]
+    one, other = neighbours.place(columns, raw).numeric[:, 0], neighbours.place(columns, clipped).numeric[:, 0]
     assert abs(one[100] - one[0]) < 0.001
     assert other[100] - other[0] == pytest.approx(99 / 196)
     assert other[-1] == other[-2] == 1
@@ -128,7 +128,7 @@ def test_clips_outliers_and_counts_them():
 
 def test_z_scores_are_those_of_scikit_learn():
     columns = drawn(5, 300)
-    space = distance.place(columns, fitted(columns, CstSettings(clip=False, scaling="z_scores")))
+    space = neighbours.place(columns, fitted(columns, CstSettings(clip=False, scaling="z_scores")))
     expected = StandardScaler().fit_transform(columns.values[:, :2])
     np.testing.assert_allclose(space.numeric, expected, rtol=0, atol=1e-12)
 
@@ -146,16 +146,16 @@ def test_only_z_scores_are_fitted_to_the_imagined_data(options, anew):
     columns = drawn(1, 50)
     imagined = replace(columns, values=columns.values + np.array([100, 0, 0, 0]))
     options, labels = CstSettings(clip=False, **options), (half(columns), half(columns, 1))
-    factual = distance.fit(columns, options, *labels)
-    scale = distance.fit_imagined(factual, imagined, options, *labels)
+    factual = neighbours.fit(columns, options, *labels)
+    scale = neighbours.fit_imagined(factual, imagined, options, *labels)
     assert (scale is not factual) == anew
-    moved = distance.place(imagined, scale).numeric - distance.place(columns, factual).numeric
+    moved = neighbours.place(imagined, scale).numeric - neighbours.place(columns, factual).numeric
     assert np.allclose(moved, 0) == anew  # a shift of everybody disappears where each set has a scale of its own
 
 
 def test_counterfactuals_may_lie_outside_the_range_of_the_data():
     columns = loans([[10, 0, 0, 0], [20, 0, 0, 0]])
-    space = distance.place(loans([[40, 0, 0, 0]]), fitted(columns))
+    space = neighbours.place(loans([[40, 0, 0, 0]]), fitted(columns))
     assert space.numeric[0, 0] == 3
 
 
@@ -165,15 +165,15 @@ def test_counterfactuals_may_lie_outside_the_range_of_the_data():
 def test_constant_columns_tell_nobody_apart(kind, scaling, value):
     columns = loans([[value, 2, 1, 0]] * 7)
     scale = fitted(columns, CstSettings(distance=kind, scaling=scaling))
-    space = distance.place(loans([[value, 2, 1, 0], [value + 1, 0, 1, 0]]), scale)
+    space = neighbours.place(loans([[value, 2, 1, 0], [value + 1, 0, 1, 0]]), scale)
     assert away(space, 0, 1) == 0
 
 
 def test_categories_decided_on_alike_are_alike():
     columns = loans([[1, 0, c, 0] for c in (0, 0, 1, 1, 2, 2)])
     favourable = np.array([1, 0, 0, 1, 1, 1], bool)
-    scale = distance.fit(columns, CstSettings(distance="hvdm"), favourable, favourable)
-    space = distance.place(columns, scale)
+    scale = neighbours.fit(columns, CstSettings(distance="hvdm"), favourable, favourable)
+    space = neighbours.place(columns, scale)
     assert away(space, 0, 2) == 0  # half of either
     assert away(space, 0, 4) == pytest.approx(math.sqrt(0.5**2 + 0.5**2) / 4)
 
@@ -181,7 +181,7 @@ def test_categories_decided_on_alike_are_alike():
 def test_a_category_that_nobody_has_lies_at_the_average():
     columns = loans([[1, 0, c, 0] for c in (0, 0, 0, 1)])
     favourable = np.array([1, 1, 1, 0], bool)
-    scale = distance.fit(columns, CstSettings(distance="hvdm"), favourable, favourable)
+    scale = neighbours.fit(columns, CstSettings(distance="hvdm"), favourable, favourable)
     assert scale.positions is not None
     np.testing.assert_allclose(scale.positions[0] / np.sqrt(2), [1, 0, 0.75])
 
@@ -190,7 +190,7 @@ def test_propensity_is_the_score_of_scikit_learn():
     columns = drawn(2, 200)
     protected = half(columns, 3)
     options = CstSettings(distance="propensity", clip=False)
-    space = distance.place(columns, distance.fit(columns, options, half(columns), protected))
+    space = neighbours.place(columns, neighbours.fit(columns, options, half(columns), protected))
     numbers = StandardScaler().fit_transform(columns.values[:, :2])
     one_hot = np.hstack([columns.values[:, [2]] == np.arange(3), columns.values[:, [3]] == np.arange(2)])
     predictors = np.hstack([numbers, one_hot])
@@ -202,13 +202,13 @@ def test_propensity_is_the_score_of_scikit_learn():
 def test_propensity_needs_two_groups():
     columns = drawn(2, 20)
     with pytest.raises(DataQualityError, match="inside and outside the protected group"):
-        distance.fit(columns, CstSettings(distance="propensity"), half(columns), np.ones(20, bool))
+        neighbours.fit(columns, CstSettings(distance="propensity"), half(columns), np.ones(20, bool))
 
 
 def test_looks_at_all_features_but_the_protected():
     columns = drawn(0, 5)
-    assert distance.looked_at(columns, CstSettings(), ("married",)).names == ("income", "band", "purpose")
-    asked = distance.looked_at(columns, CstSettings(attributes=("purpose", "income", "married")), ("married",))
+    assert neighbours.looked_at(columns, CstSettings(), ("married",)).names == ("income", "band", "purpose")
+    asked = neighbours.looked_at(columns, CstSettings(attributes=("purpose", "income", "married")), ("married",))
     assert asked.names == ("purpose", "income")
     assert asked.kinds == (Kind.NOMINAL, Kind.CONTINUOUS)
     assert asked.categories == (columns.categories[2], ())
@@ -225,7 +225,7 @@ def test_looks_at_all_features_but_the_protected():
 )
 def test_refuses_attributes_that_cannot_be_looked_at(attributes, message):
     with pytest.raises(SpecError, match=message):
-        distance.looked_at(drawn(0, 5), CstSettings(attributes=attributes), ("married",))
+        neighbours.looked_at(drawn(0, 5), CstSettings(attributes=attributes), ("married",))
 
 
 @pytest.mark.parametrize(
@@ -240,4 +240,4 @@ def test_refuses_missing_values(column, missing, message):
     with pytest.raises(DataQualityError, match=message):
         fitted(replace(columns, values=values))
     with pytest.raises(DataQualityError, match=message):
-        distance.place(replace(columns, values=values), scale)
+        neighbours.place(replace(columns, values=values), scale)

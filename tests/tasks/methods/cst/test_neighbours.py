@@ -13,13 +13,10 @@ from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
 from schemas.terms import Kind
-from tasks.methods.cst.algorithm.neighbours import distance
-from tasks.methods.cst.algorithm.neighbours import search as neighbours
-from tasks.methods.cst.algorithm.neighbours.distance import Space
-from tasks.methods.cst.algorithm.neighbours.kernel import BLOCK
-from tasks.methods.cst.algorithm.neighbours.search import Neighbours
+from tasks.methods.cst.algorithm import neighbours
+from tasks.methods.cst.algorithm.neighbours import BLOCK, Neighbours, Space
 from tasks.methods.cst.settings import CstSettings
-from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import Columns
 
 GOLDEN = SHARED / "golden" / "cst"
 
@@ -83,7 +80,7 @@ def searches(draw):
 @QUICK
 def test_agrees_with_a_loop_over_all_pairs(search):
     space, members, queries, k, options, exclude = search
-    found = neighbours.nearest(neighbours.index(space, members), queries, k, options, exclude)
+    found = neighbours.nearest_rows(neighbours.index(space, members), queries, k, options, exclude)
     assert same(found, by_hand(space, members, queries, k, options, exclude))
 
 
@@ -92,9 +89,11 @@ def test_agrees_with_a_loop_over_all_pairs(search):
 def test_queries_do_not_depend_on_each_other(search, order):
     space, members, queries, k, options, exclude = search
     blocks = neighbours.index(space, members)
-    found = neighbours.nearest(blocks, queries, k, options, exclude)
+    found = neighbours.nearest_rows(blocks, queries, k, options, exclude)
     order = np.array(order)
-    again = neighbours.nearest(blocks, queries.rows(order), k, options, None if exclude is None else exclude[order])
+    again = neighbours.nearest_rows(
+        blocks, queries.rows(order), k, options, None if exclude is None else exclude[order]
+    )
     assert same(again, Neighbours(found.rows[order], found.distances[order]))
 
 
@@ -103,8 +102,8 @@ def test_relabelling_rows_relabels_neighbours():
     space = Space(rng.random((500, 3)), rng.integers(0, 3, (500, 2)).astype(float), True, 5.0)  # no ties
     order = rng.permutation(500)
     queries = space.rows(np.arange(20))
-    one = neighbours.nearest(neighbours.index(space, np.arange(500)), queries, 30, DEFAULT)
-    other = neighbours.nearest(neighbours.index(space.rows(order), np.arange(500)), queries, 30, DEFAULT)
+    one = neighbours.nearest_rows(neighbours.index(space, np.arange(500)), queries, 30, DEFAULT)
+    other = neighbours.nearest_rows(neighbours.index(space.rows(order), np.arange(500)), queries, 30, DEFAULT)
     assert same(one, Neighbours(order[other.rows], other.distances))
 
 
@@ -118,7 +117,7 @@ def test_distances_are_those_of_brute_force(numeric, nominal):
     one_hot = [(space.nominal[:, [column]] == np.arange(4)) / 2 for column in range(nominal)]
     plain = np.hstack([space.numeric, *one_hot])
     brute = NearestNeighbors(n_neighbors=k, algorithm="brute", metric="manhattan").fit(plain)
-    found = neighbours.nearest(neighbours.index(space, np.arange(n)), space.rows(np.arange(50)), k, DEFAULT)
+    found = neighbours.nearest_rows(neighbours.index(space, np.arange(n)), space.rows(np.arange(50)), k, DEFAULT)
     expected = brute.kneighbors(plain[:50])[0] / (numeric + nominal)
     np.testing.assert_allclose(found.distances, expected, rtol=1e-12, atol=1e-15)
     assert (found.rows[:, 0] == np.arange(50)).all()
@@ -128,10 +127,12 @@ def test_hand_worked_example():
     # one number, one category; away from (0, a): 0.0, (0.5 + 0)/2, (0.25 + 1)/2, (0.5 + 0)/2
     space = Space(np.array([[0.0], [0.5], [0.25], [0.5]]), np.array([[0.0], [0.0], [1.0], [0.0]]), True, 2.0)
     blocks, query = neighbours.index(space, np.arange(4)), space.rows(np.array([0]))
-    found = neighbours.nearest(blocks, query, 4, DEFAULT)
+    found = neighbours.nearest_rows(blocks, query, 4, DEFAULT)
     assert found.rows.tolist() == [[0, 1, 3, 2]]
     assert found.distances.tolist() == [[0.0, 0.25, 0.25, 0.625]]
-    found = neighbours.nearest(blocks, query, 4, CstSettings(ties="descending", maximum_distance=0.25), np.array([0]))
+    found = neighbours.nearest_rows(
+        blocks, query, 4, CstSettings(ties="descending", maximum_distance=0.25), np.array([0])
+    )
     assert found.rows.tolist() == [[3, 1, -1, -1]]
     assert found.distances.tolist() == [[0.25, 0.25, np.inf, np.inf]]
 
@@ -143,16 +144,18 @@ def test_sums_that_only_division_makes_equal_are_ties():
     space = Space(np.array([[other], [one]]), np.zeros((2, 0)), True, 3.0)
     query = Space(np.zeros((1, 1)), np.zeros((1, 0)), True, 3.0)
     blocks = neighbours.index(space, np.arange(2))
-    assert neighbours.nearest(blocks, query, 2, DEFAULT).rows.tolist() == [[0, 1]]
-    assert neighbours.nearest(blocks, query, 1, DEFAULT).rows.tolist() == [[0]]
-    assert neighbours.nearest(blocks, query, 1, CstSettings(ties="descending")).rows.tolist() == [[1]]
+    assert neighbours.nearest_rows(blocks, query, 2, DEFAULT).rows.tolist() == [[0, 1]]
+    assert neighbours.nearest_rows(blocks, query, 1, DEFAULT).rows.tolist() == [[0]]
+    assert neighbours.nearest_rows(blocks, query, 1, CstSettings(ties="descending")).rows.tolist() == [[1]]
 
 
 @pytest.mark.parametrize("ties", ["ascending", "descending"])
 def test_duplicates_over_many_blocks_are_taken_by_id(ties):
     space = Space(np.zeros((10 * BLOCK, 2)), np.zeros((10 * BLOCK, 1)), True, 3.0)
     members = np.random.default_rng(0).permutation(10 * BLOCK)
-    found = neighbours.nearest(neighbours.index(space, members), space.rows(np.array([5])), 70, CstSettings(ties=ties))
+    found = neighbours.nearest_rows(
+        neighbours.index(space, members), space.rows(np.array([5])), 70, CstSettings(ties=ties)
+    )
     ids = np.arange(10 * BLOCK)[:: 1 if ties == "ascending" else -1]
     assert np.array_equal(found.rows[0], ids[:70])
 
@@ -161,7 +164,7 @@ def test_batches_give_what_one_search_gives():
     space, exclude = drawn(np.random.default_rng(2), 90, 2, 2, 3), np.arange(90)
     blocks = neighbours.index(space, np.arange(90))
     k = 1000  # 64 kB a query, so that 1 MB holds 15 of the 90
-    whole = neighbours.nearest(blocks, space, k, DEFAULT, exclude)
+    whole = neighbours.nearest_rows(blocks, space, k, DEFAULT, exclude)
     parts = list(neighbours.in_batches(blocks, space, k, CstSettings(memory_mb=1), exclude))
     assert [len(part.rows) for _, part in parts] == [15] * 6
     assert [part.start for part, _ in parts] == list(range(0, 90, 15))
@@ -170,10 +173,12 @@ def test_batches_give_what_one_search_gives():
 
 def test_no_member_and_no_query():
     space = drawn(np.random.default_rng(0), 4, 2, 1, 3)
-    none = neighbours.nearest(neighbours.index(space, np.zeros(0, np.int64)), space, 2, DEFAULT)
+    none = neighbours.nearest_rows(neighbours.index(space, np.zeros(0, np.int64)), space, 2, DEFAULT)
     assert (none.rows == -1).all()
     assert np.isinf(none.distances).all()
-    asked = neighbours.nearest(neighbours.index(space, np.arange(4)), space.rows(np.zeros(0, np.int64)), 2, DEFAULT)
+    asked = neighbours.nearest_rows(
+        neighbours.index(space, np.arange(4)), space.rows(np.zeros(0, np.int64)), 2, DEFAULT
+    )
     assert asked.rows.shape == (0, 2)
 
 
@@ -181,9 +186,9 @@ def test_refuses_other_columns_and_no_neighbours():
     space = drawn(np.random.default_rng(0), 4, 2, 1, 3)
     blocks = neighbours.index(space, np.arange(4))
     with pytest.raises(ValueError, match=r"\(3, 1\) numeric and nominal columns"):
-        neighbours.nearest(blocks, drawn(np.random.default_rng(0), 4, 3, 1, 3), 2, DEFAULT)
+        neighbours.nearest_rows(blocks, drawn(np.random.default_rng(0), 4, 3, 1, 3), 2, DEFAULT)
     with pytest.raises(ValueError, match="k is 0"):
-        neighbours.nearest(blocks, space, 0, DEFAULT)
+        neighbours.nearest_rows(blocks, space, 0, DEFAULT)
 
 
 def frame(name: str, numbers: list[str], nominal: list[str]) -> tuple[pd.DataFrame, Columns]:
@@ -210,16 +215,16 @@ def test_neighbours_of_the_authors(name, numbers, nominal, others, atol):
     _, imagined = frame(f"{name}_counterfactual", numbers, nominal)
     ((column, value),) = others.items()
     protected = (table[column] != value).to_numpy()
-    scale = distance.fit(factual, paper, protected, protected)
-    anew = distance.fit_imagined(scale, imagined, paper, protected, protected)
-    here = replace(distance.place(factual, scale), divisor=3.0)
-    there = replace(distance.place(imagined, anew), divisor=3.0)
+    scale = neighbours.fit(factual, paper, protected, protected)
+    anew = neighbours.fit_imagined(scale, imagined, paper, protected, protected)
+    here = replace(neighbours.place(factual, scale), divisor=3.0)
+    there = replace(neighbours.place(imagined, anew), divisor=3.0)
     with gzip.open(GOLDEN / f"{name}_CSTwo_k15_neighbours.jsonl.gz", "rt") as lines:
         golden = [json.loads(line) for line in lines]
     who = np.array([each["id"] for each in golden])
     own, rest = (neighbours.index(here, np.flatnonzero(some)) for some in (protected, ~protected))
-    control = neighbours.nearest(own, here.rows(who), 16, paper)
-    test = neighbours.nearest(rest, there.rows(who), 15, paper)
+    control = neighbours.nearest_rows(own, here.rows(who), 16, paper)
+    test = neighbours.nearest_rows(rest, there.rows(who), 15, paper)
     for i, each in enumerate(golden):
         alone = control.rows[i] != each["id"]  # all 16 stay where the complainant is not among them
         for rows, away, side in [

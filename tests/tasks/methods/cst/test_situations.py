@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.methods.cst.algorithm import situations
-from tasks.methods.cst.algorithm.neighbours.search import Neighbours
+from tasks.methods.cst.algorithm.neighbours import Neighbours
 from tasks.methods.cst.algorithm.situations import NOBODY
 from tasks.methods.cst.settings import CstSettings
 

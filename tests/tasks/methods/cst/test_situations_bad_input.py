@@ -8,8 +8,8 @@ from conftest import SPEC, loans, spec_of
 
 from schemas.errors import DataQualityError, SpecError
 from schemas.terms import Refusal
+from tasks.in_memory import call_plainly
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 EDGES = "[[race, income], [race, history], [income, amount]]"
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from conftest import SHARED
 
-from tasks.methods.cst.bench.coverage import texas
-from tasks.proof.specs import TEXAS_FILE
+from research.cst.bench import texas
+from research.figures import TEXAS_FILE
 
 
 @pytest.mark.data(str(TEXAS_FILE))

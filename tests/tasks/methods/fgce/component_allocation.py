@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from tasks.methods.fgce.algorithm.covering.least_cost import NONE_COVERABLE, search
-from tasks.methods.fgce.algorithm.covering.problem import between, d0, refusal
+from tasks.methods.fgce.algorithm.covering import between, d0, refusal
+from tasks.methods.fgce.algorithm.optima import NONE_COVERABLE, search
 
 
 def allocate(parts, k, solver):

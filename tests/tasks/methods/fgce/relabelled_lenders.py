@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from tasks.feasibility_graph.algorithm import graph
-from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, UP, Rules
+from tasks.feasibility_graph import algorithm
+from tasks.feasibility_graph.algorithm import DOWN, FREE, UP, Rules
 from tasks.feasibility_graph.settings import GraphSettings
-from tasks.methods.fgce.algorithm.ablation import relabelled
-from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
-from tasks.methods.fgce.algorithm.ablation.relabelled import Backwards
+from tasks.methods.fgce.algorithm import connectivity
+from tasks.methods.fgce.algorithm.ablation import Asked
+from tasks.methods.fgce.algorithm.connectivity import Backwards
 from tasks.numerics.arrays import Bools, Floats
 
 
@@ -43,18 +43,18 @@ def audited(lent: Lender, draws: int, seed: int = 0) -> Floats:
     """The group's infeasible share and those of its draws, ``(draws + 1,)``."""
     rules = Rules(np.array([UP, FREE, DOWN, FREE], np.int8))
     none, nothing = np.zeros((len(lent.member), 0), np.int32), GraphSettings()
-    split = graph.collapse(lent.encoded, none, lent.member[:, None].astype(np.int32), rules)
-    epsilon = graph.choose_epsilon(split, rules, nothing).value
-    joined = graph.collapse(lent.encoded, none, none, rules)
-    backwards = Backwards.of(graph.build(joined, rules, epsilon, nothing).graph, joined.node)
+    split = algorithm.collapse(lent.encoded, none, lent.member[:, None].astype(np.int32), rules)
+    epsilon = algorithm.choose_epsilon(split, rules, nothing).value
+    joined = algorithm.collapse(lent.encoded, none, none, rules)
+    backwards = Backwards.of(algorithm.build(joined, rules, epsilon, nothing).graph, joined.node)
     rng = np.random.default_rng(seed)
-    found = relabelled.labels(relabelled.design(lent.encoded, none), lent.member, draws, rng)
-    return relabelled.shares(backwards, found, Asked(lent.denied, ~lent.denied))
+    found = connectivity.labels(connectivity.design(lent.encoded, none), lent.member, draws, rng)
+    return connectivity.shares(backwards, found, Asked(lent.denied, ~lent.denied))
 
 
 def judged(share: Floats, denied: int) -> tuple[float, float]:
     """Difference and p."""
-    difference, _ = relabelled.aggregates(1, share, 0, denied)
+    difference, _ = connectivity.relabelled_aggregates(1, share, 0, denied)
     assert difference.inference is not None
     return difference.value, difference.inference.p
 

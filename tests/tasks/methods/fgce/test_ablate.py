@@ -11,12 +11,12 @@ import pytest
 from conftest import spec_of
 
 from tasks.feasibility_graph.rows import rules_of
+from tasks.in_memory import call_plainly
 from tasks.methods.fgce.ablate import searches
 from tasks.methods.fgce.ablate import stage as ablate
-from tasks.methods.fgce.algorithm.ablation.connectivity import MEASURES  # noqa: F401 by name in a query
+from tasks.methods.fgce.algorithm.connectivity import MEASURES  # noqa: F401 by name in a query
 from tasks.pipeline.stage import Produced, hold
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 FEATURES = ["income", "amount", "purpose", "history"]
 WITHOUT = ["nothing", *FEATURES, "epsilon", "every constraint", "every constraint and epsilon"]

@@ -11,13 +11,10 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, IMMUTABLE, UP, Rules
-from tasks.methods.fgce.algorithm.ablation import rules as ablation
-from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
-from tasks.methods.fgce.algorithm.ablation.names import NOTHING
-from tasks.methods.fgce.algorithm.ablation.rules import Variant
-from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
-from tasks.methods.fgce.settings import FgceSettings
+from tasks.feasibility_graph.algorithm import DOWN, FREE, IMMUTABLE, UP, Rules
+from tasks.methods.fgce.algorithm import ablation
+from tasks.methods.fgce.algorithm.ablation import Asked, Matched, Variant
+from tasks.methods.fgce.settings import NOTHING, FgceSettings
 
 QUICK = settings(deadline=None, max_examples=examples(50))
 

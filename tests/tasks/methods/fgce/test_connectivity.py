@@ -10,11 +10,11 @@ from conftest import SHARED, examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.feasibility_graph.algorithm import graph as feasibility
-from tasks.feasibility_graph.algorithm.graph import IMMUTABLE, Rules
-from tasks.methods.fgce.algorithm.ablation import connectivity
-from tasks.methods.fgce.algorithm.ablation.connectivity import COMPONENTS, DENSITY, SINGLETONS, STRONG_COMPONENTS
-from tasks.methods.fgce.algorithm.ablation.subsamples import Matched
+from tasks.feasibility_graph import algorithm as feasibility
+from tasks.feasibility_graph.algorithm import IMMUTABLE, Rules
+from tasks.methods.fgce.algorithm import connectivity
+from tasks.methods.fgce.algorithm.ablation import Matched
+from tasks.methods.fgce.algorithm.connectivity import COMPONENTS, DENSITY, SINGLETONS, STRONG_COMPONENTS
 from tasks.methods.fgce.settings import FgceSettings
 
 GOLDEN = SHARED / "golden" / "fgce" / "old_GermanCredit"

@@ -11,13 +11,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tasks.methods.fgce.algorithm.covering import cover_search, dominance, problem
-from tasks.methods.fgce.algorithm.covering.least_cost import cost_by_k, d0_at_k0, search
-from tasks.methods.fgce.algorithm.covering.max_cover import coverage, deal, frontier, max_cover
-from tasks.methods.fgce.algorithm.covering.problem import Part
-from tasks.methods.fgce.algorithm.covering.set_cover import fewest, least_count, reduced, settled
-from tasks.methods.fgce.algorithm.covering.solver import Solver
-from tasks.methods.fgce.reproduction.printed_mip import printed_mip
+from research.fgce.cells import printed_mip
+from tasks.methods.fgce.algorithm import covering
+from tasks.methods.fgce.algorithm.covering import (
+    Part,
+    coverage,
+    deal,
+    fewest,
+    frontier,
+    least_count,
+    max_cover,
+    reduced,
+    settled,
+)
+from tasks.methods.fgce.algorithm.optima import cost_by_k, d0_at_k0, search
+from tasks.methods.fgce.algorithm.solver import Solver
 
 CBC = Solver()
 
@@ -117,8 +125,8 @@ def test_search_solver_and_reductions_agree(cover):
     ]
     needed, left, _ = reduced(cover)
     for k in range(4):
-        outcome, picks = cover_search.cover_of(cover, k)
-        assert (outcome == cover_search.FOUND) == (min(sizes) <= k)
+        outcome, picks = covering.cover_of(cover, k)
+        assert (outcome == covering.FOUND) == (min(sizes) <= k)
         assert not picks or cover[:, picks].any(axis=1).all()
     if left.size:
         rest = [
@@ -151,7 +159,7 @@ def test_full_coverage_is_decided_where_the_bounds_leave_it_open():
 
 
 def test_a_set_cover_that_the_search_gives_up_goes_to_the_solver(monkeypatch):
-    monkeypatch.setattr(cover_search, "NODES", 0)
+    monkeypatch.setattr(covering, "NODES", 0)
     plane = fano()
     # the points that meet every line of the Fano plane: a line, and no two points
     found = settled(fewest(plane), CBC, 99)
@@ -163,7 +171,7 @@ def test_a_set_cover_that_the_search_gives_up_goes_to_the_solver(monkeypatch):
 @settings(max_examples=examples(40), deadline=None)
 def test_bisection_equals_the_programme_as_printed(parts, k, share):
     rows = rows_of(parts)
-    need = problem.rows_needed(share, rows)
+    need = covering.rows_needed(share, rows)
     ours, printed = least_cost(parts, k, need, CBC), printed_mip(parts, k, need, CBC)
     if math.isnan(printed.value):
         assert math.isnan(ours.value)
@@ -189,7 +197,7 @@ def test_cost_falls_with_k_and_rises_with_need(parts):
     ks, shares = range(1, 5), [0.3, 0.6, 1.0]
     table = cost_by_k(parts, ks, shares, CBC)
     for (k, share), found in table.items():
-        alone = least_cost(parts, k, problem.rows_needed(share, rows), CBC)
+        alone = least_cost(parts, k, covering.rows_needed(share, rows), CBC)
         assert (found.exact, found.reason) == (alone.exact, alone.reason)
         assert found.value == alone.value or (math.isnan(found.value) and math.isnan(alone.value))
     dear = {cell: math.inf if math.isnan(found.value) else found.value for cell, found in table.items()}
@@ -223,8 +231,8 @@ def test_d0_at_k0_is_the_dearest_part_at_its_own_least_count(parts):
             )
     assert (found.value, found.exact) == (max(by_part), True)
     assert covered(parts, found.picks, found.value) == rows_of(parts)
-    assert problem.d0(parts) <= found.value
-    assert problem.d0(parts) == least_cost(parts, 99, rows_of(parts), CBC).value
+    assert covering.d0(parts) <= found.value
+    assert covering.d0(parts) == least_cost(parts, 99, rows_of(parts), CBC).value
 
 
 def test_what_cannot_be_is_refused_in_words():
@@ -245,7 +253,7 @@ def test_a_group_without_coverable_rows_is_refused():
         answers += [least_count(parts, CBC), max_cover(parts, 2, 1.0, CBC), *cost_by_k(parts, [1], [0.5], CBC).values()]
         assert {answer.reason for answer in answers} == {"no row has a feasible counterfactual"}
         assert all(math.isnan(answer.value) for answer in answers)
-        assert math.isnan(problem.d0(parts))
+        assert math.isnan(covering.d0(parts))
 
 
 def test_a_part_is_refused_that_is_no_table_of_costs():
@@ -260,7 +268,7 @@ def test_a_part_is_refused_that_is_no_table_of_costs():
     arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 7)), elements=st.sampled_from([0.0, 1, 2, np.inf]))
 )
 def test_a_dropped_candidate_has_a_substitute_at_every_cost(cost):
-    kept = dominance.cheapest_candidates(cost)
+    kept = covering.cheapest_candidates(cost)
     for column in range(cost.shape[1]):
         assert any((cost[:, one] <= cost[:, column]).all() for one in kept)
     for one, other in itertools.permutations(kept, 2):
@@ -269,7 +277,7 @@ def test_a_dropped_candidate_has_a_substitute_at_every_cost(cost):
 
 @given(arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(0, 130))))
 def test_a_dropped_set_is_inside_a_kept_one(sets):
-    kept = dominance.undominated(sets)
+    kept = covering.undominated(sets)
     assert all(any((sets[i] <= sets[j]).all() for j in kept) for i in range(len(sets)))
     assert not any((sets[i] <= sets[j]).all() for i, j in itertools.permutations(kept, 2))
 

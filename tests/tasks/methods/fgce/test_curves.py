@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import auc
 from test_fgce import detect, explained, key, means, problem_of, problems, values
 
-from tasks.methods.fgce.algorithm import curves, optima
+from tasks.methods.fgce.algorithm import optima
 from tasks.methods.fgce.algorithm.optima import Scale, Value
 
 QUICK = settings(deadline=None, max_examples=examples(50))
@@ -33,23 +33,23 @@ def test_areas_are_the_trapezoids_of_sklearn(turn):
     for k in range(1, 5):
         shares = [covered(turn, level, k) for level in range(len(turn))]
         expected = auc(grid, shares) / auc(grid, np.ones(len(grid))) if len(grid) > 1 else shares[0]
-        assert curves.k_area(turn, grid, k).mean() == pytest.approx(expected)
+        assert optima.k_area(turn, grid, k).mean() == pytest.approx(expected)
     ks = np.arange(1, 5)
     for level in range(len(turn)):
         shares = [covered(turn, level, k) for k in ks]
-        assert curves.d_area(turn[level], 4).mean() == pytest.approx(auc(ks, shares) / auc(ks, np.ones(4)))
+        assert optima.d_area(turn[level], 4).mean() == pytest.approx(auc(ks, shares) / auc(ks, np.ones(4)))
 
 
 @given(turns())
 @QUICK
 def test_saturation_is_the_first_point_at_the_highest_value(turn):
-    at = curves.resampled(turn, np.ones(turn.shape[1], bool), 4, 3, np.random.default_rng(0))
+    at = optima.resampled(turn, np.ones(turn.shape[1], bool), 4, 3, np.random.default_rng(0))
     assert at.coverage.shape == (4, len(turn), 4)
     for level in range(len(turn)):
         shares = [covered(turn, level, k) for k in range(1, 5)]
         assert at.coverage[-1, level] == pytest.approx(shares)
         expected = 1 + shares.index(max(shares)) if max(shares) else np.nan
-        found = curves.saturation(at.coverage[-1, level], np.arange(1.0, 5))
+        found = optima.saturation(at.coverage[-1, level], np.arange(1.0, 5))
         assert float(found) == pytest.approx(expected, nan_ok=True)
 
 
@@ -57,9 +57,9 @@ def test_saturation_is_the_first_point_at_the_highest_value(turn):
 @QUICK
 def test_least_cost_is_the_first_limit_that_covers_enough(turn, share):
     feasible = (turn >= 0).any(axis=0)
-    at = curves.resampled(turn, feasible, 4, 2, np.random.default_rng(1))
+    at = optima.resampled(turn, feasible, 4, 2, np.random.default_rng(1))
     levels, free = np.arange(1.0, len(turn)), np.full(4, 99.0)
-    found = curves.least_cost(at, levels, free, share)[-1]
+    found = optima.least_cost(at, levels, free, share)[-1]
     for k in range(1, 5):
         enough = [covered(turn, level, k) >= share * feasible.mean() > 0 for level in range(len(turn))]
         expected = [*levels, 99.0][enough.index(True)] if any(enough) else np.nan
@@ -67,7 +67,7 @@ def test_least_cost_is_the_first_limit_that_covers_enough(turn, share):
 
 
 def test_resamples_of_no_row_say_nothing():
-    at = curves.resampled(np.zeros((2, 0), np.int32), np.zeros(0, bool), 3, 5, np.random.default_rng(0))
+    at = optima.resampled(np.zeros((2, 0), np.int32), np.zeros(0, bool), 3, 5, np.random.default_rng(0))
     assert np.isnan(at.coverage).all()
     assert at.coverage.shape == (6, 2, 3)
 
@@ -89,7 +89,7 @@ def test_cauc_by_hand():
 def test_measures_of_the_whole_method_by_a_clear_loop(problem):
     """kAUC, dAUC, ACF and the FACE ratio from the selection, row by row."""
     found = detect(problem, k=3, size_matched_draws=0, resolves=0)
-    limits = curves.limits(np.sqrt(len(problem.features)))
+    limits = optima.limits(np.sqrt(len(problem.features)))
     tallied = means(found)
     for group in {tally.group for tally in found.tallies}:
         each = explained(problem, group, limits.levels, 3)

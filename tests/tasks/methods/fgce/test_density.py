@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.neighbors import KernelDensity
 
 from schemas.errors import DataQualityError
-from tasks.methods.fgce.algorithm.costs import density
-from tasks.methods.fgce.algorithm.costs.density import Density
+from tasks.methods.fgce.algorithm import costs
+from tasks.methods.fgce.algorithm.costs import Density
 from tasks.numerics.problem import FeasibilityGraph
 
 SEED = 5
@@ -48,7 +48,7 @@ def some_density(draw):
 
 def test_two_kernels_by_hand():
     # at the middle of points 0 and 2, width 1: both kernels are exp(-1/2) / sqrt(2 pi), whatever their rows
-    found = density.log_density(Density(np.array([[0.0], [2.0]]), np.array([1, 3]), 1.0), np.array([[1.0], [0.0]]))
+    found = costs.log_density(Density(np.array([[0.0], [2.0]]), np.array([1, 3]), 1.0), np.array([[1.0], [0.0]]))
     peak = 1 / math.sqrt(2 * math.pi)
     expected = [math.log(peak * math.exp(-0.5)), math.log(peak * (1 + 3 * math.exp(-2)) / 4)]
     assert found == pytest.approx(expected, abs=1e-14)
@@ -58,7 +58,7 @@ def test_two_kernels_by_hand():
 @settings(deadline=None, max_examples=examples(200))
 def test_density_agrees_with_a_plain_sum(case):
     points, multiplicity, width, at = case
-    found = density.log_density(Density(points, multiplicity, width), at)
+    found = costs.log_density(Density(points, multiplicity, width), at)
     assert found == pytest.approx([by_hand(points, multiplicity, width, place) for place in at], rel=1e-11, abs=1e-11)
 
 
@@ -67,8 +67,8 @@ def test_density_agrees_with_a_plain_sum(case):
 def test_multiplicity_is_repetition_and_order_is_nothing(case):
     points, multiplicity, width, at = case
     rows = rng().permutation(np.repeat(points, multiplicity, axis=0))
-    repeated = density.log_density(Density(rows, np.ones(len(rows), np.int64), width), at)
-    assert density.log_density(Density(points, multiplicity, width), at) == pytest.approx(repeated, abs=1e-10)
+    repeated = costs.log_density(Density(rows, np.ones(len(rows), np.int64), width), at)
+    assert costs.log_density(Density(points, multiplicity, width), at) == pytest.approx(repeated, abs=1e-10)
 
 
 def test_agrees_with_sklearn_without_its_tree():
@@ -77,28 +77,28 @@ def test_agrees_with_sklearn_without_its_tree():
     multiplicity = draw.integers(1, 4, 300)
     for width in (0.05, 0.3):
         flat = KernelDensity(bandwidth=width, leaf_size=1000).fit(points, sample_weight=multiplicity)
-        found = density.log_density(Density(points, multiplicity, width), at)
+        found = costs.log_density(Density(points, multiplicity, width), at)
         assert np.abs(found - flat.score_samples(at)).max() < 1e-9
 
 
 def test_density_integrates_to_one():
     grid = np.linspace(-3, 4, 7001)
-    found = density.log_density(Density(np.array([[0.0], [0.4], [1.0]]), np.array([2, 1, 4]), 0.3), grid[:, None])
+    found = costs.log_density(Density(np.array([[0.0], [0.4], [1.0]]), np.array([2, 1, 4]), 0.3), grid[:, None])
     assert np.exp(found).sum() * (grid[1] - grid[0]) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_far_from_every_row_the_logarithm_stays_finite():
-    found = density.log_density(Density(np.zeros((1, 1)), np.array([1]), 0.01), np.array([[1.0]]))
+    found = costs.log_density(Density(np.zeros((1, 1)), np.array([1]), 0.01), np.array([[1.0]]))
     assert found == pytest.approx([-5000 - math.log(0.01 * math.sqrt(2 * math.pi))])
 
 
 def test_rules_by_hand():
     # rows (0, 0), (0, 0), (1, 1), (1, 1): variance 1/4 in each column and in the whole matrix, n = 4, p = 2
     points, multiplicity = np.array([[0.0, 0.0], [1.0, 1.0]]), np.array([2, 2])
-    assert density.bandwidth(points, multiplicity, 0.3, rng()) == 0.3
-    assert density.bandwidth(points, multiplicity, "scott", rng()) == pytest.approx(0.5 * 4 ** (-1 / 6))
+    assert costs.bandwidth(points, multiplicity, 0.3, rng()) == 0.3
+    assert costs.bandwidth(points, multiplicity, "scott", rng()) == pytest.approx(0.5 * 4 ** (-1 / 6))
     expected = (4 * 0.5**5 / (3 * 4)) ** 0.2
-    assert density.bandwidth(points, multiplicity, "authors", rng()) == pytest.approx(expected)
+    assert costs.bandwidth(points, multiplicity, "authors", rng()) == pytest.approx(expected)
 
 
 def test_only_the_authors_rule_sees_differences_between_columns():
@@ -106,11 +106,11 @@ def test_only_the_authors_rule_sees_differences_between_columns():
     points, multiplicity = draw.random((20, 3)), draw.integers(1, 4, 20)
     apart = points + np.array([0.0, 5.0, 10.0])
     for rule, same in (("scott", True), ("authors", False)):
-        before, after = (density.bandwidth(each, multiplicity, rule, rng()) for each in (points, apart))
+        before, after = (costs.bandwidth(each, multiplicity, rule, rng()) for each in (points, apart))
         assert (after == pytest.approx(before)) is same
     rows = np.repeat(apart, multiplicity, axis=0)
     n = len(rows)
-    authors, scott = (density.bandwidth(apart, multiplicity, rule, rng()) for rule in ("authors", "scott"))
+    authors, scott = (costs.bandwidth(apart, multiplicity, rule, rng()) for rule in ("authors", "scott"))
     assert authors == pytest.approx((4 * rows.std() ** 5 / (3 * n)) ** 0.2)
     assert scott == pytest.approx(np.sqrt(rows.var(axis=0).mean()) * n ** (-1 / 7))
 
@@ -130,24 +130,22 @@ def test_cross_validation_takes_the_likeliest_of_the_grid(crowded):
     draw = rng()
     points = draw.normal(size=(40, 2)) * np.repeat([0.3, 1.0], 20)[:, None]
     multiplicity = np.repeat([crowded, 1], 20)
-    grid = density.FACTORS * density.bandwidth(points, multiplicity, "scott", draw)
-    folds = np.array_split(rng().permutation(40), density.FOLDS)
+    grid = costs.FACTORS * costs.bandwidth(points, multiplicity, "scott", draw)
+    folds = np.array_split(rng().permutation(40), costs.FOLDS)
     likeliest = np.argmax([held_out(points, multiplicity, width, folds) for width in grid])
-    found = density.bandwidth(points, multiplicity, "cross_validated", rng())
+    found = costs.bandwidth(points, multiplicity, "cross_validated", rng())
     assert found == grid[likeliest]
     assert grid[0] < found < grid[-1]
 
 
 def test_cross_validation_is_told_by_its_seed_and_looks_at_a_sample():
-    points = rng().random((density.SAMPLE + 500, 2))
+    points = rng().random((costs.SAMPLE + 500, 2))
     ones = np.ones(len(points), np.int64)
-    drawn = rng().permutation(len(points))[: density.SAMPLE]
-    found = density.bandwidth(points, ones, "cross_validated", rng())
+    drawn = rng().permutation(len(points))[: costs.SAMPLE]
+    found = costs.bandwidth(points, ones, "cross_validated", rng())
     elsewhere = points.copy()
     elsewhere[np.setdiff1d(np.arange(len(points)), drawn)] = points[drawn[0]]
-    same = density._most_likely(
-        elsewhere, ones, density.FACTORS * density.bandwidth(points, ones, "scott", rng()), rng()
-    )
+    same = costs._most_likely(elsewhere, ones, costs.FACTORS * costs.bandwidth(points, ones, "scott", rng()), rng())
     assert found == same
 
 
@@ -155,13 +153,13 @@ def test_cross_validation_is_told_by_its_seed_and_looks_at_a_sample():
 @pytest.mark.parametrize("points", [np.full((3, 2), 0.1), np.zeros((0, 2)), np.array([[0.0, np.nan], [1.0, 0.0]])])
 def test_no_bandwidth_without_spread(rule, points):
     with pytest.raises(DataQualityError, match=rf"bandwidth {rule}.*as the bandwidth"):
-        density.bandwidth(points, np.full(len(points), 2), rule, rng())
+        costs.bandwidth(points, np.full(len(points), 2), rule, rng())
 
 
 @pytest.mark.parametrize("given_", [0.0, -1.0, math.nan, math.inf])
 def test_a_given_bandwidth_must_be_a_positive_number(given_):
     with pytest.raises(DataQualityError, match="expected a positive number"):
-        density.bandwidth(np.eye(2), np.ones(2, np.int64), given_, rng())
+        costs.bandwidth(np.eye(2), np.ones(2, np.int64), given_, rng())
 
 
 def test_weights_by_hand():
@@ -176,21 +174,21 @@ def test_weights_by_hand():
         "authors": length**2 / (at_midpoints + 1e-8),
     }
     for form, weights in expected.items():
-        assert density.edge_weights(graph, points, crowd, form) == pytest.approx(weights, rel=1e-12)
+        assert costs.edge_weights(graph, points, crowd, form) == pytest.approx(weights, rel=1e-12)
 
 
 def test_a_crowd_makes_a_move_cheap_and_only_the_printed_form_says_otherwise():
     graph, points = line((1.0, 1.0))
     crowd = Density(np.array([[0.5], [1.25]]), np.array([90, 10]), 0.1)
     for form, first_is_cheaper in (("quotient", True), ("authors", True), ("product", False)):
-        first, second = density.edge_weights(graph, points, crowd, form)
+        first, second = costs.edge_weights(graph, points, crowd, form)
         assert bool(first < second) is first_is_cheaper
 
 
 def test_empty_space_costs_the_length_over_the_floor():
     graph, points = line()
     nowhere = Density(np.array([[50.0]]), np.array([1]), 0.1)
-    assert density.edge_weights(graph, points, nowhere) == pytest.approx([1e8, 0.5e8])
+    assert costs.edge_weights(graph, points, nowhere) == pytest.approx([1e8, 0.5e8])
 
 
 def test_only_wanted_edges_are_weighed(monkeypatch):
@@ -200,19 +198,19 @@ def test_only_wanted_edges_are_weighed(monkeypatch):
     graph = FeasibilityGraph(np.arange(0, m * (m - 1) + 1, m - 1), indices, draw.random(m * (m - 1)))
     points = draw.random((m, 3))
     crowd = Density(points, np.ones(m, np.int64), 0.2)
-    everything = density.edge_weights(graph, points, crowd)
+    everything = costs.edge_weights(graph, points, crowd)
     wanted = draw.random(870) < 0.4
-    monkeypatch.setattr(density, "BLOCK", 17)  # several blocks, the last one not full
-    some = density.edge_weights(graph, points, crowd, wanted=wanted)
+    monkeypatch.setattr(costs, "BLOCK", 17)  # several blocks, the last one not full
+    some = costs.edge_weights(graph, points, crowd, wanted=wanted)
     assert (some[wanted] == everything[wanted]).all()
     assert np.isinf(some[~wanted]).all()
-    assert np.isinf(density.edge_weights(graph, points, crowd, wanted=np.zeros(870, bool))).all()
+    assert np.isinf(costs.edge_weights(graph, points, crowd, wanted=np.zeros(870, bool))).all()
 
 
 def test_a_length_of_nothing_weighs_nothing():
     graph, points = line((0.0, 0.5))
     for form in ("quotient", "product", "authors"):
-        weights = density.edge_weights(graph, points, Density(points, np.ones(3, np.int64), 0.3), form)
+        weights = costs.edge_weights(graph, points, Density(points, np.ones(3, np.int64), 0.3), form)
         assert weights[0] == 0
         assert weights[1] > 0
 
@@ -223,5 +221,5 @@ def test_a_weight_that_does_not_fit_into_a_float_is_refused():
     graph, _ = line()
     crowd = Density(points, np.ones(3, np.int64), 0.01)
     with pytest.raises(DataQualityError, match=r"product.*quotient"):
-        density.edge_weights(graph, points, crowd, "product")
-    assert (density.edge_weights(graph, points, crowd) == 0).all()
+        costs.edge_weights(graph, points, crowd, "product")
+    assert (costs.edge_weights(graph, points, crowd) == 0).all()

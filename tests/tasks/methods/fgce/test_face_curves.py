@@ -6,9 +6,9 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.methods.fgce.algorithm.covering.problem import Part
-from tasks.methods.fgce.algorithm.covering.solver import Solver
-from tasks.methods.fgce.reproduction.baselines import face
+from research.fgce import systems
+from tasks.methods.fgce.algorithm.covering import Part
+from tasks.methods.fgce.algorithm.solver import Solver
 
 INF = np.inf
 SOLVER = Solver(10.0)
@@ -22,27 +22,27 @@ def parts(*costs, weights=None):
 
 def test_means_are_over_the_rows_that_k_candidates_cover():
     """One candidate serves both rows at 3 and 4; each row has one of its own at 1."""
-    found = face.by_k(parts([[3, 1, INF], [4, INF, 1]]), [1, 2], SOLVER)
+    found = systems.by_k(parts([[3, 1, INF], [4, INF, 1]]), [1, 2], SOLVER)
     assert (found[0].rows, found[0].fgce, found[0].face, found[0].ratio) == (2, 3.5, 1.0, 3.5)
     assert (found[1].rows, found[1].fgce, found[1].face, found[1].ratio) == (2, 1.0, 1.0, 1.0)
 
 
 def test_a_row_that_is_not_covered_counts_in_neither_mean():
     """One candidate for two parts: the part with more rows is served, and the optimum of the other is left out."""
-    (found,) = face.by_k(parts([[2, 5], [3, 1]], [[0.5]], weights=[[2, 1], [1]]), [1], SOLVER)
+    (found,) = systems.by_k(parts([[2, 5], [3, 1]], [[0.5]], weights=[[2, 1], [1]]), [1], SOLVER)
     assert found.rows == 3
     assert found.fgce == pytest.approx((2 * 2 + 3) / 3)
     assert found.face == pytest.approx((2 * 2 + 1) / 3)
 
 
 def test_nobody_who_is_coverable_gives_no_curve():
-    assert face.by_k(parts([[INF]]), [1], SOLVER) == []
-    assert face.drawings({"vector": []}) == ()
+    assert systems.by_k(parts([[INF]]), [1], SOLVER) == []
+    assert systems.face_drawings({"vector": []}) == ()
 
 
 def test_a_curve_is_drawn_as_a_share_of_its_largest():
-    found = {"vector": face.by_k(parts([[3, 1, INF], [4, INF, 1]]), [1, 2], SOLVER)}
-    scaled, ratios = face.drawings(found)
+    found = {"vector": systems.by_k(parts([[3, 1, INF], [4, INF, 1]]), [1, 2], SOLVER)}
+    scaled, ratios = systems.face_drawings(found)
     assert {curve.name: curve.y for curve in scaled.curves} == {
         "FGCE, L2 distance": (1.0, 1 / 3.5),
         "FACE, L2 distance": (1.0, 1.0),
@@ -61,7 +61,7 @@ def test_a_curve_is_drawn_as_a_share_of_its_largest():
 def test_nobodys_own_optimum_is_dearer(costs):
     table = parts(*costs)
     coverable = sum(part.rows for part in table)
-    found = face.by_k(table, range(1, 1 + max(coverable, 1)), SOLVER)
+    found = systems.by_k(table, range(1, 1 + max(coverable, 1)), SOLVER)
     assert bool(found) == bool(coverable)
     for each in found:
         assert each.fgce >= each.face - 1e-12

@@ -9,11 +9,11 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.feasibility_graph.algorithm import graph as feasibility
-from tasks.feasibility_graph.algorithm import reachability
-from tasks.methods.fgce.algorithm import curves, pairs, recourse, selection
+from tasks.feasibility_graph import algorithm
+from tasks.feasibility_graph import algorithm as feasibility
 from tasks.methods.fgce.algorithm import detection as fgce
-from tasks.methods.fgce.algorithm.costs.distances import Vector
+from tasks.methods.fgce.algorithm import optima, recourse
+from tasks.methods.fgce.algorithm.costs import Vector
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.problem import FeasibilityGraph, Problem
 
@@ -132,13 +132,13 @@ def test_groups_without_candidates_without_factuals_and_without_rows():
 
 
 def test_grid_follows_the_paper():
-    grid = curves.limits(np.sqrt(21)).of_d
+    grid = optima.limits(np.sqrt(21)).of_d
     assert grid.tolist() == [0.1, 0.5, 0.9, 1.3, 1.7, 2.1, 2.5, 2.9, 3.3, 3.7, 4.1, 4.5]
-    assert curves.limits(1.0).of_d.tolist() == pytest.approx(np.arange(0.1, 1, 0.1).tolist())
-    assert curves.limits(np.sqrt(8), needed=1.2).of_k.tolist() == pytest.approx(
+    assert optima.limits(1.0).of_d.tolist() == pytest.approx(np.arange(0.1, 1, 0.1).tolist())
+    assert optima.limits(np.sqrt(8), needed=1.2).of_k.tolist() == pytest.approx(
         np.arange(0.84, np.sqrt(8), 0.3).tolist()
     )
-    assert curves.limits(1.0, needed=2.0).of_k.tolist() == []
+    assert optima.limits(1.0, needed=2.0).of_k.tolist() == []
 
 
 def priced(problem, group, grid):
@@ -148,14 +148,14 @@ def priced(problem, group, grid):
     weight = np.bincount(local[problem.factual[rows]], minlength=len(nodes))
     candidate = np.bincount(local[problem.candidate[rows]], minlength=len(nodes)) > 0
     points = problem.encoded[rows[first]]
-    reach = reachability.reachable(reachability.induced(problem.graph, nodes), weight > 0, candidate)
+    reach = algorithm.reachable(algorithm.induced(problem.graph, nodes), weight > 0, candidate)
     cost = {
         (int(f), int(c)): float(np.linalg.norm(points[f] - points[c]))
         for part in reach.active
         for f, feasible in zip(part.factuals, part.reach(), strict=True)
         for c in part.candidates[feasible]
     }
-    return pairs.price(reach, Vector(points), weight, grid), cost, weight
+    return recourse.price(reach, Vector(points), weight, grid), cost, weight
 
 
 def greedy_by_hand(cost, weight, d, k):
@@ -185,7 +185,7 @@ def test_greedy_agrees_with_the_clear_loop(problem, k):
     grid = np.array([0.13, 0.261, 0.507, 1.003])
     for group in (0, 1):
         offers, cost, weight = priced(problem, group, grid)
-        chosen = selection.greedy(offers, k)
+        chosen = recourse.greedy(offers, k)
         for level, d in enumerate([*grid, np.inf]):
             by_hand, rows = greedy_by_hand(cost, weight, d, k)
             assert chosen.picks[level][chosen.picks[level] >= 0].tolist() == by_hand
@@ -196,7 +196,7 @@ def test_greedy_agrees_with_the_clear_loop(problem, k):
 @QUICK
 def test_greedy_keeps_its_guarantee(problem, k):
     offers, cost, weight = priced(problem, 0, np.array([0.4]))
-    chosen = selection.greedy(offers, k)
+    chosen = recourse.greedy(offers, k)
     for level, d in enumerate([0.4, np.inf]):
         covers = {}
         for (f, c), paid in cost.items():
@@ -219,7 +219,7 @@ def test_cheapest_is_the_least_cost_and_assigned_the_nearest_pick(problem):
             assert options[int(choice)] == pytest.approx(paid)
     found = explained(problem, 0, np.zeros(0), 2)
     picks = [node for node in found.picks.tolist() if node >= 0]
-    for f, paid in zip(found.searched.at, pairs.nearest(found.paid)[0], strict=True):
+    for f, paid in zip(found.searched.at, recourse.nearest(found.paid)[0], strict=True):
         options = [cost[f, c] for c in picks if (f, c) in cost]
         assert paid == pytest.approx(min(options, default=np.nan), nan_ok=True)
 
@@ -228,7 +228,7 @@ def test_cheapest_is_the_least_cost_and_assigned_the_nearest_pick(problem):
 @QUICK
 def test_coverage_never_falls_with_k_or_d(problem):
     for group in (0, 1):
-        found = explained(problem, group, curves.limits(np.sqrt(len(problem.features))).levels, 5)
+        found = explained(problem, group, optima.limits(np.sqrt(len(problem.features))).levels, 5)
         covered = found.selected.covered(found.offers.weight)
         assert (np.diff(covered, axis=1) >= 0).all()
         # greedy may do worse at a larger d, its optimum may not: compare where the choice is of one

@@ -11,10 +11,10 @@ from conftest import spec_of as spec_of_all
 
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, InfrastructureError, SpecError
+from tasks.in_memory import call_plainly
 from tasks.ingest.registry import check_columns
-from tasks.methods.fgce.algorithm.covering import solver
+from tasks.methods.fgce.algorithm import solver
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 
 def spec_of(place: Path, text: str = SPEC, **overrides: str) -> AuditSpec:

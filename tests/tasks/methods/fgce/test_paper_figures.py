@@ -6,20 +6,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tasks.baselines.algorithm.explanations.kind import Proposals
-from tasks.baselines.algorithm.explanations.registry import EXPLANATIONS
-from tasks.feasibility_graph.algorithm import graph as feasibility
-from tasks.feasibility_graph.algorithm.graph import FREE, UP, Rules
-from tasks.methods.fgce.algorithm.ablation.rules import Variant
-from tasks.methods.fgce.algorithm.covering.solver import Solver
-from tasks.methods.fgce.reproduction import figures, windows
-from tasks.methods.fgce.reproduction.baselines import group_explanations, runs
-from tasks.methods.fgce.reproduction.baselines.group_explanations import Asked, Relaxed
-from tasks.methods.fgce.reproduction.experiments import EXPERIMENTS, Experiments
+from research import figures
+from research.fgce import cells as fgce_cells
+from research.fgce import systems
+from research.fgce.experiments import EXPERIMENTS, Experiments
+from research.fgce.group_explanations import EXPLANATIONS, Proposals
+from research.fgce.systems import Asked, Relaxed
+from research.figures import ALL, Cell, Figure
+from tasks.feasibility_graph import algorithm as feasibility
+from tasks.feasibility_graph.algorithm import FREE, UP, Rules
+from tasks.methods.fgce.algorithm.ablation import Variant
+from tasks.methods.fgce.algorithm.solver import Solver
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.problem import Problem
-from tasks.proof import published
-from tasks.proof.lines import ALL, Cell, Figure
 
 ROWS = np.array([[0.0], [0.25], [0.5], [1.0]])
 """Two false negatives, two candidates; the last row is out of reach of the others at 0.3."""
@@ -54,7 +53,7 @@ def relaxed(epsilon, direction=UP):
 
 
 def test_rows_are_counted_by_component():
-    shown = figures.components(problem())
+    shown = fgce_cells.components(problem())
     assert shown.found == {
         Cell("active_components", "a"): 1.0,
         Cell("factuals_in_component", "a", (1.0,)): 2.0,
@@ -75,19 +74,19 @@ def test_the_window_that_was_printed_is_found():
         Figure("Table V", False, Cell("cauc", group, (0.5,)), float(np.trapezoid(values[1:4]) / 2 / 0.4), 0.01)
         for group, values in costs.items()
     ]
-    cells = dict(windows.cells(printed, found))
+    cells = dict(fgce_cells.windows_cells(printed, found))
     assert cells[Cell("areas_agreeing_in_the_best_window", ALL)] == 2
     assert str(cells[Cell("best_window", ALL)]) == "k 2 to 4, divided by the smallest at the share: 2 of 2"
 
 
 def test_no_window_is_told_where_no_area_is_printed():
-    assert dict(windows.cells([], {})) == {}
+    assert dict(fgce_cells.windows_cells([], {})) == {}
 
 
 def test_attributes_that_seldom_change_are_left_out():
     two = replace(problem(), features=("f", "g"), groups=("a", "b"))
     shares = {("a", "f"): 0.9, ("b", "f"): 0.1, ("a", "g"): 0.5, ("b", "g"): 0.2}
-    shown = figures.changed({Cell("acf", group, (name,)): v for (group, name), v in shares.items()}, two)
+    shown = fgce_cells.changed({Cell("acf", group, (name,)): v for (group, name), v in shares.items()}, two)
     (drawing,) = shown.drawings
     assert drawing.x == "1 f"
     assert {curve.name: curve.y for curve in drawing.curves} == {"a": (0.9,), "b": (0.1,)}
@@ -96,9 +95,9 @@ def test_attributes_that_seldom_change_are_left_out():
 def test_costs_without_epsilon_are_those_of_permitted_steps():
     """Up from 0 and 0.25 to 0.5 and 1; nothing where the rule is turned round."""
     asked = Asked(problem(), {}, SETTINGS)
-    (part,) = group_explanations.parts_of(asked, relaxed(np.inf))
+    (part,) = systems.parts_of(asked, relaxed(np.inf))
     assert part.cost.tolist() == [[0.5, 1.0], [0.25, 0.75]]
-    (down,) = group_explanations.parts_of(asked, replace(relaxed(np.inf), variant=turned(np.inf)))
+    (down,) = systems.parts_of(asked, replace(relaxed(np.inf), variant=turned(np.inf)))
     assert np.isinf(down.cost).all()
 
 
@@ -107,7 +106,7 @@ def turned(epsilon):
 
 
 def test_fgce_serves_the_share_that_the_table_asks_for():
-    cells = dict(group_explanations.fgce_cells(Asked(problem(), {}, SETTINGS), [relaxed(0.3)], Solver(10.0)))
+    cells = dict(systems.fgce_cells(Asked(problem(), {}, SETTINGS), [relaxed(0.3)], Solver(10.0)))
     assert cells[Cell("feasible_share", "FGCE", ("0.3", "nothing"))] == 1.0
     assert cells[Cell("feasible_mean_cost", "FGCE", ("0.3", "nothing"))] == pytest.approx(0.375)
 
@@ -115,9 +114,9 @@ def test_fgce_serves_the_share_that_the_table_asks_for():
 def test_a_proposal_counts_where_it_is_valid_and_possible(monkeypatch):
     """Three numbers: both are valid, one is possible, and its cost is the mean."""
     rules = lambda encoded, _: (Rules(np.array([UP], np.int8)), np.zeros((len(encoded), 0), np.int32))  # noqa: E731
-    monkeypatch.setattr(group_explanations, "rules_of", rules)
+    monkeypatch.setattr(systems, "rules_of", rules)
     found = Proposals(np.array([[0.7], [0.2]]), np.zeros(2, np.int32), np.array([0.7, 0.05]), np.array(["", ""]), 1, ())
-    cells = dict(group_explanations.proposed_cells("X", found, Asked(problem(), {}, SETTINGS), [relaxed(0.3)]))
+    cells = dict(systems.proposed_cells("X", found, Asked(problem(), {}, SETTINGS), [relaxed(0.3)]))
     assert cells[Cell("valid_share", "X")] == 1.0
     assert cells[Cell("feasible_share", "X", ("0.3", "nothing"))] == 0.5
     assert cells[Cell("feasible_mean_cost", "X", ("0.3", "nothing"))] == pytest.approx(0.7)
@@ -129,8 +128,8 @@ def test_epsilon_of_a_rule_is_no_epsilon_of_the_paper():
 
 
 def test_every_table_and_figure_has_a_status():
-    said = published.read("fgce")
-    drawn = {f"{measure.replace('_', '-')}-by-epsilon" for measure in figures.WORDS}
+    said = figures.read("fgce")
+    drawn = {f"{measure.replace('_', '-')}-by-epsilon" for measure in fgce_cells.WORDS}
     drawn |= {"rows-by-component", "attribute-change-frequency", "fgce-and-face-by-k", "fgce-over-face-by-k"}
     for table in [*said["table"], *said["figure"]]:
         if table.get("source") in ("reproduced", "asked"):
@@ -146,5 +145,5 @@ def test_every_table_and_figure_has_a_status():
 
 
 def test_baselines_are_those_of_the_registry_and_face():
-    assert set(runs.KNOWN) == {"face", *EXPLANATIONS}
-    assert Experiments.known_baselines == runs.KNOWN
+    assert set(systems.KNOWN) == {"face", *EXPLANATIONS}
+    assert Experiments.known_baselines == systems.KNOWN

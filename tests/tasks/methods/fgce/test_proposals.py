@@ -9,9 +9,8 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.feasibility_graph.algorithm.graph import DOWN, FREE, IMMUTABLE, UP, Rules
-from tasks.methods.fgce.algorithm.ablation.proposals import Proposed, possible
-from tasks.methods.fgce.algorithm.ablation.rules import Variant
+from tasks.feasibility_graph.algorithm import DOWN, FREE, IMMUTABLE, UP, Rules
+from tasks.methods.fgce.algorithm.ablation import Proposed, Variant, possible
 from tasks.methods.fgce.settings import FgceSettings
 
 QUICK = settings(deadline=None, max_examples=examples(40))

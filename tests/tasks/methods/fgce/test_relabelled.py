@@ -13,16 +13,16 @@ from relabelled_lenders import audited, judged, lender
 from schemas.audit.spec import Protected
 from schemas.tables.applications import ENCODINGS
 from tasks.feasibility_graph.settings import GraphSettings
-from tasks.methods.fgce.ablate import relabelling
+from tasks.in_memory import call_plainly
+from tasks.methods.fgce.ablate import searches
 from tasks.methods.fgce.ablate import stage as ablate
-from tasks.methods.fgce.ablate.relabelling import Grouped, Shared
-from tasks.methods.fgce.algorithm.ablation import relabelled
-from tasks.methods.fgce.algorithm.ablation.cheapest import Asked
-from tasks.methods.fgce.algorithm.ablation.relabelled import DIFFERENCE, MEAN, Backwards, Labels
+from tasks.methods.fgce.ablate.searches import Grouped, Shared
+from tasks.methods.fgce.algorithm import connectivity
+from tasks.methods.fgce.algorithm.ablation import Asked
+from tasks.methods.fgce.algorithm.connectivity import DIFFERENCE, MEAN, Backwards, Labels
 from tasks.numerics.problem import FeasibilityGraph
-from tasks.numerics.statistics import propensity
+from tasks.numerics.statistics import regression
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 
 def graph_of(edges: set[tuple[int, int]], size: int) -> FeasibilityGraph:
@@ -53,7 +53,7 @@ def test_a_way_that_leads_through_an_outsider_is_none() -> None:
     graph = Backwards.of(graph_of({(0, 1), (1, 2)}, 3), np.array([0, 1, 2, 2], np.int32))
     asked = Asked(np.array([True, False, False, True]), np.array([False, False, True, False]))
     member = np.array([[1, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]], bool)
-    found = relabelled.shares(graph, Labels(member, 0), asked)
+    found = connectivity.shares(graph, Labels(member, 0), asked)
     assert found == pytest.approx([0, 1 / 2, 1, np.nan], nan_ok=True)
 
 
@@ -68,15 +68,15 @@ def test_shares_are_those_of_a_search_in_loops(data: st.DataObject) -> None:
     sets = (sets * 70)[:70]  # more than a word holds
     member = np.array([[row in each for row in range(n)] for each in sets])
     asked = Asked(factual, ~factual)
-    found = relabelled.shares(Backwards.of(graph_of(edges, size), np.array(node, np.int32)), Labels(member, 0), asked)
+    found = connectivity.shares(Backwards.of(graph_of(edges, size), np.array(node, np.int32)), Labels(member, 0), asked)
     assert found == pytest.approx([in_loops(edges, node, each, asked) for each in sets], nan_ok=True)
 
 
 def test_every_draw_has_as_many_of_each_stratum() -> None:
     lent = lender(3)
-    rows = relabelled.design(lent.encoded, np.zeros((900, 0), np.int32))
-    found = relabelled.labels(rows, lent.member, 50, np.random.default_rng(0))
-    stratum = propensity.strata(propensity.propensity(rows, lent.member))
+    rows = connectivity.design(lent.encoded, np.zeros((900, 0), np.int32))
+    found = connectivity.labels(rows, lent.member, 50, np.random.default_rng(0))
+    stratum = regression.strata(regression.propensity(rows, lent.member))
     wanted = np.bincount(stratum[lent.member], minlength=30)
     assert (found.member[0] == lent.member).all()
     assert all((np.bincount(stratum[each], minlength=30) == wanted).all() for each in found.member)
@@ -87,12 +87,12 @@ def test_every_draw_has_as_many_of_each_stratum() -> None:
 def test_a_group_that_is_like_nobody_else_is_drawn_as_it_is() -> None:
     encoded = np.column_stack([np.repeat([0.0, 1.0], 50), np.tile([0.2, 0.7], 50)])
     member = np.arange(100) >= 50
-    found = relabelled.labels(
-        relabelled.design(encoded, np.zeros((100, 0), np.int32)), member, 20, np.random.default_rng(1)
+    found = connectivity.labels(
+        connectivity.design(encoded, np.zeros((100, 0), np.int32)), member, 20, np.random.default_rng(1)
     )
     assert (found.member == member).all()
     assert found.alone == 50
-    difference, mean = relabelled.aggregates(1, np.full(21, 0.25), found.alone, 12)
+    difference, mean = connectivity.relabelled_aggregates(1, np.full(21, 0.25), found.alone, 12)
     assert (difference.value, mean.value) == (0, 0.25)
     assert difference.inference is not None
     assert difference.inference.p == 1
@@ -102,17 +102,17 @@ def test_a_group_that_is_like_nobody_else_is_drawn_as_it_is() -> None:
 def test_the_propensity_looks_at_squares_strata_and_no_constant() -> None:
     encoded = np.column_stack([np.full(6, 0.5), [0, 0, 0, 1, 1, 1], [0, 0.5, 1, 0, 0.5, 1]])
     strata = np.array([[0, 1, 2, 0, 1, 2]], np.int32).T
-    assert relabelled.design(encoded, strata).shape == (6, 1 + 2 + 1 + 2)
-    assert relabelled.design(encoded[:, :1], strata[:, :0]).shape == (6, 1)
+    assert connectivity.design(encoded, strata).shape == (6, 1 + 2 + 1 + 2)
+    assert connectivity.design(encoded[:, :1], strata[:, :0]).shape == (6, 1)
 
 
 def test_p_counts_the_group_itself_and_draws_without_factuals_are_none() -> None:
-    difference, mean = relabelled.aggregates(2, np.array([0.5, 0.5, 0.1, np.nan, 0.3]), 0, 8)
+    difference, mean = connectivity.relabelled_aggregates(2, np.array([0.5, 0.5, 0.1, np.nan, 0.3]), 0, 8)
     assert mean.value == pytest.approx(0.3)
     assert difference.value == pytest.approx(0.2)
     assert difference.inference is not None
     assert difference.inference.p == pytest.approx((1 + 1) / (1 + 3))
-    nothing, _ = relabelled.aggregates(2, np.array([0.5, np.nan]), 0, 8)
+    nothing, _ = connectivity.relabelled_aggregates(2, np.array([0.5, np.nan]), 0, 8)
     assert np.isnan(nothing.value)
     assert nothing.reason
 
@@ -178,9 +178,9 @@ def test_groups_for_whom_nothing_can_be_drawn_are_refused_and_others_are_not() -
     """Black applicants are all approved, Asian ones all denied, one Hispanic one is; white ones are the reference."""
     group = np.repeat(np.arange(4, dtype=np.int32), [5, 6, 1, 20])
     denied = np.array([False] * 5 + [True] * 6 + [True] + [True, False] * 10)
-    found = relabelling.aggregates(*arranged(group, ("Black", "Asian", "Hispanic", "white"), denied, "white"))
+    found = searches.aggregates(*arranged(group, ("Black", "Asian", "Hispanic", "white"), denied, "white"))
     by_group = {each.group: each for _, part in found for each in part if each.measure == DIFFERENCE}
-    assert by_group[0].reason == relabelled.NO_FACTUAL
+    assert by_group[0].reason == connectivity.NO_FACTUAL
     assert np.isnan(by_group[0].value)
     assert by_group[0].inference is None
     assert all(np.isfinite(by_group[each].value) for each in (1, 2))
@@ -189,8 +189,8 @@ def test_groups_for_whom_nothing_can_be_drawn_are_refused_and_others_are_not() -
 
 def test_without_a_reference_group_nothing_is_drawn() -> None:
     group = np.zeros(9, np.int32)
-    found = relabelling.aggregates(*arranged(group, ("Black",), np.arange(9) < 4, "white"))
-    assert {each.reason for _, part in found for each in part} == {relabelled.NOBODY_ELSE}
+    found = searches.aggregates(*arranged(group, ("Black",), np.arange(9) < 4, "white"))
+    assert {each.reason for _, part in found for each in part} == {connectivity.NOBODY_ELSE}
 
 
 def arranged(

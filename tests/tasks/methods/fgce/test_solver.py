@@ -9,10 +9,9 @@ import pulp
 import pytest
 
 from schemas.errors import InfrastructureError
-from tasks.methods.fgce.algorithm.covering import solver
-from tasks.methods.fgce.algorithm.covering.max_cover import max_cover
-from tasks.methods.fgce.algorithm.covering.problem import Part
-from tasks.methods.fgce.algorithm.covering.solver import Solver, solve
+from tasks.methods.fgce.algorithm import solver
+from tasks.methods.fgce.algorithm.covering import Part, max_cover
+from tasks.methods.fgce.algorithm.solver import Solver, solve
 
 
 @pytest.fixture(autouse=True)

@@ -7,15 +7,20 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_score
 
+from research.gcfn.truth import rates, treated_differently, unfairness
 from schemas.errors import DataQualityError
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
-from tasks.methods.gcfn.algorithm.fair_prediction.inputs import Scales, in_other_categories, seen_by
-from tasks.methods.gcfn.algorithm.fair_prediction.settings import CFAN, CFUA, SWEEP, PredictorSettings, sweep
-from tasks.methods.gcfn.algorithm.fair_prediction.training import regularisation, train
-from tasks.methods.gcfn.reproduction.measures import (
-    rates,
-    treated_differently,
-    unfairness,
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
+from tasks.methods.gcfn.algorithm.predictors import (
+    CFAN,
+    CFUA,
+    SWEEP,
+    PredictorSettings,
+    Scales,
+    in_other_categories,
+    regularisation,
+    seen_by,
+    sweep,
+    train,
 )
 
 SMALL = PredictorSettings(hidden=(16,), epochs=4, device="cpu")

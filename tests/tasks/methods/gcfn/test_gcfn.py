@@ -9,22 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.terms import Kind, Refusal
-from tasks.counterfactuals.algorithm.conditional.moments import fit_mean
-from tasks.counterfactuals.algorithm.diagnostics.checks import (
+from tasks.counterfactuals.algorithm.conditional import fit_mean
+from tasks.counterfactuals.algorithm.diagnostics import (
     apart_from_quantiles,
     beyond_mean,
     of_covariates,
     of_networks,
     typical,
 )
-from tasks.counterfactuals.algorithm.gan.groups import categories, drawn, some
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
+from tasks.counterfactuals.algorithm.gan.training import categories, drawn, some
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
 from tasks.methods.gcfn.algorithm import detection as gcfn
 from tasks.methods.gcfn.algorithm.detection import Mediated
 from tasks.methods.gcfn.settings import GcfnSettings
-from tasks.numerics.columns import Columns
-from tasks.numerics.mediation import ALL_COVARIATES
-from tasks.numerics.problem import Applicants, FeasibilityGraph, Problem
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import ALL_COVARIATES, Applicants, FeasibilityGraph, Problem
 
 DEFAULT = GcfnSettings()
 NO_GRAPH = FeasibilityGraph(np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -329,7 +328,7 @@ class TestChecks:
 
 def test_the_profile_of_the_paper_is_that_of_the_networks():
     """Said twice, since settings load no torch."""
-    from tasks.counterfactuals.algorithm.gan.settings import PAPER, GanSettings
+    from tasks.counterfactuals.algorithm.gan.networks import PAPER, GanSettings
 
     assert GcfnSettings.paper == PAPER
     known = set(GcfnSettings.model_fields) & set(vars(GanSettings()))

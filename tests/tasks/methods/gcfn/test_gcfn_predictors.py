@@ -8,17 +8,28 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from research.gcfn.truth import rates as plain_rates
+from research.gcfn.truth import unfairness
 from schemas.audit.causal import CausalGraph
 from schemas.terms import Kind
-from tasks.counterfactuals.algorithm.scm import abduction
-from tasks.counterfactuals.algorithm.scm.abduction import Roots
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
-from tasks.methods.gcfn.algorithm.predictor_tallies import Predicted, aggregates, rates, refused, tallies
-from tasks.methods.gcfn.algorithm.predictors import Lending, abducted_shares, noise_of, predicted, split, variants
-from tasks.methods.gcfn.reproduction.measures import rates as plain_rates
-from tasks.methods.gcfn.reproduction.measures import unfairness
+from tasks.counterfactuals.algorithm import causal_model
+from tasks.counterfactuals.algorithm.causal_model import Roots
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
+from tasks.methods.gcfn.algorithm.predictors import (
+    Lending,
+    Predicted,
+    abducted_shares,
+    aggregates,
+    noise_of,
+    predicted,
+    rates,
+    refused,
+    split,
+    tallies,
+    variants,
+)
 from tasks.methods.gcfn.settings import GcfnPrediction
-from tasks.numerics.columns import Columns
+from tasks.numerics.encoding import Columns
 
 FEW = GcfnPrediction(lambdas=(0.0, 5.0), epochs=8, hidden=(16,), gammas=(0.5,), bins=5)
 
@@ -168,8 +179,8 @@ def abducted(rows, *edges):
         ("x1", "m1"), (Kind.CONTINUOUS,) * 2, ((),) * 2, np.column_stack([rows.covariates, rows.mediators])
     )
     roots = Roots(("group",), rows.category.astype(np.int32)[:, None], (("0", "1"),))
-    fitted = abduction.fit(CausalGraph(edges=edges), columns, roots, np.random.default_rng(0))
-    return abduction.counterfactuals(fitted, columns, roots, np.arange(len(rows.category)), {"group": 0}).noise["m1"]
+    fitted = causal_model.fit(CausalGraph(edges=edges), columns, roots, np.random.default_rng(0))
+    return causal_model.counterfactuals(fitted, columns, roots, np.arange(len(rows.category)), {"group": 0}).noise["m1"]
 
 
 class TestNoise:

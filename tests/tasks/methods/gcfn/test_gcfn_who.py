@@ -10,15 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.terms import Kind
-from tasks.methods.gcfn.algorithm import bands, densities, people
-from tasks.methods.gcfn.algorithm.bands import OTHERS, Category, Interval
-from tasks.methods.gcfn.algorithm.people import PEOPLE, Sorting
-from tasks.methods.gcfn.algorithm.tallies import Moved
-from tasks.numerics.columns import Columns
+from tasks.methods.gcfn.algorithm import people
+from tasks.methods.gcfn.algorithm.people import OTHERS, PEOPLE, Category, Interval, Moved, Sorting
+from tasks.numerics.encoding import Columns
 
 FINITE = st.floats(-1e6, 1e6, allow_nan=False).map(lambda value: round(value, 3))
 VALUES = st.lists(FINITE, min_size=1, max_size=80).map(np.array)
-INTERVALS = st.sampled_from([bands.fifths, lambda values: bands.even(values, 25)])
+INTERVALS = st.sampled_from([people.fifths, lambda values: people.even(values, 25)])
 
 
 def value(tally):
@@ -46,7 +44,9 @@ class TestIntervals:
             assert len(set(values)) == 1
 
     @settings(max_examples=examples(200), deadline=None)
-    @given(VALUES, st.sampled_from([(bands.fifths, (0.05, 0.95), 20), (lambda v: bands.even(v, 25), (0.01, 0.99), 25)]))
+    @given(
+        VALUES, st.sampled_from([(people.fifths, (0.05, 0.95), 20), (lambda v: people.even(v, 25), (0.01, 0.99), 25)])
+    )
     def test_ends_are_multiples_of_a_round_step_that_is_no_finer_than_asked_for(self, values, how):
         make, most, steps = how
         low, high = np.quantile(values, most)
@@ -60,11 +60,11 @@ class TestIntervals:
 
     def test_by_hand(self):
         incomes = np.arange(13.0, 213.0)  # 13 to 212, whole
-        assert bands.fifths(incomes) == tuple(
+        assert people.fifths(incomes) == tuple(
             Interval(low, high)
             for low, high in zip((-math.inf, 50, 90, 130, 170), (50, 90, 130, 170, math.inf), strict=True)
         )
-        even = bands.even(incomes, 10)  # 15 to 210: a width of 19.5, so steps of 20
+        even = people.even(incomes, 10)  # 15 to 210: a width of 19.5, so steps of 20
         assert [band.high for band in even] == [0, 20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220, math.inf]
         assert even[1].said == {"from": 0, "to": 20}
         assert even[0].said == {"to": 0}
@@ -72,12 +72,12 @@ class TestIntervals:
 
     def test_whole_numbers_have_whole_ends(self):
         priors = np.repeat(np.arange(8.0), [40, 30, 20, 10, 5, 3, 2, 1])
-        assert [band.high for band in bands.even(priors, 25)] == [0, 1, 2, 3, 4, 5, 6, 7, math.inf]
-        assert [band.high for band in bands.fifths(priors)] == [1, 2, math.inf]
+        assert [band.high for band in people.even(priors, 25)] == [0, 1, 2, 3, 4, 5, 6, 7, math.inf]
+        assert [band.high for band in people.fifths(priors)] == [1, 2, math.inf]
 
     def test_nothing_is_told_of_one_value(self):
-        assert bands.even(np.full(9, 3.0), 25) == ()
-        assert bands.fifths(np.full(9, 3.0)) == (Interval(-math.inf, math.inf),)
+        assert people.even(np.full(9, 3.0), 25) == ()
+        assert people.fifths(np.full(9, 3.0)) == (Interval(-math.inf, math.inf),)
 
 
 class TestFilled:
@@ -86,7 +86,7 @@ class TestFilled:
     @settings(max_examples=examples(200), deadline=None)
     @given(VALUES, st.integers(1, 30))
     def test_intervals_hold_enough_and_part_the_same_line(self, values, fewest):
-        made = bands.filled(bands.fifths(values), values, fewest)
+        made = people.filled(people.fifths(values), values, fewest)
         if len(values) < fewest:
             assert made == ()
         else:
@@ -97,7 +97,7 @@ class TestFilled:
     @given(st.lists(st.integers(0, 60), min_size=1, max_size=7), st.integers(1, 30))
     def test_categories_hold_enough_and_no_small_one_can_be_had_by_subtraction(self, sizes, fewest):
         values = np.repeat(np.arange(len(sizes)), sizes).astype(float)
-        made = bands.filled(bands.categories([f"c{i}" for i in range(len(sizes))]), values, fewest)
+        made = people.filled(people.categories([f"c{i}" for i in range(len(sizes))]), values, fewest)
         counts = [int(band.holds(values).sum()) for band in made]
         assert all(count >= fewest for count in counts)
         assert sum(counts) == (len(values) if len(values) >= fewest else 0)
@@ -108,10 +108,10 @@ class TestFilled:
     def test_by_hand(self):
         values = np.array([0.0] * 40 + [1.0] * 3 + [2.0] * 35 + [3.0] * 4)
         intervals = [Interval(-math.inf, 1), Interval(1, 2), Interval(2, 3), Interval(3, math.inf)]
-        assert bands.filled(intervals, values, 30) == (Interval(-math.inf, 1), Interval(1, math.inf))
-        named = bands.categories("abcd")
-        assert bands.filled(named, values, 30) == (Category("a", (0,)), Category(OTHERS, (1, 2, 3)))
-        assert bands.filled(named, values, 5) == (*(named[0], named[2]), Category(OTHERS, (1, 3)))
+        assert people.filled(intervals, values, 30) == (Interval(-math.inf, 1), Interval(1, math.inf))
+        named = people.categories("abcd")
+        assert people.filled(named, values, 30) == (Category("a", (0,)), Category(OTHERS, (1, 2, 3)))
+        assert people.filled(named, values, 5) == (*(named[0], named[2]), Category(OTHERS, (1, 3)))
 
 
 def moved(rng, n, networks=3, missing=0.1):
@@ -134,7 +134,7 @@ def sorted_rows(rng, n):
 def test_shares_by_band_are_those_of_plain_loops(seed):
     rng = np.random.default_rng(seed)
     of, by = moved(rng, 400), sorted_rows(rng, 400)
-    found = list(people.tallies(of, by, 1.0))
+    found = list(people.band_tallies(of, by, 1.0))
     worst = int(np.argmax([np.nanmean(network) for network in of.flips]))
     furthest = int(np.argmax([np.nanmean(network) for network in of.absolute]))
     checked = 0
@@ -162,7 +162,7 @@ def _inside(parameters, number):
 def test_bands_add_up_to_the_group_and_say_what_they_are_of():
     rng = np.random.default_rng(0)
     of, by = moved(rng, 500), sorted_rows(rng, 500)
-    found = list(people.tallies(of, by, 0.5))
+    found = list(people.band_tallies(of, by, 0.5))
     flipped = np.nansum(of.flips, axis=1).max()
     for sorting in by:
         own = [t for t in found if t.measure == "flip_share_by_band" and sorting.by.items() <= t.parameters.items()]
@@ -175,8 +175,8 @@ def test_bands_add_up_to_the_group_and_say_what_they_are_of():
 def test_a_group_too_small_for_two_bands_is_not_sorted():
     rng = np.random.default_rng(0)
     by = sorted_rows(rng, 600)
-    assert not list(people.tallies(moved(rng, 59, missing=0), [s.rows(np.arange(59)) for s in by], 1.0))
-    few = list(people.tallies(moved(rng, 80, missing=0), [s.rows(np.arange(80)) for s in by], 1.0))
+    assert not list(people.band_tallies(moved(rng, 59, missing=0), [s.rows(np.arange(59)) for s in by], 1.0))
+    few = list(people.band_tallies(moved(rng, 80, missing=0), [s.rows(np.arange(80)) for s in by], 1.0))
     assert few
     assert all(t.counts.sum() >= PEOPLE for t in few)
 
@@ -214,8 +214,8 @@ class TestDensities:
 
     def test_they_add_up_to_one_and_are_those_of_a_histogram(self):
         values = np.random.default_rng(0).normal(50, 10, 800)
-        among = densities.intervals(values)
-        told = list(densities.factual("income", values, among))
+        among = people.intervals(values)
+        told = list(people.factual("income", values, among))
         ends = [band.high for band in among[:-1]]
         counts, _ = np.histogram(values, [-np.inf, *ends, np.inf])
         assert [value(t) for t in told] == pytest.approx(counts / 800)
@@ -226,13 +226,13 @@ class TestDensities:
     def test_a_person_counts_once_however_many_networks_imagined_it(self):
         among = (Interval(-math.inf, 0), Interval(0, 1), Interval(1, math.inf))
         values = np.tile(np.array([[-1.0, 0.5], [0.5, 0.5], [2.0, 0.5], [0.5, 0.5]]), 40)
-        told = list(densities.imagined("income", values, among))
+        told = list(people.imagined("income", values, among))
         assert [value(t) for t in told] == [0.125, 0.75, 0.125]
         assert {t.counts.sum() for t in told} == {80}
         assert sorted(set(told[1].values)) == [0.5, 1.0]
 
     def test_nothing_is_told_of_few(self):
-        values = np.random.default_rng(0).normal(size=densities.PEOPLE - 1)
-        among = densities.intervals(values)
-        assert not list(densities.factual("income", values, among))
-        assert list(densities.factual("income", np.append(values, 0.0), among))
+        values = np.random.default_rng(0).normal(size=people.DENSITIES_PEOPLE - 1)
+        among = people.intervals(values)
+        assert not list(people.factual("income", values, among))
+        assert list(people.factual("income", np.append(values, 0.0), among))

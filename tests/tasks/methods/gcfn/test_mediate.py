@@ -14,17 +14,17 @@ from conftest import loans, spec_of
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import Refusal
-from tasks.counterfactuals.gan.ensembles import cases, regenerated
+from tasks.counterfactuals.gan import cases, regenerated
+from tasks.in_memory import call_plainly
 from tasks.methods.gcfn.mediate import stage as mediate
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.metrics.publish.algorithm.profiles import POLICIES
-from tasks.numerics.mediation import ALL_COVARIATES
-from tasks.numerics.networks.checkpoint import of_bytes
-from tasks.pipeline.specs import validated
+from tasks.numerics.networks.training import of_bytes
+from tasks.numerics.problem import ALL_COVARIATES
+from tasks.pipeline.registry import validated
 from tasks.pipeline.stage import Produced, hold
 from tasks.plan import Step, plan
 from tasks.preprocessing.columns import columns_of
-from tasks.proof.plain import call_plainly
 
 GCFN = {"networks": 3, "epochs": 3, "hidden": 8, "batch": 16, "device": "cpu"}
 ROLES = {"columns__income__role": "mediator", "columns__history__role": "[financial, mediator]"}

@@ -15,19 +15,19 @@ from test_mediate import GCFN, asked, steps_of
 
 from schemas.artifact import Partition
 from schemas.errors import DataQualityError, IntegrityError
-from tasks.counterfactuals.gan import ensembles
+from tasks.counterfactuals import gan
 from tasks.lake.store import Lake
-from tasks.numerics.networks.checkpoint import of_bytes, to_bytes
-from tasks.pipeline import stop_request
-from tasks.pipeline.scratch import Scratch
+from tasks.numerics.networks.training import of_bytes, to_bytes
+from tasks.pipeline import progress
+from tasks.pipeline.stage import Scratch
 from tasks.plan import inputs
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 import test_mediate_stopped as own
-from tasks.counterfactuals.gan import ensembles
-from tasks.pipeline.scratch import Scratch
+from tasks.counterfactuals import gan as ensembles
+from tasks.pipeline.stage import Scratch
 ensembles._KEPT_EVERY_S = 0.0
 write, left = Scratch.write, [2]
 def counted(self, name, content):
@@ -87,13 +87,13 @@ def test_the_state_is_kept_by_the_clock_at_the_end_and_when_asked_to_stop(
     monkeypatch.setattr(Scratch, "write", noted)
     whole = digests(run(tmp_path, "undisturbed"))
     assert kept == [3]
-    monkeypatch.setattr(ensembles, "_KEPT_EVERY_S", 0.0)
+    monkeypatch.setattr(gan, "_KEPT_EVERY_S", 0.0)
     assert digests(run(tmp_path, "often")) == whole
     assert kept == [3, 1, 2, 3]
-    monkeypatch.setattr(ensembles, "_KEPT_EVERY_S", 15.0)
+    monkeypatch.setattr(gan, "_KEPT_EVERY_S", 15.0)
     with monkeypatch.context() as during:
-        during.setattr(stop_request._Request, "made", False)
-        during.setattr(ensembles, "stop_requested", lambda: stop_request.request_stop() or True)
+        during.setattr(progress._Request, "made", False)
+        during.setattr(gan, "stop_requested", lambda: progress.request_stop() or True)
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path, "stopped")
     assert kept == [3, 1, 2, 3, 1]

@@ -15,14 +15,14 @@ from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import DataQualityError, SpecError
 from schemas.tables.applications import MEMBERSHIPS
 from schemas.terms import Kind
-from tasks.counterfactuals.scm import World
-from tasks.ingest.synthetic.algorithm.mediated_lending import Synthetic, synthetic
+from tasks.counterfactuals.generators import World
+from tasks.in_memory import call_plainly
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
 from tasks.lake.store import Lake
 from tasks.methods.gcfn.algorithm.predictors import split
-from tasks.numerics.columns import Columns
-from tasks.numerics.mediation import Mediation
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Mediation
 from tasks.plan import inputs, plan
-from tasks.proof.plain import call_plainly
 
 PREDICTION = {"lambdas": [0, 1], "epochs": 2, "hidden": [8], "gammas": [0.5], "bins": 4}
 GCFN = {"networks": 2, "epochs": 2, "hidden": 8, "batch": 32, "device": "cpu"}

@@ -10,15 +10,15 @@ from conftest import spec_of
 from test_gcfn import detect, drawn_problem, mediated, problem
 
 from schemas.errors import SpecError
-from tasks.counterfactuals.gan.ensembles import cases
-from tasks.methods.gcfn.algorithm import changed
+from tasks.counterfactuals.gan import cases
+from tasks.in_memory import call_plainly
+from tasks.methods.gcfn.algorithm import detection
 from tasks.methods.gcfn.algorithm.detection import RELATIVE, Mediated
 from tasks.methods.gcfn.refit_generators.refits import resampled
 from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.numerics.statistics.sampling import Asked
 from tasks.plan import plan
 from tasks.preprocessing.columns import columns_of
-from tasks.proof.plain import call_plainly
 
 GCFN = {"networks": 2, "epochs": 2, "hidden": 4, "batch": 16, "device": "cpu"}
 ROLES = {"columns__income__role": "mediator", "columns__history__role": "[financial, mediator]"}
@@ -79,11 +79,11 @@ def test_refits_give_a_standard_error_and_no_interval():
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"spread": 0.3}, changed.NOT_IDENTIFIED),
-        ({"flips": [[0, 0, 1, 1, 0, 1], [0, 0, 0, 0, 1, 1]]}, changed.NOT_IDENTIFIED),
-        ({"refits": [0.1, np.nan, 0.2]}, changed.NOT_REFITTED),
-        ({"refits": [0.1, 0.1, 0.1]}, changed.NOT_REFITTED),
-        ({"refits": [0.1, np.nan]}, changed.NOT_REFITTED),
+        ({"spread": 0.3}, detection.NOT_IDENTIFIED),
+        ({"flips": [[0, 0, 1, 1, 0, 1], [0, 0, 0, 0, 1, 1]]}, detection.NOT_IDENTIFIED),
+        ({"refits": [0.1, np.nan, 0.2]}, detection.NOT_REFITTED),
+        ({"refits": [0.1, 0.1, 0.1]}, detection.NOT_REFITTED),
+        ({"refits": [0.1, np.nan]}, detection.NOT_REFITTED),
     ],
 )
 def test_without_an_honest_error_there_is_none_and_a_reason(options, reason):

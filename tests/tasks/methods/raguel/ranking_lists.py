@@ -5,11 +5,9 @@ import math
 import numpy as np
 from ranking_in_loops import World, cost_to_boundary
 
-from tasks.counterfactuals.algorithm.recourse import targets
-from tasks.counterfactuals.algorithm.recourse.actions import make_actions
-from tasks.counterfactuals.algorithm.recourse.targets import Boundary
-from tasks.methods.raguel.algorithm.ranking.records import make_records
-from tasks.methods.raguel.algorithm.ranking.representation import representation
+from tasks.counterfactuals.algorithm import recourse
+from tasks.counterfactuals.algorithm.recourse import Boundary, make_actions
+from tasks.methods.raguel.algorithm.representation import make_records, representation
 
 KINDS = ("boundary", "bounded", "common", "given")
 
@@ -28,7 +26,7 @@ def drawn(seed, n, groups, tolerance, kind, direction="worse_off", d=4):
     found = _targets(kind, values, boundary, actions, rng)
     kept = np.flatnonzero(found.reached)
     values, group = values[kept], group[kept]
-    found = targets.Targets(found.point[kept], found.cost[kept], found.rate[kept])
+    found = recourse.Targets(found.point[kept], found.cost[kept], found.rate[kept])
     to_boundary = kind in ("boundary", "bounded")
     records = make_records(values, found, group, actions, boundary if to_boundary else None)
     held = representation(group, groups, 0, tolerance)
@@ -51,11 +49,11 @@ def drawn(seed, n, groups, tolerance, kind, direction="worse_off", d=4):
 
 def _targets(kind, values, boundary, actions, rng):
     if kind in ("boundary", "bounded"):
-        return targets.to_boundary(values, boundary, actions)
+        return recourse.to_boundary(values, boundary, actions)
     if kind == "common":
-        return targets.given(values, np.full(values.shape, 2.1), actions)
+        return recourse.given(values, np.full(values.shape, 2.1), actions)
     points = values + rng.normal(size=values.shape)
-    return targets.given(values, points, actions, rng.uniform(0.5, 2, len(values)))
+    return recourse.given(values, points, actions, rng.uniform(0.5, 2, len(values)))
 
 
 def _cost_of(kind, boundary, actions, found):

@@ -12,19 +12,17 @@ import numpy as np
 from scipy.special import expit, logit
 
 from schemas.audit.model import Model
-from tasks.counterfactuals.algorithm.recourse.targets import Boundary, to_boundary
-from tasks.methods.raguel.algorithm.cost_ratio import Costs, errors_of_draws, errors_of_rows
-from tasks.methods.raguel.algorithm.cost_ratio import ratios as of_means
-from tasks.methods.raguel.algorithm.units import Attribute, Space, space_of
-from tasks.methods.raguel.rerank import refitted
+from tasks.counterfactuals.algorithm.recourse import Boundary, to_boundary
+from tasks.methods.raguel.algorithm.statistics import Attribute, Costs, Space, errors_of_draws, errors_of_rows, space_of
+from tasks.methods.raguel.algorithm.statistics import cost_ratios as of_means
+from tasks.methods.raguel.rerank import lists
 from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.results import Aggregate
-from tasks.preprocessing.groups import Grouped
+from tasks.preprocessing.columns import Grouped
 from tasks.scoring.decision_makers import fitted
-from tasks.scoring.linear_forms import linear_form
-from tasks.scoring.models import ModelFile, read
-from tasks.scoring.refitting import refits
+from tasks.scoring.fitting import refits
+from tasks.scoring.models import ModelFile, linear_form, read
 
 NAMES = ("income", "debt", "tenure", "loan")
 SETTINGS = RaguelSettings(steps=False)
@@ -73,10 +71,10 @@ def ratio(lent: Lender, draws: int = 200, seed: int = 0, model: Model | None = N
     cost, denied = costs(lent, asked, seed)
     every = np.ones(len(denied), dtype=bool)
     found = refits(lent.x, lent.favourable, every, asked, draws, seed)
-    decided = refitted.Decided(lent.x, denied, every, True, found)
+    decided = lists.Decided(lent.x, denied, every, True, found)
     grouped = Grouped(lent.group, ("reference", "group"), 0)
     settings = replace_refits(draws)
-    (one,) = refitted.ratios(decided, cost, space(lent.x), grouped, asked, settings, 0.95)
+    (one,) = lists.ratios(decided, cost, space(lent.x), grouped, asked, settings, 0.95)
     return one
 
 
@@ -102,8 +100,8 @@ def main(rows: int, runs: int) -> None:
         every = np.ones(rows, dtype=bool)
         found = refits(lent.x, lent.favourable, every, Model(), 200, seed)
         assert found is not None
-        decided = refitted.Decided(lent.x, denied, every, True, found)
-        means = refitted.means(decided, found, space(lent.x), lent.group, 2, SETTINGS)
+        decided = lists.Decided(lent.x, denied, every, True, found)
+        means = lists.means(decided, found, space(lent.x), lent.group, 2, SETTINGS)
         own = Costs.of(cost, lent.group, denied)
         value = float(of_means(own.means(2), 0)[1])
         drawn = of_means(means, 0)[:, 1]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from refitted_lenders import lender, ratio, truth
 
 from schemas.audit.model import Model
-from tasks.methods.raguel.algorithm import cost_ratio
-from tasks.methods.raguel.algorithm.cost_ratio import Costs
+from tasks.methods.raguel.algorithm import statistics
+from tasks.methods.raguel.algorithm.statistics import Costs
 
 
 def test_it_is_the_reference_groups_mean_over_the_groups() -> None:
@@ -16,7 +16,7 @@ def test_it_is_the_reference_groups_mean_over_the_groups() -> None:
     cost = np.array([1.0, 3.0, 4.0, 1.0, 50.0, np.nan])
     costs = Costs.of(cost, np.array([0, 0, 1, 1, 1, 0], np.int32), np.array([1, 1, 2, 1, 0, 1]))
     assert costs.means(3) == pytest.approx([2, 3, np.nan], nan_ok=True)
-    assert cost_ratio.ratios(costs.means(3), 0) == pytest.approx([1, 2 / 3, np.nan], nan_ok=True)
+    assert statistics.cost_ratios(costs.means(3), 0) == pytest.approx([1, 2 / 3, np.nan], nan_ok=True)
 
 
 @given(st.floats(0.01, 100), st.integers(0, 99))
@@ -24,10 +24,10 @@ def test_units_cancel_and_groups_in_turn_are_reciprocal(unit: float, seed: int) 
     rng = np.random.default_rng(seed)
     cost, group = rng.gamma(2, size=60), np.arange(60, dtype=np.int32) % 2
     plain, scaled = (Costs.of(each, group, np.ones(60)) for each in (cost, unit * cost))
-    one, other = (cost_ratio.ratios(plain.means(2), at) for at in (0, 1))
-    assert cost_ratio.ratios(scaled.means(2), 0) == pytest.approx(one)
+    one, other = (statistics.cost_ratios(plain.means(2), at) for at in (0, 1))
+    assert statistics.cost_ratios(scaled.means(2), 0) == pytest.approx(one)
     assert one[1] * other[0] == pytest.approx(1)
-    errors = (cost_ratio.errors_of_rows(each, 2, 0)[1] for each in (plain, scaled))
+    errors = (statistics.errors_of_rows(each, 2, 0)[1] for each in (plain, scaled))
     assert next(errors) == pytest.approx(next(errors))
 
 
@@ -36,28 +36,28 @@ def test_the_error_of_rows_is_that_of_resampled_rows() -> None:
     cost, group = rng.gamma(2, size=400), (rng.random(400) < 0.3).astype(np.int32)
     counts = rng.multinomial(400, np.full(400, 1 / 400), size=2000)
     drawn = np.array([Costs.of(cost, group, each).means(2) for each in counts])
-    whole = cost_ratio.errors_of_rows(Costs.of(cost, group, np.ones(400)), 2, 0)[1]
-    assert whole == pytest.approx(cost_ratio.errors_of_draws(drawn, 0)[1], rel=0.07)
+    whole = statistics.errors_of_rows(Costs.of(cost, group, np.ones(400)), 2, 0)[1]
+    assert whole == pytest.approx(statistics.errors_of_draws(drawn, 0)[1], rel=0.07)
 
 
 def test_few_nobody_and_nothing_to_pay_have_no_ratio_and_say_why() -> None:
     group = np.repeat(np.arange(4, dtype=np.int32), [20, 9, 12, 15])
     cost = np.where(group == 2, 0.0, 1.0)
     errors = np.array([0.1, 0.1, 0.1, 0.1, 0.1])
-    found = cost_ratio.aggregates(Costs.of(cost, group, np.ones(56)), range(5), 0, errors, 0.95)
+    found = statistics.aggregates(Costs.of(cost, group, np.ones(56)), range(5), 0, errors, 0.95)
     assert [np.isfinite(each.value) for each in found] == [False, False, True, False]
     assert "fewer than 10" in found[0].reason
     assert "nothing to pay" in found[1].reason
     assert found[2].interval == pytest.approx((np.exp(-0.196), np.exp(0.196)), rel=1e-3)
     assert found[3].n == 0
     nobody = Costs.of(np.full(5, np.nan), group[:5], np.ones(5))
-    assert cost_ratio.aggregates(nobody, range(2), 0, errors, 0.95) == []
+    assert statistics.aggregates(nobody, range(2), 0, errors, 0.95) == []
 
 
 def test_draws_without_a_group_are_left_out_and_too_many_of_them_leave_no_error() -> None:
     means = np.tile([1.0, 2.0, 1.5], (20, 1)) * np.random.default_rng(0).uniform(0.9, 1.1, (20, 3))
     means[0, 1], means[:5, 2] = np.nan, np.nan
-    found = cost_ratio.errors_of_draws(means, 0)
+    found = statistics.errors_of_draws(means, 0)
     assert found[1] == pytest.approx(np.log(means[1:, 0] / means[1:, 1]).std(ddof=1))
     assert np.isnan(found[2])
 

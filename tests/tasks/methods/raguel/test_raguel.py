@@ -9,17 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ranking_in_loops import fairly_represented, ratio
 
-from tasks.counterfactuals.algorithm.recourse.actions import make_actions
-from tasks.counterfactuals.algorithm.recourse.permitted import nearest_permitted
-from tasks.counterfactuals.algorithm.recourse.targets import Boundary
-from tasks.methods.raguel.algorithm import aggregates as raguel_aggregates
+from tasks.counterfactuals.algorithm.recourse import Boundary, make_actions, nearest_permitted
 from tasks.methods.raguel.algorithm import detection as raguel
-from tasks.methods.raguel.algorithm import lists, targets
-from tasks.methods.raguel.algorithm import tallies as raguel_tallies
+from tasks.methods.raguel.algorithm import lists
+from tasks.methods.raguel.algorithm import statistics as raguel_aggregates
+from tasks.methods.raguel.algorithm import statistics as raguel_tallies
 from tasks.methods.raguel.algorithm.lists import Ranked
-from tasks.methods.raguel.algorithm.ranking.records import of_costs
-from tasks.methods.raguel.algorithm.summary import ListSummary, Thresholded
-from tasks.methods.raguel.algorithm.units import Attribute, space_of
+from tasks.methods.raguel.algorithm.representation import of_costs
+from tasks.methods.raguel.algorithm.statistics import Attribute, ListSummary, Thresholded, space_of
 from tasks.methods.raguel.settings import RaguelSettings
 from tasks.numerics.encoding import Scale, encode_continuous
 from tasks.numerics.problem import FeasibilityGraph, Problem
@@ -142,16 +139,16 @@ class TestNearest:
             asked.append(points.tolist())
             return points[:, 0] > 1.5
 
-        found = targets.to_nearest(values, candidates, actions, 5, favours)
+        found = lists.to_nearest(values, candidates, actions, 5, favours)
         assert asked == [[[1.0, 0.0]], [[2.0, 0.0]]]  # with what cannot be changed as it is
         assert (found.candidate.tolist(), found.targets.cost.tolist(), found.by) == ([1], [2.0], "nearest")
-        nobody = targets.to_nearest(values, candidates, actions, 1, favours)
+        nobody = lists.to_nearest(values, candidates, actions, 1, favours)
         assert (nobody.refusal.tolist(), np.isnan(nobody.targets.cost).all()) == (["no_candidate"], True)
-        of_lender = targets.to_nearest(values, candidates, actions)
+        of_lender = lists.to_nearest(values, candidates, actions)
         assert of_lender.candidate.tolist() == [0]
 
     def test_nobody_is_favoured_at_all(self):
-        found = targets.to_nearest(np.zeros((2, 1)), np.zeros((0, 1)), make_actions([1.0]))
+        found = lists.to_nearest(np.zeros((2, 1)), np.zeros((0, 1)), make_actions([1.0]))
         assert found.refusal.tolist() == ["no_candidate"] * 2
 
 
@@ -159,10 +156,10 @@ class TestBoundaries:
     def test_each_row_goes_to_the_boundary_of_the_model_that_decided_on_it(self):
         values, fold = np.array([[0.0], [0.0], [0.0]]), np.array([0, 1, 0], np.int32)
         ways = {0: Boundary(np.array([1.0]), -2.0), 1: Boundary(np.array([1.0]), -5.0)}
-        found = targets.to_boundaries(values, fold, ways, make_actions([1.0]), RaguelSettings(steps=False))
+        found = lists.to_boundaries(values, fold, ways, make_actions([1.0]), RaguelSettings(steps=False))
         assert found.targets.cost == pytest.approx([2, 5, 2])
         assert (found.by, found.boundary) == ("boundary", None)
-        alone = targets.to_boundaries(
+        alone = lists.to_boundaries(
             values, np.zeros(3, np.int32), {0: ways[0]}, make_actions([1.0]), RaguelSettings(steps=False)
         )
         assert alone.boundary is ways[0]
@@ -171,10 +168,10 @@ class TestBoundaries:
         values, fold = np.array([[0.0, 0.0], [9.0, 9.0]]), np.zeros(2, np.int32)
         ways = {0: Boundary(np.array([1.0, 1.0]), -3.5)}
         actions = make_actions([1.0, 1.0], step=1.0, direction=1)
-        found = targets.to_boundaries(values, fold, ways, actions, RaguelSettings(most=1))
+        found = lists.to_boundaries(values, fold, ways, actions, RaguelSettings(most=1))
         assert sorted(found.targets.point[0].tolist()) == [0, 4]
         assert (found.by, found.refusal.tolist()) == ("steps", ["", "out_of_reach"])
-        any_amount = targets.to_boundaries(values, fold, ways, actions, RaguelSettings(steps=False, most=1))
+        any_amount = lists.to_boundaries(values, fold, ways, actions, RaguelSettings(steps=False, most=1))
         assert sorted(any_amount.targets.point[0].tolist()) == pytest.approx([0, 3.5])
 
 
@@ -199,14 +196,14 @@ def told_of(cost, group, asked, thresholded=()):
 
 
 def raguel_offers_none(_):
-    from tasks.methods.raguel.algorithm.offers import Offers
+    from tasks.methods.raguel.algorithm.statistics import Offers
 
     none = np.zeros(0, np.int64)
     return Offers(none, none, np.zeros(0), np.zeros(0), np.zeros(0, np.bool_), none)
 
 
 def aggregates(told, group, asked, resamples=50):
-    found = raguel_aggregates.aggregates(told, group, asked, resamples, np.random.default_rng(1))
+    found = raguel_aggregates.aggregates_values(told, group, asked, resamples, np.random.default_rng(1))
     return {(each.measure, *sorted(each.parameters.items())): each for each in found}
 
 

@@ -8,7 +8,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.methods.raguel.algorithm.ranking.quality import MAJORITY, ONE_GROUP, TOO_SHORT, quality
+from tasks.methods.raguel.algorithm.representation import MAJORITY, ONE_GROUP, TOO_SHORT, quality
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from ranking_in_loops import cost_to_boundary
 
 from schemas.errors import SpecError
-from tasks.counterfactuals.algorithm.recourse import targets
-from tasks.counterfactuals.algorithm.recourse.actions import make_actions
-from tasks.counterfactuals.algorithm.recourse.stepped import in_steps
-from tasks.counterfactuals.algorithm.recourse.targets import Boundary
+from tasks.counterfactuals.algorithm import recourse
+from tasks.counterfactuals.algorithm.recourse import Boundary, in_steps, make_actions
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 LOAN = Boundary(np.array([2.0, -1.0]), 0.0)
@@ -40,7 +38,7 @@ def score(boundary, x):
 
 
 def test_the_worked_example_to_two_decimals():
-    found = targets.to_boundary(APPLICANTS, LOAN, make_actions([0.5, 1.0]))
+    found = recourse.to_boundary(APPLICANTS, LOAN, make_actions([0.5, 1.0]))
     assert found.cost.round(2).tolist() == [0.33, 1.00, 1.33, 2.00]
     assert found.point.round(2).tolist() == [[3.06, 6.11], [0.67, 1.33], [2.22, 4.44], [2.33, 4.67]]
 
@@ -48,8 +46,8 @@ def test_the_worked_example_to_two_decimals():
 def test_neither_weights_nor_what_may_change_decides_the_order():
     rng = np.random.default_rng(1)
     values, boundary = rng.normal(size=(50, 3)), Boundary(rng.normal(size=3), 0.2)
-    one = targets.costs_to_boundary(values, boundary, make_actions([1.0, 2.0, 3.0]))
-    other = targets.costs_to_boundary(values, boundary, make_actions([3.0, 0.2, 1.0], changeable=[True, True, False]))
+    one = recourse.costs_to_boundary(values, boundary, make_actions([1.0, 2.0, 3.0]))
+    other = recourse.costs_to_boundary(values, boundary, make_actions([3.0, 0.2, 1.0], changeable=[True, True, False]))
     assert np.argsort(one).tolist() == np.argsort(other).tolist()
 
 
@@ -58,7 +56,7 @@ def test_neither_weights_nor_what_may_change_decides_the_order():
 def test_a_point_lies_on_the_boundary_as_far_away_as_it_costs(seed):
     values, boundary, actions = drawn(seed)
     free = make_actions(actions.weight, changeable=actions.changeable)
-    found = targets.to_boundary(values, boundary, free)
+    found = recourse.to_boundary(values, boundary, free)
     for x, point, cost in zip(values, found.point, found.cost, strict=True):
         if not actions.changeable.any():
             assert np.isnan(cost)
@@ -66,7 +64,7 @@ def test_a_point_lies_on_the_boundary_as_far_away_as_it_costs(seed):
         assert score(boundary, point) == pytest.approx(0, abs=1e-9)
         assert cost == pytest.approx(np.sqrt((free.weight * (x - point) ** 2).sum()))
         assert (point == x)[~actions.changeable].all()
-    assert targets.costs_to_boundary(values, boundary, free) == pytest.approx(found.cost, nan_ok=True)
+    assert recourse.costs_to_boundary(values, boundary, free) == pytest.approx(found.cost, nan_ok=True)
 
 
 @QUICK
@@ -75,7 +73,7 @@ def test_bounds_that_never_bind_change_nothing(seed):
     values, boundary, actions = drawn(seed)
     free = make_actions(actions.weight, changeable=actions.changeable)
     wide = make_actions(actions.weight, changeable=actions.changeable, lower=-1e6, upper=1e6)
-    closed, bounded = (targets.to_boundary(values, boundary, each) for each in (free, wide))
+    closed, bounded = (recourse.to_boundary(values, boundary, each) for each in (free, wide))
     assert bounded.cost == pytest.approx(closed.cost, nan_ok=True)
     assert bounded.point == pytest.approx(closed.point)
 
@@ -84,7 +82,7 @@ def test_bounds_that_never_bind_change_nothing(seed):
 @given(seed=st.integers(0, 10**6))
 def test_under_bounds_and_directions_the_cheapest_way_is_that_of_a_bisection(seed):
     values, boundary, actions = drawn(seed)
-    found = targets.to_boundary(values, boundary, actions)
+    found = recourse.to_boundary(values, boundary, actions)
     for x, point, cost in zip(values, found.point, found.cost, strict=True):
         expected = cost_to_boundary(
             x, boundary.slope, boundary.intercept, actions.weight, actions.lower, actions.upper, actions.direction
@@ -141,7 +139,7 @@ def test_without_steps_the_search_finds_the_cheapest_way_to_the_boundary():
     values, boundary = rng.normal(size=(20, 5)), Boundary(rng.normal(size=5), 0.5)
     actions = make_actions(rng.uniform(0.2, 1, 5), lower=-2, upper=2)
     found = in_steps(values, boundary, actions)
-    assert found.targets.cost == pytest.approx(targets.to_boundary(values, boundary, actions).cost, nan_ok=True)
+    assert found.targets.cost == pytest.approx(recourse.to_boundary(values, boundary, actions).cost, nan_ok=True)
 
 
 def test_equal_records_are_solved_once_and_cost_the_same_to_the_last_bit():
@@ -149,24 +147,24 @@ def test_equal_records_are_solved_once_and_cost_the_same_to_the_last_bit():
     boundary, actions = Boundary(np.array([0.37, -0.91, 1.3]), 0.77), make_actions([0.3, 0.9, 0.5], step=0.1)
     assert in_steps(values, boundary, actions).cases == 1
     assert len(set(in_steps(values, boundary, actions).targets.cost.tolist())) == 1
-    assert len(set(targets.to_boundary(values, boundary, actions).cost.tolist())) == 1
+    assert len(set(recourse.to_boundary(values, boundary, actions).cost.tolist())) == 1
 
 
 def test_what_cannot_reach_the_boundary_is_refused_and_stays():
     values, boundary = np.array([[1.0, 1.0], [-1.0, 0.0]]), Boundary(np.array([1.0, 0.0]), 0.0)
     kept = make_actions([1.0, 1.0], direction=[1, 0])
-    found = targets.to_boundary(values, boundary, kept)
+    found = recourse.to_boundary(values, boundary, kept)
     assert found.reached.tolist() == [False, True]
     assert found.point.tolist() == [[1.0, 1.0], [0.0, 0.0]]
     nothing = make_actions([1.0, 1.0], changeable=False)
-    for each in (targets.to_boundary(values, boundary, nothing), in_steps(values, boundary, kept, 1).targets):
+    for each in (recourse.to_boundary(values, boundary, nothing), in_steps(values, boundary, kept, 1).targets):
         assert not each.reached[0]
         assert each.point[0].tolist() == [1.0, 1.0]
 
 
 def test_a_common_target_leaves_out_what_cannot_change():
     actions = make_actions([0.5, 1.0, 9.0], changeable=[True, True, False], direction=[0, 1, 0])
-    found = targets.given(np.array([[1.0, 2.0, 5.0], [3.0, 4.0, 6.0]]), np.tile([3.0, 3.0, 0.0], (2, 1)), actions)
+    found = recourse.given(np.array([[1.0, 2.0, 5.0], [3.0, 4.0, 6.0]]), np.tile([3.0, 3.0, 0.0], (2, 1)), actions)
     assert found.cost[0] == pytest.approx(np.sqrt(0.5 * 4 + 1))
     assert found.point[0].tolist() == [3.0, 3.0, 5.0]
     assert found.reached.tolist() == [True, False]
@@ -174,7 +172,7 @@ def test_a_common_target_leaves_out_what_cannot_change():
 
 def test_costs_from_elsewhere_fall_as_the_distance_does():
     values, points = np.array([[0.0], [1.0], [2.0]]), np.array([[4.0], [1.0], [np.nan]])
-    found = targets.given(values, points, make_actions([1.0]), np.array([8.0, 0.0, np.nan]))
+    found = recourse.given(values, points, make_actions([1.0]), np.array([8.0, 0.0, np.nan]))
     assert found.rate.tolist() == [2.0, 1.0, 1.0]
     assert found.reached.tolist() == [True, True, False]
 

@@ -14,14 +14,14 @@ from conftest import REPOSITORY, SHARED, loans, spec_of
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
-from tasks.baselines.algorithm.rankings.registry import RANKINGS
-from tasks.baselines.algorithm.sources.registry import SOURCES
+from tasks.baselines.rankings import RANKINGS
+from tasks.baselines.sources import SOURCES
+from tasks.in_memory import call_plainly
 from tasks.lake.store import Lake
-from tasks.methods.raguel.algorithm.ranking import ratios
+from tasks.methods.raguel.algorithm import representation
 from tasks.methods.raguel.settings import RaguelSettings
-from tasks.pipeline.specs import read_spec
+from tasks.pipeline.registry import read_spec
 from tasks.plan import inputs, plan
-from tasks.proof.plain import call_plainly
 
 ALONE = {"methods__fgce": "null", "methods__cst": "null"}
 QUICK = {"block_counts": [2, 5], "tolerances": [0.5], "fewest": 30}
@@ -229,8 +229,8 @@ class TestMeasures:
             group = (own["group"] == "Black").to_numpy(np.int32)
             said = ratio[(ratio["decision_maker"] == maker) & (ratio["group"] == "Black")]
             (before,), (after,) = said[said["order"].isna()]["value"], said[said["order"] == order]["value"]
-            assert before == pytest.approx(ratios.overall(own["cost"].to_numpy(), group))
-            assert after == pytest.approx(ratios.overall(own["cost_after"].to_numpy(), group))
+            assert before == pytest.approx(representation.overall(own["cost"].to_numpy(), group))
+            assert after == pytest.approx(representation.overall(own["cost_after"].to_numpy(), group))
             assert after >= before - 1e-12
             points = values(audit, "points_changed")
             points = points[(points["decision_maker"] == maker) & (points["order"] == order)]

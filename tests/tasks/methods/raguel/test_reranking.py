@@ -13,11 +13,11 @@ from ranking_lists import KINDS, check_offers, drawn
 from test_recourse_costs import APPLICANTS, LOAN
 
 from schemas.errors import SpecError
-from tasks.counterfactuals.algorithm.recourse import targets
-from tasks.counterfactuals.algorithm.recourse.actions import make_actions
-from tasks.methods.raguel.algorithm.ranking import ratios, representation, reranked
-from tasks.methods.raguel.algorithm.ranking.records import make_records, of_costs
-from tasks.methods.raguel.algorithm.ranking.reranking import Reranking, rerank
+from tasks.counterfactuals.algorithm import recourse
+from tasks.counterfactuals.algorithm.recourse import make_actions
+from tasks.methods.raguel.algorithm import representation, reranking
+from tasks.methods.raguel.algorithm.representation import make_records, of_costs
+from tasks.methods.raguel.algorithm.reranking import Reranking, rerank
 
 QUICK = settings(deadline=None, max_examples=examples(80))
 A, B, C, D = range(4)
@@ -26,7 +26,7 @@ SEX = np.array([0, 0, 1, 1], np.int32)
 
 def example(tolerance=1 / 3, step=(0.05, 1.0)):
     actions = make_actions([0.5, 1.0], step=step)
-    records = make_records(APPLICANTS, targets.to_boundary(APPLICANTS, LOAN, actions), SEX, actions, LOAN)
+    records = make_records(APPLICANTS, recourse.to_boundary(APPLICANTS, LOAN, actions), SEX, actions, LOAN)
     return records, representation.representation(SEX, 2, 0, tolerance)
 
 
@@ -39,8 +39,8 @@ def test_the_worked_example_to_two_decimals():
     assert found.values.round(2).tolist() == [[3.5, 6], [2, 1], [3.45, 4], [5, 4]]
     assert (found.failed.tolist(), found.exit_rank, found.below_predecessor) == ([], None, 0)
     assert np.argwhere(records.values != found.values).tolist() == [[C, 0]]
-    assert np.flatnonzero(reranked.modified(records, found)).tolist() == [C]
-    assert reranked.distances(records, found) == pytest.approx([0, 0, np.sqrt(0.5) * 0.55, 0])
+    assert np.flatnonzero(reranking.modified(records, found)).tolist() == [C]
+    assert reranking.distances(records, found) == pytest.approx([0, 0, np.sqrt(0.5) * 0.55, 0])
     assert (records.cost - found.cost) == pytest.approx([0, 0, 4 / 3 - 2.9 / 3, 0])
 
 
@@ -100,7 +100,7 @@ def test_what_is_called_fair_is_fair_by_counting_again(seed, groups, tolerance):
     found = rerank(records, held, Reranking(direction="both"))
     group = records.group[found.order]
     assert unfair_prefixes(held, group, groups) == found.failed.tolist()
-    by_prefix = ratios.of_prefixes(found.cost[found.order], group)
+    by_prefix = representation.of_prefixes(found.cost[found.order], group)
     for m in range(1, len(group) + 1):
         assert by_prefix[m - 1] == pytest.approx(ratio(found.cost[found.order][:m].tolist(), group[:m].tolist()))
 
@@ -122,7 +122,7 @@ def test_ties_everywhere_are_ranked_as_they_come(cost):
     group = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1], np.int32)
     records = of_costs(cost, group)
     held = representation.representation(group, 2, 0)
-    assert ratios.overall(cost, group) == 1
+    assert representation.overall(cost, group) == 1
     found = rerank(records, held, Reranking(direction="both"))
     assert sorted(found.order.tolist()) == list(range(9))
     if cost[0] == 0:  # nothing can cost less than nothing
@@ -136,7 +136,7 @@ def test_one_group_alone_has_a_ratio_of_one_and_nothing_to_change():
         found = rerank(of_costs(cost, group), representation.representation(group, 2, 0), Reranking())
         assert found.order.tolist() == [1, 2, 0, 4, 3, 5]
         assert (found.cost == cost).all()
-        assert ratios.overall(cost, group) == 1
+        assert representation.overall(cost, group) == 1
 
 
 def test_an_empty_list_is_no_trouble():
@@ -147,18 +147,18 @@ def test_an_empty_list_is_no_trouble():
 
 def test_ratios_by_hand():
     cost, group = np.array([1.0, 2, 3, 6]), np.array([0, 1, 1, 2], np.int32)
-    assert ratios.overall(cost, group) == pytest.approx(1 / 6)
-    assert ratios.of_blocks(cost, group, np.array([0, 0, 1, 1])).tolist() == pytest.approx([0.5, 0.5])
-    assert ratios.of_prefixes(cost, group).tolist() == pytest.approx([1, 0.5, 1 / 2.5, 1 / 6])
-    assert ratios.group_means(cost, group, 4) == pytest.approx([1, 2.5, 6, np.nan], nan_ok=True)
-    assert ratios.overall(np.array([0.0, 2.0]), np.array([0, 1])) == 0
-    assert ratios.overall(np.zeros(0), nobody := np.zeros(0, np.int32)) == 1
-    assert len(ratios.of_blocks(np.zeros(0), nobody, np.zeros(0, np.int64))) == 0
+    assert representation.overall(cost, group) == pytest.approx(1 / 6)
+    assert representation.of_blocks(cost, group, np.array([0, 0, 1, 1])).tolist() == pytest.approx([0.5, 0.5])
+    assert representation.of_prefixes(cost, group).tolist() == pytest.approx([1, 0.5, 1 / 2.5, 1 / 6])
+    assert representation.group_means(cost, group, 4) == pytest.approx([1, 2.5, 6, np.nan], nan_ok=True)
+    assert representation.overall(np.array([0.0, 2.0]), np.array([0, 1])) == 0
+    assert representation.overall(np.zeros(0), nobody := np.zeros(0, np.int32)) == 1
+    assert len(representation.of_blocks(np.zeros(0), nobody, np.zeros(0, np.int64))) == 0
 
 
 def test_records_that_were_refused_a_cost_do_not_belong_to_a_list():
     actions = make_actions([1.0])
-    refused = targets.Targets(np.zeros((2, 1)), np.array([1.0, np.nan]), np.ones(2))
+    refused = recourse.Targets(np.zeros((2, 1)), np.array([1.0, np.nan]), np.ones(2))
     with pytest.raises(ValueError, match="leave refused records out"):
         make_records(np.zeros((2, 1)), refused, np.zeros(2, np.int32), actions)
 

@@ -9,13 +9,13 @@ from ranking_in_loops import algorithm_2, any_depth, fairly_represented
 from ranking_lists import KINDS, check_offers, drawn
 from test_reranking import example
 
+from research.raguel.series import draw
 from schemas.errors import SpecError
-from tasks.methods.raguel.algorithm.ranking import counting, ratios, reranked
-from tasks.methods.raguel.algorithm.ranking.any_depth import rerank_any
-from tasks.methods.raguel.algorithm.ranking.blocks import BlockRules, block_size, rerank_blocks
-from tasks.methods.raguel.algorithm.ranking.records import of_costs
-from tasks.methods.raguel.algorithm.ranking.representation import fair_blocks, representation
-from tasks.methods.raguel.reproduction.hmda_series import draw
+from tasks.methods.raguel.algorithm import representation, reranking
+from tasks.methods.raguel.algorithm.lists import rerank_any
+from tasks.methods.raguel.algorithm.representation import fair_blocks, of_costs
+from tasks.methods.raguel.algorithm.representation import representation as representation_values
+from tasks.methods.raguel.algorithm.reranking import BlockRules, block_size, rerank_blocks
 
 QUICK = settings(deadline=None, max_examples=examples(80))
 lists = {
@@ -79,7 +79,7 @@ def test_any_depth_agrees_with_plain_loops(seed, n, size, groups, tolerance, kin
     assert found.failed.tolist() == left
     check_list(records, found, size)
     check_offers(records, found, actions)
-    assert (records.group[reranked.modified(records, found)] == world.worst).all()
+    assert (records.group[reranking.modified(records, found)] == world.worst).all()
 
 
 @QUICK
@@ -109,10 +109,10 @@ GOES = 2 * 1.044 - 0.114
 
 def test_the_counterexample_to_theorem_3_5_is_kept_out():
     """The bound as printed lets a cost of 1.113 in, and the ratio falls from 0.999 to 0.108."""
-    before = counting.ratio(COUNTS, SUMS)
-    after = counting.ratio(np.array([6, 1]), np.array([5 * 1.043 + 1.113, 0.114]))
+    before = representation.ratio(COUNTS, SUMS)
+    after = representation.ratio(np.array([6, 1]), np.array([5 * 1.043 + 1.113, 0.114]))
     assert (round(before, 3), round(after, 3)) == (0.999, 0.108)
-    low, high = counting.interval(COUNTS, SUMS, 0, 1, GOES, 0.0)
+    low, high = representation.interval(COUNTS, SUMS, 0, 1, GOES, 0.0)
     assert not low <= 1.113 <= high
 
 
@@ -123,9 +123,9 @@ costs = st.floats(0.01, 10)
 @given(own=st.lists(costs, min_size=1, max_size=6), others=st.lists(costs, min_size=2, max_size=6), c=st.floats(0, 20))
 def test_within_the_interval_and_only_there_the_ratio_does_not_fall(own, others, c):
     counts, sums = np.array([len(own), len(others)]), np.array([sum(own), sum(others)])
-    low, high = counting.interval(counts, sums, 0, 1, others[-1], 0.0)
-    before = counting.ratio(counts, sums)
-    after = counting.ratio(counts + np.array([1, -1]), sums + np.array([c, -others[-1]]))
+    low, high = representation.interval(counts, sums, 0, 1, others[-1], 0.0)
+    before = representation.ratio(counts, sums)
+    after = representation.ratio(counts + np.array([1, -1]), sums + np.array([c, -others[-1]]))
     if low <= c <= high:
         assert after >= before * (1 - 1e-7)
     elif after > 0:
@@ -134,33 +134,33 @@ def test_within_the_interval_and_only_there_the_ratio_does_not_fall(own, others,
 
 def test_where_a_group_is_absent_or_costs_nothing_representation_decides():
     anything = (0.0, np.inf)
-    assert counting.interval(np.array([0, 3]), np.array([0.0, 6.0]), 0, 1, 2.0, 0.0) == anything  # n1 = 0
-    assert counting.interval(np.array([3, 1]), np.array([3.0, 2.0]), 0, 1, 2.0, 0.0) == anything  # n2 = 1
-    assert counting.interval(np.array([3, 3]), np.array([0.0, 6.0]), 0, 1, 2.0, 0.0) == anything  # C1 = 0
-    assert counting.interval(np.array([3, 3]), np.array([6.0, 0.0]), 0, 1, 0.0, 0.0) == anything  # C2 = 0
+    assert representation.interval(np.array([0, 3]), np.array([0.0, 6.0]), 0, 1, 2.0, 0.0) == anything  # n1 = 0
+    assert representation.interval(np.array([3, 1]), np.array([3.0, 2.0]), 0, 1, 2.0, 0.0) == anything  # n2 = 1
+    assert representation.interval(np.array([3, 3]), np.array([0.0, 6.0]), 0, 1, 2.0, 0.0) == anything  # C1 = 0
+    assert representation.interval(np.array([3, 3]), np.array([6.0, 0.0]), 0, 1, 0.0, 0.0) == anything  # C2 = 0
 
 
 @pytest.mark.parametrize("cost", [0.0, 1.0])
 def test_ties_everywhere(cost):
     group = np.array([0] * 6 + [1] * 4, np.int32)
-    records, held = of_costs(np.full(10, cost), group), representation(group, 2, 0)
+    records, held = of_costs(np.full(10, cost), group), representation_values(group, 2, 0)
     found = rerank_blocks(records, held, 5, BlockRules(direction="both"))
     assert (found.cost == cost).all()
     assert fair_blocks(held, group, found.block).all()
-    assert ratios.of_blocks(found.cost, group, found.block).tolist() == [1, 1]
+    assert representation.of_blocks(found.cost, group, found.block).tolist() == [1, 1]
     check_list(records, found, 5)
 
 
 def test_one_group_alone_has_nothing_to_change():
     records = of_costs(np.arange(10.0), np.ones(10, np.int32))
-    held = representation(records.group, 2, 0)
+    held = representation_values(records.group, 2, 0)
     for form in (rerank_blocks, rerank_any):
         assert form(records, held, 3, BlockRules()).order.tolist() == list(range(10))
 
 
 def test_an_empty_list_is_no_trouble():
     records = of_costs(np.zeros(0), np.zeros(0, np.int32))
-    held = representation(records.group, 2, 0)
+    held = representation_values(records.group, 2, 0)
     for form in (rerank_blocks, rerank_any):
         assert len(form(records, held, 3, BlockRules()).order) == 0
 
@@ -180,12 +180,12 @@ def test_more_blocks_than_records_and_blocks_of_nobody_are_errors():
 def test_the_synthetic_series(records):
     listed = draw(records, np.random.default_rng(7))
     group = listed.group
-    assert ratios.overall(listed.cost, group) == pytest.approx(0.83)
-    found = rerank_blocks(listed, representation(group, 2, 0), 100, BlockRules())
-    assert ratios.of_blocks(found.cost, group, found.block).mean() >= 0.95
+    assert representation.overall(listed.cost, group) == pytest.approx(0.83)
+    found = rerank_blocks(listed, representation_values(group, 2, 0), 100, BlockRules())
+    assert representation.of_blocks(found.cost, group, found.block).mean() >= 0.95
     if records >= 10_000:
-        deep = rerank_any(listed, representation(group, 2, 0, 0.02), 100, BlockRules())
-        assert ratios.overall(deep.cost, group) >= 0.95
+        deep = rerank_any(listed, representation_values(group, 2, 0, 0.02), 100, BlockRules())
+        assert representation.overall(deep.cost, group) >= 0.95
 
 
 def test_a_series_that_cannot_be_drawn_is_an_error():

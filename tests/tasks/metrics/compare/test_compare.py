@@ -9,14 +9,13 @@ from question_sections import tables
 from report_tables import material, spec
 
 from schemas.errors import SpecError
-from tasks.baselines.algorithm.mitigation import Decided
-from tasks.metrics.compare.algorithm import folds
-from tasks.metrics.compare.algorithm.folds import FIGURES, FOLDS, Columns, People
-from tasks.metrics.compare.algorithm.performance import performance
+from tasks.baselines.mitigation import Decided
+from tasks.in_memory import call_plainly
+from tasks.metrics.compare import algorithm
+from tasks.metrics.compare.algorithm import FIGURES, FOLDS, Columns, People, performance
 from tasks.pipeline.registry import METHODS, mitigations
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
-from tasks.reporting.chapters.mitigations import mitigations as section
+from tasks.reporting.data_page import mitigations as section
 from tasks.reporting.material import Material
 
 CHEAP = ("unconstrained", "dir", "correlation_remover", "cec", "cfua")
@@ -34,7 +33,7 @@ def drawn(n=160, seed=0):
 
 @pytest.fixture(scope="module")
 def fold():
-    return next(folds.split(drawn(), LABELS, 0))
+    return next(algorithm.split(drawn(), LABELS, 0))
 
 
 def mitigated(name, fold, seed=3):
@@ -82,7 +81,7 @@ class TestFolds:
 
             return decide
 
-        found = dict(folds.compared(people, LABELS, {name: decided(name) for name in seen}, 1))
+        found = dict(algorithm.compared(people, LABELS, {name: decided(name) for name in seen}, 1))
         assert [len(rows) for rows in seen.values()] == [FOLDS, FOLDS]
         for one, two in zip(*seen.values(), strict=True):
             assert (one.test_inputs == two.test_inputs).all()
@@ -94,30 +93,30 @@ class TestFolds:
         label, group = np.array([True, True, False, False] * 2), np.array([True, False] * 4)
         whole = performance(label, group, label, label.astype(float))
         bare = performance(label, group, ~label, None)
-        by = {mean.figure: mean for mean in folds.means([whole, bare])}
+        by = {mean.figure: mean for mean in algorithm.means([whole, bare])}
         assert (by["f1"].value, by["f1"].deviation) == (0.5, pytest.approx(np.sqrt(0.5)))
-        assert (np.isnan(by["auc"].value), by["auc"].reason) == (True, folds.NO_SCORES)
-        assert {mean.reason for mean in folds.means([whole, "diverged"])} == {"diverged"}
+        assert (np.isnan(by["auc"].value), by["auc"].reason) == (True, algorithm.NO_SCORES)
+        assert {mean.reason for mean in algorithm.means([whole, "diverged"])} == {"diverged"}
 
     def test_a_rare_label_is_refused(self):
         people = drawn(400)
         few = People(people.inputs, people.label & ~people.protected, people.protected, people.financial)
-        assert "too few rows of a label" in folds.refusal(few)
-        assert folds.refusal(people) == ""
+        assert "too few rows of a label" in algorithm.refusal(few)
+        assert algorithm.refusal(people) == ""
 
     def test_of_many_rows_some_are_drawn_with_the_shares_of_the_labels(self, monkeypatch):
-        monkeypatch.setattr(folds, "MOST_ROWS", 80)
+        monkeypatch.setattr(algorithm, "MOST_ROWS", 80)
         people = drawn()
-        some = folds.drawn(people, 0)
+        some = algorithm.drawn(people, 0)
         assert len(some.label) == 80
         for group in (some.protected, ~some.protected):
             every = people.protected if group is some.protected else ~people.protected
             assert some.label[group].mean() == pytest.approx(people.label[every].mean(), abs=0.03)
 
     def test_of_a_small_group_nobody_is_left_out(self, monkeypatch):
-        monkeypatch.setattr(folds, "MOST_ROWS", 100)
+        monkeypatch.setattr(algorithm, "MOST_ROWS", 100)
         people, few = drawn(400), np.arange(400) < 40
-        some = folds.drawn(People(people.inputs, people.label, few, people.financial), 0)
+        some = algorithm.drawn(People(people.inputs, people.label, few, people.financial), 0)
         assert (int(some.protected.sum()), len(some.label)) == (40, 100)
 
 
@@ -160,7 +159,7 @@ def test_the_report_has_a_row_for_each_mitigation_and_reasons_below():
     rows = (
         {**own, "mitigation": "dir", "figure": "f1", "value": 0.8421, "reason": ""},
         {**own, "mitigation": "hardt", "figure": "f1", "value": 0.5, "reason": ""},
-        {**own, "mitigation": "hardt", "figure": "auc", "value": None, "reason": folds.NO_SCORES},
+        {**own, "mitigation": "hardt", "figure": "auc", "value": None, "reason": algorithm.NO_SCORES},
     )
     made = material([], spec())
     shown = section(Material(made.settings, made.measures, {**made.tables, "published_compared_mitigations": rows}))
@@ -169,6 +168,6 @@ def test_the_report_has_a_row_for_each_mitigation_and_reasons_below():
         ["race", "Black", "dir", "none", "0.842"],
         ["race", "Black", "hardt", "none", "0.5"],
     ]
-    assert view.note == f"None for hardt: {folds.NO_SCORES}."
+    assert view.note == f"None for hardt: {algorithm.NO_SCORES}."
     assert section(made) is None
     assert json.dumps(shown.words)

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from publication_rows import publication_rows
 from scipy.optimize import linprog
 
-from schemas.tables.publication import GONE
-from tasks.metrics.league.algorithm.across import Published, hidden_across
-from tasks.metrics.league.algorithm.counts import DENIED, Block, Known
-from tasks.metrics.league.published import block, hidden
+from schemas.tables.verdicts import GONE
+from tasks.metrics.league.algorithm import DENIED, Block, Known, Published, hidden_across
+from tasks.metrics.league.rows import block, hidden
 from tasks.metrics.publish.algorithm.populations import ALL
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 

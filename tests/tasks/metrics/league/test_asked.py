@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.metrics.league.asked import is_comparable, subjects_of
+from tasks.metrics.league.rows import is_comparable, subjects_of
 from tasks.pipeline.registry import METHODS
 
 VERDICT = {

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.metrics.league.algorithm.pooling import paule_mandel, pooled, restricted, spread_of
+from tasks.metrics.league.algorithm import paule_mandel, pooled, restricted, spread_of
 
 SCHOOLS = np.array([28.0, 8, -3, 7, -1, 1, 18, 12]), np.array([15.0, 10, 16, 11, 9, 11, 10, 18]) ** 2
 """Eight schools (Rubin 1981): effects and variances. REML finds no variance between them."""

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from tasks.metrics.league.algorithm.screening import RATE, degrees, one_sided, screened
+from tasks.metrics.league.algorithm import RATE, degrees, one_sided, screened
 
 
 def test_q_is_that_of_benjamini_and_hochberg():

@@ -18,13 +18,17 @@ from test_exported import Person, Tables, person, published
 from test_suppression import MODEL, SOURCE, boston, counts_of, of
 
 from schemas.audit.limits import Verdicts
-from schemas.tables.publication import PUBLISHED_MERGED, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
-from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
-from tasks.metrics.publish.algorithm.losses import Losses
-from tasks.metrics.publish.algorithm.outcome import Request
+from schemas.tables.verdicts import (
+    PUBLISHED_MEASURES,
+    PUBLISHED_MERGED,
+    PUBLISHED_MISSINGNESS,
+    PUBLISHED_VERDICTS,
+    PUBLISHED_WATERFALL,
+)
+from tasks.metrics.publish.algorithm.primary import Losses, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES, Policy, learned, rounded
 from tasks.metrics.publish.algorithm.suppression import suppress
-from tasks.metrics.publish.fates import Fates
+from tasks.metrics.publish.measures import Fates
 
 RACES, ETHNICITIES = ("white", "Black", "Asian"), ("no", "yes")
 CELLS = [Person(*cell) for cell in itertools.product(RACES, ETHNICITIES, (False, True), (False, True))]

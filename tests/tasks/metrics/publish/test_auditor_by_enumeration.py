@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tasks.metrics.publish.algorithm.audit.auditor import Auditor
-from tasks.metrics.publish.algorithm.audit.cells import cells_of
-from tasks.metrics.publish.algorithm.losses import Losses
-from tasks.metrics.publish.algorithm.outcome import Fate, Outcome, Request
+from tasks.metrics.publish.algorithm.audit import Auditor, cells_of
 from tasks.metrics.publish.algorithm.populations import (
     ALL,
     Attribute,
@@ -23,6 +20,7 @@ from tasks.metrics.publish.algorithm.populations import (
     Population,
     populations_of,
 )
+from tasks.metrics.publish.algorithm.primary import Fate, Losses, Outcome, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.publish.algorithm.suppression import suppress
 

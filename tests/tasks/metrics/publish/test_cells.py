@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.metrics.publish.algorithm.audit.auditor import Auditor
-from tasks.metrics.publish.algorithm.audit.cells import cells_of
-from tasks.metrics.publish.algorithm.audit.column_tree import cliques, junctions
+from tasks.metrics.publish.algorithm.audit import Auditor, cells_of, cliques, junctions
 from tasks.metrics.publish.algorithm.populations import (
     REST,
     REST_PART,

@@ -11,10 +11,15 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 from test_exported import Person, Tables, published
 
-from schemas.tables.publication import PUBLICATION, PUBLICATION_KINDS, PUBLICATION_ROWS, PUBLISHED_WATERFALL
-from schemas.tables.published import PUBLISHED_MEASURES
+from schemas.tables.verdicts import (
+    PUBLICATION,
+    PUBLICATION_KINDS,
+    PUBLICATION_ROWS,
+    PUBLISHED_MEASURES,
+    PUBLISHED_WATERFALL,
+)
 from tasks.metrics.publish.algorithm.profiles import POLICIES, learned, rounded
-from tasks.metrics.publish.fates import Fates
+from tasks.metrics.publish.measures import Fates
 
 SIZES = {
     **{("white", False, "home"): 60, ("white", True, "home"): 240, ("Black", False, "home"): 51},

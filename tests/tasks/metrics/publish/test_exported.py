@@ -17,19 +17,24 @@ from schemas.artifact import Artifact
 from schemas.audit.limits import Bootstrap, Disclosure, Earlier, Limits, Verdicts
 from schemas.audit.spec import Protected
 from schemas.tables.applications import APPLICATIONS, DECISIONS, MEMBERSHIPS, MISSINGNESS, REFUSALS
-from schemas.tables.publication import EARLIER, HANDED_ON, PUBLICATION, PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL
-from schemas.tables.published import PUBLISHED_MEASURES, PUBLISHED_VERDICTS
+from schemas.tables.verdicts import (
+    EARLIER,
+    HANDED_ON,
+    PUBLICATION,
+    PUBLISHED_MEASURES,
+    PUBLISHED_MISSINGNESS,
+    PUBLISHED_VERDICTS,
+    PUBLISHED_WATERFALL,
+)
 from tasks.metrics import stage as measuring
 from tasks.metrics.publish import stage as publishing
-from tasks.metrics.publish.algorithm.audit.auditor import Auditor
-from tasks.metrics.publish.algorithm.audit.cells import cells_of
-from tasks.metrics.publish.algorithm.outcome import Fate
+from tasks.metrics.publish.algorithm.audit import Auditor, cells_of
 from tasks.metrics.publish.algorithm.populations import ALL, Base, Count, Place
-from tasks.metrics.publish.algorithm.primary import subjects_of, targets_of
+from tasks.metrics.publish.algorithm.primary import Fate, subjects_of, targets_of
 from tasks.metrics.publish.algorithm.profiles import POLICIES, learned
-from tasks.metrics.publish.fates import Fates
-from tasks.metrics.publish.people.crowd import APPLIED, DENIED, counts_of, lacking_place, line_place, whole_of
-from tasks.pipeline.lineage.refusals import counted
+from tasks.metrics.publish.measures import Fates
+from tasks.metrics.publish.people import APPLIED, DENIED, counts_of, lacking_place, line_place, whole_of
+from tasks.pipeline.stage import counted
 
 Tables = dict[str, pa.Table]
 PROTECTED = (

@@ -5,10 +5,9 @@ from types import SimpleNamespace
 import pytest
 from published_rows import Told
 
-from schemas.tables.applications import ENCODINGS, MODEL_METRICS
-from schemas.tables.feasibility import FEASIBILITY_FACTS
-from schemas.tables.publication import published
-from schemas.tables.validations import VALIDATIONS
+from schemas.tables.applications import ENCODINGS, MODEL_METRICS, VALIDATIONS
+from schemas.tables.counterfactuals import FEASIBILITY_FACTS
+from schemas.tables.verdicts import published
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED
 from tasks.metrics.publish import facts
 from tasks.metrics.publish.algorithm.profiles import POLICIES

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.metrics.algorithm.measures import Family, Statistic
-from tasks.metrics.publish.algorithm.families import complement, withheld
+from tasks.metrics.publish.algorithm.populations import complement, withheld
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 
 FAMILY = Family("fgce", "lender", "race", "infeasible_share", "{}")

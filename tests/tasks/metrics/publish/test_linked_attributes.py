@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from tasks.metrics.publish.algorithm import suppression
-from tasks.metrics.publish.algorithm.losses import Losses
-from tasks.metrics.publish.algorithm.outcome import Fate, Outcome, Request
 from tasks.metrics.publish.algorithm.populations import (
     ALL,
     Attribute,
@@ -30,6 +28,7 @@ from tasks.metrics.publish.algorithm.populations import (
     Population,
     populations_of,
 )
+from tasks.metrics.publish.algorithm.primary import Fate, Losses, Outcome, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES, Policy
 from tasks.metrics.publish.algorithm.suppression import suppress
 

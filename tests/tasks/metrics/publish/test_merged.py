@@ -3,9 +3,9 @@
 import pytest
 from test_exported import Tables, crowd_of, published
 
-from schemas.tables.publication import PUBLICATION, PUBLICATION_KINDS, PUBLICATION_ROWS, PUBLISHED_MERGED
-from tasks.metrics.publish.fates import Fates
-from tasks.metrics.publish.people.earlier import Earlier
+from schemas.tables.verdicts import PUBLICATION, PUBLICATION_KINDS, PUBLICATION_ROWS, PUBLISHED_MERGED
+from tasks.metrics.publish.measures import Fates
+from tasks.metrics.publish.people import Earlier
 
 GROUPS = {"white": (300, 90, 0), "other": (12, 6, 0), "Asian": (3, 1, 0)}
 

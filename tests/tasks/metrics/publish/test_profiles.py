@@ -7,8 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.metrics.publish.algorithm.digits import End, extreme, p_value, share, significant
-from tasks.metrics.publish.algorithm.profiles import POLICIES, certain, learned, ranged, rounded, small
+from tasks.metrics.publish.algorithm.profiles import (
+    POLICIES,
+    End,
+    certain,
+    extreme,
+    learned,
+    p_value,
+    ranged,
+    rounded,
+    share,
+    significant,
+    small,
+)
 
 PUBLIC, STRICT, OFFICIAL, INTERNAL = (POLICIES[name] for name in ("public", "strict", "official", "internal"))
 

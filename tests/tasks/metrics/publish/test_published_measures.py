@@ -13,10 +13,10 @@ from published_rows import Told, row_of, shown
 
 from schemas.terms import Note
 from tasks.metrics.algorithm.measures import Drawn, Family, Given, Measure, Plan, Statistic, summarise
-from tasks.metrics.publish.algorithm.families import withheld
-from tasks.metrics.publish.algorithm.measured import DESCRIBED, OF_ONE, Publisher
+from tasks.metrics.publish.algorithm.populations import withheld
+from tasks.metrics.publish.algorithm.primary import DESCRIBED, OF_ONE, Publisher
 from tasks.metrics.publish.algorithm.profiles import POLICIES
-from tasks.metrics.publish.measured import hidden
+from tasks.metrics.publish.measures import hidden
 from tasks.numerics.statistics.intervals import Interval
 
 PLAN = Plan({"race": "white"}, 300, 0.95, 1)

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 
 from schemas.tables.applications import ENCODINGS
-from tasks.metrics.publish import columns, facts, shares
-from tasks.metrics.publish.algorithm import digits
-from tasks.metrics.publish.algorithm.outcome import Entry, Fate
+from tasks.metrics.publish import facts, measures
+from tasks.metrics.publish.algorithm import profiles
 from tasks.metrics.publish.algorithm.populations import Base, Count, Place
+from tasks.metrics.publish.algorithm.primary import Entry, Fate
 from tasks.metrics.publish.algorithm.profiles import POLICIES, is_coarse, rounded
-from tasks.metrics.publish.fates import Fates
-from tasks.metrics.publish.people.crowd import DENIED, whole_of
+from tasks.metrics.publish.measures import Fates
+from tasks.metrics.publish.people import DENIED, whole_of
 
 
 def told(profile, base=1):
@@ -27,33 +27,33 @@ def row(**more):
 @pytest.mark.parametrize(("n", "having"), [(197, 141), (110, 83), (64, 28), (1677, 1478)])
 def test_a_share_is_one_of_every_number_near_its_own(n, having):
     """Else the share would tell the number that is rounded."""
-    shown = shares.share(having / n, n, row(n=n), told("strict", 5))
-    step = 10.0 ** -digits.blunt(n)
+    shown = measures.share(having / n, n, row(n=n), told("strict", 5))
+    step = 10.0 ** -profiles.blunt(n)
     for near in range(n - 4, n + 5):
         assert any(abs(k / near - shown) <= step / 2 + 1e-9 for k in range(near + 1))
 
 
 def test_digits_are_those_of_n_where_n_is_shown_to_the_last_person():
-    assert shares.share(141 / 197, 197, row(), told("public")) == 0.716
+    assert measures.share(141 / 197, 197, row(), told("public")) == 0.716
 
 
 @pytest.mark.parametrize(("profile", "shown"), [("public", 0.01), ("strict", None), ("official", None)])
 def test_few_with_or_without_are_withheld_where_the_profile_looks_at_them(profile, shown):
-    few = shares.share(2 / 197, 197, row(), told(profile, 5))
-    without = shares.share(195 / 197, 197, row(), told(profile, 5))
+    few = measures.share(2 / 197, 197, row(), told(profile, 5))
+    without = measures.share(195 / 197, 197, row(), told(profile, 5))
     assert (few, without) == (shown, None if shown is None else 0.99)
 
 
 def test_a_false_positive_rate_is_a_share_of_the_denied():
     metric = row(metric="false_positive_rate", value=28 / 64)
-    assert shares.denominator("value", metric, told("strict")) == 64
-    assert shares.denominator("value", row(metric="auc", value=0.7), told("strict")) is None
+    assert measures.denominator("value", metric, told("strict")) == 64
+    assert measures.denominator("value", row(metric="auc", value=0.7), told("strict")) is None
 
 
 @pytest.mark.parametrize(("n", "few"), [(59, True), (60, False)])
 def test_a_quantile_over_few_is_the_value_of_one_person(n, few):
     decile = row(quantile=0.1, category=None, factual=17.0, n=n)
-    assert shares.is_of_few("factual", decile) is few
+    assert measures.is_of_few("factual", decile) is few
     assert (facts._double("factual", decile, told("public")) is None) is few
 
 
@@ -66,7 +66,7 @@ def test_an_end_of_a_column_that_few_reach_is_withheld(profile, ends):
     made |= {"encoded": ["x"], "feature": ["x"], "feature_index": [0], "kind": ["continuous"], "low": [1.0]}
     made |= {"high": [9.0], "clipped": [0], "implausible": [0], "roles": ["feature"], "constraint": ["free"]}
     values = pa.table({"x": [1.0] * 5 + [5.0] * 40 + [9.0]})
-    (found,) = columns.encodings(ENCODINGS.build(**made), values, POLICIES[profile]).to_pylist()
+    (found,) = facts.encodings(ENCODINGS.build(**made), values, POLICIES[profile]).to_pylist()
     assert (found["low"], found["high"]) == ends
 
 

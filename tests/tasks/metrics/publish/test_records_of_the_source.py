@@ -9,9 +9,8 @@ from conftest import loans, spec_of
 
 from schemas.errors import IntegrityError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSAL_COUNTS, REFUSALS
-from tasks.metrics.publish.people.crowd import Crowd
-from tasks.metrics.publish.people.records import Told
-from tasks.pipeline.lineage import refusals
+from tasks.metrics.publish.people import Crowd, Told
+from tasks.pipeline import stage
 from tasks.pipeline.stage import hold
 from tasks.plan import plan
 
@@ -24,8 +23,8 @@ LACKS = [(name, reason) for name in FEATURES for reason in ("missing_covariate",
 @pytest.fixture
 def many(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Loans of two linked attributes that both stages refuse some of, and a line that cannot be read."""
-    monkeypatch.setattr(refusals, "WHOLE_ROWS", 20)
-    monkeypatch.setattr(refusals, "SAMPLED_ROWS", 5)
+    monkeypatch.setattr(stage, "WHOLE_ROWS", 20)
+    monkeypatch.setattr(stage, "SAMPLED_ROWS", 5)
     frame = loans(1000).astype(object)
     frame.loc[frame.index % 5 == 0, "purpose"] = "other"
     frame.loc[frame.index % 6 == 1, "income"] = "NA"

@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from benches.published import intervals, measured
 
-from flows.bench.published import intervals, measured
 from tasks.metrics.algorithm.measures import Family, Plan, Statistic, summarise
+from tasks.metrics.publish.algorithm.populations import of_counts, of_decisions, spreads
 from tasks.metrics.publish.algorithm.profiles import POLICIES, learned
-from tasks.metrics.publish.algorithm.spread import of_counts, of_decisions, spreads
 from tasks.numerics.statistics.intervals import fisher_p
 
 FAMILY = Family("outcomes", "lender", "race", "approval_rate", "{}")

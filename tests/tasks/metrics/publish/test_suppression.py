@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from tasks.metrics.publish import algorithm
-from tasks.metrics.publish.algorithm.audit.auditor import Auditor
-from tasks.metrics.publish.algorithm.audit.cells import cells_of
-from tasks.metrics.publish.algorithm.losses import Loss, Losses
-from tasks.metrics.publish.algorithm.outcome import Fate, Outcome, Request
+from tasks.metrics.publish.algorithm.audit import Auditor, cells_of
 from tasks.metrics.publish.algorithm.populations import (
     ALL,
     REST,
@@ -24,6 +21,7 @@ from tasks.metrics.publish.algorithm.populations import (
     Published,
     populations_of,
 )
+from tasks.metrics.publish.algorithm.primary import Fate, Loss, Losses, Outcome, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.publish.algorithm.suppression import suppress
 

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from schemas.tables.findings import FINDINGS
-from schemas.tables.published import PUBLISHED_VERDICTS
+from schemas.tables.verdicts import PUBLISHED_VERDICTS
 from tasks.metrics.algorithm.measures import Family, Statistic
-from tasks.metrics.publish import counted, judged
-from tasks.metrics.publish.algorithm.measured import Publisher, blank
+from tasks.metrics.publish import facts, measures
+from tasks.metrics.publish.algorithm.primary import Publisher, blank
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 
 ROW = {
@@ -38,7 +38,7 @@ def test_a_quotient_of_coarsely_rounded_counts_keeps_its_state_alone() -> None:
             is_coarse=lambda population: coarse and population.group == "Black",
             printed=lambda *a: a[-1] // 10 * 10,
         )  # fmt: skip
-        (shown,) = judged.verdicts([row], [], fates).to_pylist()  # type: ignore[arg-type]
+        (shown,) = measures.verdicts([row], [], fates).to_pylist()  # type: ignore[arg-type]
         return dict(shown)
 
     names = ("state", "n", "value", "low", "p_within", "reason")
@@ -49,7 +49,7 @@ def test_a_quotient_of_coarsely_rounded_counts_keeps_its_state_alone() -> None:
         None,
         None,
         None,
-        f"inside the limit; {judged.COARSE}",
+        f"inside the limit; {measures.COARSE}",
     ]
 
 
@@ -70,7 +70,7 @@ def test_findings_of_a_withheld_group_do_not_tell_which_verdicts_it_has() -> Non
         base_of=lambda *_: 1,
         is_ranged=lambda *_: False,
     )
-    shown = counted.findings(made, fates).to_pylist()
+    shown = facts.findings(made, fates).to_pylist()
     assert [(row["group"], row["verdict"], row["findings"]) for row in shown] == [
         ("Asian", "withheld", None), ("Black", "feasible", 40), ("Black", "infeasible", 9),
     ]  # fmt: skip

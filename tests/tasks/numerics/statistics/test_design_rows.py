@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.terms import Kind
-from tasks.numerics.columns import Columns
-from tasks.numerics.statistics.design import fitted
+from tasks.numerics.encoding import Columns
+from tasks.numerics.statistics.regression import fitted
 
 QUICK = settings(deadline=None, max_examples=examples(30))
 CATEGORIES = ("a", "b", "c")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.numerics.statistics.distributions import alone, counted, mean, share
+from tasks.numerics.statistics.intervals import alone, counted, mean, share
 
 
 def printed(tally):

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 
-from tasks.methods.adjusted.algorithm.ladder.effects import change, effect_of
+from tasks.methods.adjusted.algorithm.regressions import change, effect_of
 from tasks.numerics.arrays import Floats
-from tasks.numerics.statistics.influence import standard_error
-from tasks.numerics.statistics.logit import LogitFit, fit_logit
+from tasks.numerics.statistics.regression import LogitFit, fit_logit, standard_error
 
 
 def errors(fit: LogitFit, x: Floats, y: Floats, cluster: np.ndarray | None = None) -> Floats:

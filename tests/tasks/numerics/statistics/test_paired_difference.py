@@ -9,7 +9,7 @@ from paired_coverage import agresti_min, extremes, missed, samples, score, squar
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from tasks.numerics.statistics.paired_difference import HALF, LEAST, Changes, above, below, error, lower, upper
+from tasks.numerics.statistics.intervals import HALF, LEAST, Changes, above, below, error, lower, upper
 
 LEVELS = st.sampled_from([0.001, 0.01, 0.025, 0.05, 0.2, 0.5])
 

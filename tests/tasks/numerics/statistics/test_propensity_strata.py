@@ -8,7 +8,7 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.numerics.statistics.propensity import Relabelling, p_of, propensity, relabelled, strata
+from tasks.numerics.statistics.regression import Relabelling, p_of, propensity, relabelled, strata
 
 QUICK = settings(deadline=None, max_examples=examples(30))
 

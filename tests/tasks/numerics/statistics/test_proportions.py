@@ -6,8 +6,8 @@ from conftest import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tasks.numerics.statistics import proportions
-from tasks.numerics.statistics.proportions import Pair
+from tasks.numerics.statistics import intervals
+from tasks.numerics.statistics.intervals import Pair
 
 QUICK = settings(deadline=None, max_examples=examples(60))
 KINDS = ["newcombe", "agresti_caffo", "wald"]
@@ -33,13 +33,13 @@ def counts(draw):
     ],
 )
 def test_vectors_of_the_specs(of, kind, low, high):
-    found = proportions.bounds(pair(*of), kind, proportions.quantile(0.05, 3))
+    found = intervals.bounds(pair(*of), kind, intervals.quantile(0.05, 3))
     assert np.concatenate(found) == pytest.approx([low, high], abs=5e-4)
 
 
 def test_published_example_of_newcombe():
     """Newcombe (1998), Table II, contrast (a): 56/70 - 48/80, 95 %, method 10."""
-    low, high = proportions.bounds(pair(56, 70, 48, 80), "newcombe", proportions.quantile(0.025))
+    low, high = intervals.bounds(pair(56, 70, 48, 80), "newcombe", intervals.quantile(0.025))
     assert (low[0], high[0]) == (pytest.approx(0.0524, abs=5e-5), pytest.approx(0.3339, abs=5e-5))
 
 
@@ -54,7 +54,7 @@ def test_published_example_of_newcombe():
     ],
 )
 def test_golden_differences_of_a_group_and_its_reference(of, low, high):
-    found = np.concatenate(proportions.bounds(pair(*of), "newcombe", proportions.quantile(0.025)))
+    found = np.concatenate(intervals.bounds(pair(*of), "newcombe", intervals.quantile(0.025)))
     assert found == pytest.approx([low, high], abs=5e-5)
 
 
@@ -63,7 +63,7 @@ def test_golden_differences_of_a_group_and_its_reference(of, low, high):
 def test_one_share_is_that_of_statsmodels_and_never_without_width(n, share, level):
     library = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is a test reference")
     events = round(share * n)
-    low, high = proportions.wilson(events, n, proportions.quantile(level / 2))
+    low, high = intervals.wilson(events, n, intervals.quantile(level / 2))
     assert (low, high) == pytest.approx(library.proportion_confint(events, n, level, "wilson"), abs=1e-12)
     assert 0 <= low < high <= 1
     assert low <= events / n <= high
@@ -77,7 +77,7 @@ def test_bounds_are_those_of_statsmodels(kind, of, level):
     library = pytest.importorskip("statsmodels.stats.proportion", reason="statsmodels is a test reference")
     name = {"agresti_caffo": "agresti-caffo"}.get(kind, kind)
     expected = library.confint_proportions_2indep(*of, method=name, compare="diff", alpha=2 * level)
-    found = np.concatenate(proportions.bounds(pair(*of), kind, proportions.quantile(level)))
+    found = np.concatenate(intervals.bounds(pair(*of), kind, intervals.quantile(level)))
     # statsmodels cuts Newcombe's and Agresti's bounds at -1 and 1 only where they pass them
     assert np.clip(found, -1, 1) == pytest.approx(np.clip(expected, -1, 1), abs=1e-9)
 
@@ -86,8 +86,8 @@ def test_bounds_are_those_of_statsmodels(kind, of, level):
 @QUICK
 @given(of=counts(), level=st.floats(0.001, 0.5), tau=st.sampled_from([0.0, 0.05, 0.3]))
 def test_p_is_below_alpha_where_the_bound_is_above_tau(kind, of, level, tau):
-    low = proportions.bounds(pair(*of), kind, proportions.quantile(level))[0][0]
-    p = proportions.p_values(pair(*of), kind, tau)[0]
+    low = intervals.bounds(pair(*of), kind, intervals.quantile(level))[0][0]
+    p = intervals.p_values(pair(*of), kind, tau)[0]
     assume(abs(low - tau) > 1e-9)
     assert 0 <= p <= 1
     assert (p < level) == (low > tau)
@@ -97,9 +97,9 @@ def test_p_is_below_alpha_where_the_bound_is_above_tau(kind, of, level, tau):
 @QUICK
 @given(of=counts(), level=st.floats(0.001, 0.5))
 def test_swapping_the_groups_turns_the_interval_round(kind, of, level):
-    z = proportions.quantile(level)
-    low, high = proportions.bounds(pair(*of), kind, z)
-    turned = proportions.bounds(pair(*of[2:], *of[:2]), kind, z)
+    z = intervals.quantile(level)
+    low, high = intervals.bounds(pair(*of), kind, z)
+    turned = intervals.bounds(pair(*of[2:], *of[:2]), kind, z)
     assert (low[0], high[0]) == (pytest.approx(-turned[1][0], abs=1e-12), pytest.approx(-turned[0][0], abs=1e-12))
     assert low[0] <= high[0] + 1e-12
 
@@ -107,20 +107,20 @@ def test_swapping_the_groups_turns_the_interval_round(kind, of, level):
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_refusals_in_the_control_group_never_raise_p(kind):
     control = np.arange(31.0)
-    p = proportions.p_values(Pair(control, np.full(31, 30.0) + 1, np.full(31, 9.0), np.full(31, 30.0)), kind, 0.05)
+    p = intervals.p_values(Pair(control, np.full(31, 30.0) + 1, np.full(31, 9.0), np.full(31, 30.0)), kind, 0.05)
     assert (np.diff(p) <= 1e-15).all()
     assert p[0] > 0.5 > 0.01 > p[-1]
 
 
 def test_no_width_gives_p_0_or_1():
     all_or_nothing = pair([16, 0, 16], [16, 16, 16], [0, 16, 16], [16, 16, 16])
-    assert proportions.p_values(all_or_nothing, "wald", 0.0).tolist() == [0, 1, 1]
-    assert proportions.p_values(all_or_nothing, "newcombe", 0.0) == pytest.approx([0, 1, 0.5], abs=1e-9)
+    assert intervals.p_values(all_or_nothing, "wald", 0.0).tolist() == [0, 1, 1]
+    assert intervals.p_values(all_or_nothing, "newcombe", 0.0) == pytest.approx([0, 1, 0.5], abs=1e-9)
 
 
 def test_p_beyond_what_is_looked_for():
-    assert proportions.p_values(pair(1000, 1000, 0, 1000), "newcombe", 0.0).tolist() == [0.0]
-    assert proportions.p_values(pair(0, 15, 15, 15), "newcombe", 0.5).tolist() == [1.0]
+    assert intervals.p_values(pair(1000, 1000, 0, 1000), "newcombe", 0.0).tolist() == [0.0]
+    assert intervals.p_values(pair(0, 15, 15, 15), "newcombe", 0.5).tolist() == [1.0]
 
 
 @QUICK
@@ -128,11 +128,11 @@ def test_p_beyond_what_is_looked_for():
 def test_many_at_once_are_as_one_by_one(many):
     of = Pair(*(np.append(part, np.nan) for part in np.array(many, float).T))
     for kind in KINDS:
-        single = [proportions.p_values(pair(*one), kind, 0.1)[0] for one in many]
-        found = proportions.p_values(of, kind, 0.1)
+        single = [intervals.p_values(pair(*one), kind, 0.1)[0] for one in many]
+        found = intervals.p_values(of, kind, 0.1)
         assert found[:-1] == pytest.approx(single, abs=1e-12)
         assert np.isnan(found[-1])
-        twice = proportions.p_values(Pair(*(np.stack([part, part]) for part in of)), kind, 0.1)
+        twice = intervals.p_values(Pair(*(np.stack([part, part]) for part in of)), kind, 0.1)
         assert np.array_equal(twice, np.stack([found, found]), equal_nan=True)
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from tasks.numerics.statistics import refits
-from tasks.numerics.statistics.logit import fit_logit
+from tasks.numerics.statistics import regression
+from tasks.numerics.statistics.regression import fit_logit
 
 
 def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -24,25 +24,25 @@ def one_at_a_time(x: np.ndarray, y: np.ndarray, counts: np.ndarray) -> np.ndarra
 
 def test_all_at_once_are_one_at_a_time() -> None:
     x, y = rows(400)
-    counts = refits.resampled(np.zeros(400, np.int64), 30, np.random.default_rng(1))
-    found = refits.refitted(x, y, counts, 1.0)
+    counts = regression.resampled(np.zeros(400, np.int64), 30, np.random.default_rng(1))
+    found = regression.refitted(x, y, counts, 1.0)
     assert found == pytest.approx(one_at_a_time(x, y, counts), abs=1e-4)
     assert found.std(axis=1).min() > 0.05  # they are not all the fit of all rows
 
 
 def test_blocks_of_resamples_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = rows(300)
-    counts = refits.resampled(np.zeros(300, np.int64), 7, np.random.default_rng(1))
-    whole = refits.refitted(x, y, counts, 1.0)
-    monkeypatch.setattr(refits, "CELLS", 600)
-    assert refits.refitted(x, y, counts, 1.0) == pytest.approx(whole, abs=1e-9)
+    counts = regression.resampled(np.zeros(300, np.int64), 7, np.random.default_rng(1))
+    whole = regression.refitted(x, y, counts, 1.0)
+    monkeypatch.setattr(regression, "CELLS", 600)
+    assert regression.refitted(x, y, counts, 1.0) == pytest.approx(whole, abs=1e-9)
 
 
 def test_it_is_the_regression_of_scikit_learn_with_c_1() -> None:
     """As converged as it can be; as it is used, with its own tolerance, decisions are the same but for a few."""
     x, y = rows(1500)
-    counts = refits.resampled(np.zeros(1500, np.int64), 2, np.random.default_rng(2))
-    found = refits.refitted(x, y, counts, 1.0)
+    counts = regression.resampled(np.zeros(1500, np.int64), 2, np.random.default_rng(2))
+    found = regression.refitted(x, y, counts, 1.0)
     for draw, coefficients in enumerate(found.T):
         at = np.repeat(np.arange(1500), counts[:, draw])
         exact = LogisticRegression(tol=1e-10, max_iter=10_000).fit(x[at, 1:], y[at])
@@ -57,8 +57,8 @@ def test_few_rows_separated_ones_and_labels_of_one_kind_have_a_fit(n: int, seed:
     rng = np.random.default_rng(seed)
     x = np.column_stack([np.ones(n), np.arange(n) > n / 2, np.full(n, 0.5), rng.random(n)])
     y = x[:, 1] > 0 if seed % 3 else np.zeros(n, bool) if seed % 2 else rng.random(n) < 0.5
-    counts = refits.resampled(np.zeros(n, np.int64), 5, rng)
-    found = refits.refitted(x, y, counts, 1.0)
+    counts = regression.resampled(np.zeros(n, np.int64), 5, rng)
+    found = regression.refitted(x, y, counts, 1.0)
     assert np.isfinite(found).all()
     slopes = one_at_a_time(x, y, counts)
     assert expit(x @ found) == pytest.approx(expit(x @ slopes), abs=1e-3)
@@ -66,7 +66,7 @@ def test_few_rows_separated_ones_and_labels_of_one_kind_have_a_fit(n: int, seed:
 
 def test_resamples_draw_as_many_of_each_part() -> None:
     part = np.array([0, 1, 1, 0, 1, 1, 1])
-    counts = refits.resampled(part, 50, np.random.default_rng(3))
+    counts = regression.resampled(part, 50, np.random.default_rng(3))
     assert (counts[part == 0].sum(axis=0) == 2).all()
     assert (counts[part == 1].sum(axis=0) == 5).all()
     assert counts.max() > 1
@@ -75,7 +75,7 @@ def test_resamples_draw_as_many_of_each_part() -> None:
 def test_the_cut_denies_as_many_as_are_to_be_denied() -> None:
     """0.1 twice, 0.2 three times, 0.4 once: two denials leave 0.2 approved, three denials fall into a tie."""
     index, count = np.array([0.4, 0.1, 0.2, 9.0]), np.array([1, 2, 3, 0], np.int32)
-    assert refits.rate_matched(index, count, 0) == 0.1
-    assert refits.rate_matched(index, count, 2) == 0.2
-    assert refits.rate_matched(index, count, 5) == 0.4
-    assert refits.rate_matched(index, count, 6) == 0.4
+    assert regression.rate_matched(index, count, 0) == 0.1
+    assert regression.rate_matched(index, count, 2) == 0.2
+    assert regression.rate_matched(index, count, 5) == 0.4
+    assert regression.rate_matched(index, count, 6) == 0.4

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from tasks.numerics.statistics.compared_intervals import difference
-from tasks.numerics.statistics.intervals import Estimate, estimate
+from tasks.numerics.statistics.intervals import Estimate, difference, estimate
 
 LEVEL = 0.95
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from tasks.numerics.statistics import share_ratio
-from tasks.numerics.statistics.proportions import Pair, quantile
+from tasks.numerics.statistics import intervals
+from tasks.numerics.statistics.intervals import Pair, quantile
 
 Z = quantile(0.025)
 GOLDEN = [
@@ -30,7 +30,7 @@ def counts(draw):
 
 
 def ends(of, z=Z):
-    low, high = share_ratio.bounds(Pair(*np.array(of, float).reshape(-1, 4).T), z)
+    low, high = intervals.ratio_bounds(Pair(*np.array(of, float).reshape(-1, 4).T), z)
     return low[0], high[0]
 
 
@@ -76,7 +76,7 @@ def test_it_has_width_holds_the_ratio_and_turns_round_with_the_groups(of):
 @settings(deadline=None, max_examples=examples(15))
 @given(many=st.lists(counts(), min_size=1, max_size=5))
 def test_many_at_once_are_as_one_by_one(many):
-    found = np.column_stack(share_ratio.bounds(Pair(*np.array(many, float).T), Z))
+    found = np.column_stack(intervals.ratio_bounds(Pair(*np.array(many, float).T), Z))
     assert found == pytest.approx(np.array([ends(one) for one in many]), rel=1e-12)
 
 
@@ -85,6 +85,6 @@ def test_it_covers_as_often_as_it_says(p, q):
     """30 against 300 people, every outcome by its probability. A bootstrap covers 0.47 to 0.94 there."""
     events, reference = (each.ravel().astype(float) for each in np.meshgrid(np.arange(31), np.arange(301)))
     of = Pair(events, np.full(events.shape, 30.0), reference, np.full(events.shape, 300.0))
-    low, high = share_ratio.bounds(of, Z)
+    low, high = intervals.ratio_bounds(of, Z)
     chance = binom.pmf(events, 30, p) * binom.pmf(reference, 300, q)
     assert 0.948 <= chance[(low <= p / q) & (p / q <= high)].sum() <= 0.970

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.reporting.charts.caterpillar import Caterpillar
-from tasks.reporting.charts.element import element
-from tasks.reporting.charts.layout.shapes import NARROW, WIDE, Path
-from tasks.reporting.charts.marks import Mark
-from tasks.reporting.charts.numbers import POINTS
+from tasks.reporting.charts.layout import NARROW, WIDE, PathShape, element
+from tasks.reporting.charts.rows import Caterpillar
+from tasks.reporting.charts.values import POINTS, Mark
 
 ROWS = tuple(
     Mark(label=f"L{n}", value=n - 5.0, low=n - 8.0, high=n - 2.0, n=100 + n, state="breach" if n > 15 else "within")
@@ -24,7 +22,11 @@ def test_rows_lie_inside_whatever_their_number(sheet, times):
     assert len(drawn.shapes) < 60, "paths are shared"
     assert drawn.height < 4_000
     numbers = [
-        float(each) for shape in drawn.shapes if isinstance(shape, Path) for each in shape.d.split() if is_number(each)
+        float(each)
+        for shape in drawn.shapes
+        if isinstance(shape, PathShape)
+        for each in shape.d.split()
+        if is_number(each)
     ]
     assert max(numbers) <= max(drawn.height, drawn.width)
 

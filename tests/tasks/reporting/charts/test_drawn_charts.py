@@ -9,15 +9,22 @@ from drawn_charts import ARABIC, HEBREW, HOSTILE, LONG, UNBROKEN, points, texts,
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.reporting.charts.element import element
-from tasks.reporting.charts.forest import Forest
-from tasks.reporting.charts.layout.shapes import NARROW, WIDE
-from tasks.reporting.charts.lettering import clean, width
-from tasks.reporting.charts.marks import VERDICTS, Mark, ends_text, value_text
+from tasks.reporting.charts.layout import NARROW, WIDE, element
 from tasks.reporting.charts.matrix import Cell, Matrix, Row
-from tasks.reporting.charts.numbers import OF_100, POINTS, WITHHELD, people
-from tasks.reporting.charts.steps import Steps
+from tasks.reporting.charts.rows import Forest, Steps
 from tasks.reporting.charts.trend import Point, Series, Trend
+from tasks.reporting.charts.values import (
+    OF_100,
+    POINTS,
+    VERDICTS,
+    WITHHELD,
+    Mark,
+    clean,
+    ends_text,
+    people,
+    value_text,
+    width,
+)
 
 VALUES = st.floats(-1e5, 1e5).map(lambda value: round(value, 3))
 NAMES = st.text(max_size=90) | st.sampled_from([HOSTILE, HEBREW, ARABIC, LONG, UNBROKEN, "", "a]]>b", "漢字" * 40])

@@ -5,10 +5,9 @@ import re
 
 import pytest
 
-from tasks.reporting.charts.curves import Curve, Curves
-from tasks.reporting.charts.element import element, svg
-from tasks.reporting.charts.layout.shapes import NARROW, WIDE
-from tasks.reporting.charts.numbers import Unit
+from research.reproduction_page import Curve, Curves
+from tasks.reporting.charts.layout import NARROW, WIDE, element, svg
+from tasks.reporting.charts.values import Unit
 
 POINTS = ((0.0, 0.8), (0.5, math.nan), (1.0, 0.4), (2.0, 0.2))
 CHART = Curves(

@@ -13,13 +13,11 @@ import pytest
 from conftest import REPOSITORY
 from drawn_charts import BREACH, CHARTS, FEW, HEBREW, LONG, WITHIN, points, texts, tree
 
-from tasks.reporting.charts.element import element
-from tasks.reporting.charts.forest import Forest
-from tasks.reporting.charts.layout.shapes import DARK, LIGHT, NARROW, WIDE
-from tasks.reporting.charts.marks import VERDICTS, Mark
+from tasks.reporting.charts.layout import DARK, LIGHT, NARROW, WIDE, element
 from tasks.reporting.charts.matrix import Cell, Matrix, Row
-from tasks.reporting.charts.numbers import POINTS, WITHHELD
+from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.trend import Point, Series, Trend
+from tasks.reporting.charts.values import POINTS, VERDICTS, WITHHELD, Mark
 
 
 @pytest.mark.parametrize("name", CHARTS)

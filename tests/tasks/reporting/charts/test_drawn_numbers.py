@@ -7,8 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reporting.charts.marks import Estimate, Mark, ends_text, shown, value_text
-from tasks.reporting.charts.numbers import OF_100, POINTS, RATIO, WITHHELD, exact, number, people
+from tasks.reporting.charts.values import (
+    OF_100,
+    POINTS,
+    RATIO,
+    WITHHELD,
+    Estimate,
+    Mark,
+    ends_text,
+    exact,
+    number,
+    people,
+    shown,
+    value_text,
+)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from drawn_charts import ARABIC, HEBREW, HOSTILE, LONG, UNBROKEN
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reporting.charts.lettering import ELLIPSIS, FIXED, clean, clipped, isolated, lines, width
+from tasks.reporting.charts.values import ELLIPSIS, FIXED, clean, clipped, isolated, lines, width
 
 NAMES = (HOSTILE, HEBREW, ARABIC, LONG, UNBROKEN, "漢字" * 40, "é" * 80, "e\u0301" * 80)
 FACES = Path("/usr/share/fonts/truetype/dejavu")

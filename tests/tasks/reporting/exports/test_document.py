@@ -10,13 +10,12 @@ from exported_run import HOSTILE, REFERENCE, material
 from jsonschema import Draft202012Validator
 
 from schemas.report import schema
-from schemas.tables.published import PUBLISHED_DECISION_DIRECTION
+from schemas.tables.verdicts import PUBLISHED_DECISION_DIRECTION
 from schemas.terms import Theory
-from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.chapters.decide.reading import run_of
-from tasks.reporting.chapters.questions.pages import question_pages
-from tasks.reporting.exports.document import document
+from tasks.reporting.exports.report_json import document
+from tasks.reporting.first_page.page import decide, run_of
 from tasks.reporting.material import Material
+from tasks.reporting.question_pages.page import question_pages
 
 MOST_BYTES = 300_000
 PAGES = ("report.html", "pages/gap.html")

@@ -6,8 +6,8 @@ import pytest
 from decide_runs import boston, texas
 from report_tables import HOSTILE, renamed
 
-from tasks.reporting.chapters.decide.page import decide
-from tasks.reporting.exports.picture import WIDTH, picture
+from tasks.reporting.exports.single_file import WIDTH, picture
+from tasks.reporting.first_page.page import decide
 
 NAMED = "{http://www.w3.org/2000/svg}"
 

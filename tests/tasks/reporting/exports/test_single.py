@@ -10,9 +10,8 @@ from exported_run import material
 
 from schemas.errors import InfrastructureError
 from schemas.terms import ExitCode
-from tasks.reporting.exports.pdf import pdf, sheets_of
-from tasks.reporting.exports.single import single
-from tasks.reporting.pages.files import files
+from tasks.reporting.exports.single_file import pdf, sheets_of, single
+from tasks.reporting.pages import files
 
 HEAD = '<head><meta charset="utf-8"><title>T</title><style>p { margin: 0 }</style></head>'
 

@@ -8,7 +8,7 @@ import pytest
 from exported_run import HOSTILE
 from openpyxl import Workbook, load_workbook
 
-from tasks.reporting.exports.spreadsheet import LONGEST, Sheet, spreadsheet
+from tasks.reporting.exports.workbook import LONGEST, Sheet, spreadsheet
 
 
 def read(*sheets: Sheet, in_memory: bool = False) -> Workbook:

@@ -9,12 +9,12 @@ from decide_runs import boston
 from exported_run import HOSTILE, material
 from openpyxl import load_workbook
 
-from tasks.reporting.chapters.decide.page import decide
 from tasks.reporting.declared import Declared
 from tasks.reporting.exports import workbook as exported
+from tasks.reporting.exports.single_file import BUDGETS
 from tasks.reporting.exports.workbook import workbook
+from tasks.reporting.first_page.page import decide
 from tasks.reporting.material import Material, Measure
-from tasks.reporting.pages.budgets import BUDGETS
 
 SHEETS = ["Read me", "Decide", "Figures", "Groups", "Checks", "Waterfall", "Measures", "Glossary"]
 SAID = {

@@ -10,13 +10,13 @@ from conftest import REPOSITORY, SPEC, loans, spec_of
 
 from schemas.errors import SpecError
 from schemas.terms import Note
+from tasks.in_memory import call_plainly
 from tasks.methods.adjusted.adjust.settings import settings_of
-from tasks.methods.adjusted.algorithm.sensitivity.e_values import e_value
+from tasks.methods.adjusted.algorithm.sensitivity import e_value
 from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_INTERACTIONS
-from tasks.pipeline.specs import read_spec
-from tasks.pipeline.validation.boundary import validate
+from tasks.pipeline.registry import read_spec
+from tasks.pipeline.validation import validate
 from tasks.plan import plan
-from tasks.proof.plain import call_plainly
 
 OTHERS = {f"methods.{name}": "null" for name in ("fgce", "cst", "cec", "gcfn", "raguel")}
 LINEAR = "{form: linear, estimators: [logit, lpm], blocks: {terms: [loanamt, loanprc, term, multi, cosign], "

@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 from conftest import REPOSITORY, SPEC, spec_of
 
+from schemas.audit.column import block_of, in_order, is_personal, set_by_decision
 from schemas.audit.spec import AuditSpec
-from schemas.blocks import block_of, in_order, is_personal, set_by_decision
 from schemas.errors import SpecError
 from schemas.tables.hmda import HMDA_APPLICATIONS
 from schemas.terms import Role
-from tasks.methods.adjusted.adjust import blocks
+from tasks.methods.adjusted.adjust import settings
 from tasks.methods.adjusted.adjust.settings import settings_of
 from tasks.methods.adjusted.settings import AdjustedSettings
-from tasks.pipeline.specs import read_spec, validated
+from tasks.pipeline.registry import read_spec, validated
 
 
 def found(spec: AuditSpec) -> dict[str, tuple[str, ...]]:
     asked = spec.methods.of(AdjustedSettings)
     assert asked is not None
-    return {block.name: block.columns for block in blocks.blocks_of(spec, asked)}
+    return {block.name: block.columns for block in settings.blocks_of(spec, asked)}
 
 
 def example(name: str, **overrides: str) -> AuditSpec:
@@ -201,7 +201,7 @@ def crossed(**kinds: str) -> tuple[str, ...]:
     spec = read_spec(text, "loans.yaml").spec
     asked = spec.methods.of(AdjustedSettings)
     assert asked is not None
-    return blocks.personal(spec, asked)
+    return settings.personal(spec, asked)
 
 
 def test_the_rung_cross_never_holds_the_attribute_in_other_words() -> None:

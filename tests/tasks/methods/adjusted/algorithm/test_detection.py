@@ -7,7 +7,7 @@ import pytest
 
 from schemas.terms import Note
 from tasks.methods.adjusted.algorithm.detection import EFFECT, OVERLAP, Step, Steps, detect
-from tasks.methods.adjusted.algorithm.ladder.estimators.rung import INDEPENDENT
+from tasks.methods.adjusted.algorithm.estimators import INDEPENDENT
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.problem import FeasibilityGraph, Problem
 from tasks.numerics.results import Aggregate

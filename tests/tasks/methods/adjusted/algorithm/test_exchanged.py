@@ -6,8 +6,8 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.methods.adjusted.algorithm.exchanged import effects
-from tasks.numerics.statistics.paired_difference import lower, upper
+from tasks.methods.adjusted.algorithm.detection import effects
+from tasks.numerics.statistics.intervals import lower, upper
 
 PERSON = st.tuples(st.booleans(), st.booleans(), st.integers(0, 2))
 

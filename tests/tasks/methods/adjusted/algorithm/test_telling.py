@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tasks.methods.adjusted.algorithm.ladder.applications import Applications, Block, Control
-from tasks.methods.adjusted.algorithm.telling import telling
+from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
+from tasks.methods.adjusted.algorithm.detection import telling
 
 N = 400
 DENIED = np.arange(N) < 100

@@ -1,0 +1,323 @@
+"""Text of a drafted spec, and the questions asked at a terminal."""
+
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any, Final
+
+import typer
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from flows.cli.draft import columns
+from flows.cli.draft.columns import (
+    BEST,
+    Attribute,
+    Candidate,
+    Entry,
+    Sides,
+    candidates,
+    chosen,
+    given_sides,
+    guessed_sides,
+)
+from flows.cli.draft.table import DELIMITERS, Table
+from flows.cli.terminal import visible
+from schemas.errors import SpecError
+
+# --------------------------------------------------------------------------------------------------------------------
+# The text of a drafted spec: the values that are known, the guesses with their marks, and the reasons below.
+
+
+LIMITS: Final = "{direct: 0.02, total: 0.05, outcome: 0.80, recourse: {difference: 0.05, ratio: 0.80}, reasons: null}"
+WITHOUT: Final = (
+    ("fgce", "no column can change yet; once one can: `fgce: {}`"),
+    ("raguel", "no column can change yet; once some can: `raguel: {}`, with `recourse: {weight: ...}` of each"),
+    ("cst", "no causal graph; with `causal_graph: {edges: [[CAUSE, EFFECT], ...]}`: `cst: {}`"),
+    ("gcfn", "no column has the role mediator, which the protected attribute moves; once one has: `gcfn: {}`"),
+    ("cec", "no column has the role financial, by which borrowers are comparable; once one has: `cec: {}`"),
+)
+"""Methods that a draft cannot run: what it lacks is nothing that a table tells."""
+_NOT_SAID: Final = 2024
+_COMPLETE: Final = 0.9
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The decision, its sides and the protected attributes, given by the user or guessed."""
+
+    decision: Candidate
+    sides: Sides
+    attributes: Sequence[Attribute]
+
+    def notes(self, table: Table) -> Iterator[str]:
+        """What a user should read before the audit: joined spellings, values that are no decision, rows left out."""
+        for values in self.sides.spellings():
+            yield f"{self.decision.column}: {_listed(values)} are spellings of one value"
+        if self.sides.why_denials:
+            yield f"{self.decision.column}: {self.sides.why_denials}"
+        entries = self.entries(table)
+        if all(entry.excluded for entry in entries):
+            yield "no column is left as a feature: an audit compares approval rates alone"
+        yield from self.incomplete_groups(table, entries)
+
+    def entries(self, table: Table) -> list[Entry]:
+        """An entry for every column but the decision."""
+        name = self.decision.column
+        names = [attribute.column for attribute in self.attributes]
+        return columns.drafted_entries(table, name, self.sides, names, columns.find_row_id(table, name))
+
+    def incomplete_groups(self, table: Table, entries: Sequence[Entry]) -> Iterator[str]:
+        """The groups that lose half of their rows or more because features are missing."""
+        for attribute in self.attributes:
+            yield from columns.incomplete_groups(table, self.decision.column, self.sides, entries, attribute.column)
+
+
+def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
+    """The spec of a table as YAML; ``spec`` is the file that it will lie in."""
+    name, sides = answers.decision.column, answers.sides
+    row_id = columns.find_row_id(table, name)
+    entries = answers.entries(table)
+    year = columns.find_year(table)
+    used, rows = columns.complete(table, name, sides, entries)
+    after = list(columns.left_out(entries))
+    stem = table.path.name.split(".")[0]
+    values: dict[str, Any] = {
+        "file": _line(table.path.name),
+        "rows": f"{len(table.frame):,}",
+        "count": len(table.names),
+        "parted": _parted(table),
+        "notes": [_line(f"A bundled spec fits: {table.example.command(table.path)}")] if table.example else [],
+        "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in stem).strip("-")[:64] or "audit",
+        "title": _quoted(stem),
+        "year": year[0] if year else _NOT_SAID,
+        "year_check": _year_check(year),
+        "kind": table.source.kind,
+        "path": _quoted(_path(table.path, spec)),
+        "source": list(_source(table)),
+        "source_check": _source_check(table),
+        "row_id": "null" if row_id is None else _quoted(row_id),
+        "decision": _quoted(name),
+        "favourable": _listed(sides.favourable),
+        "unfavourable": _listed(sides.unfavourable),
+        "spellings": [_line(_listed(values)) for values in sides.spellings()],
+        "sides_check": _check(sides.why),
+        "denials_check": _check(sides.why_denials),
+        "protected": [{"text": _attribute(each), "check": _check(each.why)} for each in answers.attributes],
+        "missing_check": _check(_incomplete(used, rows, list(answers.incomplete_groups(table, entries)))),
+        "no_feature": all(entry.excluded for entry in entries),
+        "limits": LIMITS,
+        "after": f"; {len(after)} are left out as known after the decision" if after else "",
+        "after_names": textwrap.wrap(_line(", ".join(after)), 110),
+        "columns": [_column(entry) for entry in entries],
+        "without": WITHOUT,
+    }
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 YAML, quoted by _quoted
+        keep_trailing_newline=True,
+    )
+    return environment.get_template("spec.yaml.j2").render(**values)
+
+
+def _parted(table: Table) -> str:
+    if table.source.kind == "parquet":
+        return ""
+    return f", between {DELIMITERS[table.source.delimiter]}, {'no header' if table.source.header else 'with a header'}"
+
+
+def _path(table: Path, spec: Path | None) -> str:
+    """The table's path as the spec gives it: from the spec's folder, unless it is absolute."""
+    return str(table) if spec is None or table.is_absolute() else os.path.relpath(table, spec.parent)
+
+
+def _source(table: Table) -> Iterator[str]:
+    source = table.source
+    if source.kind == "csv":
+        yield f"delimiter: {_quoted(source.delimiter) if source.delimiter != chr(9) else json.dumps(source.delimiter)}"
+    if source.header:
+        yield f"header: {_listed(source.header)}"
+    if source.encoding != "utf-8":
+        yield f"encoding: {source.encoding}"
+    if source.multiline:
+        yield "multiline: true"
+    yield f"missing: {_listed(source.missing)} # texts that mean a missing value"
+    yield "exempt: [Exempt] # texts that mean exempt from reporting"
+    yield "# keep: {column: [value]}   rows with other values are refused, with that reason"
+
+
+def _source_check(table: Table) -> str:
+    named = table.example is not None and table.source.header == table.example.header
+    why = ["cells in quotes go over several lines, and none by a stray quote"] if table.source.multiline else []
+    why += ["the file has no header: name its columns"] if table.source.header and not named else []
+    return _check("; ".join(why))
+
+
+def _year_check(year: tuple[int, bool] | None) -> str:
+    if year is None:
+        return _check("the year of the decisions; no column tells it")
+    return "" if year[1] else _check("the year of most rows; keep its rows alone, or leave it")
+
+
+def _incomplete(used: int, rows: int, groups: Sequence[str]) -> str:
+    if used >= _COMPLETE * rows and not groups:
+        return ""
+    left_out = f"{used:,} of {rows:,} rows have every feature, the others are left out"
+    return "; ".join([left_out, *groups, "fewer features leave out fewer rows"])
+
+
+def _check(why: str) -> str:
+    return f" # CHECK: {_line(why)}" if why else ""
+
+
+def _attribute(each: Attribute) -> str:
+    only = f", reported_only: {_listed(each.reported_only)}" if each.reported_only else ""
+    name = _quoted(each.column)
+    return f"name: {name}, columns: [{name}], reference: {_quoted(each.reference)}{only}"
+
+
+def _column(entry: Entry) -> dict[str, str]:
+    more = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
+    return {"name": _quoted(entry.name), "type": entry.type, "more": more, "why": _line(entry.why)}
+
+
+def _line(words: str) -> str:
+    """Words of a comment: they end with the line, and hold no mark of their own."""
+    return visible(" ".join(words.split()))
+
+
+def _quoted(words: str) -> str:
+    """A YAML scalar that reads back as this very text, and works no terminal."""
+    if any(not ch.isprintable() for ch in words):
+        return '"' + "".join(map(_escaped, words)) + '"'
+    return "'" + words.replace("'", "''") + "'"
+
+
+def _escaped(ch: str) -> str:
+    """A character within double quotes of YAML."""
+    if ch.isprintable():
+        return f"\\{ch}" if ch in '"\\' else ch
+    return f"\\U{ord(ch):08x}"
+
+
+def _listed(values: Sequence[str]) -> str:
+    return "[" + ", ".join(_quoted(v) for v in values) + "]"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What a draft has to be told: asked for at a terminal, else an error that names the likely answers and the words.
+
+
+_OFFERED: Final = 8
+"""Answers that are listed at a terminal; any other may be written."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The options of the command."""
+
+    decision: str | None = None
+    favourable: tuple[str, ...] = ()
+    unfavourable: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    reference: tuple[str, ...] = ()
+    asks: bool = False
+    """Whether somebody sits at a terminal and can answer."""
+
+
+def at_terminal() -> bool:
+    """Whether questions can be asked: the draft itself may go into a file."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def answered(table: Table, given: Given) -> Answers:
+    """The decision, its sides and the protected attributes: given, told by words, or asked for.
+
+    Raises:
+        SpecError: an option does not fit the table; or something is not given and nobody can be asked.
+    """
+    decision = _decision(table, given)
+    sides = _sides(table, decision, given)
+    names = (
+        list(given.protected)
+        or columns.columns(table, decision.column)
+        or [_questions_attribute(table, decision, given)]
+    )
+    found = columns.attributes(table, names, given.reference, bool(given.protected))
+    return Answers(decision, sides, found)
+
+
+def _decision(table: Table, given: Given) -> Candidate:
+    if given.decision is not None:
+        return chosen(table, given.decision)
+    best = candidates(table)
+    if not best:
+        raise SpecError(
+            f"{table.path.name}: no column could be the decision; expected one of 2 to 10 values, such as approved and "
+            "denied: give it with --decision COLUMN, or add it to the table"
+        )
+    if given.asks:
+        return chosen(
+            table, _asked("Which column is the decision?", [c.column for c in best], [c.said() for c in best])
+        )
+    first = best[0].column
+    shown = "; ".join(each.said() for each in best[:BEST])
+    raise SpecError(
+        f"{table.path.name}: which column is the decision? Likeliest: {shown}. "
+        f"Give it: evenhand init {quote(str(table.path))} --decision {quote(first)} --favourable VALUE"
+    )
+
+
+def _sides(table: Table, decision: Candidate, given: Given) -> Sides:
+    if given.unfavourable and not given.favourable:
+        raise SpecError("--unfavourable: which value favours the applicant? Give it, too: --favourable VALUE")
+    if given.favourable:
+        return given_sides(decision, given.favourable, given.unfavourable)
+    guess = guessed_sides(decision)
+    if guess is not None:
+        return guess
+    values = list(decision.values)
+    if given.asks:
+        shown = [f"{value} ({rows:,} rows)" for value, rows in decision.values.items()]
+        return given_sides(
+            decision, [_asked(f"Which value of {decision.column} favours the applicant?", values, shown)]
+        )
+    shown = [f"{value} ({rows:,} rows)" for value, rows in list(decision.values.items())[:4]]
+    raise SpecError(
+        f"--decision {decision.column}: which value favours the applicant? {', '.join(shown)}. "
+        f"Give it: evenhand init {quote(str(table.path))} --decision {quote(decision.column)} --favourable {values[0]}"
+    )
+
+
+def _questions_attribute(table: Table, decision: Candidate, given: Given) -> str:
+    names = columns.possible(table, decision.column)
+    if given.asks and names:
+        return _asked("No column names a protected attribute. Which one tells the groups?", names, names)
+    shown = f"; columns of a few values: {', '.join(names[:6])}" if names else ""
+    raise SpecError(
+        f"{table.path.name}: no column names a protected attribute (race, sex, age ...){shown}. "
+        "Give one: --protected COLUMN --reference VALUE"
+    )
+
+
+def _asked(question: str, answers: Sequence[str], shown: Sequence[str]) -> str:
+    """One of some answers, by its number or as it is written. There is no answer that Enter gives."""
+    for i, each in enumerate(shown[:_OFFERED], 1):
+        typer.echo(f"  {i}  {each}", err=True)
+    while True:
+        try:
+            said = str(typer.prompt(f"{question} Number or name", err=True)).strip()
+        except typer.Abort as error:  # its exit code would read as a breach
+            raise SpecError("init: no answer; give --decision, --favourable and --protected instead") from error
+        if said in answers:
+            return said
+        if said.isdecimal() and 1 <= int(said) <= min(len(answers), _OFFERED):
+            return answers[int(said) - 1]
+        typer.echo(f"{said}: expected 1 to {min(len(answers), _OFFERED)}, or a name as in the table", err=True)

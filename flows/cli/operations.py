@@ -1,0 +1,572 @@
+"""Commands of operators: alerts, overdue, schedules, worker, gc, replay, serve."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.options import JsonOption, LakeOption, RunArgument, SetOption, complete_specs, load_spec, overrides
+from flows.cli.terminal import console, errors, print_json, print_rows
+from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, SpecError
+from schemas.terms import ExitCode
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+
+    from flows.operations.overdue import Due
+    from flows.operations.retention import Keeping
+    from flows.outcome.alert_settings import Alerts
+    from schemas.audit.spec import AuditSpec
+    from tasks.lake.store import Lake
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Commands ``alerts``, ``alerts test``, ``alerts send`` and ``overdue``: who was told of what, and what never came.
+
+
+app = typer.Typer()
+alerts_app = typer.Typer(invoke_without_command=True)
+_NAMED = 5
+"""Files that cannot be read, in a message."""
+
+
+@alerts_app.callback(epilog="Example: evenhand alerts --lake /srv/evenhand/lake")
+def alerts(
+    ctx: typer.Context,
+    lake: LakeOption = "data/lake",
+    limit: Annotated[int, typer.Option(min=1, help="Alerts at most.")] = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """List the alerts of the lake, newest first: state, rule, address by its name, run, and what became of it.
+
+    Exit 6 if a record cannot be read; the others are listed.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    from flows.outcome import alerts
+    from tasks.lake.store import open_lake
+
+    opened = open_lake(lake)
+    found = list(alerts.rows(alerts.alerts(opened)[::-1][:limit]))
+    if as_json:
+        print_json(found)
+    elif not found:
+        console.print(f"no alert was ever due in the lake {lake}", markup=False, soft_wrap=True)
+    else:
+        print_rows(console, "", [{name: row[name] for name in row if name != "rule"} for row in found])
+    _stop_at_unreadable(opened)
+
+
+@alerts_app.command("test", epilog="Example: EVENHAND_ALERTS=/etc/evenhand/alerts.yaml evenhand alerts test")
+def send_test(as_json: JsonOption = False) -> None:
+    """Send one message to each address of EVENHAND_ALERTS, and print what came back. Exit 5 if one did not arrive."""
+    from flows.outcome.alerts import deliver
+
+    text = f"Sent by `evenhand alerts test` on {platform.node()}. No audit ended."
+    came = deliver(_settings().to, "Evenhand: test of alerts", text)
+    rows = [
+        {"to": to, "outcome": back.outcome, "tries": back.tries, "reason": back.reason} for to, back in came.items()
+    ]
+    if _print(rows, as_json=as_json):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+@alerts_app.command(epilog="Example: EVENHAND_ALERTS=/etc/evenhand/alerts.yaml evenhand alerts send")
+def send(lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
+    """Send the digests of past days, and once more what was not delivered. Exit 5 if something did not arrive.
+
+    Exit 6 if a record cannot be read; the others are seen to.
+    """
+    from flows.outcome import alerts
+    from flows.outcome.alerts import send_again, send_digests
+    from tasks.lake.store import open_lake
+
+    opened, settings = open_lake(lake), _settings()
+    again = send_again(opened, settings)
+    failed = _print([*alerts.rows([*again, *send_digests(opened, settings)])], as_json=as_json)
+    _stop_at_unreadable(opened)
+    if failed:
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+@app.command(epilog="Example: evenhand overdue loans.yaml, or for an audit without a rule: --by 'quarter, 10 days'")
+def overdue(
+    spec: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Audit spec; every audit of the lake whose last run has `expected` if left out.",
+            autocompletion=complete_specs,
+        ),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="RULE", help="Instead of `expected`, such as 'quarter, 10 days'.")
+    ] = None,
+    set_: SetOption = None,
+    lake: LakeOption = "data/lake",
+    as_json: JsonOption = False,
+) -> None:
+    """Tell from the lake whether a run that was expected never came, and send the alert `overdue`. Exit 5 if so.
+
+    No server is asked. If nothing is overdue, EVENHAND_HEARTBEAT_URL is asked for, where it is set. Exit 6, with the
+    alert, if a manifest cannot be read and no other run of the audit came in time.
+    """
+    from flows.operations.overdue import heartbeat, tell_overdue
+
+    if by is not None and spec is None:
+        raise SpecError("--by is the rule of one audit; name its spec, as in: evenhand overdue loans.yaml --by quarter")
+    read = None if spec is None else load_spec(spec, overrides(None, None, set_ or [])).spec
+    with _told(read):
+        opened = _opened(lake)
+        found = _due(opened, read, by)
+    tell_overdue(opened, found)
+    if as_json:
+        print_json([{**vars(each), "unknown": each.unknown, "message": each.message} for each in found])
+    for each in () if as_json else found:
+        console.print(each.message, markup=False, soft_wrap=True)
+    for warning in (warning for each in found for warning in each.warnings):
+        errors.print(f"warning: {warning}", markup=False)
+    if any(each.unknown for each in found):
+        raise typer.Exit(ExitCode.INTEGRITY)
+    if any(each.overdue for each in found):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+    if why := heartbeat():
+        errors.print(f"warning: {why}", markup=False)
+
+
+def _due(lake: "Lake", spec: "AuditSpec | None", by: str | None) -> "list[Due]":
+    from flows.operations.overdue import due, due_of_lake, rule_of
+
+    if spec is not None:
+        return [due(lake, spec, rule_of(by) if by else None)]
+    found = due_of_lake(lake)
+    if not found:
+        raise SpecError(
+            "no audit of the lake says when a run is due, so nothing was looked at; add "
+            "`expected: {every: quarter, by: 10 days}` to a spec, or name a spec and give --by"
+        )
+    return found
+
+
+def _opened(root: str) -> "Lake":
+    """The lake.
+
+    Raises:
+        _NoLakeError: there is none at that place.
+        InfrastructureError: it cannot be reached.
+    """
+    from tasks.lake.store import open_lake
+
+    try:
+        return open_lake(root)
+    except SpecError as error:
+        raise _NoLakeError(str(error)) from error
+
+
+class _NoLakeError(SpecError):
+    """The lake is not where it should be: a fault of the command line, or of a mount."""
+
+
+@contextmanager
+def _told(spec: "AuditSpec | None") -> Iterator[None]:
+    """Where the lake cannot be read, that is told to those who wait for the alert `overdue`, each time."""
+    from flows.outcome.alerts import tell_unrecorded
+    from flows.outcome.ending import Ending, Name
+
+    try:
+        yield
+    except (EvenhandError, OSError) as error:
+        if not isinstance(error, SpecError) or isinstance(error, _NoLakeError):
+            about = spec.name if spec is not None else "every audit"
+            tell_unrecorded(Ending(Name.OVERDUE, about, f"{about}: nobody can tell whether a run came: {error}"))
+        raise
+
+
+def _settings() -> "Alerts":
+    from flows.outcome.alert_settings import VARIABLE, configured
+
+    found = configured()
+    if found is None:
+        raise SpecError(f"{VARIABLE} is not set; give it the path of a YAML file with `to` and `rules`")
+    return found
+
+
+def _print(rows: list[dict[str, Any]], *, as_json: bool) -> bool:
+    """Print what was sent; whether something did not arrive."""
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        console.print("nothing was to be sent", markup=False)
+    else:
+        print_rows(console, "", rows)
+    return any(row["reason"] for row in rows)
+
+
+def _stop_at_unreadable(lake: "Lake") -> None:
+    """Name the records of alerts that cannot be read."""
+    from flows.outcome.alerts import unreadable
+
+    amiss = unreadable(lake)
+    if amiss:
+        more = f"\nand {len(amiss) - _NAMED} more: evenhand status --json" if len(amiss) > _NAMED else ""
+        raise IntegrityError("\n".join(amiss[:_NAMED]) + more)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Commands ``schedules``, ``schedules pause`` and ``schedules resume``: what a server is to run, and when.
+
+
+schedules_app = typer.Typer(invoke_without_command=True)
+_Name = Annotated[str, typer.Argument(help="Name of a schedule, or of a deployment for all of its schedules.")]
+
+
+@schedules_app.callback(epilog="Example: PREFECT_API_URL=http://127.0.0.1:4200/api evenhand schedules")
+def schedules(ctx: typer.Context, as_json: JsonOption = False) -> None:
+    """List the schedules of the server: next date, last run and its state. Exit 5 if one is overdue."""
+    if ctx.invoked_subcommand is not None:
+        return
+    from flows.operations.schedules import PAUSED, planned
+
+    with asked() as client:
+        found = planned(client)
+    if as_json:
+        print_json([asdict(each) for each in found])
+    elif not found:
+        console.print("the server has no schedule; register deployments/prefect.yaml", markup=False)
+    else:
+        rows = [
+            {
+                "schedule": each.name,
+                "deployment": each.deployment,
+                "when": each.when,
+                "zone": each.zone,
+                "next": each.next if each.active else PAUSED,
+                "last": each.last,
+                "state": each.state,
+                "overdue": each.overdue,
+            }
+            for each in found
+        ]
+        print_rows(console, "", rows)
+    if any(each.overdue for each in found):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+@schedules_app.command(epilog="Example: evenhand schedules pause quarter-end")
+def pause(name: _Name) -> None:
+    """Switch a schedule off: the server plans no run of it until it is resumed. Runs that have begun go on."""
+    _switch(name, active=False)
+
+
+@schedules_app.command(epilog="Example: evenhand schedules resume quarter-end")
+def resume(name: _Name) -> None:
+    """Switch a schedule on again."""
+    _switch(name, active=True)
+
+
+@contextmanager
+def asked() -> Iterator["SyncPrefectClient"]:
+    """A client of the server that is named, which gives up soon.
+
+    Raises:
+        SpecError: none is named.
+        InfrastructureError: it does not answer, or is no Prefect server.
+    """
+    if not os.environ.get("PREFECT_API_URL"):
+        raise SpecError("schedules are kept by a server: set PREFECT_API_URL, such as http://127.0.0.1:4200/api")
+    from flows.operations.schedules import hasty_client
+
+    with hasty_client(seconds=10, retries=1) as client:
+        yield client
+
+
+def _switch(name: str, *, active: bool) -> None:
+    from flows.operations.schedules import switch
+
+    with asked() as client:
+        for slug in switch(client, name, active=active):
+            console.print(f"{slug}: {'on' if active else 'off'}", markup=False)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Commands of operators: worker, gc, replay.
+
+
+commands_app = typer.Typer()
+_MOST_REASON = 2000
+"""Letters; an entry of the log has room for these and the rule beside them."""
+
+
+@commands_app.command(
+    epilog="Example: PREFECT_API_URL=http://127.0.0.1:4200/api evenhand worker --lake /srv/evenhand/lake"
+)
+def worker(
+    lake: LakeOption = "data/lake",
+    pool: Annotated[str, typer.Option(help="Work pool to take runs from.")] = "evenhand",
+    limit: Annotated[int, typer.Option(min=1, help="Runs at once.")] = 1,
+    drain: Annotated[
+        bool,
+        typer.Option("--drain", help="Pause the pool, wait until no run of it is at work, and end: before an upgrade."),
+    ] = False,
+) -> None:
+    """Be a Prefect worker that waits for work, and take up again the runs of the lake whose process dies.
+
+    Of several late runs of a deployment it first cancels all but the newest. On SIGTERM it takes no new run, and those
+    at work have EVENHAND_GRACE seconds (90) to end the stage that they compute; the next worker goes on from there.
+    With EVENHAND_METRICS=HOST:PORT it serves metrics for Prometheus.
+
+    With --drain it is no worker: it stops all workers of the pool from taking runs, and waits for those at work.
+    """
+    from flows.operations.metrics import metrics_served
+    from flows.operations.worker import Serving, at_home, serve
+    from flows.supervision.prefect_server import prepare_environment
+    from tasks.lake.store import Lake
+
+    if not os.environ.get("PREFECT_API_URL"):
+        raise SpecError("a worker needs a server: set PREFECT_API_URL, such as http://127.0.0.1:4200/api")
+    opened = Lake(lake)
+    for name, value in at_home().items():
+        os.environ.setdefault(name, value)
+    prepare_environment(opened.storage.local)
+    if drain:
+        _drain(opened, pool)
+        return
+    with metrics_served(opened):
+        _take_up_again(opened)
+        raise typer.Exit(serve(opened, Serving(pool, limit)))
+
+
+def _take_up_again(lake: "Lake") -> None:
+    from flows.concurrency.tracing import trace_dead
+    from flows.operations.schedules import cancel_superseded
+    from flows.operations.worker import words_of
+    from flows.outcome.run_state import see_to_dead
+    from flows.supervision.dead_runs import Burial
+    from flows.supervision.presence import clear_leftovers
+
+    with _server_answering():
+        found = see_to_dead(lake, Burial(resume=True))
+        replaced = cancel_superseded(lake)
+    for marked in found:
+        trace_dead(marked)
+        sys.stderr.write(f"{words_of(marked)}\n")
+    for each in replaced:
+        sys.stderr.write(f"late run {each.run} was cancelled: {each.message}\n")
+    for draft in clear_leftovers(lake):
+        sys.stderr.write(f"removed the unfinished draft {draft.name}\n")
+
+
+def _drain(lake: "Lake", pool: str) -> None:
+    from flows.operations.worker import drain
+
+    with _server_answering():
+        count = drain(lake, pool, lambda line: sys.stderr.write(f"{line}\n"))
+    waited = f" after {count} had ended" if count else ""
+    console.print(
+        f"drained: no run of the pool {pool} is at work{waited}, and no worker takes one until "
+        f"`prefect work-pool resume {pool}`",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+@contextmanager
+def _server_answering() -> Iterator[None]:
+    """Say of a server that does not answer what to mend."""
+    from httpx import HTTPError
+
+    try:
+        yield
+    except HTTPError as error:
+        raise InfrastructureError(
+            f"the Prefect server at {os.environ['PREFECT_API_URL']} does not answer ({error}); start it, or mend "
+            "PREFECT_API_URL and PREFECT_API_AUTH_STRING"
+        ) from error
+
+
+@commands_app.command(epilog="Example: evenhand gc --keep 4 --lake /srv/evenhand/lake, and the same with --yes")
+def gc(
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, help="The newest so many runs of every audit and year; keep_runs of the lake's settings."),
+    ] = None,
+    lake: LakeOption = "data/lake",
+    vintages: Annotated[
+        int | None, typer.Option(min=1, help="Newest vintages of every year and kind; all of them if left out.")
+    ] = None,
+    days: Annotated[
+        float, typer.Option(min=0, help="Keep what unfinished runs wrote, and crash files, for so many days.")
+    ] = 14,
+    below_minimum: Annotated[
+        str,
+        typer.Option(
+            metavar="REASON", help="Remove runs younger than the lake's minimum_days, too; goes into the log."
+        ),
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it; without this, only print what would go.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List what of the lake and of Prefect's database no kept run needs, and how large it is; remove it with --yes.
+
+    Runs that are protected, signed off, or younger than minimum_days of LAKE/settings.yaml (1,095) stay. Where a
+    manifest or an entry of the log cannot be read, nothing is removed: exit 6. No link is followed: what lies outside
+    the lake is named and stays.
+    """
+    from flows.operations.lake_records import without
+    from flows.operations.retention import LeftAlone, collect, damage, held_back, leaving, left_alone, removals
+    from flows.runs.index import runs_of
+    from tasks.lake.store import open_lake
+
+    opened = open_lake(lake)
+    keeping, hidden = _keeping(opened, keep, vintages, days, below_minimum), damage(opened)
+    seen = without(opened, hidden)
+    runs, failed = runs_of(seen), list[LeftAlone]()
+    stay = [] if below_minimum else held_back(seen, runs, keeping)
+    strange = left_alone(seen, leaving(seen, runs, keeping))
+    found = collect(opened, keeping, failed) if yes else removals(opened, keeping)
+    flow_runs: int | None = 0
+    if os.environ.get("PREFECT_API_URL"):
+        flow_runs = _flow_runs(opened, keeping.runs, remove=yes)
+    elif Path(os.environ.get("PREFECT_HOME", opened.root / "prefect")).is_dir():  # to count them takes a server's start
+        flow_runs = _flow_runs(opened, keeping.runs, remove=yes) if yes else None
+    rows = [{**asdict(removal), "path": str(removal.path)} for removal in found]
+    said: dict[str, Any] = {"removed": yes, "bytes": sum(r.bytes for r in found), "flow_runs": flow_runs, "lake": rows}
+    said |= {"too_young": [run.run for run in stay], "minimum_days": keeping.minimum_days}
+    said["unreadable"] = [each.reason for each in hidden]
+    said["left_alone"] = [{"path": str(each.path), "why": each.why} for each in (*strange, *failed)]
+    if as_json:
+        print_json(said)
+    else:
+        _print_removals(said)
+    if hidden:
+        raise typer.Exit(ExitCode.INTEGRITY)
+
+
+def _keeping(lake: "Lake", keep: int | None, vintages: int | None, days: float, below: str) -> "Keeping":
+    """The rules of the command line, and of the lake's settings where it says nothing.
+
+    Raises:
+        SpecError: neither says how many runs are kept, the reason is too long, or the settings are not usable.
+    """
+    from flows.operations.retention import FILE, Keeping, settings_of
+
+    said = settings_of(lake.storage).retention
+    runs = keep or said.keep_runs
+    if runs is None:
+        raise SpecError(f"how many runs to keep? Give --keep N, or retention.keep_runs in {lake.storage.where(FILE)}")
+    if len(below) > _MOST_REASON:
+        raise SpecError(f"--below-minimum has {len(below):,} letters, and at most {_MOST_REASON:,} are kept")
+    younger = said.keep_days or 0
+    return Keeping(runs, vintages or said.keep_vintages, days, younger, said.minimum_days, below.strip())
+
+
+def _flow_runs(lake: "Lake", keep: int, *, remove: bool) -> int | None:
+    """How many flow runs are older than the kept ones; None where a run uses the database. Removed on request."""
+    from httpx import HTTPError
+    from prefect.client.orchestration import get_client
+
+    from flows.supervision.prefect_server import InUseError, outdated, prefect_api, remove_outdated
+
+    try:
+        with prefect_api(lake, wait=False), get_client(sync_client=True) as client:
+            return remove_outdated(client, lake, keep) if remove else len(outdated(client, lake, keep))
+    except InUseError:
+        return None
+    except HTTPError as error:
+        raise InfrastructureError(
+            f"the Prefect server does not answer ({error}); start it, or mend PREFECT_API_URL and "
+            "PREFECT_API_AUTH_STRING. What is in the lake was seen to"
+        ) from error
+
+
+def _print_removals(said: dict[str, Any]) -> None:
+    rows = said["lake"]
+    print_rows(console, "", [{**row, "bytes": f"{row['bytes']:,}"} for row in rows])
+    done = "went" if said["removed"] else "would go; nothing was removed, as --yes was not given"
+    flow_runs = "" if said["flow_runs"] is None else f" and {said['flow_runs']} flow runs"
+    console.print(f"{len(rows)} items of the lake ({said['bytes']:,} bytes){flow_runs} {done}")
+    for each in said["left_alone"]:
+        console.print(f"left alone: {each['why']}", markup=False, soft_wrap=True)
+    if young := said["too_young"]:
+        console.print(
+            f"{len(young)} runs stay that are younger than {said['minimum_days']:g} days (minimum_days of the lake's "
+            f"settings), such as {young[0]}; --below-minimum REASON removes them, too",
+            markup=False,
+            soft_wrap=True,
+        )
+    if said["flow_runs"] is None:
+        console.print("the flow runs in the lake's own Prefect database were not looked at; --yes sees to them")
+    if amiss := said["unreadable"]:
+        words = (
+            "cannot be read, so that nobody can say what they need: no partition is listed, and --yes removes nothing"
+        )
+        console.print(f"{len(amiss)} records {words}", markup=False, soft_wrap=True)
+        for reason in amiss[:_NAMED]:
+            console.print(f"  {reason}", markup=False, soft_wrap=True)
+
+
+@commands_app.command(epilog="Example: evenhand replay boston1990-1990-0123456789")
+def replay(
+    run: RunArgument,
+    lake: LakeOption = "data/lake",
+    as_json: JsonOption = False,
+) -> None:
+    """Compute a run again from its manifest and compare every table. Exit 6 if one is not the same."""
+    from flows.runs.replay import replay_run
+    from flows.runs.run_names import opened
+
+    run = opened(lake, run)[1]
+    rows = replay_run(lake, run)
+    if as_json:
+        print_json(rows)
+    else:
+        print_rows(console, f"replay of {run}", rows)
+    if not all(row["equal"] for row in rows):
+        raise typer.Exit(ExitCode.INTEGRITY)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``serve``: pages over the lake, for whoever reads, notes and signs.
+
+
+serve_app = typer.Typer()
+
+
+@serve_app.command(epilog='Example: evenhand serve --lake /srv/evenhand/lake --as "Ann Lee" --sign')
+def serve(
+    lake: LakeOption = "data/lake",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8321,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; one beyond this machine only with --behind-tls.")
+    ] = "127.0.0.1",
+    behind_tls: Annotated[
+        str, typer.Option("--behind-tls", metavar="NAME", help="Name under which a proxy with TLS serves the pages.")
+    ] = "",
+    open_: Annotated[bool, typer.Option("--open", help="Open them in a browser.")] = False,
+    by: Annotated[str, typer.Option("--as", metavar="NAME", help="Who reads, notes and signs.")] = "",
+    restricted: Annotated[
+        bool,
+        typer.Option("--restricted", help="Show rows of persons; every such page is an entry of the log. Needs --as."),
+    ] = False,
+    sign: Annotated[bool, typer.Option("--sign", help="Show the forms of notes and signatures. Needs --as.")] = False,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", help="Take the token from this file of mode 0600, for a service.")
+    ] = None,
+) -> None:
+    """Serve the lake as pages: runs, how sure they are, who signed them. Prints an address with a token, once.
+
+    Read-only but for entries of the log. One token is one person: whoever has the address sees the pages.
+    """
+    from flows.runs import signatures
+    from flows.serving.server import serve as begin
+    from flows.serving.settings import Settings
+    from tasks.lake.log import trusted
+
+    name = signatures.name(by) if by else ""
+    trusted()  # a variable that names no key is an error before any page is shown
+    begin(Settings(lake, host, port, behind_tls, name, sign, restricted), token_file, browse=open_)

@@ -1,1 +1,0 @@
-"""Commands of operators: worker, retention, replay, schedules."""

@@ -1,1 +1,0 @@
-"""Commands that hold the product against papers and references."""

@@ -1,0 +1,642 @@
+"""Commands that read results: measures, findings, verdicts, adjusted, disclose, league, sql."""
+
+import csv
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from flows.cli.options import (
+    JsonOption,
+    LakeOption,
+    LatestArgument,
+    RunOption,
+    complete_groups,
+    complete_measures,
+    complete_methods,
+    complete_specs,
+    load_spec,
+    year_of,
+)
+from flows.cli.terminal import console, errors, print_json, print_rows, robustness_words, visible
+from schemas.errors import InfrastructureError, SpecError, nearest
+from schemas.terms import State, Theory
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from flows.operations.league import League
+    from tasks.metrics.league.rows import Line
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Asks DuckDB over the lake, one view per table, and prints the answer as a table, CSV or JSON.
+
+
+Format = Literal["table", "csv", "json"]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print: table, csv or json.")]
+SqlJsonOption = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+RawOption = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="With --format csv: text as it is, for machines. Without it, text that a spreadsheet would take for a "
+        "formula gets an apostrophe, and controls of a terminal are escaped.",
+    ),
+]
+
+
+Ask = Callable[[str, dict[str, Any]], "pa.Table"]
+
+
+def ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> "pa.Table":
+    """The answer to one query about a run.
+
+    Raises:
+        SpecError: there is no such lake, run or table.
+    """
+    with asking(root, run) as asked:
+        return asked(query, given)
+
+
+@contextmanager
+def asking(root: str, run: str | None, tables: Collection[str] | None = None) -> Iterator[Ask]:
+    """Answers queries about a run, named as ``flows.runs.run_names`` says; ``$run`` in them is its id.
+
+    ``told_NAME`` in a query is what may be told of a table. Digests are checked of ``tables`` only, if some are given.
+
+    Raises:
+        SpecError: there is no such lake or run; a query that a run's tables have no answer to.
+    """
+    import duckdb
+
+    from flows.runs.run_names import opened
+    from tasks.lake.views import open_views
+
+    lake, found = opened(root, run)
+    with open_views(lake, found, tables=tables) as connection:
+
+        def answer(query: str, given: dict[str, Any]) -> "pa.Table":
+            try:
+                query = query.replace("told_", _prefix(connection)) if "told_" in query else query
+                return connection.sql(query, params={"run": found, **given}).to_arrow_table()
+            except duckdb.OutOfMemoryException as error:
+                raise InfrastructureError(
+                    f"the tables of run {found!r} need more memory than there is for a query; free some, or ask for "
+                    "less of them with evenhand sql --memory"
+                ) from error
+            except duckdb.Error as error:
+                raise SpecError(f"the tables of run {found!r} cannot be asked for that: {error}") from error
+
+        yield answer
+
+
+def _prefix(connection: "duckdb.DuckDBPyConnection") -> str:
+    """Names of what may be told begin with it; empty in a run of a version that had no tables of their own for that."""
+    known = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    return "published_" if ("published_measures",) in known else ""
+
+
+def show(table: "pa.Table", format_: str, *, raw: bool = False) -> None:
+    """Print a table in a format."""
+    from tasks.lake.views import rows_of
+
+    print_answer(rows_of(table), table.column_names, format_, raw=raw)
+
+
+def print_answer(rows: list[dict[str, Any]], names: list[str], format_: str, *, raw: bool = False) -> None:
+    """Print rows in a format.
+
+    Args:
+        rows: by the names of their columns.
+        names: of the columns, where there is no row.
+        format_: table, csv or json.
+        raw: whether text goes into CSV as it is.
+    """
+    if format_ == "json":
+        print_json(rows)
+    elif format_ == "csv":
+        sys.stdout.write(_csv([names, *(list(row.values()) for row in rows)], raw=raw))
+    else:
+        print_rows(console, "", [_short(row) for row in rows])
+
+
+def _csv(lines: Sequence[Sequence[object]], *, raw: bool) -> str:
+    from tasks.reporting.text import guarded
+
+    sink = io.StringIO()
+    plain = csv.writer(sink, lineterminator="\n")
+    quoted = csv.writer(sink, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    for line in lines:
+        told = line if raw else [_told(guarded(cell)) for cell in line]
+        ends_within = any("\r" in cell for cell in told if isinstance(cell, str))  # which the module does not quote
+        (quoted if ends_within else plain).writerow(told)
+    return sink.getvalue()
+
+
+def _told(cell: object) -> object:
+    return visible(cell) if isinstance(cell, str) else cell
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    """A wide row without the columns that are the same in every row of one run."""
+    hidden = ("run", "dataset", "year") if len(row) > 12 else ()
+    return {k: v for k, v in row.items() if k not in hidden}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``evenhand sql``.
+
+
+app = typer.Typer()
+
+
+@app.command(epilog='Example: evenhand sql "SELECT run, count(*) FROM applications GROUP BY run"')
+def sql(
+    query: Annotated[str, typer.Argument(help="A query; every table of the lake is a view with the column run.")],
+    lake: LakeOption = "data/lake",
+    timeout: Annotated[
+        int, typer.Option(min=1, max=1_000_000, metavar="SECONDS", help="Stop the query after so long.")
+    ] = 600,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="What the query may use, such as 2GB; more is kept on disk meanwhile. A quarter of the machine's "
+            "memory, at most 8GB, if left out.",
+        ),
+    ] = None,
+    format_: FormatOption = "table",
+    as_json: SqlJsonOption = False,
+    raw: RawOption = False,
+) -> None:
+    """Query the lake with DuckDB. It has no files but the lake's tables, and writes none; `SHOW TABLES` lists them.
+
+    Tables other than published_... hold rows of persons, and numbers that reports withhold.
+    """
+    from tasks.lake.store import open_lake
+    from tasks.lake.views import answer, default_memory, open_views, size_of, untold
+
+    size = default_memory() if memory is None else size_of(memory)
+    with open_views(open_lake(lake), memory=size) as connection:
+        table, withheld = answer(connection, query, timeout, size), untold(connection, query)
+    if withheld:
+        sys.stderr.write(f"restricted: not for publication, since reports withhold some of it: {', '.join(withheld)}\n")
+    show(table, "json" if as_json else format_, raw=raw)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``evenhand measures``: the figures of a run, by default those with a limit or in a headline.
+
+
+measures_app = typer.Typer()
+
+Column = Literal["method", "group", "measure", "value", "n", "state", "-value", "-n"]
+_TABLES = ("measures", "published_measures", "verdicts", "published_verdicts")
+_SILENT = ("subgroup", "parameters", "reference_group", "events", "p", "q", "note")
+_CHECKED = ("breach", "within", "insufficient_evidence")
+_WANTED = r"""
+    ($measure IS NULL OR measure = $measure) AND ($method IS NULL OR method = $method)
+    AND ($group IS NULL OR "group" = $group) AND ($state IS NULL OR state = $state)
+    AND ($parts OR (subgroup = 0 AND regexp_full_match(parameters, '\{("sampled": "[^"]*")?\}')))
+    AND ($every OR state IN $checked OR measure IN $headline)
+"""
+
+
+@measures_app.command(
+    epilog="Example: evenhand measures --measure approval_rate --format csv, or: evenhand measures --sort -n"
+)
+def measures(
+    lake: LakeOption = "data/lake",
+    run: RunOption = None,
+    measure: Annotated[str | None, typer.Option(help="Only this measure.", autocompletion=complete_measures)] = None,
+    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=complete_groups)] = None,
+    method: Annotated[
+        str | None, typer.Option(help="Only this method; outcomes: rates.", autocompletion=complete_methods)
+    ] = None,
+    state: Annotated[State | None, typer.Option(help="Only this state.")] = None,
+    sort: Annotated[Column | None, typer.Option(help="Column to sort by; - before it: largest first.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Rows at most.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every measure, with parts of groups and curves.")] = False,
+    format_: FormatOption = "table",
+    as_json: SqlJsonOption = False,
+    raw: RawOption = False,
+) -> None:
+    """Print the measures of a run, each with its n, interval and state: those with a limit or in a headline.
+
+    With --measure all rows of that measure, with --method or --state all rows of whole groups that fit, with --all
+    every row.
+    """
+    wanted = {"measure": measure, "method": method, "group": group, "state": state}
+    single = any((every, measure, method, state))
+    query = f"SELECT * FROM told_measures WHERE run = $run AND {_WANTED}{_order(sort)}"  # noqa: S608 our own words
+    with asking(lake, run, _TABLES) as ask:
+        headline = [] if single else _headline(ask)
+        chosen = {"every": not headline, "headline": headline, "checked": list(_CHECKED)}
+        table = ask(query, {**wanted, **chosen, "parts": every or measure is not None})
+        if not table.num_rows:
+            raise SpecError(_nothing(ask, wanted))
+        told = {"run": table["run"][0].as_py()}
+        counted = ask("SELECT method, count(*) AS rows FROM told_measures WHERE run = $run GROUP BY ALL", {})
+    shown = table.slice(0, limit)
+    if as_json or format_ != "table":
+        show(shown, "json" if as_json else format_, raw=raw)
+    else:
+        show(_without_blanks(shown), format_)
+    others = {row["method"]: row["rows"] for row in counted.to_pylist()}
+    _tell_others(told["run"], others, Counter(shown["method"].to_pylist()))
+
+
+def _without_blanks(table: "pa.Table") -> "pa.Table":
+    """Without the columns that say nothing of any row: whole groups, no parameters, no p-values, no notes."""
+    silent = [name for name in _SILENT if set(table[name].unique().to_pylist()) <= {None, "", "{}", 0}]
+    return table.drop_columns(silent)
+
+
+def _headline(ask: Ask) -> list[str]:
+    """The measures of the first page: those that verdicts are about, and approval rates; none of an earlier run."""
+    try:
+        judged = ask("SELECT DISTINCT measure FROM told_verdicts WHERE run = $run AND measure <> ''", {})
+    except SpecError:
+        return []
+    return ["approval_rate", *judged["measure"].to_pylist()]
+
+
+def _order(sort: str | None) -> str:
+    if sort is None:
+        return ""
+    return f' ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
+
+
+def _nothing(ask: Ask, wanted: Mapping[str, str | None]) -> str:
+    """Why no row fits: a word that no row has, with the nearest one, or words that no row has together."""
+    for name, word in wanted.items():
+        if word is not None:
+            known = ask(f'SELECT DISTINCT "{name}" AS word FROM told_measures WHERE run = $run', {})  # noqa: S608
+            words: list[Any] = sorted(known["word"].to_pylist())
+            if word not in words:
+                return f"--{name} {word}: no such row of the run; {nearest(word, words)}"
+    asked = " ".join(f"--{name} {word}" for name, word in wanted.items() if word is not None)
+    return f"{asked or 'measures'}: no row of the run fits; leave one of them out, or see all with --all"
+
+
+def _tell_others(run: str, every: Mapping[str, int], shown: Mapping[str, int]) -> None:
+    """Say on the error stream how many rows were not printed, and how to see them."""
+    left = {method: n - shown.get(method, 0) for method, n in every.items() if n > shown.get(method, 0)}
+    if left:
+        of = ", ".join(f"{method} {n:,}" for method, n in sorted(left.items()))
+        text = f"{sum(left.values()):,} other rows of {run} are not shown ({of}): --method NAME, or --all"
+        errors.print(text, markup=False)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``evenhand findings``: counts of what was found, single applications, and their files for a reviewer.
+
+
+findings_app = typer.Typer()
+
+FindingsColumn = Literal["method", "group", "verdict", "findings", "-findings", "statistic", "-statistic", "q"]
+_ROWS = 50
+"""Applications that are printed where nobody says how many."""
+_OF_ROW = "SELECT * EXCLUDE (run) FROM findings WHERE run = $run AND row_id = $row ORDER BY ALL"
+_HAS_FINDINGS = "FROM duckdb_views() WHERE view_name = 'findings' AND $run IS NOT NULL"
+_ONLY = "($every OR method IN $only)"
+_JUDGED = 'SELECT DISTINCT method FROM told_verdicts WHERE run = $run AND "limit" IS NOT NULL'
+_FINDINGS_WANTED = """
+    run = $run AND ($method IS NULL OR method = $method) AND ($group IS NULL OR "group" = $group)
+    AND ($state IS NULL OR verdict = $state)
+"""
+
+
+@findings_app.command(epilog="Example: evenhand findings --file-pack 10 --attribute race, or: evenhand findings --json")
+def findings(
+    lake: LakeOption = "data/lake",
+    run: RunOption = None,
+    method: Annotated[str | None, typer.Option(help="Only this method.", autocompletion=complete_methods)] = None,
+    state: Annotated[str | None, typer.Option(help="Only this verdict, such as detected.")] = None,
+    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=complete_groups)] = None,
+    sort: Annotated[FindingsColumn | None, typer.Option(help="Column to sort by; - before it: largest first.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Rows at most; with --rows 50 if left out.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Methods without a limit, too.")] = False,
+    rows: Annotated[bool, typer.Option("--rows", help="One line per application. Restricted: personal rows.")] = False,
+    row: Annotated[
+        str | None,
+        typer.Option(
+            "--row",
+            metavar="ID",
+            help="What became of one row of the source: why it was refused, or its findings. Restricted.",
+        ),
+    ] = None,
+    file_pack: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Write the whole files of this many complainants (CST), the strongest findings first, as XLSX and CSV "
+            "into the restricted part of the lake. Restricted: personal rows.",
+        ),
+    ] = None,
+    attribute: Annotated[str | None, typer.Option(help="Only this protected attribute, with --file-pack.")] = None,
+    maker: Annotated[
+        str | None, typer.Option("--decision-maker", help="Only these decisions (model, lender), with --file-pack.")
+    ] = None,
+    denied: Annotated[bool, typer.Option("--denied", help="Only denied applicants, with --file-pack.")] = False,
+    format_: FormatOption = "table",
+    as_json: SqlJsonOption = False,
+    raw: RawOption = False,
+) -> None:
+    """Print what was found, counted by group and verdict, of methods with a limit; row by row on request.
+
+    A count left empty is withheld.
+    """
+    if file_pack is not None:
+        _pack(lake, run, file_pack, attribute, maker, group, denied=denied)
+        return
+    if rows or row is not None:
+        sys.stderr.write("restricted: rows of persons\n")
+    if row is not None:
+        _tell(lake, run, row, partial(show, format_="json" if as_json else format_, raw=raw))
+        return
+    table = "findings" if rows else "published_findings"
+    wanted = {"method": method, "group": group, "state": state}
+    query = f"FROM {table} WHERE {_FINDINGS_WANTED}"
+    with asking(lake, run, ("findings", "published_findings", "verdicts", "published_verdicts")) as ask:
+        judged = [] if every or rows or method else ask(_JUDGED, {})["method"].to_pylist()
+        given = {**wanted, "only": judged, "every": not judged, "most": limit or (_ROWS if rows else None)}
+        found = ask(f"SELECT * EXCLUDE (run) {query} AND {_ONLY} {_findings_order(sort)} LIMIT $most", given)
+        [fitting] = ask(f"SELECT count(*) AS rows {query}", wanted)["rows"].to_pylist()
+    if not fitting and any(wanted.values()):
+        asked = " ".join(f"--{name} {word}" for name, word in wanted.items() if word is not None)
+        raise SpecError(f"{asked}: no row of the run fits; `evenhand findings --all` prints all counts")
+    show(found, "json" if as_json else format_, raw=raw)
+    if left := fitting - found.num_rows:
+        errors.print(f"{left:,} other rows are not shown: --limit, --method NAME, or --all", markup=False)
+
+
+def _tell(root: str, run: str | None, row: str, tell: "Callable[[pa.Table], None]") -> None:
+    from flows.cli.row import why_refused  # with it come the libraries of the stages
+    from flows.runs.run_names import opened
+
+    lake, found = opened(root, run)
+    refused = why_refused(lake, found, row)
+    if refused is not None:
+        tell(refused)
+        return
+    errors.print(f"row {row} was refused by no stage; findings of it, if there are any:", markup=False)
+    with asking(root, found, ("findings",)) as ask:
+        if ask(_HAS_FINDINGS, {}).num_rows:  # a run without methods has no such table
+            tell(ask(_OF_ROW, {"row": row}))
+
+
+def _findings_order(sort: str | None) -> str:
+    if sort is None:
+        return "ORDER BY ALL"
+    return f'ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
+
+
+def _pack(
+    root: str, run: str | None, n: int, attribute: str | None, maker: str | None, group: str | None, *, denied: bool
+) -> None:
+    from flows.runs.pack import WARNING, Wanted, write  # XlsxWriter is needed here only
+    from flows.runs.run_names import opened
+
+    lake, found = opened(root, run)
+    for path in write(lake, found, Wanted(n, attribute, maker, group, denied)):
+        sys.stdout.write(f"{path}\n")
+    sys.stderr.write(f"{WARNING}\n")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Commands that read verdicts: verdicts, adjusted, disclose.
+
+
+verdicts_app = typer.Typer()
+
+_NAMED = 3
+"""Groups that a sentence names; it counts more of them."""
+_LADDER = """
+    SELECT decision_maker, protected_attribute, "group", if(blocks = '', 'none', blocks) AS adjusted_for,
+           estimator, average_over, "primary" AS judged, value AS difference, low, high, odds_ratio,
+           n, events AS denied, support, rv AS robustness_value, e_value, e_value_near, reason
+    FROM published_adjusted WHERE run = $run AND ($group IS NULL OR "group" = $group)
+    ORDER BY decision_maker, protected_attribute, "group", rung,
+             NOT (estimator = 'overlap' AND coalesce(support < $enough, false)), estimator <> 'logit', estimator,
+             average_over DESC
+"""
+"""Where the support is poor, the overlap-weighted difference is read first."""
+_UNSEEN = """
+    SELECT a.decision_maker, a."group", a.n, a.events AS denied, a.rv, a.strongest,
+           b.column_of_denial, b.column_of_group
+    FROM published_adjusted AS a
+    JOIN published_adjusted AS judged USING (run, rung, decision_maker, protected_attribute, "group")
+    LEFT JOIN published_adjusted_benchmarks AS b
+      ON b.run = a.run AND b.decision_maker = a.decision_maker AND b.protected_attribute = a.protected_attribute
+     AND b."group" = a."group" AND b."column" = a.strongest AND b.times = 1
+    WHERE a.run = $run AND ($group IS NULL OR a."group" = $group)
+      AND judged."primary" AND a.estimator = 'lpm' AND a.rv IS NOT NULL
+    ORDER BY ALL
+"""
+"""Of the judged rung: what an unseen column has to explain, and what the strongest control explains."""
+
+
+@verdicts_app.command(epilog="Example: evenhand verdicts --theory direct")
+def verdicts(
+    run: LatestArgument = None,
+    lake: LakeOption = "data/lake",
+    theory: Annotated[Theory | None, typer.Option(help="Only this kind of harm.")] = None,
+    format_: FormatOption = "table",
+    as_json: SqlJsonOption = False,
+    raw: RawOption = False,
+) -> None:
+    """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
+    from schemas.tables.verdicts import published_verdicts as published  # loads pyarrow
+
+    query = "SELECT * EXCLUDE (run) FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
+    rows = ask(lake, run, query, {"theory": theory}).to_pylist()
+    if not rows:
+        raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
+    said = published(rows)
+    if as_json or format_ == "json":
+        print_json(said)
+    elif format_ == "csv":
+        listed = [dict(zip(said["columns"], row, strict=True)) for row in said["rows"]]
+        print_answer(listed, said["columns"], format_, raw=raw)
+    else:
+        print_answer([_in_words(row) for row in rows], [], format_)
+        for sentence in way_on(rows):
+            errors.print(sentence, markup=False)
+
+
+def way_on(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What to do about groups whose rows are withheld; nothing where none are."""
+    groups = dict.fromkeys(row["group"] for row in rows if row["withheld"])
+    if not groups:
+        return []
+    named = ", ".join(groups) if len(groups) <= _NAMED else f"{len(groups)} groups"
+    return [f"{named}: withheld, as few people stand behind them. For your own eyes: --set disclosure.profile=internal"]
+
+
+def _in_words(row: dict[str, Any]) -> dict[str, Any]:
+    from schemas.tables.verdicts import STATES, effect_words, limit_words
+
+    group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
+    named = {"theory": row["theory"], "group": group, "decisions_of": row["decision_maker"], "measure": row["measure"]}
+    state = STATES[State(row["state"])] + " (withheld)" * row["withheld"]
+    return {**named, "effect": effect_words(row), "limit": limit_words(row), "state": state, "why": row["reason"]}
+
+
+@verdicts_app.command(
+    epilog="Example: evenhand adjusted --group Black, or: evenhand adjusted boston1990-1990-0123456789 --json"
+)
+def adjusted(
+    run: LatestArgument = None,
+    lake: LakeOption = "data/lake",
+    group: Annotated[str | None, typer.Option(help="Only this group.")] = None,
+    as_json: SqlJsonOption = False,
+) -> None:
+    """Print the denial ladder of a run: differences of denial among ever more similar applicants, with intervals."""
+    from tasks.methods.adjusted.algorithm.detection import ENOUGH_SUPPORT
+
+    there = "SELECT 1 AS there FROM information_schema.tables WHERE table_name = 'published_adjusted' AND $run = $run"
+    if not ask(lake, run, there, {}).num_rows:
+        raise SpecError("this run has no denial ladder: its spec leaves it out (methods: {adjusted: null})")
+    rows = ask(lake, run, _LADDER, {"group": group, "enough": ENOUGH_SUPPORT}).to_pylist()
+    if not rows:
+        groups = 'SELECT DISTINCT "group" FROM published_adjusted WHERE run = $run'
+        known = ask(lake, run, groups, {}).to_pydict()["group"]
+        raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(known))}")
+    print_answer(rows, list(rows[0]), "json" if as_json else "table")
+    for row in () if as_json else ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
+        sys.stdout.write(visible(_sentence(row)))
+
+
+@verdicts_app.command(epilog="Example: evenhand disclose boston1990-1990-0123456789")
+def disclose(
+    run: LatestArgument = None,
+    lake: LakeOption = "data/lake",
+    as_json: SqlJsonOption = False,
+) -> None:
+    """Print each withheld population: why, and the least and largest number that can be told of it. Restricted.
+
+    The earlier published runs that were taken into account are named before it.
+    """
+    from flows.runs.disclosure import RESTRICTED, taken, withheld
+    from flows.runs.index import run_of
+    from flows.runs.run_names import opened
+
+    there, name = opened(lake, run)
+    partitions = run_of(there, name).partitions
+    rows, earlier = withheld(there, partitions), [each["run"] for each in taken(there, partitions)]
+    sys.stderr.write(f"{RESTRICTED}\n")
+    sys.stderr.write(f"audited together with earlier published runs: {', '.join(earlier) or 'none'}\n")
+    print_answer(rows, list(rows[0]) if rows else [], "json" if as_json else "table")
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    if row["rv"] is None:
+        return ""
+    text = robustness_words(row["rv"], row["strongest"] or "", row["column_of_denial"], row["column_of_group"])
+    return f"\n{row['group']}, decisions of the {row['decision_maker']}: {text}\n"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The command that holds the partitions of a year beside each other: league.
+
+
+league_app = typer.Typer()
+MOST = 30
+"""Partitions that a terminal shows; the page has more, and --json all."""
+
+
+@league_app.command(epilog="Example: evenhand league hmda.yaml --year 2022 --measure adjusted_effect --group Black")
+def league(
+    spec: Annotated[
+        Path, typer.Argument(help="The audit spec, with `by`, of the partitions.", autocompletion=complete_specs)
+    ],
+    year: Annotated[
+        int | None, typer.Option(parser=year_of, metavar="YEAR", help="Year of the decisions; the spec's if left out.")
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(help="Only this measure; those that judge if left out.", autocompletion=complete_measures),
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=complete_groups)] = None,
+    lake: LakeOption = "data/lake",
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the page there; else to the lake's reports.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the partitions of a year beside each other, and write the page: for screening, and no verdict."""
+    from flows.operations.league import document, make_league, write_league
+    from tasks.lake.store import open_lake
+    from tasks.metrics.league.rows import Asked
+
+    read, opened = load_spec(spec, {}).spec, open_lake(lake)
+    made = make_league(read, read.year if year is None else year, opened, Asked(measure, group))
+    page = write_league(made, opened, html)
+    if as_json:
+        print_json({"page": page, **document(made)})
+    else:
+        _print(made, page)
+
+
+def _print(made: "League", page: str) -> None:
+    """What it is for, then a table for each measure and group."""
+    from tasks.reporting import league
+
+    noun = league.noun_of(made.column)
+    console.print(league.first_statement(noun), markup=False, soft_wrap=True)
+    console.print(f"{made.title}, by {made.column}: {made.census.words}", markup=False, soft_wrap=True)
+    for subject, table in made.tables.items():
+        console.print()
+        print_rows(console, league.titled(subject), [_cells(line) for line in table.lines[:MOST]])
+        more = [f"{len(table.lines) - MOST} more with --json, and on the page"] if len(table.lines) > MOST else []
+        for sentence in (*more, league.expected(table, noun), league.NO_RANKING.format(noun=noun)):
+            console.print(sentence, markup=False, soft_wrap=True)
+    console.print()
+    console.print(f"page  {page}", markup=False, soft_wrap=True)
+
+
+def _cells(line: "Line") -> dict[str, Any]:
+    """One partition as the terminal shows it; the page and --json have the other columns."""
+    from schemas.tables.verdicts import STATES
+    from schemas.terms import State
+    from tasks.reporting.league import called
+
+    figure = line.figure
+    state = STATES[State(figure.state)] + " (withheld)" * figure.withheld
+    return {
+        "partition": called(line.entrant),
+        "rows": line.entrant.usable,
+        "n": figure.n,
+        "value": _interval(figure.value, figure.low, figure.high),
+        "less all": _plain(line.difference),
+        "pooled": _interval(line.pooled, line.pooled_low, line.pooled_high),
+        "p": _chance(line.p),
+        "q": _chance(line.q),
+        "q (BY)": _chance(line.q_dependent),
+        "screened": "yes" if line.screened else "no",
+        "state": state,
+        "robustness": _plain(figure.robustness),
+        "detectable": _plain(figure.detectable),
+    }
+
+
+def _interval(value: float | None, low: float | None, high: float | None) -> str:
+    ends = "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"
+    return "" if value is None else f"{value:.3f}{ends}"
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def _chance(p: float | None) -> str:
+    return "" if p is None else f"{p:.3f}" if p >= 0.001 else "<0.001"

@@ -1,0 +1,684 @@
+"""Commands about runs: runs, show, stages, report, and their review and trust: signoff, note, verify, log, keys."""
+
+import sys
+import webbrowser
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from flows.cli.options import (
+    KEYS,
+    LOG,
+    JsonOption,
+    LakeOption,
+    LatestArgument,
+    RunArgument,
+    RunOption,
+    complete_audits,
+    complete_runs,
+    complete_years,
+    shortened,
+    year_of,
+)
+from flows.cli.terminal import console, errors, print_json, print_rows, visible
+from schemas.errors import InfrastructureError, SpecError
+from schemas.terms import ExitCode, State
+
+if TYPE_CHECKING:
+    from flows.runs.index import Listed
+    from flows.runs.review import Note, Remediation, Review
+    from flows.runs.signatures import Demand
+    from tasks.lake import log
+    from tasks.lake.store import Lake
+    from tasks.reporting.exports.single_file import BudgetLine
+    from tasks.reporting.material import Signed
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Commands ``runs`` and ``show``: which runs the lake has, and the first page of one.
+
+
+app = typer.Typer()
+
+_SHORT = {
+    State.BREACH: "outside",
+    State.INSUFFICIENT_EVIDENCE: "too little",
+    State.WITHIN: "inside",
+    State.NO_LIMIT: "no limit",
+    State.NOT_RUN: "not run",
+    State.DESCRIPTIVE: "described",
+}
+"""Words of a state in the list, in the order in which they are told."""
+
+
+@app.command(epilog="Example: evenhand runs --audit boston1990 --state breach")
+def runs(
+    lake: LakeOption = "data/lake",
+    audit: Annotated[str | None, typer.Option(help="Only runs of this audit.", autocompletion=complete_audits)] = None,
+    year: Annotated[
+        int | None,
+        typer.Option(parser=year_of, metavar="YEAR", help="Only runs of this year.", autocompletion=complete_years),
+    ] = None,
+    state: Annotated[State | None, typer.Option(help="Only runs that ended so.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """List the runs of the lake, newest first, each with the state of every question."""
+    from flows.runs.index import listed
+    from tasks.lake.store import open_lake
+
+    opened = open_lake(lake)
+    found = listed(opened, audit, year, state)
+    if not found:
+        raise SpecError(_nothing(lake, sorted({run.audit for run in listed(opened)})))
+    shown = found[:limit]
+    if as_json:
+        print_json([vars(run) for run in shown])
+        return
+    parted = any(run.partition for run in shown)
+    print_rows(console, "", [_row(run, parted=parted) for run in shown])
+    if len(found) > limit:
+        errors.print(f"{len(found) - limit} older runs are not shown: --limit {len(found)}", markup=False)
+
+
+@app.command(epilog="Example: evenhand show, or: evenhand show boston1990@1990")
+def show(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
+    """Print the first page of a run: what was found by question, what to do next, what it cannot tell."""
+    from flows.runs.first_page import first_page, left_out, remarks, summary
+    from flows.runs.run_names import opened
+
+    there, name = opened(lake, run)
+    page, place = first_page(there, name)
+    if as_json:
+        print_json(page)
+        return
+    for line in summary(page, place, left_out=left_out(there, name), more=remarks(there, name)):
+        sys.stdout.write(f"{visible(line)}\n")
+    for warning in page["warnings"]:
+        errors.print(f"warning: {warning}", markup=False)
+
+
+def _nothing(lake: str, audits: list[str]) -> str:
+    if not audits:
+        return f"the lake {lake} holds no run yet; `evenhand audit` makes one"
+    return f"no run of the lake {lake} fits these; it has runs of {', '.join(audits)}"
+
+
+def _row(run: "Listed", *, parted: bool) -> dict[str, Any]:
+    finished = run.finished.replace("T", " ")[:16]
+    states = _by_state(run.theories) or State(run.state).value.replace("_", " ")
+    return {
+        "run": run.run,
+        "audit": run.audit,
+        "year": run.year,
+        **({"partition": " ".join(run.partition.values()) if run.partition else ""} if parted else {}),
+        "finished": finished,
+        "state by question": "; ".join([states, *["protected"] * run.protected]),
+    }
+
+
+def _by_state(theories: Any) -> str:
+    """The questions of each state, the gravest first."""
+    told = {words: [t for t, state in theories.items() if state == name] for name, words in _SHORT.items()}
+    return "; ".join(f"{words}: {', '.join(of)}" for words, of in told.items() if of)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``stages``: rows, time and memory of every stage of a run.
+
+
+stages_app = typer.Typer()
+
+_SHOWN = 12
+"""Digits of a key in a table; --json has it whole."""
+_RESTRICTED = "restricted: not for publication, since the rows are exact numbers, which reports round or withhold\n"
+
+
+@stages_app.command(epilog="Example: evenhand stages, or: evenhand stages boston1990@1990 --json")
+def stages(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
+    """Print every stage of a run: rows in, out and refused, wall and CPU seconds, peak memory, computed or not.
+
+    `source` is "computed", or "lake" where the lake held the stage before; its cost is then that of the run that made
+    it. The view `stage_runs` of `evenhand sql` has the same columns of all runs.
+    """
+    from flows.runs.index import read_manifest
+    from flows.runs.run_names import opened
+    from tasks.lake.store import stage_runs
+
+    there, name = opened(lake, run)
+    found = list(stage_runs(read_manifest(there, name)))
+    if as_json:
+        print_json(found)
+    else:
+        print_stages(f"stages of {name}", found)
+    sys.stderr.write(_RESTRICTED)
+
+
+def print_stages(title: str, found: Sequence[dict[str, Any]]) -> None:
+    """Print rows of ``tasks.lake.store`` as a table, with the sums of their times."""
+    from tasks.lake.store import OF_PARTITION  # loads pyarrow
+
+    parted = any(row.get(OF_PARTITION[0]) for row in found)
+    names = [name for row in found[:1] for name in row if parted or name not in OF_PARTITION]
+    rows = [{name: _shown(name, row[name]) for name in names} for row in found]
+    print_rows(console, title, rows)
+    wall, cpu = (sum(row[name] or 0.0 for row in found) for name in ("seconds", "cpu_seconds"))
+    console.print(f"in all {wall:,.1f} s of stages, {cpu:,.1f} CPU s", markup=False)
+
+
+def _shown(name: str, value: Any) -> Any:
+    if value is None:
+        return ""
+    if name == "partition":
+        return value[:_SHOWN]
+    return f"{value:,.1f}" if isinstance(value, float) else value
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``evenhand report``: makes the files of a report anew, as pages, one page, PDF or workbook; checks them.
+
+
+report_app = typer.Typer()
+
+Files = Mapping[str, bytes]
+FIRST, WORKBOOK = "report.html", "measures.xlsx"
+
+
+@report_app.command(
+    epilog="Example: evenhand report --check, or: evenhand report --single boston.html, "
+    "or: evenhand report boston1990-1990-0123456789 --out boston --pdf --paper letter"
+)
+def report(
+    run: LatestArgument = None,
+    lake: LakeOption = "data/lake",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory for the files; one named as the run if left out.")
+    ] = None,
+    single: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Join the first page and the questions in one file, for e-mail.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the first page as an SVG, to be shown elsewhere.")
+    ] = None,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Write report.pdf too: pip install 'evenhand[pdf]'.")] = False,
+    xlsx: Annotated[bool, typer.Option("--xlsx", help="Write the workbook, and no page.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Hold each file against its budget; a line a file.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the first page in the browser.")] = False,
+    paper: Annotated[Literal["a4", "letter"], typer.Option(help="Sheets of the PDF.")] = "a4",
+    as_json: JsonOption = False,
+) -> None:
+    """Make the report of a run anew from the lake: nothing is computed again, and no file of the run changes.
+
+    With --check, --single or --picture alone no other file is written. Exits with 1 if --check finds a file over
+    its budget, and with 5 if the PDF cannot be made, after all else is written.
+    """
+    from flows.runs import run_names
+    from flows.runs.report_files import note_made, picture_anew, report_anew, signed_of
+    from tasks.reporting.exports import single_file
+
+    opened, run = run_names.opened(lake, run)
+    folder = out or Path(run)
+    joined = [path for path in (single, picture) if path is not None]
+    for place in (folder, *(path.parent for path in joined)):
+        _require_outside(place, opened.storage.local)
+    files = report_anew(opened, run)
+    for path in joined:
+        _require_apart(path, folder, {*files, single_file.PDF})
+    alone = (check or bool(joined)) and not (out or pdf or xlsx or open_)
+    wanted = {} if alone else {WORKBOOK: files[WORKBOOK]} if xlsx and not open_ else files
+    made = {folder / name: content for name, content in wanted.items()}
+    extra, lacking = _extra(files, single is not None, pdf, paper)
+    places = {single_file.SINGLE: single, single_file.PDF: folder / single_file.PDF}
+    made |= {place: extra[name] for name, place in places.items() if place is not None and name in extra}
+    made |= {picture: picture_anew(opened, run)} if picture is not None else {}
+    for path in made:
+        _require_outside(path, opened.storage.local)  # a link may lead there
+    _write(made)
+    if made:
+        note_made(opened, run, {_name(path, folder, files): content for path, content in made.items()})
+        _print_signed(signed_of(opened, run))
+    lines = list(single_file.budget_lines({**files, **extra})) if check else []
+    _print(run, made, lines, as_json)
+    if open_:
+        webbrowser.open((folder / FIRST).resolve().as_uri())
+    if lacking is not None:
+        raise lacking
+    raise typer.Exit(ExitCode.BREACH if any(line.over for line in lines) else ExitCode.WITHIN)
+
+
+def _require_outside(place: Path, lake: Path) -> None:
+    """Refuse a place in the lake.
+
+    Raises:
+        SpecError: it is one.
+    """
+    if lake.resolve() in (place.resolve(), *place.resolve().parents):
+        raise SpecError(f"{place} is in the lake, whose runs are sealed; name a directory outside of it")
+
+
+def _extra(
+    files: Files, single: bool, pdf: bool, paper: Literal["a4", "letter"]
+) -> tuple[dict[str, bytes], InfrastructureError | None]:
+    """What is made of pages, by the names of its budgets, and why the PDF is not among it."""
+    from tasks.reporting.exports import single_file
+    from tasks.reporting.exports.single_file import pdf as printed
+    from tasks.reporting.exports.single_file import single as joined
+
+    made = {single_file.SINGLE: joined(files)} if single else {}
+    try:
+        return made | ({single_file.PDF: printed(files, paper)} if pdf else {}), None
+    except InfrastructureError as error:
+        return made, error
+
+
+def _require_apart(joined: Path, folder: Path, names: Iterable[str]) -> None:
+    """Refuse to write the joined page, or the drawing of the first, over a file of the report.
+
+    Raises:
+        SpecError: it has the place of one.
+    """
+    if joined.resolve() in {(folder / name).resolve() for name in names}:
+        raise SpecError(f"{joined} is the place of another file of the report; name another file")
+
+
+def _name(path: Path, folder: Path, files: Files) -> str:
+    """A file as the list of files made later has it: its path below the directory; elsewhere its name alone.
+
+    The joined page elsewhere that is named as a file of the report is, is listed as what it is.
+    """
+    from tasks.reporting.exports import single_file
+
+    if path.is_relative_to(folder):
+        return path.relative_to(folder).as_posix()
+    return single_file.SINGLE if path.name in {*files, single_file.PDF} else path.name
+
+
+def _write(made: Mapping[Path, bytes]) -> None:
+    """Write files, and the directories that they lie in.
+
+    Raises:
+        InfrastructureError: one cannot be written.
+    """
+    for path, content in made.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise InfrastructureError(f"{path} cannot be written ({error.strerror}); name another place") from error
+
+
+def _print_signed(signed: "Signed") -> None:
+    """What the new first page says that the one in the lake, a draft, does not; nothing of a run that nobody signed."""
+    if signed.signatures:
+        said = "the first page shows who signed; the report in the lake stays the draft that was signed"
+        errors.print(f"{said}. {signed.words}", markup=False, soft_wrap=True)
+
+
+def _print(run: str, made: Iterable[Path], lines: Iterable["BudgetLine"], as_json: bool) -> None:
+    """The files written, and a line for each that was checked."""
+    rows = [_report_row(line) for line in lines]
+    if as_json:
+        print_json({"run": run, "written": [str(path) for path in made], "checked": rows})
+        return
+    for path in made:
+        sys.stdout.write(f"{visible(str(path))}\n")
+    if rows:
+        print_rows(console, f"files of run {run}: what each has, of the most it may have", rows)
+
+
+def _report_row(line: "BudgetLine") -> dict[str, str]:
+    """What a file has of each, and the most that it may have."""
+    has, most = vars(line.has), vars(line.most)
+    told = {name: _of(has[name], most[name]) for name in has}
+    return {"file": line.path, **told, "over": ", ".join(line.over) or "-"}
+
+
+def _of(has: int | None, most: int | None) -> str:
+    return "-" if has is None else f"{has:,}" if most is None else f"{has:,} of {most:,}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Commands ``verify``, ``log`` and ``keys``: whether runs are as they were written, and whose keys say so.
+
+
+trust_app = typer.Typer()
+keys_app = typer.Typer(no_args_is_help=True, help="Make, add and retire keys that sign runs.")
+log_app = typer.Typer(invoke_without_command=True)
+KeyOption = Annotated[
+    Path | None, typer.Option("--key", metavar="FILE", help="Private key; EVENHAND_SIGNING_KEY if not.")
+]
+
+
+@trust_app.command(
+    epilog="Example: evenhand verify boston1990-1990-0123456789 --key audits.pub, or: evenhand verify --all"
+)
+def verify(
+    run: Annotated[
+        str | None,
+        typer.Argument(help="Run: its id, the beginning of it, or AUDIT@YEAR.", autocompletion=complete_runs),
+    ] = None,
+    lake: LakeOption = "data/lake",
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="PUB", help="Public key that has to have signed; EVENHAND_TRUSTED_KEYS if left out."),
+    ] = None,
+    require_signature: Annotated[
+        bool, typer.Option("--require-signature", help="Fail where nobody signed the run.")
+    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Check every run of the lake, as after a restore.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check every file of a run against its sha256, the log of the lake and its signature. Exit 6 if one differs."""
+    from flows.runs.run_names import opened
+    from flows.runs.signatures import Demand, verify_run
+
+    if every == (run is not None):
+        raise SpecError("name one run to check, as in: evenhand verify loans@2024, or say --all for every run")
+    if every:
+        _verify_all(lake, Demand(key, require_signature), as_json=as_json)
+        return
+    run = opened(lake, run)[1]
+    outcome = verify_run(lake, run, Demand(key, require_signature))
+    if as_json:
+        print_json(outcome)
+        return
+    told = f"all {outcome['files']} files are as they were written; {outcome['signature']}"
+    console.print(f"run {run}: {told}", markup=False, soft_wrap=True)
+    if outcome["by_content"]:
+        told = f"its manifest, of an earlier version, has no sha256 of partition.json: {outcome['by_content']} of them"
+        console.print(f"{told} were compared by content", markup=False)
+
+
+def _verify_all(lake: str, demand: "Demand", *, as_json: bool) -> None:
+    from flows.runs.signatures import verify_every_run
+
+    rows = []
+    for run, said, whole in verify_every_run(lake, demand):
+        rows.append({"run": run, "whole": whole, "found": said})
+        if not as_json:
+            console.print(f"run {run}: {said}" if whole else said, markup=False, soft_wrap=True)
+    broken = sum(not row["whole"] for row in rows)
+    if as_json:
+        print_json(rows)
+    else:
+        console.print(f"{len(rows) - broken} of {len(rows)} runs are whole", markup=False)
+    if broken:
+        raise typer.Exit(ExitCode.INTEGRITY)
+
+
+@keys_app.command(epilog="Example: evenhand keys new audits.pem")
+def new(path: Annotated[Path, typer.Argument(help="File of the private key; PATH.pub gets the public one.")]) -> None:
+    """Make a key that signs runs. The private file is for its owner alone, and belongs into no lake and no image."""
+    from tasks.lake.log import KEY, new_key
+
+    console.print(f"key {new_key(path)}: {path} and {path}.pub; set {KEY}={path} to sign runs", markup=False)
+
+
+@keys_app.command(epilog='Example: evenhand keys add audits.pem.pub --note "the key before it was lost"')
+def add(
+    public: Annotated[Path, typer.Argument(help="File of the public key.")],
+    note: Annotated[str, typer.Option(help="Why, such as that the key before it was lost.")] = "",
+    lake: LakeOption = "data/lake",
+) -> None:
+    """Enter a key in the log of the lake."""
+    from flows.runs.signatures import add_key
+    from tasks.lake.store import open_lake
+
+    entry = add_key(open_lake(lake), public, note)
+    console.print(f"key {entry.key} added, entry {entry.n} of the log", markup=False)
+
+
+@keys_app.command(epilog="Example: evenhand keys retire audits.pem --by audits-2027.pem.pub")
+def retire(
+    old: Annotated[Path, typer.Argument(help="Private key that goes.")],
+    by: Annotated[Path, typer.Option("--by", metavar="PUB", help="Public key that comes.")],
+    lake: LakeOption = "data/lake",
+) -> None:
+    """Retire a key: it signs the one that follows. What it signed before stays valid."""
+    from flows.runs.signatures import retire_key
+    from tasks.lake.store import open_lake
+
+    entry = retire_key(open_lake(lake), old, by)
+    console.print(f"key {entry.key} retired, {entry.successor} follows; entry {entry.n} of the log", markup=False)
+
+
+@log_app.callback(epilog="Example: evenhand log --run boston1990@1990")
+def show_log(
+    context: typer.Context, run: RunOption = None, lake: LakeOption = "data/lake", as_json: JsonOption = False
+) -> None:
+    """Print the log of the lake, one line an entry, or the entries of a run."""
+    if context.invoked_subcommand is not None:
+        return
+    from flows.runs.run_names import opened
+    from tasks.lake import log
+    from tasks.lake.store import open_lake
+
+    held = open_lake(lake)
+    found = log.entries(held, opened(lake, run)[1] if run else None)
+    if as_json:
+        print_json([entry.model_dump(mode="json", exclude_defaults=True) for entry in found])
+    else:
+        print_rows(console, "log of the lake", [entry_row(entry) for entry in found])
+
+
+@log_app.command("verify", epilog="Example: evenhand log verify --head 12:3f9c0000000000000000000000000000000000...")
+def verify_log(
+    lake: LakeOption = "data/lake",
+    head: Annotated[
+        str | None, typer.Option(metavar="N:SHA256", help="A head that was kept elsewhere, as `log head` printed it.")
+    ] = None,
+    signed_after: Annotated[
+        str | None,
+        typer.Option(metavar="N:SHA256", help="Head of the log when keys were set up: older entries need no key."),
+    ] = None,
+) -> None:
+    """Check chain and signatures of the log, and that every run has its entry. Exit 6, and what does not fit.
+
+    With EVENHAND_TRUSTED_KEYS an unsigned entry that counts fails. A cut end is seen only with a head kept elsewhere.
+    """
+    from flows.runs.signatures import check_log
+    from tasks.lake.store import open_lake
+
+    found = check_log(open_lake(lake), head, signed_after)
+    kept = "" if head else "; keep `evenhand log head` elsewhere, as a chain cannot show that its end was cut off"
+    console.print(f"all {found.entries} entries follow each other, and every run has its own{kept}", soft_wrap=True)
+    for remark in found.remarks:
+        console.print(f"note: {remark}", markup=False, soft_wrap=True)
+
+
+@log_app.command("head", epilog="Example: evenhand log head >> kept-elsewhere.txt")
+def print_head(lake: LakeOption = "data/lake") -> None:
+    """Print number and digest of the last entry, to be kept elsewhere: in a ticket, a mail, a git tag."""
+    from tasks.lake import log
+    from tasks.lake.store import open_lake
+
+    head = log.head(open_lake(lake))
+    typer.echo(f"{head.n}:{head.sha256}")
+
+
+def entry_row(entry: "log.Entry") -> dict[str, Any]:
+    """An entry of the log as a row of a table."""
+    who = f"{entry.by} ({entry.role})" if entry.role else entry.by
+    words = entry.text or " -> ".join(each for each in (entry.key, entry.successor) if each)
+    if entry.owner:
+        words = f"{entry.owner} until {entry.due}: {words}"
+    elif entry.closes:
+        words = f"done, entry {entry.closes}: {words}".removesuffix(": ")
+    signed = entry.signature.key if entry.signature else ""
+    return {
+        "n": entry.n,
+        "time": entry.time,
+        "event": entry.event,
+        "run": entry.run,
+        "by": who,
+        "text": words,
+        "signed": signed,
+    }
+
+
+for part, lines in ((keys_app, KEYS), (log_app, LOG)):
+    shortened(part, lines)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Commands ``signoff``, ``note`` and ``review``: what people say of runs in the log, and where runs stand.
+
+
+review_app = typer.Typer()
+_AsOption = Annotated[str, typer.Option("--as", metavar="NAME", help="Who says so.")]
+
+
+@review_app.command(epilog='Example: evenhand signoff boston1990@1990 --as "Ann Lee" --role prepared --key ann.pem')
+def signoff(
+    run: RunArgument,
+    by: _AsOption,
+    role: Annotated[str, typer.Option(help="prepared, reviewed, approved, rejected or withdrawn.")],
+    note: Annotated[str, typer.Option(help="A text; rejected and withdrawn need one.")] = "",
+    key: KeyOption = None,
+    lake: LakeOption = "data/lake",
+    as_json: JsonOption = False,
+) -> None:
+    """Sign a run in the log of the lake. An approval needs that somebody else prepared it, and that its files verify.
+
+    Without a key the name is as given, and not verified. `evenhand report RUN` then makes a report that shows it.
+    """
+    from flows.runs.review import SignOff, sign_off
+    from flows.runs.run_names import opened
+
+    held, run = opened(lake, run)
+    _print_entry(held, sign_off(held, run, SignOff(by, role, note, key)), as_json=as_json)
+
+
+@review_app.command(epilog='Example: evenhand note boston1990@1990 "ask for the files" --as "Ann Lee"')
+def note(
+    run: RunArgument,
+    text: Annotated[str, typer.Argument(help="What is noted; what has to be remedied with --owner and --due.")] = "",
+    by: _AsOption = "",
+    owner: Annotated[str, typer.Option(metavar="NAME", help="Open a remediation: who has to see to it.")] = "",
+    due: Annotated[str, typer.Option(metavar="DAY", help="Its last day, such as 2027-01-31.")] = "",
+    done: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Close the remediation of this entry; RUN shows that it is done."),
+    ] = None,
+    read: Annotated[bool, typer.Option("--read", help="Enter that you read the run: once a day.")] = False,
+    key: KeyOption = None,
+    lake: LakeOption = "data/lake",
+    as_json: JsonOption = False,
+) -> None:
+    """Enter a note on a run in the log of the lake: a text, that you read it, or what has to be remedied by when.
+
+    Entries are never changed and never removed, so name nobody of whom the data are.
+    """
+    from flows.runs.review import Note
+    from flows.runs.run_names import opened
+
+    if bool(owner) + (done is not None) + read > 1 or bool(owner) != bool(due):
+        raise SpecError("give --owner and --due together, or --done, or --read, or none of them")
+    held, run = opened(lake, run)
+    entry = _noted(held, run, Note(by, text, key), (owner, due, done, read))
+    if entry is None:
+        console.print(f"{run}: the log has it already that {by.strip()} read it today", markup=False, soft_wrap=True)
+        return
+    _print_entry(held, entry, as_json=as_json)
+
+
+@review_app.command(epilog="Example: evenhand review, or: evenhand review boston1990@1990")
+def review(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="Run: its id, the beginning of it, or AUDIT@YEAR; all if left out."),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 5 where a remediation is overdue.")] = False,
+    lake: LakeOption = "data/lake",
+    as_json: JsonOption = False,
+) -> None:
+    """Print who signed a run, what is open and its entries; or where the valid run of every year stands."""
+    from flows.runs.review import outstanding, review_of, reviews
+    from flows.runs.run_names import opened
+    from flows.runs.signatures import sound_entries
+    from tasks.lake.store import open_lake
+
+    if run is None:
+        held = open_lake(lake)
+        every = sound_entries(held)
+        overdue = _print_all(reviews(held, every), outstanding(held, every).open, as_json=as_json)
+    else:
+        held, run = opened(lake, run)
+        every = sound_entries(held)
+        overdue = _print_one(held, review_of(held, run, every), every, as_json=as_json)
+    if strict and overdue:
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+def _noted(lake: "Lake", run: str, said: "Note", what: tuple[str, str, int | None, bool]) -> "log.Entry | None":
+    """The entry of a note; None of a reading that the log has."""
+    from flows.runs import review
+
+    owner, due, done, read = what
+    if owner:
+        return review.open_remediation(lake, run, said, owner, due)
+    if done is not None:
+        return review.close_remediation(lake, run, said, done)
+    return review.note_read(lake, run, said) if read else review.note(lake, run, said)
+
+
+def _print_entry(lake: "Lake", entry: "log.Entry", *, as_json: bool) -> None:
+    from tasks.lake import log
+
+    if as_json:
+        print_json(entry.model_dump(mode="json", exclude_defaults=True))
+        return
+    what = entry.role or ("remediation done" if entry.closes else entry.event)
+    how = f"signed with the key {entry.signature.key}" if entry.signature else "name as given, not verified"
+    console.print(f"{entry.run}: {what} by {entry.by} ({how}), entry {entry.n}", markup=False, soft_wrap=True)
+    _print_head(log.head(lake))
+
+
+def _print_head(head: Any) -> None:
+    console.print(f"head of the log, to be kept elsewhere: {head.n}:{head.sha256}", soft_wrap=True)
+
+
+def _print_all(found: "Iterable[Review]", open_: "Iterable[Remediation]", *, as_json: bool) -> int:
+    """The valid runs, unsigned ones first, and what is open; gives how many remediations are overdue."""
+    runs = sorted(found, key=lambda each: (each.state != "unsigned", each.run))
+    left = [_remediation(each) for each in open_]
+    if as_json:
+        print_json({"runs": [_review_row(each) for each in runs], "remediations": left})
+    else:
+        print_rows(console, "review of the valid run of every year", [_review_row(each) for each in runs])
+        if left:
+            print_rows(console, "remediations that are open", left)
+    return sum(each["state"] == "overdue" for each in left)
+
+
+def _print_one(lake: "Lake", found: "Review", every: "list[log.Entry]", *, as_json: bool) -> int:
+    """A run: where it stands, what else is to be known, what is open and its entries; gives how many are overdue."""
+    from flows.runs.review import remarks
+    from tasks.lake import log
+
+    left, said = [_remediation(each) for each in found.open], remarks(lake, found, every)
+    rows = [entry_row(entry) for entry in every if entry.run == found.run]
+    head = log.head(lake)
+    if as_json:
+        told = {**_review_row(found), "manifest_sha256": found.manifest_sha256, "remarks": said, "remediations": left}
+        print_json({**told, "entries": rows, "head": f"{head.n}:{head.sha256}"})
+    else:
+        for line in (f"{found.run}: {found.state}", *said):
+            console.print(line, markup=False, soft_wrap=True)
+        if left:
+            print_rows(console, "remediations that are open", left)
+        print_rows(console, "entries of the log", rows)
+        _print_head(head)
+    return len(found.overdue)
+
+
+def _review_row(each: "Review") -> dict[str, Any]:
+    who = "; ".join(f"{entry.role} by {entry.by}, {entry.time[:10]}" for entry in each.signatures)
+    return {"run": each.run, "state": each.state, "open": len(each.open), "overdue": len(each.overdue), "signed": who}
+
+
+def _remediation(each: "Remediation") -> dict[str, Any]:
+    state = "overdue" if each.overdue() else "open"
+    return {"n": each.n, "state": state, "due": each.due, "owner": each.owner, "run": each.run, "text": each.text}

@@ -1,0 +1,317 @@
+"""Command `evenhand status`: how every audit and year stands, and what waits for a person."""
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from flows.cli.options import JsonOption, LakeOption, complete_spans
+from flows.cli.terminal import console, print_json, print_rows
+from schemas.terms import ExitCode
+from tasks.pipeline.progress import coarse, duration
+
+if TYPE_CHECKING:
+    from flows.operations.overview import AuditAtAGlance, Overview
+    from flows.operations.status import PartStatus, Standing, YearOfPartitions
+    from flows.partitions.forecast import Stand
+    from tasks.lake.store import Lake
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The stages of years as columns of a table.
+
+
+def matrix(stages: Sequence["Stand"]) -> dict[str, str]:
+    """One column a stage; a stage that several methods share is one column, and as its worst."""
+    found: dict[str, str] = {}
+    for s in stages:
+        name = s.stage.split(" ")[0]
+        if found.get(name, "ok") == "ok":
+            found[name] = s.state.value
+    return found
+
+
+def aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with the same columns in the same order, ``why`` last."""
+    names = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: name == "why")
+    return [{name: row.get(name, "") for name in names} for row in rows]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What waits for a person, as ``evenhand status`` prints it: disk, locks, alerts, signatures, remediations, damage.
+
+
+_NAMED = 3
+"""Of what waits; --json has all."""
+_FILES = 5
+"""Of the files that cannot be read; --json has all."""
+
+
+def print_waiting(whole: "Overview") -> None:
+    """Print what else an operator has to know, a line each; nothing of what is in order."""
+    free = f"{whole.disk_free / 2**30:.1f} of {whole.disk / 2**30:.1f} GB free"
+    lines = [("disk", free), *([("server", whole.server)] if whole.server else [])]
+    lines += [("at work", f"{lock.lock} {lock.who}".rstrip()) for lock in whole.locks]
+    for title, names in (
+        ("alerts not delivered", whole.undelivered),
+        ("runs nobody signed", whole.unsigned),
+        ("remediations overdue", whole.remediations_overdue),
+        ("to come, as they say; look at the clock that they ran by", whole.future),
+    ):
+        if names:
+            lines.append((title, f"{len(names)} ({'; '.join(names[:_NAMED])}{_more(len(names), _NAMED)})"))
+    if whole.unreadable:
+        lines.append(("records that cannot be read, and are left out above", str(len(whole.unreadable))))
+        lines += [("  cannot be read", each.reason) for each in whole.unreadable[:_FILES]]
+        lines += (
+            [("  cannot be read", f"{left} more; --json names all")]
+            if (left := len(whole.unreadable) - _FILES) > 0
+            else []
+        )
+    for title, said in lines:
+        console.print(f"{title}: {said}", markup=False, soft_wrap=True)
+
+
+def in_review(lake: "Lake") -> dict[str, list[dict[str, Any]]]:
+    """Valid runs that nobody approved, unsigned ones first, and remediations that are open, the first due first.
+
+    Raises:
+        IntegrityError: an entry of the log was altered.
+    """
+    from flows.runs.review import outstanding, reviews
+    from flows.runs.signatures import sound_entries
+
+    every = sound_entries(lake)
+    runs = [
+        {"run": each.run, "state": each.state, "by": "; ".join(f"{e.role} by {e.by}" for e in each.signatures)}
+        for each in reviews(lake, every)
+        if each.state != "approved"
+    ]
+    left = [
+        {
+            **{"due": each.due, "state": "overdue" if each.overdue() else "open", "owner": each.owner},
+            **{"run": each.run, "entry": each.n, "text": each.text},
+        }
+        for each in outstanding(lake, every).open
+    ]
+    return {
+        "runs": sorted(runs, key=lambda row: (row["state"] != "unsigned", row["run"])),
+        "remediations": sorted(left, key=lambda row: (row["due"], row["entry"])),
+    }
+
+
+def print_review(lake: "Lake") -> None:
+    """Print what is in review.
+
+    Raises:
+        IntegrityError: an entry of the log was altered.
+    """
+    found = in_review(lake)
+    for title, none, rows in (
+        ("valid runs that nobody approved", "every valid run is approved", found["runs"]),
+        ("remediations that are open", "no remediation is open", found["remediations"]),
+    ):
+        if rows:
+            print_rows(console, title, rows)
+        else:
+            console.print(none, markup=False)
+
+
+def _more(count: int, shown: int) -> str:
+    return f" and {count - shown} more" if count > shown else ""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``evenhand status``: how every audit and year of a lake stands, and what waits for a person.
+
+
+app = typer.Typer()
+
+_LETTERS = 60
+"""Of a reason; --long has it whole."""
+_WATCH_SECONDS = 10
+
+
+@app.command(epilog="Example: evenhand status --years 2018-2024, or: evenhand status --long")
+def status(
+    lake: LakeOption = "data/lake",
+    years: Annotated[
+        str | None,
+        typer.Option(
+            "--years",
+            help="Only these, also those that nobody tried: 2010-2024, or 2012,2015-2017.",
+            autocompletion=complete_spans,
+        ),
+    ] = None,
+    long: Annotated[bool, typer.Option("--long", help="Stage by stage, and whole reasons.")] = False,
+    by: Annotated[
+        bool, typer.Option("--by", help="Of audits with `by`: a line a partition, those that failed first.")
+    ] = False,
+    review: Annotated[
+        bool,
+        typer.Option("--review", help="Also list remediations that are open, and valid runs that nobody approved."),
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Exit with 5 also where the server that is named cannot be asked what is overdue."
+        ),
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Print it again every 10 seconds, until Ctrl-C.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print how every audit and year of the lake stands, and what waits for a person.
+
+    The server of PREFECT_API_URL, if one is named, is asked for the next dates. Exit 5 if an expected run or a
+    remediation is overdue. Exit 6 if a record of the lake cannot be read: it is named, and all others are printed.
+    """
+    asked = _Asked(lake, years, long, by, review, as_json)
+    while watch:
+        console.clear()
+        _print(asked)
+        time.sleep(_WATCH_SECONDS)
+    whole = _print(asked)
+    if whole.unreadable:
+        raise typer.Exit(ExitCode.INTEGRITY)
+    if whole.overdue or (strict and whole.server and os.environ.get("PREFECT_API_URL")):
+        raise typer.Exit(ExitCode.INFRASTRUCTURE)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the command line asks for."""
+
+    lake: str
+    years: str | None
+    long: bool
+    by: bool
+    review: bool
+    as_json: bool
+
+
+def _print(asked: _Asked) -> "Overview":
+    """Print it once; gives what an operator looks at first."""
+    from flows.operations.lake_records import unreadable, without
+    from flows.operations.overview import overview
+    from flows.operations.status import partition_status
+    from flows.operations.status import status as standing
+    from flows.partitions.years import parse_years
+    from tasks.lake.store import open_lake
+
+    lake = open_lake(asked.lake)
+    hidden = unreadable(lake)
+    seen = without(lake, hidden)
+    found, parted = standing(seen), partition_status(seen)
+    whole = overview(lake, found, hidden=hidden)
+    if asked.years is not None:
+        found = list(_of_years(found, asked.years))
+        parted = [year for year in parted if year.year in parse_years(asked.years)]
+    in_review_too = asked.review and not whole.log_altered  # else the log is named among what cannot be read
+    if asked.as_json:
+        years = [*_with_memory(seen, found), *map(asdict, parted)]
+        said = {**asdict(whole), "overdue": whole.overdue, "memory": _machine(seen), "years": years}
+        print_json({**said, **({"review": in_review(seen)} if in_review_too else {})})
+    else:
+        _print_years(asked, found, parted, whole)
+        if in_review_too:
+            print_review(seen)
+        print_waiting(whole)
+    return whole
+
+
+def _with_memory(lake: "Lake", found: "Sequence[Standing]") -> list[dict[str, Any]]:
+    """The years, each with the memory of its stages."""
+    from flows.operations.metrics import memory_of
+
+    memory = memory_of(lake, found)
+    return [{**asdict(year), "memory": asdict(each)} for year, each in zip(found, memory, strict=True)]
+
+
+def _machine(lake: "Lake") -> dict[str, Any]:
+    from flows.operations.metrics import machine_memory
+
+    return asdict(machine_memory(lake))
+
+
+def _print_years(
+    asked: _Asked, found: "Sequence[Standing]", parted: "Sequence[YearOfPartitions]", whole: "Overview"
+) -> None:
+    if not (found or parted):
+        console.print(f"the lake {asked.lake} has no audit of any year yet", markup=False, soft_wrap=True)
+    if whole.audits:
+        print_rows(console, "audits", [_glance(audit) for audit in whole.audits])
+    for audit in dict.fromkeys(year.audit for year in found):
+        mine = [year for year in found if year.audit == audit]
+        rows = aligned([_long(year) for year in mine]) if asked.long else [_short(year) for year in mine]
+        print_rows(console, f"years of {audit}", rows)
+    if parted:
+        print_rows(console, "years by partitions", [_counts(year) for year in parted])
+    for year in parted if asked.by else ():
+        print_rows(
+            console, f"{year.audit} {year.year} by {year.column}", [_partition(part) for part in year.partitions]
+        )
+
+
+def _glance(audit: "AuditAtAGlance") -> dict[str, Any]:
+    return {
+        "audit": audit.audit,
+        "last run": f"{audit.year} {audit.state}",
+        "ended": audit.ended.replace("T", " ")[:16],
+        "age": "" if audit.age_days is None else duration(audit.age_days * 24 * 3600),
+        "next": audit.next_run,
+        "overdue": audit.overdue,
+    }
+
+
+def _counts(year: "YearOfPartitions") -> dict[str, Any]:
+    """A year by the states of its partitions."""
+    states = ", ".join(f"{n:,} {state.replace('_', ' ')}" for state, n in sorted(year.states.items()))
+    expected = year.seconds_left
+    left = "unknown" if expected is None else duration(coarse(expected)) if expected else "none"
+    rate = "" if year.per_hour is None else f"{year.per_hour:,.0f}"
+    done = f"{year.done:,} of {year.total:,}"
+    return {"audit": year.audit, "year": year.year, "done": done, "an hour": rate, "left": left, "states": states}
+
+
+def _partition(part: "PartStatus") -> dict[str, Any]:
+    seconds = "" if part.seconds is None else f"{part.seconds:,.1f}"
+    told = {"partition": part.value, "rows": f"{part.rows:,}", "state": part.state, "seconds": seconds, "run": part.run}
+    return {**told, "why": part.message.split("\n")[0]}
+
+
+def _of_years(found: "Sequence[Standing]", years: str) -> "Iterable[Standing]":
+    """The years asked for of every audit, in order; a year that nobody tried stands as such."""
+    from flows.operations.status import never
+    from flows.partitions.years import parse_years
+
+    wanted = parse_years(years)
+    for audit in dict.fromkeys(year.audit for year in found):
+        mine = [year for year in found if year.audit == audit]
+        for year in wanted:  # one of partitions that were audited by themselves has several lines
+            yield from [each for each in mine if each.year == year] or [never(audit, year)]
+
+
+def _state(year: "Standing") -> str:
+    return year.state + (" (protected)" if year.protected else "")
+
+
+def _short(year: "Standing") -> dict[str, Any]:
+    seconds = "" if year.seconds is None else f"{year.seconds:,.1f}"
+    told = {"year": year.year, "state": _state(year), "date": year.ended[:10], "run": year.run, "seconds": seconds}
+    return {**told, "why": _cut(year.message.split("\n")[0].split("; ")[0])}
+
+
+def _cut(reason: str) -> str:
+    """A reason in its letters; between words, where the last one is not a path that fills them."""
+    if len(reason) <= _LETTERS:
+        return reason
+    head = reason[: _LETTERS - 3]
+    return (head[: head.rfind(" ")] if head.rfind(" ") > _LETTERS // 2 else head) + "..."
+
+
+def _long(year: "Standing") -> dict[str, Any]:
+    why = year.message.split("\n")[0]
+    return {"year": year.year, "state": _state(year), **matrix(year.stages), "why": why}

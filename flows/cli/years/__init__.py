@@ -1,1 +1,0 @@
-"""Commands over years: plan, back-fill, status, trend, restatement."""

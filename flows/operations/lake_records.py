@@ -1,0 +1,217 @@
+"""Records of a lake that cannot be read: which they are, and a view of the lake without them.
+
+Operators' commands read all records of a lake. A single corrupt file must not take the others away: such a command
+reads the view, names what it left out, and ends with exit code 6. Writers see the lake as it is: they stop there.
+
+Scope: whether a record can be parsed and has its seal. Whether it fits the files that it names: ``evenhand verify``.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, cast
+
+from flows.outcome.alerts import FOLDER as ALERTS
+from flows.outcome.alerts import read_alert
+from flows.partitions.attempts import LISTING, read_record
+from flows.partitions.partition_list import kept_listing
+from flows.runs.index import run_of
+from flows.runs.run_names import audit_and_year
+from flows.supervision import presence
+from flows.supervision.failed_audits import FOLDER as FAILURES
+from flows.supervision.failed_audits import read_failure
+from schemas.errors import EvenhandError, InfrastructureError, IntegrityError
+from tasks.lake import log
+from tasks.lake.storage import Storage
+from tasks.lake.store import Lake
+
+RUN, ATTEMPT, LISTED, ALERT = "run", "attempt", "list of partitions", "alert"
+FAILURE, LOG, PRESENCE = "failure", "log entry", "run at work"
+KINDS: Final = (RUN, ATTEMPT, LISTED, ALERT, FAILURE, LOG, PRESENCE)
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file that is not as it was written."""
+
+    kind: str
+    path: str
+    """In the lake, with forward slashes."""
+    reason: str
+    """Names the file and the next step."""
+
+
+@dataclass
+class Records:
+    """Records of one lake that are known to be readable, so that a process reads each only once."""
+
+    lake: Lake
+    sound: dict[str, int] = field(default_factory=dict)
+    """Path of a record -> when it was written."""
+    once: bool = False
+    """Whether nobody asks again, so that nothing need be remembered."""
+
+    def unreadable(self, kinds: Collection[str] = KINDS) -> tuple[Unreadable, ...]:
+        """What cannot be read now, of these kinds.
+
+        Raises:
+            InfrastructureError: the place of the lake cannot be reached.
+        """
+        found = tuple(self._in_storage(kinds))
+        return (*found, *_of_presences(self.lake)) if PRESENCE in kinds else found
+
+    def _in_storage(self, kinds: Collection[str]) -> Iterator[Unreadable]:
+        seen = {}
+        for path, kind in _paths(self.lake, kinds):
+            written = -1 if self.once else _written(self.lake, path)
+            if written < 0 or self.sound.get(path) != written:
+                reason = _amiss(self.lake, kind, path)
+                if reason:
+                    yield Unreadable(kind, path, reason)
+                    continue
+            seen[path] = written
+        self.sound = seen
+
+
+def unreadable(lake: Lake, kinds: Collection[str] = KINDS) -> tuple[Unreadable, ...]:
+    """Every record of a lake, of some kinds, that cannot be read.
+
+    Raises:
+        InfrastructureError: the place of the lake cannot be reached.
+    """
+    return Records(lake, once=True).unreadable(kinds)
+
+
+def without(lake: Lake, hidden: Sequence[Unreadable]) -> Lake:
+    """A view of the lake in which these records are not there."""
+    return _View(lake, frozenset(each.path for each in hidden)) if hidden else lake
+
+
+def run_in(found: Unreadable) -> str:
+    """The id of the run whose manifest cannot be read."""
+    return PurePosixPath(found.path).parent.name
+
+
+def maybe_later(lake: Lake, hidden: Sequence[Unreadable], audit: str, year: int | None, newest: int) -> tuple[str, ...]:
+    """Manifests of an audit that cannot be read, but for those of runs that the log has before its newest readable one.
+
+    Args:
+        lake: that holds them.
+        hidden: the records that cannot be read.
+        audit: its name.
+        year: of the runs; None for those of every year.
+        newest: number in the log of the newest readable run; 0 of none.
+    """
+    mine = [each for each in hidden if each.kind == RUN and _is_of(run_in(each), audit, year)]
+    numbers = log.published(lake) if mine else {}
+    return tuple(each.reason for each in mine if not 0 < numbers.get(run_in(each), 0) < newest)
+
+
+def _is_of(run: str, audit: str, year: int | None) -> bool:
+    named = audit_and_year(run)
+    return named[0] == audit and (year is None or named[1] == str(year))
+
+
+_PATTERNS: Final = (
+    (RUN, "runs/*/manifest.json"),
+    (ATTEMPT, "backfills/*/*/*.json"),
+    (ATTEMPT, "backfills/*/*/*/*.json"),
+    (ALERT, f"{ALERTS}/*.json"),
+    (FAILURE, f"{FAILURES}/*.json"),
+    (LOG, "log/*.json"),
+)
+
+
+def _paths(lake: Lake, kinds: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Path and kind of every record but those of presence, which lie on this machine."""
+    for kind, pattern in _PATTERNS:
+        for path in lake.storage.glob(pattern) if kind in kinds else ():
+            if path.endswith(f"/{LISTING}"):
+                yield path, LISTED
+            elif kind != LOG or PurePosixPath(path).stem.isdecimal():
+                yield path, kind
+
+
+def _written(lake: Lake, path: str) -> int:
+    try:
+        return lake.storage.modified(path)
+    except OSError:
+        return -1
+
+
+def _read_listing(lake: Lake, path: str) -> object:
+    _, audit, year, _ = path.split("/")
+    return kept_listing(lake, audit, int(year))
+
+
+_READERS: Final[Mapping[str, Callable[[Lake, str], object]]] = {
+    RUN: lambda lake, path: run_of(lake, PurePosixPath(path).parent.name),
+    ATTEMPT: read_record,
+    LISTED: _read_listing,
+    ALERT: read_alert,
+    FAILURE: read_failure,
+    LOG: lambda lake, path: log.entry_of(lake, int(PurePosixPath(path).stem)),
+}
+
+
+def _amiss(lake: Lake, kind: str, path: str) -> str:
+    """Why a record cannot be read, and the next step; empty where it can, or is there no more."""
+    try:
+        _READERS[kind](lake, path)
+    except InfrastructureError:
+        raise
+    except IntegrityError as error:
+        return str(error) if lake.storage.exists(path) else ""
+    except FileNotFoundError:
+        return ""
+    except (EvenhandError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or type(error).__name__
+        said = f"{lake.storage.where(path)} cannot be read as a record of a {kind} ({why}); restore it from a copy"
+        return said if lake.storage.exists(path) else ""
+    return ""
+
+
+def _of_presences(lake: Lake) -> Iterator[Unreadable]:
+    for file in presence.unreadable(lake):
+        step = "remove it once nobody is at work on the lake"
+        path = file.relative_to(lake.storage.local).as_posix()
+        yield Unreadable(PRESENCE, path, f"{file} is no record of a {PRESENCE}; {step}")
+
+
+class _Hiding:
+    """A storage without some of its files; all else is that storage's."""
+
+    def __init__(self, storage: Storage, hidden: frozenset[str]) -> None:
+        self._storage, self._hidden = storage, hidden
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file, or a folder with something in it."""
+        return path not in self._hidden and self._storage.exists(path)
+
+    def glob(self, pattern: str) -> list[str]:
+        """All paths that fit."""
+        return [path for path in self._storage.glob(pattern) if path not in self._hidden]
+
+    def below(self, folder: str) -> list[str]:
+        """All paths below a folder."""
+        return [path for path in self._storage.below(folder) if path not in self._hidden]
+
+    def read(self, path: str) -> bytes | None:
+        """The content of a file; None where there is none."""
+        return None if path in self._hidden else self._storage.read(path)
+
+
+class _View(Lake):
+    """A lake of which some files are not seen."""
+
+    def __init__(self, lake: Lake, hidden: frozenset[str]) -> None:
+        self._lake = lake
+        self.storage = cast("Storage", _Hiding(lake.storage, hidden))
+
+    @property
+    def root(self) -> Path:
+        """As the lake has it."""
+        return self._lake.root

@@ -1,0 +1,398 @@
+"""League of a year: the valid runs of its partitions compared, and the files of that comparison."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from flows.partitions.attempts import YearState, latest
+from flows.partitions.partition_list import Listed, by_of, listing, without_value
+from flows.runs.index import Run, report_of, runs_of, standing
+from schemas.audit.partition import ALL
+from schemas.audit.spec import AuditSpec
+from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, SpecError
+from schemas.tables.findings import MEASURES
+from schemas.tables.verdicts import PUBLICATION, VERDICTS
+from schemas.terms import EVERYBODY
+from tasks.lake.store import Lake
+from tasks.metrics.algorithm.measures import covers
+from tasks.metrics.league.rows import (
+    ACROSS,
+    FEW,
+    SIZE,
+    Asked,
+    Census,
+    Entrant,
+    Figure,
+    Hidden,
+    Line,
+    Standings,
+    Subject,
+    hidden,
+    of_measure,
+    of_verdict,
+    standings,
+    subjects_of,
+)
+from tasks.metrics.publish.algorithm.profiles import POLICIES
+from tasks.pipeline.registry import covering
+from tasks.reporting.league import Content, first_statement, league_page, noun_of
+
+# --------------------------------------------------------------------------------------------------------------------
+# Names of lenders, from the table of lenders beside a vintage, where that knows them.
+
+
+FILE: Final = "lenders.parquet"
+"""Beside the rows of a vintage: a row for each lender, with its name if the publisher gives one."""
+COLUMN: Final = "lender_id"
+"""Column of partitions whose values that table names."""
+
+
+def names_of(runs: Iterable[Run], column: str) -> Mapping[str, str]:
+    """Value -> name; nothing for another column, a source without a vintage, or a vintage without names."""
+    if column != COLUMN:
+        return {}
+    files = {run.spec["source"].get("vintage_file") for run in runs} - {None}
+    return {value: name for file in sorted(files) for value, name in _named(Path(file).parent / FILE)}
+
+
+def _named(file: Path) -> list[tuple[str, str]]:
+    if not file.is_file():
+        return []
+    import pyarrow.parquet as pq  # the command loads it anyway; not so who has no vintage
+
+    if not {COLUMN, "name"} <= set(pq.read_schema(file).names):
+        return []
+    rows = pq.read_table(file, columns=[COLUMN, "name"]).to_pylist()
+    return [(row[COLUMN], row["name"]) for row in rows if row[COLUMN] and row["name"]]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What a league reads: the valid run of each partition with its published rows; how partitions without one stand.
+
+
+SAMPLED: Final = "sampled"
+"""Parameter of a measure that rests on a sample of the applicants: how many were asked, of how many."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The valid run of a partition, with those of its published rows that a league may show."""
+
+    run: Run
+    measures: Sequence[Mapping[str, Any]]
+    verdicts: Sequence[Mapping[str, Any]]
+    publication: Sequence[Mapping[str, Any]]
+    sampled: tuple[str, ...] = ()
+    """Methods that asked a sample of the applicants."""
+
+
+def entries_of(lake: Lake, spec: AuditSpec, year: int) -> dict[str, Entry]:
+    """Value -> its valid run, in the order of values, those of another column left out."""
+    by, of = by_of(spec), dict[str, list[Run]]()
+    for run in runs_of(lake, spec.name, year):
+        if run.partition is not None and run.partition["column"] == by.column:
+            of.setdefault(run.value, []).append(run)
+    wanted = {value: runs for value, runs in of.items() if not by.values or value in (*by.values, ALL)}
+    chosen = {value: standing(runs) for value, runs in sorted(wanted.items())}
+    return {value: _entry(lake, run) for value, run in chosen.items() if run is not None}
+
+
+def _entry(lake: Lake, run: Run) -> Entry:
+    found = {artifact.table: artifact for each in run.partitions for artifact in each.tables}
+    if PUBLICATION.name not in found:
+        raise IntegrityError(f"{run.run} was made by a version that does not say what it publishes; audit it again")
+    measures, verdicts = (run.published(name) for name in (MEASURES.name, VERDICTS.name))
+    numbers = lake.read(found[PUBLICATION.name])
+    whole = pc.and_(pc.equal(numbers["part"], 0), pc.equal(numbers["reason"], ""))
+    shown, sampled = ([], ()) if measures is None else _shown(lake.read(measures))
+    told = [] if verdicts is None else lake.read(verdicts).to_pylist()
+    return Entry(run, shown, told, numbers.filter(whole).to_pylist(), sampled)
+
+
+def _shown(measures: pa.Table) -> tuple[list[Mapping[str, Any]], tuple[str, ...]]:
+    """Rows of whole groups without parameters, or taken at one size; and the methods that asked a sample.
+
+    The rest is left in Arrow: a year of lenders has millions of rows.
+    """
+    parameters = measures["parameters"]
+    at_one_size = pc.match_substring(parameters, f'"{SIZE}"')
+    kept = pc.and_(pc.equal(measures["subgroup"], 0), pc.or_(pc.equal(parameters, "{}"), at_one_size))
+    by_sample = measures.filter(pc.match_substring(parameters, f'"{SAMPLED}"'))
+    return measures.filter(kept).to_pylist(), tuple(sorted(set(by_sample["method"].to_pylist())))
+
+
+def census_of(spec: AuditSpec, year: int, lake: Lake, entries: Mapping[str, Entry]) -> Census:
+    """How the partitions of a year stand; the runs alone where the year's data are not at hand."""
+    done = len(set(entries) - {ALL})
+    try:
+        found = [each for each in listing(spec, year, lake) if each.value != ALL]
+        outside = without_value(spec, year, lake).rows
+    except EvenhandError:
+        return Census(done)
+    left = [each for each in found if not each.too_few and each.value not in entries]
+    failed = [each for each in left if _has_failed(lake, spec.name, year, each)]
+    few = sum(bool(each.too_few) and each.value not in entries for each in found)
+    stale = sum(_is_stale(entries[each.value].run, each) for each in found if each.value in entries)
+    restricted = bool(by_of(spec).values) or by_of(spec).largest is not None
+    return Census(done, few, len(failed), len(left) - len(failed), outside, stale, restricted)
+
+
+def _has_failed(lake: Lake, audit: str, year: int, listed: Listed) -> bool:
+    last = latest(lake, audit, year, listed.value)
+    return last is not None and last.state in (YearState.FAILED, YearState.INTERRUPTED)
+
+
+def entrants_of(lenders: Mapping[str, Entry], column: str) -> dict[str, Entrant]:
+    """Every partition with its name, its rows as published, and who was asked by sample."""
+    names = names_of([each.run for each in lenders.values()], column)
+    return {
+        value: Entrant(
+            value,
+            names.get(value, ""),
+            each.run.run,
+            next((row["number"] for row in each.publication if _is_used(row)), None),
+            ", ".join(each.sampled),
+        )
+        for value, each in lenders.items()
+    }
+
+
+def _is_used(row: Mapping[str, Any]) -> bool:
+    """Whether a row counts everybody who was used."""
+    whole = (row["part"], row["event"], row["reason"], row["groups"]) == (0, "", "", "")
+    return whole and row["group"] == EVERYBODY and row["base"] == "used" and row["decision_maker"] == "lender"
+
+
+def _is_stale(run: Run, listed: Listed) -> bool:
+    """Whether a partition has other rows now than its run has audited."""
+    part = run.spec["source"].get("part")
+    return part is not None and part["rows_sha256"] != listed.rows_sha256
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The league of a year: the valid runs of all its partitions beside each other, from their published tables.
+#
+# Which runs stand for a year, how many partitions have none, and what disclosure across them withholds. What is
+# computed
+# is in ``tasks.metrics.league``, the page in ``tasks.reporting.league``.
+
+
+FEWEST: Final = 2
+"""Partitions that make a league."""
+
+
+@dataclass(frozen=True)
+class League:
+    """All partitions of a year by every measure and group that was asked for."""
+
+    audit: str
+    title: str
+    year: int
+    column: str
+    profile: str
+    census: Census
+    entrants: Mapping[str, Entrant]
+    """By value of the column."""
+    runs: Mapping[str, Run]
+    """By value of the column; that of every row under ``ALL``, if there is one."""
+    tables: Mapping[Subject, Standings]
+    """In the order of the theories, ``direct`` first."""
+    hidden: Mapping[str, Hidden]
+    """Protected attribute -> what is withheld beyond what the runs withhold."""
+
+
+def make_league(spec: AuditSpec, year: int, lake: Lake, asked: Asked) -> League:
+    """Read the valid runs of all partitions of a year, and hold them beside each other.
+
+    Raises:
+        SpecError: no ``by``, fewer than two partitions with a run, or a measure or group that they do not have.
+        IntegrityError: a run was made by a version that does not say what it publishes.
+    """
+    by = by_of(spec)
+    entries = entries_of(lake, spec, year)
+    census = census_of(spec, year, lake, entries)
+    lenders = {value: each for value, each in entries.items() if value != ALL}
+    if len(lenders) < FEWEST:
+        raise SpecError(_too_few(spec, year, census))
+    subjects = subjects_of([each.verdicts for each in lenders.values()], [each.measures for each in lenders.values()])
+    chosen = asked.chosen(subjects)
+    profile = _profile(lenders.values())
+    across = _across(entries, census, profile, {subject.protected_attribute for subject in chosen})
+    entrants = entrants_of(lenders, by.column)
+    tables = {subject: _standings(subject, entries, entrants, across) for subject in chosen}
+    title = f"{spec.title or spec.name}, {year}"
+    runs = {value: each.run for value, each in entries.items()}
+    return League(spec.name, title, year, by.column, profile, census, entrants, runs, tables, across)
+
+
+def _too_few(spec: AuditSpec, year: int, census: Census) -> str:
+    """Why there is no league, and the next step."""
+    column = by_of(spec).column
+    left = (census.failed or 0) + (census.not_begun or 0)
+    of = f" of {census.done + left}" if census.is_known else ""
+    if census.is_known and not left and census.done:
+        why = f"column {column!r} has one value with people enough: a league of one compares nothing"
+        return f"{why}; `evenhand show` prints its run, and a smaller by.minimum admits more"
+    step = f"`evenhand backfill SPEC --years {year}` goes on"
+    said = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
+    return f"a league holds at least {FEWEST} partitions beside each other, and {said}; {step}"
+
+
+def _profile(entries: Iterable[Entry]) -> str:
+    """The disclosure profile of the runs: `internal` if one withholds nothing, else that which withholds most."""
+    named = {str(each.run.disclosure.get("profile") or "internal") for each in entries}
+    return "internal" if "internal" in named else max(named, key=lambda name: POLICIES[name].smallest)
+
+
+def _across(entries: Mapping[str, Entry], census: Census, profile: str, attributes: set[str]) -> dict[str, Hidden]:
+    """What is withheld of each attribute, beyond what the runs withhold."""
+    if ALL not in entries:
+        return {name: Hidden() for name in sorted(attributes)}
+    runs = {value: each.publication for value, each in entries.items() if value != ALL}
+    every, others = entries[ALL], not census.is_complete
+    linked = linked_attributes(every.run.spec["protected"]) if POLICIES[profile].protects else set()
+    return {
+        name: Hidden(everybody=True)
+        if name in linked
+        else hidden(name, runs, every.publication, others=others, policy=POLICIES[profile])
+        for name in sorted(attributes)
+    }
+
+
+def linked_attributes(protected: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Attributes that share a column with one before them: counts by one tell of counts by the other.
+
+    Everybody's counts are shown by the first of them alone, since each attribute is looked at by itself.
+    """
+    taken, out = set[str](), set[str]()
+    for each in protected:
+        columns = set(each["columns"])
+        if columns & taken:
+            out.add(each["name"])
+        taken |= columns
+    return out
+
+
+def _standings(
+    subject: Subject, entries: Mapping[str, Entry], entrants: Mapping[str, Entrant], across: Mapping[str, Hidden]
+) -> Standings:
+    gone = across[subject.protected_attribute]
+    found = {value: _figure(subject, each) for value, each in entries.items()}
+    figures = [
+        (entrants[value], ACROSS if value in gone.partitions else figure)
+        for value, figure in found.items()
+        if figure is not None and value != ALL
+    ]
+    every = found.get(ALL)
+    return standings(figures, ACROSS if gone.everybody and every is not None else every)
+
+
+def _figure(subject: Subject, entry: Entry) -> Figure | None:
+    """The figure of a run; None where it says nothing of the measure and group."""
+    found = next((row for row in entry.verdicts if subject.is_of(row) and row["role"] == subject.role), None)
+    if found is not None:
+        return of_verdict(found)
+    row = next((row for row in entry.measures if subject.is_of(row) and row["subgroup"] == 0), None)
+    return None if row is None else of_measure(row, covers=covers(row["measure"], covering()))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Files of a league: the page, and all of its rows as JSON beside it.
+
+
+FOLDER: Final = "reports/league-{audit}-{year}"
+_FIRST_PAGE = "report.html"
+
+
+def write_league(league: League, lake: Lake, file: Path | None = None) -> str:
+    """Write page and rows to the reports of the lake, or the page to a file; the path of the page.
+
+    Raises:
+        InfrastructureError: the file cannot be written.
+    """
+    home = FOLDER.format(audit=league.audit, year=league.year)
+    if file is None:
+        lake.write_file(f"{home}/league.json", json.dumps(document(league), allow_nan=False).encode())
+        return lake.write_file(f"{home}/league.html", league_page(content(league, _links(league, lake, near=True))))
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(league_page(content(league, _links(league, lake, near=False))))
+    except OSError as error:
+        raise InfrastructureError(f"{file} cannot be written: {error.strerror}; name another file by --html") from error
+    return str(file)
+
+
+def content(league: League, links: Mapping[str, str]) -> Content:
+    """What the page shows."""
+    entrants = {value: (entrant, league.runs[value].state) for value, entrant in league.entrants.items()}
+    return Content(
+        title=league.title,
+        column=league.column,
+        restricted=league.profile == "internal",
+        census=league.census,
+        entrants=entrants,
+        standings=league.tables,
+        hidden=league.hidden,
+        links=links,
+    )
+
+
+def _links(league: League, lake: Lake, *, near: bool) -> dict[str, str]:
+    """Run -> address of its first page; none of a run whose report shows what is withheld here."""
+    gone = {value for each in league.hidden.values() for value in each.partitions}
+    shown = [run for value, run in league.runs.items() if value not in gone and value != ALL]
+    if near:
+        return {run.run: f"../{run.run}/{_FIRST_PAGE}" for run in shown}
+    return {run.run: _uri(lake, run.run) for run in shown}
+
+
+def _uri(lake: Lake, run: str) -> str:
+    storage, folder = report_of(lake, run)
+    place = storage.where(f"{folder}/{_FIRST_PAGE}")
+    return place if "://" in place else Path(place).resolve().as_uri()
+
+
+def document(league: League) -> dict[str, Any]:
+    """Everything as JSON: what the page says first, counts, and every row of every table."""
+    tables = [
+        {
+            **subject._asdict(),
+            "tested": table.tested,
+            "expected_by_chance": table.by_chance,
+            "expected_false": table.false,
+            "between": {**table.spread._asdict(), "scale": "log" if table.logarithmic else "linear"},
+            "all": None if table.everybody is None else asdict(table.everybody),
+            "rows": [_row(line) for line in table.lines],
+        }
+        for subject, table in league.tables.items()
+    ]
+    said = {"about": first_statement(noun_of(league.column)), "audit": league.audit, "year": league.year}
+    counts = {"column": league.column, "profile": league.profile, "partitions": _census(league.census)}
+    found: dict[str, Any] = _finite({**said, **counts, "tables": tables})
+    return found
+
+
+def _census(census: Census) -> dict[str, Any]:
+    """The counts, and a few rows without a partition as no number."""
+    said = asdict(census)
+    return said | ({"without_value": None} if 0 < (census.without_value or 0) < FEW else {})
+
+
+def _row(line: Line) -> dict[str, Any]:
+    """One partition: who, its own figure, and what the league adds to it."""
+    added = {key: value for key, value in asdict(line).items() if key not in ("entrant", "figure")}
+    return {**asdict(line.entrant), **asdict(line.figure), **added}
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for what is no number."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not abs(value) < float("inf") else value

@@ -1,0 +1,444 @@
+"""Retention: selects the runs to keep and deletes what no kept run needs."""
+
+import os
+import shutil
+import stat
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from pydantic import Field, ValidationError
+
+from flows.operations.lake_records import LOG, RUN, Unreadable, unreadable, without
+from flows.operations.metrics import keep_figures
+from flows.runs.index import Run, former_reports, in_order, is_protected, places_path, runs_of
+from flows.supervision.crash_files import CRASH_FILES
+from flows.supervision.presence import alone, clear_leftovers, leftovers, remove_free_locks, touched
+from schemas.artifact import Partition
+from schemas.audit.file import Parsed, parse
+from schemas.bounds import Strict
+from schemas.errors import IntegrityError, Location, SpecError, nearest, raise_together
+from schemas.vintages import Vintage, folder_of
+from tasks.lake import log
+from tasks.lake.local_directory import strange
+from tasks.lake.log import signer
+from tasks.lake.storage import Storage
+from tasks.lake.store import Lake
+
+# --------------------------------------------------------------------------------------------------------------------
+# Records without which nobody can say what a lake needs: where one cannot be read, retention removes nothing.
+#
+# A manifest names the files of its run; an entry of the log may be the sign-off that keeps a run.
+
+
+_NAMED = 5
+"""Records in a message."""
+
+
+def damage(lake: Lake) -> tuple[Unreadable, ...]:
+    """Manifests and entries of the log that cannot be read, and manifests that are no files any more."""
+    return (*unreadable(lake, (RUN, LOG)), *_no_files(lake))
+
+
+def _no_files(lake: Lake) -> Iterator[Unreadable]:
+    """A link into nowhere, or a folder, in the place of a manifest, or a folder of a run that cannot be read.
+
+    A run without a manifest is taken for removed, so that these are told from it.
+    """
+    for folder in sorted((lake.root / "runs").iterdir()):
+        manifest = folder / "manifest.json"
+        path = manifest.relative_to(lake.root).as_posix()
+        try:
+            names = os.listdir(folder) if folder.is_symlink() or folder.is_dir() else ()  # noqa: PTH208 names alone
+        except OSError as error:
+            why = f"{folder} cannot be read ({error.strerror})"
+            yield Unreadable(RUN, path, f"{why}; make it readable, or remove it if it holds no run")
+            continue
+        if manifest.name in names and not manifest.is_file():
+            yield Unreadable(RUN, path, f"{manifest} is no file; restore it from a copy, or run that audit again")
+
+
+def refuse(found: Sequence[Unreadable]) -> None:
+    """Refuse a removal where something cannot be read.
+
+    Raises:
+        IntegrityError: nobody can say what the lake needs.
+    """
+    if found:
+        named = "\n".join(each.reason for each in found[:_NAMED])
+        more = f"\nand {len(found) - _NAMED} more: evenhand status --json" if len(found) > _NAMED else ""
+        raise IntegrityError(
+            f"nothing was removed, as nobody can say what is needed by what cannot be read:\n{named}{more}"
+        )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What retention leaves alone: links, pipes and folders that cannot be read, in the folders that it clears.
+#
+# A link is never followed. What does not lie in the lake itself is named and stays, whoever put it there.
+
+
+_DEPTHS = {
+    "runs": 1,
+    "reports": 1,
+    "restricted": 1,
+    "places": 1,
+    "stages": 2,
+    "unfinished": 1,
+    "parts": 1,
+    "tmp": 1,
+    "locks": 2,
+    "vintages": 5,
+}
+"""Folders of a lake that retention clears, and how deep below them it removes whole entries."""
+
+
+@dataclass(frozen=True)
+class LeftAlone:
+    """A path that retention does not remove."""
+
+    path: Path
+    why: str
+
+
+def left_alone(lake: Lake, leaving: Sequence[Run]) -> list[LeftAlone]:
+    """Every such path, in order; reports of leaving runs that an earlier version wrote beside the lake among them."""
+    found = [each for name, depth in _DEPTHS.items() for each in _strange(lake.root, lake.root / name, depth)]
+    former = former_reports(lake)
+    outside = [Path(former.where(run.run)) for run in leaving if former.exists(run.run)]
+    return [*found, *(LeftAlone(path, f"{strange(lake.root, path)}; remove it yourself") for path in outside)]
+
+
+def _strange(root: Path, path: Path, depth: int) -> Iterator[LeftAlone]:
+    if why := strange(root, path):
+        yield LeftAlone(path, why)
+    elif path.is_dir():
+        try:
+            names = sorted(os.listdir(path))  # noqa: PTH208 names alone
+        except OSError as error:
+            yield LeftAlone(path, f"{path} cannot be read ({error.strerror})")
+            return
+        for name in names if depth else ():
+            yield from _strange(root, path / name, depth - 1)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Settings of a lake, ``LAKE/settings.yaml``: how long runs are kept, set by whoever answers for the records.
+#
+# A lake without the file has the defaults. Scope: the file. What is done with them: ``removals``.
+
+
+FILE: Final = "settings.yaml"
+THREE_YEARS: Final = 1095
+"""Days: as long as a lender keeps its register of applications (12 CFR 1003.5(a)(1)(i))."""
+
+
+class Retention(Strict):
+    """What ``evenhand gc`` keeps."""
+
+    keep_runs: int | None = Field(None, ge=1, description="the newest so many runs of every audit, year and partition")
+    keep_days: float | None = Field(None, ge=0, description="runs that ended within so many days stay as well")
+    keep_vintages: int | None = Field(None, ge=1, description="the newest so many vintages of every year and kind")
+    minimum_days: float = Field(THREE_YEARS, ge=0, description="no younger run goes without a reason in the log")
+
+
+class LakeSettings(Strict):
+    """All settings of a lake."""
+
+    retention: Retention = Retention()
+
+
+def settings_of(storage: Storage) -> LakeSettings:
+    """The settings of a lake; the defaults where it has no file.
+
+    Raises:
+        SpecError: the file is not usable: every fault with its line.
+    """
+    content = storage.read(FILE)
+    if content is None:
+        return LakeSettings()
+    where = storage.where(FILE)
+    try:
+        parsed = parse(content.decode("utf-8-sig"))
+    except (SpecError, UnicodeDecodeError) as error:
+        raise SpecError(f"{where}: {error}") from error
+    messages = [f"{where}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
+    try:
+        found = LakeSettings.model_validate(parsed.value if parsed.value is not None else {})
+    except ValidationError as error:
+        messages += [_described(where, parsed, each) for each in error.errors(include_url=False)]
+    raise_together([SpecError(message) for message in messages])
+    return found
+
+
+def _described(where: str, parsed: Parsed, fault: Any) -> str:
+    location: Location = fault["loc"]
+    line = next((parsed.lines[location[:n]] for n in range(len(location), -1, -1) if location[:n] in parsed.lines), 1)
+    key = ".".join(map(str, location))
+    if fault["type"] == "extra_forbidden":
+        model = Retention if location[:1] == ("retention",) else LakeSettings
+        return (
+            f"{where}, line {line}: no setting is called {key!r}; {nearest(str(location[-1]), [*model.model_fields])}"
+        )
+    return f"{where}, line {line}: {key or 'the file'}: {fault['msg']}, and not {fault['input']!r}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Retention of a lake: selects the runs to keep, and deletes what no kept run needs.
+#
+# Protected and signed-off runs stay. So do runs younger than the minimum age that the lake's settings ask for, unless
+# somebody gives a reason, which goes into the log.
+#
+# The list of removals, with reasons and bytes, comes first. Deletion is a second step, which works off a list made
+# while
+# nobody else uses the lake. Nothing is removed through a link: ``left_alone``. Manifests are deleted before the files
+# that they name, and folders of runs last. So an interrupted deletion leaves no run without its files, and the next one
+# finishes it.
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """Rules of retention."""
+
+    runs: int
+    """The newest so many runs of every audit and year, and of each of its partitions."""
+    vintages: int | None = None
+    """The newest so many vintages of every year, dataset and geography; all of them if None."""
+    days: float = 14
+    """What an unfinished run has worked out, for so many days after it last wrote something; crash files too."""
+    younger: float = 0
+    """Runs that ended within so many days stay as well."""
+    minimum_days: float = 0
+    """No younger run goes, whatever the other rules say."""
+    below_minimum: str = ""
+    """Why younger runs may go all the same; goes into the log. Empty: they may not."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A file or folder to delete, or deleted."""
+
+    kind: str
+    name: str
+    bytes: int
+    why: str
+    path: Path
+
+
+def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
+    """The removals, in the order of deletion; no partition and no vintage where nobody can say which are needed.
+
+    Each is a file or a folder in the lake itself: what a link leads to is left alone.
+
+    Raises:
+        SpecError: the lake lies on an object store, whose own rules say what it keeps.
+        IntegrityError: the manifest of a protected run is gone, so that nobody can say what it needs.
+    """
+    hidden = damage(lake)
+    seen = without(lake, hidden)
+    runs = runs_of(seen)
+    gone = leaving(seen, runs, keeping)
+    kept = [run for run in runs if run not in gone]
+    whys = {run.run: f"not among the newest {keeping.runs} of its audit and year" for run in gone} | _stopped(lake)
+    vintages = None if hidden else keeping.vintages
+    found = [
+        *(removal for run in whys for removal in _published(lake, run)),
+        *(() if hidden else _partitions(lake, kept, gone, keeping.days)),
+        *_unfinished(lake, keeping.days),
+        *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
+        *_crash_files(lake, keeping.days),
+        *_counts(lake, keeping.days),
+        *(_vintages(lake, kept, vintages) if vintages is not None else ()),
+        *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
+    ]
+    return [removal for removal in found if not strange(lake.root, removal.path)]
+
+
+def leaving(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
+    """The runs that go."""
+    below = [] if keeping.below_minimum else held_back(lake, runs, keeping)
+    return [run for run in _by_rules(lake, runs, keeping) if run not in below]
+
+
+def held_back(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
+    """The runs that would go but for their age: they are younger than the minimum."""
+    return [run for run in _by_rules(lake, runs, keeping) if _age_days(run) < keeping.minimum_days]
+
+
+def _by_rules(lake: Lake, runs: Sequence[Run], keeping: Keeping) -> list[Run]:
+    """Not among the newest of their audit, year and partition, nor young, protected, signed off or behind a link."""
+    of_year: dict[tuple[str, int, str], list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=in_order, reverse=True):
+        of_year[run.audit, run.year, run.value].append(run)
+    newest = {run.run for group in of_year.values() for run in group[: keeping.runs]}
+    signed = {entry.run for entry in log.entries(lake) if entry.event == "signed off"}
+    linked = {run.run for run in runs if strange(lake.root, lake.root / "runs" / run.run)}
+    young = {run.run for run in runs if run.protected or _age_days(run) < keeping.younger}
+    stays = newest | signed | linked | young
+    return [run for run in runs if run.run not in stays]
+
+
+def _age_days(run: Run) -> float:
+    finished = datetime.fromisoformat(run.finished)
+    return (datetime.now(UTC) - finished).total_seconds() / (24 * 3600)
+
+
+def collect(lake: Lake, keeping: Keeping, failed: list[LeftAlone] | None = None) -> list[Removal]:
+    """Delete what ``removals`` lists while nobody uses the lake; returns the deleted.
+
+    Args:
+        lake: to be cleared.
+        keeping: the rules.
+        failed: gets what the disk did not let go of, with the reason.
+
+    Raises:
+        InfrastructureError: somebody is at work on the lake.
+        SpecError: this user may not remove the manifest of a run that goes.
+        IntegrityError: a manifest or an entry of the log cannot be read, or as ``removals`` says.
+    """
+    with alone(lake):
+        refuse(damage(lake))
+        found = removals(lake, keeping)
+        young = {run.run for run in held_back(lake, runs_of(lake), keeping)}
+        going = [each for each in found if each.kind == "run"]
+        for removal in going:  # a manifest that stays would name files that went
+            if not os.access(removal.path, os.W_OK | os.X_OK):
+                raise SpecError(f"{removal.path} may not be written, and nothing was removed; see its owner and mode")
+        for removal in going:
+            keep_figures(lake, removal.name)
+            below = f"; younger than {keeping.minimum_days:g} days: {keeping.below_minimum}"
+            log.append(lake, "removed", signer(), run=removal.name, text=removal.why + below * (removal.name in young))
+        for removal in found:
+            if removal.kind == "run":
+                (removal.path / "manifest.json").unlink(missing_ok=True)
+        whys = {each.path: "" if each.kind == "draft" else _remove(lake, each.path) for each in found}
+        clear_leftovers(lake)
+        remove_free_locks(lake)
+    if failed is not None:
+        failed += [LeftAlone(path, why) for path, why in whys.items() if why]
+    return [removal for removal in found if not whys[removal.path]]
+
+
+def _remove(lake: Lake, path: Path) -> str:
+    """Remove a file or a folder, of a partition first the record without which readers take it for absent.
+
+    Returns:
+        Why it stays; empty where it went.
+    """
+    if why := strange(lake.root, path):  # made since the list was
+        return why
+    try:
+        if path.is_dir():
+            (path / "partition.json").unlink(missing_ok=True)
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        return f"{path} cannot be removed ({error.strerror or error}): see what its owner and its mode are"
+    return ""
+
+
+def _stopped(lake: Lake) -> dict[str, str]:
+    """Runs whose removal was begun and not ended: their folder is there without a manifest."""
+    entries = sorted((lake.root / "runs").iterdir())
+    folders = [path for path in entries if not strange(lake.root, path) and path.is_dir()]
+    bare = [path.name for path in folders if not os.path.lexists(path / "manifest.json")]
+    for run in bare:
+        if is_protected(lake, run):  # nothing here removes it, so that somebody else has
+            raise IntegrityError(
+                f"the manifest of the protected run {run} is missing: nobody can say what it needs; restore it from a "
+                f"copy, or remove {lake.root / 'runs' / run} and audit that year again"
+            )
+    return dict.fromkeys(bare, "its removal was stopped")
+
+
+def _published(lake: Lake, run: str) -> Iterator[Removal]:
+    """Products of a removed run: its report, its reviewer's pack, and the record of where its files lie."""
+    for kind, path in (
+        ("report", lake.root / "reports" / run),
+        ("file pack", lake.root / "restricted" / run),
+        ("places", lake.root / places_path(run)),
+    ):
+        if os.path.lexists(path):
+            yield _removal(kind, run, path, "its run goes")
+
+
+def _partitions(lake: Lake, kept: Sequence[Run], gone: Sequence[Run], days: float) -> Iterator[Removal]:
+    """Partitions that no kept run names. One that no run ever named may be of a run that is yet to be resumed."""
+    needed, former = _named(kept), _named(gone)
+    for path in sorted((lake.root / "stages").glob("*/*")):
+        stage_and_key = (path.parent.name, path.name)
+        name = "/".join(stage_and_key)
+        if stage_and_key in needed:
+            continue
+        if stage_and_key in former:
+            yield _removal("partition", name, path, "no kept run needs it")
+        elif not (path / "partition.json").is_file():
+            yield _removal("partition", name, path, "its removal was stopped")
+        elif _older(path, days):
+            yield _removal("partition", name, path, f"of a run that was not finished within {days:g} days")
+
+
+def _named(runs: Sequence[Run]) -> frozenset[tuple[str, str]]:
+    partitions: Iterator[Partition] = (p for run in runs for p in run.partitions)
+    return frozenset((p.stage, p.key) for p in partitions)
+
+
+def _unfinished(lake: Lake, days: float) -> Iterator[Removal]:
+    for path in sorted((lake.root / "unfinished").glob("*")):
+        if _older(path, days):
+            yield _removal("unfinished", path.name, path, f"nothing was added for {days:g} days")
+
+
+def _crash_files(lake: Lake, days: float) -> Iterator[Removal]:
+    for path in sorted((lake.root / "tmp").glob(CRASH_FILES)):
+        if _older(path, days):
+            yield _removal("crash file", path.name, path, f"written more than {days:g} days ago")
+
+
+def _counts(lake: Lake, days: float) -> Iterator[Removal]:
+    """Counts and digests of partitions, which are made again where somebody asks."""
+    for path in sorted((lake.root / "parts").glob("*")):
+        if _older(path, days):
+            yield _removal("counts", path.name, path, f"of partitions, counted more than {days:g} days ago")
+
+
+def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]:
+    """Vintages that later ones have replaced and that no kept run was computed from."""
+    from tasks.ingest.vintages.store import vintages
+
+    read = {folder_of(path) for run in kept for path in _paths(run)}  # the lake may have moved
+    alike: dict[tuple[int, str, str], list[Vintage]] = defaultdict(list)
+    for vintage in sorted(vintages(lake), key=lambda v: (v.frozen, v.added), reverse=True):
+        alike[vintage.year, vintage.dataset, vintage.geography].append(vintage)
+    for group in alike.values():
+        for vintage in group[newest:]:
+            if PurePath(vintage.folder).parts not in read:
+                yield _removal(
+                    "vintage", str(vintage), lake.root / vintage.folder, f"not among the newest {newest} of its kind"
+                )
+
+
+def _paths(run: Run) -> Sequence[str]:
+    source = run.spec["source"]
+    given = source.get("vintage_file") or source.get("path") or ()
+    return (given,) if isinstance(given, str) else given
+
+
+def _older(path: Path, days: float) -> bool:
+    return touched(path) < time.time() - days * 24 * 3600
+
+
+def _removal(kind: str, name: str, path: Path, why: str) -> Removal:
+    """A removal with the bytes of its own files: those that links in it lead to stay where they are."""
+    size = 0
+    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
+        with suppress(OSError):  # in a folder that cannot be read
+            known = each.lstat()
+            size += known.st_size * stat.S_ISREG(known.st_mode)
+    return Removal(kind, name, size, why, path)

@@ -1,1 +1,0 @@
-"""Retention of a lake: its settings, and what no kept run needs."""

@@ -1,0 +1,421 @@
+"""Prefect's worker as a child process, with a watch on dead runs and their memory."""
+
+import logging
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import psutil
+from httpx import HTTPError
+
+from flows.concurrency.tracing import trace_dead
+from flows.outcome.run_state import see_to_dead
+from flows.partitions.attempts import YearState, read_record
+from flows.supervision.dead_runs import Burial, Marked
+from flows.supervision.parentage import ended_with
+from flows.supervision.presence import Presence, alive, clear_leftovers, dead, leave_stopped, recorded, taken
+from flows.supervision.shutdown import (
+    FLOW_RUN,
+    WORD,
+    grace_seconds,
+    has_ended,
+    heeding_term,
+    kill_family,
+    leaving,
+    may_finish,
+    wait_for,
+)
+from schemas.errors import IntegrityError, SpecError, nearest
+from tasks.lake.store import Lake
+from tasks.pipeline.resources import free_mb
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Drains a work pool before an upgrade: no worker takes a new run of it, and the runs at work come to their end.
+#
+# The pool is paused on the server, and not the worker: what starts a worker again that ended, as Docker and systemd do,
+# starts none that takes runs. The pool stays paused until somebody resumes it.
+
+
+_LOOK_SECONDS = 2.0
+_QUIET_LOOKS = 3
+"""In a row: a worker may just be asking for leave to begin a run that it was given before the pool was paused."""
+
+
+def drain(lake: Lake, pool: str, told: Callable[[str], object]) -> int:
+    """Pause a work pool, and wait until none of its runs is at work; gives how many runs were waited for.
+
+    Args:
+        lake: whose records tell of a run that is at work on the server whether its process is alive.
+        pool: name of the work pool.
+        told: is told who is waited for, each time that it is somebody else.
+
+    Raises:
+        SpecError: the server has no such pool.
+        httpx.HTTPError: the server does not answer.
+    """
+    from prefect.client.orchestration import get_client
+
+    seen: set[str] = set()
+    before: tuple[str, ...] | None = None
+    quiet = 0
+    with get_client(sync_client=True) as client:
+        _pause(client, pool)
+        while quiet < _QUIET_LOOKS:
+            names = tuple(sorted(_at_work(client, lake, pool)))
+            seen.update(names)
+            if names and names != before:
+                told(f"waiting for {len(names)} at work: {', '.join(names)}")
+            quiet, before = (0 if names else quiet + 1), names
+            time.sleep(_LOOK_SECONDS)
+    return len(seen)
+
+
+def _pause(client: "SyncPrefectClient", pool: str) -> None:
+    from prefect.client.schemas.actions import WorkPoolUpdate
+
+    known = [each.name for each in client.read_work_pools()]
+    if pool not in known:
+        hint = nearest(pool, known) if known else "make one first"
+        raise SpecError(f"the server has no work pool {pool!r}; {hint}")
+    client.update_work_pool(pool, WorkPoolUpdate(is_paused=True))
+
+
+def _at_work(client: "SyncPrefectClient", lake: Lake, pool: str) -> Iterator[str]:
+    """Names of runs at work: by the server, but for those whose process is gone, and by the lake of those it forgot.
+
+    A run whose process is gone is no longer waited for: a worker takes it up again once the pool is resumed.
+    """
+    from prefect.client.schemas.filters import (
+        FlowRunFilter,
+        FlowRunFilterState,
+        FlowRunFilterStateType,
+        WorkPoolFilter,
+        WorkPoolFilterName,
+    )
+    from prefect.client.schemas.objects import StateType
+
+    busy = FlowRunFilterStateType(any_=[StateType.PENDING, StateType.RUNNING, StateType.CANCELLING])
+    runs = client.read_flow_runs(
+        flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=busy)),
+        work_pool_filter=WorkPoolFilter(name=WorkPoolFilterName(any_=[pool])),
+    )
+    working = {presence.run for presence in alive(lake)}
+    gone = {presence.run for presence in dead(lake)} - working
+    yield from (run.name for run in runs if str(run.id) not in gone)
+    yield from (run for run in working - {str(run.id) for run in runs} if _is_flow_run(run))
+
+
+def _is_flow_run(run: str) -> bool:
+    """Whether a record is of a flow run, and not of a command."""
+    with suppress(ValueError):
+        return bool(UUID(run))
+    return False
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Memory of runs at work, looked at while they live: of one that was killed nobody can ask it any more.
+#
+# A back-fill computes its years in other processes: their records in the lake say in which stage each was.
+
+
+_MB = 1e6
+
+
+@dataclass
+class Seen:
+    """The most memory that a run was seen to hold, and how much there was for it at that time."""
+
+    stage: str = ""
+    peak_mb: float = 0.0
+    there_was_mb: float = 0.0
+    pids: set[int] = field(default_factory=set)
+    """Its process, and those that it started."""
+
+    def words(self, lake: Lake) -> str:
+        """What was seen, as a message says it."""
+        stage = f"stage {self.stage}" if self.stage else ", ".join(years_at_work(lake, self.pids)) or "it"
+        return f"{stage} was seen to hold {_gb(self.peak_mb)} of the {_gb(self.there_was_mb)} that there was"
+
+
+@dataclass
+class Memory:
+    """Memory of the runs on a lake, by the names of their records."""
+
+    seen: dict[str, Seen] = field(default_factory=dict)
+
+    def look(self, lake: Lake) -> None:
+        """Look at the runs of this machine that are at work."""
+        for presence in alive(lake):
+            if presence.host == socket.gethostname():
+                self._keep(presence, _family(presence.pid))
+
+    def words(self, lake: Lake, presence: Presence) -> str:
+        """What was seen of a run; empty where nothing was."""
+        known = self.seen.get(presence.name)
+        return known.words(lake) if known and known.peak_mb else ""
+
+    def _keep(self, presence: Presence, family: Collection[psutil.Process]) -> None:
+        """Of the stage at work: a peak of an earlier one is no reason for its death."""
+        mb = sum(map(_resident, family)) / _MB
+        known = self.seen.setdefault(presence.name, Seen())
+        if presence.stage != known.stage:
+            known = self.seen[presence.name] = Seen(presence.stage)
+        known.pids |= {each.pid for each in family}
+        if mb > known.peak_mb:
+            known.peak_mb, known.there_was_mb = mb, mb + free_mb()
+
+
+def years_at_work(lake: Lake, pids: Collection[int]) -> Iterator[str]:
+    """The years and partitions that processes did not come to the end of, each with its stage: ``2019 detect cst``."""
+    for path in (path for depth in ("*", "*/*") for path in lake.storage.glob(f"backfills/*/{depth}/*.json")):
+        with suppress(IntegrityError):
+            record = read_record(lake, path)
+            if record and record.state is YearState.RUNNING and record.pid in pids:
+                yield " ".join(filter(None, (str(record.year), record.value, record.stage)))
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    """A process and all that it started."""
+    with suppress(psutil.Error):
+        parent = psutil.Process(pid)
+        return [parent, *parent.children(recursive=True)]
+    return []
+
+
+def _resident(process: psutil.Process) -> float:
+    with suppress(psutil.Error):
+        return float(process.memory_info().rss)
+    return 0.0
+
+
+def _gb(mb: float) -> str:
+    return f"{mb / 1000:.2f} GB"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Watches the runs on a lake while a worker lives: marks and resumes those whose process died, and mends states.
+#
+# It looks at the lake every few seconds, and asks the server only where something is found. Of several workers on one
+# lake one looks at a time.
+
+
+log = logging.getLogger("evenhand")
+
+LOOK_SECONDS = 3.0
+_NEVER_BEGUN_SECONDS = 60.0
+"""Between two questions about runs that a worker took and never began."""
+_REPORTED_SECONDS = 30.0
+"""A death that Prefect's worker has not reported by then, it will not."""
+_DONE_SECONDS = 6.0
+"""Without a process for a run that Prefect's worker reported: it is done with it. It ends by an error where it is given
+a run that it is not done with, as while a hook tells of the crash."""
+_TURN = "watch.lock"
+
+
+def _nobody() -> frozenset[str]:
+    return frozenset()
+
+
+@dataclass
+class Watcher:
+    """The watch of one worker."""
+
+    lake: Lake
+    busy: Callable[[], Collection[str]] = _nobody
+    """Ids of the flow runs for which Prefect's worker has a process."""
+    idle: dict[str, float] = field(default_factory=dict)
+    """Id of a flow run that Prefect's worker reported -> since when it has no process for it."""
+    memory: Memory = field(default_factory=Memory)
+    since: dict[str, float] = field(default_factory=dict)
+    """Name of a dead run's record -> when it was found first, by a monotonic clock."""
+    asked: float = field(default_factory=time.monotonic)
+    """When the server was asked last."""
+    failed: str = ""
+    """The error of the last look that had one, which is told once."""
+    away: bool = False
+    """Whether the server did not answer at the last look."""
+
+    def run(self, ended: threading.Event) -> None:
+        """Look until the worker ends."""
+        while not ended.wait(LOOK_SECONDS):
+            self.look()
+
+    def look(self) -> list[Marked]:
+        """One look; an error is logged, since a worker goes on without its watch."""
+        try:
+            self.memory.look(self.lake)
+            found = self._see_to_dead()
+            self.away = False
+        except HTTPError as error:
+            if not self.away:
+                log.warning("the server does not answer (%s); dead runs are seen to when it does", type(error).__name__)
+            self.away = True
+            return []
+        except Exception as error:
+            if repr(error) != self.failed:
+                log.exception("the watch of dead runs failed; it goes on")
+            self.failed = repr(error)
+            return []
+        for marked in found:
+            log.warning("%s", words_of(marked))
+        return found
+
+    def _see_to_dead(self) -> list[Marked]:
+        gone = dead(self.lake)
+        self.since = {each.name: self.since.get(each.name, time.monotonic()) for each in gone}
+        if not (gone or time.monotonic() - self.asked > _NEVER_BEGUN_SECONDS):
+            return []
+        with taken(self.lake.storage.local / "locks" / _TURN) as ours:
+            if not ours:
+                return []
+            self.asked = time.monotonic()
+            remembered = partial(self.memory.words, self.lake)
+            found = see_to_dead(self.lake, Burial(resume=True, ripe=self._ripe, remembered=remembered))
+            for marked in found:
+                trace_dead(marked)
+            for draft in clear_leftovers(self.lake) if gone else ():
+                log.warning("removed the unfinished draft %s", draft.name)
+        return found
+
+    def _ripe(self, presence: Presence, known: bool) -> bool:
+        """Whether a death may be acted on: the server knows of it, or nobody will tell it any more."""
+        now = time.monotonic()
+        if presence.run in self.busy():
+            self.idle.pop(presence.run, None)
+            return False
+        if presence.stopped or not known:
+            return presence.stopped or now - self.since.get(presence.name, now) > _REPORTED_SECONDS
+        return now - self.idle.setdefault(presence.run, now) > _DONE_SECONDS
+
+
+def words_of(marked: Marked) -> str:
+    """What was done with a dead run, as a worker says it."""
+    if marked.mended:
+        return f"run {marked.run}: its state was mended from the lake"
+    done = "taken up again" if marked.resumed else "given up" * marked.given_up
+    return f"run {marked.run} was dead ({marked.why})" + (f"; {done}" if done else "")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Runs Prefect's worker as a child, with a watch on dead runs beside it, and ends both in order on SIGTERM.
+#
+# On SIGTERM no new run is taken: Prefect's worker is halted. Runs at work end after the stage that they compute, within
+# EVENHAND_GRACE, and are taken up by the next worker. Then all processes that are left are ended.
+
+
+_SERVING_LOOK_SECONDS = 0.2
+_LAST_SECONDS = 4.0
+"""Of the time after SIGTERM, to end what is left."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What a worker takes runs from."""
+
+    pool: str
+    limit: int
+    """Runs at once."""
+
+
+def serve(lake: Lake, asked: Serving) -> int:
+    """Be a worker until it is asked to end, or Prefect's worker ends by itself; gives that one's exit code.
+
+    Raises:
+        InfrastructureError: EVENHAND_GRACE is no number of seconds.
+    """
+    grace = grace_seconds()
+    ended = threading.Event()
+    with heeding_term(), may_finish():
+        child = _started(asked)
+        watcher = Watcher(lake, lambda: {_run_of(each) for each in _runs(child)})
+        watch = threading.Thread(target=watcher.run, args=(ended,), name="watch", daemon=True)
+        watch.start()
+        try:
+            while child.poll() is None and not leaving():
+                time.sleep(_SERVING_LOOK_SECONDS)
+            if leaving():
+                sys.stderr.write(f"no new run is taken; those at work have {grace:g} s to end their stage\n")
+                ended.set()
+                watch.join(_LAST_SECONDS / 2)  # else it would schedule what leaves, while a record of it is still made
+                _drain(child, lake, max(0.0, grace - _LAST_SECONDS))
+        finally:
+            ended.set()
+            _end(child)
+    return child.returncode or 0
+
+
+def _started(asked: Serving) -> "subprocess.Popen[bytes]":
+    """In a session of its own: Ctrl-C of a terminal comes to this process, which ends the others."""
+    words = ["worker", "start", "--pool", asked.pool, "--type", "process", "--limit", str(asked.limit)]
+    return subprocess.Popen(  # noqa: S603 our own words
+        [*ended_with("prefect"), *words, "--with-healthcheck"], start_new_session=True
+    )
+
+
+def _drain(child: "subprocess.Popen[bytes]", lake: Lake, seconds: float) -> None:
+    """Let the runs at work end their stage; what is not done in time is dropped, and taken up as what was stopped."""
+    until = time.monotonic() + seconds
+    child.send_signal(signal.SIGSTOP)  # it takes no other run, and does not report those that leave as crashed
+    runs = _runs(child)
+    ids = {run.pid: _run_of(run) for run in runs}  # of one that has ended nobody can ask any more
+    for run in runs:
+        with suppress(psutil.Error):
+            run.send_signal(WORD)  # which ends one that has not begun, and does not heed it yet
+    wait_for(runs, max(0.0, until - time.monotonic()))
+    for run in runs:
+        kill_family(run, _LAST_SECONDS / 2)
+    _leave(lake, {pid: run for pid, run in ids.items() if run})
+
+
+def _leave(lake: Lake, runs: dict[int, str]) -> None:
+    """Note of each run that did not end that it was stopped, which is no death."""
+    left: list[Presence] = [each for each in recorded(lake) if each.pid in runs and each.host == socket.gethostname()]
+    for each in left:
+        if each.outcome is None:
+            leave_stopped(lake, each.run, each)
+    for run in set(runs.values()) - {each.run for each in left}:
+        leave_stopped(lake, run)  # it had not begun, or has ended: the server knows which
+
+
+def _runs(child: "subprocess.Popen[bytes]") -> list[psutil.Process]:
+    """The processes that Prefect's worker started, each for one flow run."""
+    with suppress(psutil.Error):
+        return [each for each in psutil.Process(child.pid).children() if not has_ended(each)]
+    return []
+
+
+def _run_of(process: psutil.Process) -> str:
+    """Id of the flow run that a process was started for."""
+    with suppress(psutil.Error, OSError):
+        return str(process.environ().get(FLOW_RUN, ""))
+    return ""
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """End Prefect's worker and all that it started."""
+    with suppress(psutil.Error):
+        kill_family(psutil.Process(child.pid), _LAST_SECONDS / 2)
+    child.wait()
+
+
+def at_home() -> dict[str, str]:
+    """The environment of a worker where nobody has said otherwise."""
+    return {
+        "PREFECT_LOGGING_LEVEL": "INFO",  # a worker is watched by its log, a command by what it prints
+        "PREFECT_LOGGING_SERVER_LEVEL": "INFO",
+        "PREFECT_WORKER_WEBSERVER_HOST": "127.0.0.1",  # it tells of its health to this machine only
+        "PREFECT_CLIENT_MAX_RETRIES": "7",  # four minutes in which a server may be restarted, as its leases last
+    }

@@ -1,0 +1,222 @@
+"""Settings of alerts: the file that EVENHAND_ALERTS names, with addresses and rules.
+
+The file may hold passwords, so it is refused where other users can read it. ``${NAME}`` in an address stands for an
+environment variable. Every fault is told with its line.
+"""
+
+import logging
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+from urllib.parse import quote
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from flows.outcome.ending import Name
+from flows.supervision.file_modes import denied_bits
+from schemas.audit.file import Parsed, parse
+from schemas.bounds import Strict
+from schemas.errors import Location, SpecError, nearest, raise_together
+
+VARIABLE: Final = "EVENHAND_ALERTS"
+"""Environment variable with the path of the file."""
+_REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
+
+ENDINGS: Final[Mapping[str, Name]] = {each.value.lower().replace(" ", "_"): each for each in Name}
+"""Endings as rules write them: ``breach``, ``data_quality``."""
+
+
+class Rule(Strict):
+    """Which endings are told to whom."""
+
+    when: tuple[str, ...] = Field(min_length=1)
+    tell: tuple[str, ...] = Field(min_length=1)
+    digest: Literal["daily"] | None = Field(None, description="one message for all endings of a day (UTC)")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _single(cls, raw: Any) -> Any:
+        """A single name will do for a list of one."""
+        if not isinstance(raw, Mapping):
+            return raw
+        return {
+            key: [value] if key in ("when", "tell") and isinstance(value, str) else value for key, value in raw.items()
+        }
+
+    @field_validator("when")
+    @classmethod
+    def _endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [each for each in value if each not in ENDINGS]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is no ending of a run; {nearest(unknown[0], list(ENDINGS))}")
+        return value
+
+    def words(self) -> str:
+        """The rule in one line, for records."""
+        return f"{', '.join(self.when)}{' daily' if self.digest else ''}"
+
+
+class Alerts(Strict):
+    """Addresses and rules."""
+
+    to: dict[str, str] = Field(min_length=1)
+    """Name -> address, as apprise writes them."""
+    rules: tuple[Rule, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        raise_together(
+            [
+                SpecError(f"no address is called {name!r}; {nearest(name, list(self.to))}", ("rules", at, "tell"))
+                for at, rule in enumerate(self.rules)
+                for name in rule.tell
+                if name not in self.to
+            ]
+        )
+        return self
+
+    def of(self, name: Name) -> dict[str, Rule]:
+        """Address -> the rule by which it is told of an ending; one that tells at once comes before a digest."""
+        found: dict[str, Rule] = {}
+        for rule in sorted(self.rules, key=lambda each: each.digest is not None):
+            if name in map(ENDINGS.get, rule.when):
+                found = dict.fromkeys(rule.tell, rule) | found
+        return found
+
+
+def configured() -> Alerts | None:
+    """The settings of this process; None where EVENHAND_ALERTS is not set.
+
+    Raises:
+        SpecError: the file cannot be read, other users can read it, or it is not usable.
+    """
+    path = os.environ.get(VARIABLE)
+    return read_alerts(Path(path)) if path else None
+
+
+def read_alerts(path: Path) -> Alerts:
+    """The settings in a file.
+
+    Raises:
+        SpecError: as ``configured``.
+    """
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # to read a pipe or a device may never end
+            raise SpecError(f"{VARIABLE}: {path} is no regular file; name a YAML file with `to` and `rules`")
+        text, mode = path.read_text(encoding="utf-8"), stat.S_IMODE(found.st_mode)
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(
+            f"{VARIABLE}: {path} cannot be read ({error}); name a YAML file with `to` and `rules`"
+        ) from error
+    if mode & denied_bits():
+        raise SpecError(
+            f"{path} can be read or written by others (mode {mode:04o}) and may hold passwords; run: chmod 600 {path}"
+        )
+    try:
+        parsed = parse(text)
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from error
+    return _validated(path, parsed)
+
+
+def _validated(path: Path, parsed: Parsed) -> Alerts:
+    twice = [f"{path}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
+    raw, unset = _expanded(parsed.value)
+    try:
+        found = Alerts.model_validate(raw)
+    except SpecError as error:
+        faults = [*unset, *getattr(error, "faults", (error,))]
+    except ValidationError as error:
+        faults = [*unset, *_faults(error)]
+    else:
+        faults = unset or list(_unknown(found.to))
+    placed = sorted(faults, key=lambda fault: _line(parsed, fault.location))
+    raise_together([SpecError(text) for text in [*twice, *(_described(path, parsed, fault) for fault in placed)]])
+    return found
+
+
+def _unknown(addresses: Mapping[str, str]) -> Iterator[SpecError]:
+    """Addresses that no service of apprise takes; an address may hold a password, so that only its name is told."""
+    from apprise import Apprise  # loads its services, and is asked only where a file is sound
+
+    log = logging.getLogger("apprise")
+    told, log.disabled = log.disabled, True
+    try:
+        for name, address in addresses.items():
+            if not Apprise.instantiate(address, suppress_exceptions=True):
+                yield SpecError("no service of apprise has an address like this one; see docs/alerts.md", ("to", name))
+    finally:
+        log.disabled = told
+
+
+def _expanded(raw: Any) -> tuple[Any, list[SpecError]]:
+    """The values with environment variables in the addresses; those that are not set."""
+    unset: list[SpecError] = []
+    if not isinstance(raw, dict) or not isinstance(raw.get("to"), dict):
+        return raw, unset
+
+    def value(name: str, found: re.Match[str], address: str) -> str:
+        said = os.environ.get(found[1])
+        if said is None:
+            unset.append(SpecError(f"the environment variable {found[1]!r} is not set; set it", ("to", name)))
+            return ""
+        return said if found[0] == address else quote(said, safe="")
+
+    def expanded(name: str, address: Any) -> Any:
+        if not isinstance(address, str):
+            return address
+        return _REFERENCE.sub(lambda found: value(name, found, address), address)
+
+    return raw | {"to": {name: expanded(name, address) for name, address in raw["to"].items()}}, unset
+
+
+def _faults(error: ValidationError) -> Iterator[SpecError]:
+    """The faults; a list that is too short because its items are wrong is none."""
+    problems = error.errors(include_url=False)
+    places = [problem["loc"] for problem in problems]
+    for problem in problems:
+        at = problem["loc"]
+        if not any(len(other) > len(at) and other[: len(at)] == at for other in places):
+            yield _fault(problem)
+
+
+def _fault(problem: Any) -> SpecError:
+    at: Location = tuple(problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        return SpecError(f"unknown key; {nearest(str(at[-1]), _keys(at))}", at)
+    if problem["type"] == "missing":
+        return SpecError("this key is required", at)
+    if problem["type"] == "value_error":
+        return SpecError(str(problem["msg"]).removeprefix("Value error, "), at)
+    return SpecError(f"expected {_expected(at)}", at)
+
+
+def _expected(at: Location) -> str:
+    """What belongs at a place of the file."""
+    if at and at[-1] == "[key]":
+        return "a name for each address, such as `desk`"
+    if at[:1] == ("to",):
+        return "an address in one line of text" if at[1:] else "a name and an address, such as `desk: mailto://...`"
+    if at[:1] != ("rules",):
+        return "the keys `to` and `rules`"
+    if at[2:]:
+        return "`daily`" if at[2] == "digest" else "a name, or a list of names"
+    return "a rule, such as `{when: breach, tell: desk}`" if at[1:] else "a list of rules, each below a `-`"
+
+
+def _keys(at: Location) -> list[str]:
+    return list((Rule if at[0] == "rules" else Alerts).model_fields)
+
+
+def _line(parsed: Parsed, at: Location) -> int:
+    return next((parsed.lines[at[:i]] for i in range(len(at), 0, -1) if at[:i] in parsed.lines), 0)
+
+
+def _described(path: Path, parsed: Parsed, fault: SpecError) -> str:
+    line, key = _line(parsed, fault.location), ".".join(map(str, fault.location))
+    place = f"{path}, line {line}" if line else str(path)
+    return f"{place}: {key}: {fault}" if key else f"{place}: {fault}"

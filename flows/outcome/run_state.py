@@ -1,0 +1,344 @@
+"""Decorators of flows: announce a run, set its state and tags; notices of dead runs."""
+
+import inspect
+import logging
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+
+from flows.outcome.alerts import tell
+from flows.outcome.conclusion import run_of_tags
+from flows.outcome.ending import Ending, Name, Subject, subject_of, words_known
+from flows.outcome.run_log import handed_over, tell_run
+from flows.supervision.crash_files import report_crash
+from flows.supervision.dead_runs import Burial, Marked, mark_dead
+from flows.supervision.failed_audits import Ended, note_failure
+from flows.supervision.file_modes import restrict
+from flows.supervision.parentage import end_with
+from flows.supervision.prefect_server import fault_at
+from flows.supervision.presence import Presence, at_work, clear_leftovers, command_id, note_outcome, note_stopped
+from flows.supervision.shutdown import (
+    at_forced_end,
+    grace_seconds,
+    heeding_term,
+    leaves_on_word,
+    may_finish,
+    of_worker,
+    seconds_given,
+)
+from schemas.errors import EvenhandError, TooLittleEvidenceError
+from schemas.terms import ExitCode
+from tasks.lake.store import Lake
+from tasks.pipeline.progress import stop_requested
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import State
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tells people of runs whose process died: whoever finds one marks it on the server, and alerts go out.
+#
+# What is done with the run: ``flows.supervision.dead_runs``.
+
+
+log = logging.getLogger("evenhand")
+
+
+def see_to_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
+    """Mark the runs on a lake whose process is gone, and tell of each; returns what was marked.
+
+    One that left because it was asked to is no fault. Of one that had ended its process may have told; the same state
+    is told once. Of an audit that died the lake keeps a record for metrics; the years of a back-fill have their own.
+    """
+    found = mark_dead(lake, burial)
+    for marked in found:
+        ending = None if marked.stopped else ending_of(marked)
+        if ending is None:
+            continue
+        if marked.flow == "audit" and not marked.mended:
+            subject = subject_of(marked.parameters)
+            note_failure(lake, subject.name, subject.year, Ended.INTERRUPTED, ending.name)
+        tell(lake, ending)
+    return found
+
+
+def ending_of(marked: Marked) -> Ending | None:
+    """How a run ended whose process is gone: as it said itself, crashed, or given up after it died too often.
+
+    None where it ended in a state that says nothing to people.
+    """
+    if marked.mended:
+        return _own_ending(marked, *marked.mended)
+    name = Name.INFRASTRUCTURE if marked.given_up else Name.CRASHED
+    again = "; it is taken up again" if marked.resumed else ""
+    return Ending(name, marked.run, f"{marked.why}{again}", flow_run=marked.flow_run)
+
+
+def _own_ending(marked: Marked, _: str, name: str, message: str) -> Ending | None:
+    if name not in {each.value for each in Name}:
+        return None
+    return Ending(Name(name), marked.run, message, run=run_of_tags(marked.tags), flow_run=marked.flow_run)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Waits for Prefect's server before a run reports its end: what is computed is in the lake, and needs no server.
+#
+# EVENHAND_SERVER_PATIENCE is how long, in seconds. A run whose server does not come back in time ends all the same; a
+# worker mends its state from the lake later (``flows.supervision.dead_runs``).
+
+
+PATIENCE = "EVENHAND_SERVER_PATIENCE"
+PATIENCE_SECONDS = 900.0
+_LOOK_SECONDS = 2.0
+
+
+def patience_seconds() -> float:
+    """Seconds that a run waits for its server.
+
+    Raises:
+        InfrastructureError: EVENHAND_SERVER_PATIENCE is no number of seconds.
+    """
+    return seconds_given(PATIENCE, PATIENCE_SECONDS)
+
+
+def await_server() -> bool:
+    """Wait until the server answers, as long as patience lasts; whether it does. Without a server at once."""
+    from prefect.settings import PREFECT_API_URL
+
+    api = PREFECT_API_URL.value()
+    if not api:
+        return True
+    until, told = time.monotonic() + patience_seconds(), False
+    while _may_come(api):
+        if time.monotonic() > until:
+            log.warning(
+                "the server at %s did not answer for %.0f s; a worker mends the run's state", api, patience_seconds()
+            )
+            return False
+        if not told:
+            log.warning("the server at %s does not answer; the run is over, and reports when it does", api)
+            told = True
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+def _may_come(api: str) -> bool:
+    """Whether a server is away that may come back; one that refuses the password is there, and says so itself."""
+    fault = fault_at(api)
+    return fault is not None and fault.passing
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Decorator of flows: gives a flow run the state of its ending, its tags and its log, and shows its verdict.
+
+
+P = ParamSpec("P")
+Result = dict[str, Any]
+Conclusion = Callable[[Mapping[str, Any], Result, Subject, Collection[str]], Ending | None]
+"""From the flow's parameters, its result, its subject and the texts that may be quoted; None: nothing to tell."""
+
+COMPLETED = (Name.WITHIN, Name.BREACH, Name.INSUFFICIENT)
+"""A finding is no failure."""
+INSUFFICIENT = "insufficient"
+"""Key of the result of a run that ended for too little evidence before it had one: why."""
+_OWN_TAGS = ("dataset:", "year:", "state:", "run:")
+
+
+class BreachError(EvenhandError):
+    """A limit is breached, and EVENHAND_BREACH_FAILS asks for a failed flow run; ``summary`` is its result."""
+
+    exit_code = ExitCode.BREACH
+
+    def __init__(self, message: str, summary: Result | None = None) -> None:
+        """Keep the result."""
+        super().__init__(message)
+        self.summary = summary or {}
+
+
+def concluded(conclusion: Conclusion) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Give a flow's run a state with the name and message of its ending; its result is as the function's.
+
+    Args:
+        conclusion: the ending of a run that the function ended in order. An error has an ending of its own.
+    """
+
+    def around(function: Callable[P, Result]) -> Callable[P, Result]:
+        @wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> Result:
+            given = inspect.signature(function).bind(*args, **kwargs).arguments
+            subject, known = subject_of(given), words_known(given)
+            with handed_over(known):
+                tag(*subject.tags)
+                try:
+                    result = function(*args, **kwargs)
+                    ending, error = conclusion(given, result, subject, known), None
+                except Exception as raised:
+                    if stop_requested():
+                        raise
+                    _keep_traceback(raised, str(given["lake"]))
+                    ending, error, result = _of_error(raised, subject, known)
+                return cast("Result", _state(ending, result, error))
+
+        return run
+
+    return around
+
+
+def _keep_traceback(error: Exception, lake: str) -> None:
+    """Write the frames of a fault of ours into a file of the lake, where no command does that."""
+    from prefect.runtime import deployment
+
+    if deployment.id and not isinstance(error, EvenhandError | OSError):
+        tell_run(report_crash(error, ["--lake", lake]), logging.ERROR)
+
+
+def state_of_error(given: Mapping[str, Any], error: EvenhandError) -> "State[Any]":
+    """The state of a flow's run that could not begin, by the flow's parameters."""
+    subject, known = subject_of(given), words_known(given)
+    with handed_over(known):
+        ending, raised, result = _of_error(error, subject, known)
+        return _state(ending, result, raised)
+
+
+def _of_error(error: Exception, subject: Subject, known: Collection[str]) -> tuple[Ending, Exception | None, Result]:
+    """The ending of an error, the error itself where the run fails of it, and what the run results in."""
+    from flows.outcome.conclusion import ending_of_error, ending_of_years
+
+    summary = getattr(error, "summary", None) or {}
+    if "years" in summary:
+        return ending_of_years(summary, subject.words, known), error, summary
+    ending = ending_of_error(error, subject.words, known)
+    if isinstance(error, TooLittleEvidenceError):
+        return ending, None, {INSUFFICIENT: str(error)}
+    return ending, error, {}
+
+
+def _state(ending: Ending | None, result: Result, error: Exception | None) -> "State[Any]":
+    """Prefect's state of an ending; it is logged, and the run gets its tags."""
+    from prefect.states import Completed, Failed
+
+    if ending is None:
+        return Completed(data=result)
+    failed = error is not None or (ending.name is Name.BREACH and breach_fails())
+    tell_ending(ending, failed=error is not None)
+    tag(f"state:{ending.name.value.lower().replace(' ', '_')}", *(f"run:{run}" for run in _runs(ending, result)))
+    if not failed:
+        return Completed(name=ending.name.value, message=ending.message, data=result)
+    return Failed(name=ending.name.value, message=ending.message, data=error or BreachError(ending.message, result))
+
+
+def _runs(ending: Ending, result: Result) -> list[str]:
+    """The audits of a flow run: of a back-fill one a year, of one by partitions none, as they would be hundreds."""
+    if ending.run:
+        return [ending.run]
+    return [year["run"] for year in result.get("years", ()) if year["run"] and not year["value"]]
+
+
+def tell_ending(ending: Ending, *, failed: bool) -> None:
+    """The last line of a run's log: its verdict, or why it failed, and where its report is."""
+    report = f"; report {ending.report}" if ending.report else ""
+    tell_run(f"{ending.name}: {ending.message}{report}", logging.ERROR if failed else logging.INFO)
+
+
+def breach_fails() -> bool:
+    """Whether a breach is to end a flow run as failed."""
+    return os.environ.get("EVENHAND_BREACH_FAILS", "") == "1"
+
+
+def tag(*tags: str) -> None:
+    """Add tags to the flow run at work, in place of those of their kind, as a run that is taken up again has them."""
+    from prefect.context import FlowRunContext
+
+    from flows.outcome.artifacts import unharmed
+
+    context = FlowRunContext.get()
+    if context is None or context.flow_run is None:
+        return
+    kinds = {each.split(":")[0] for each in tags}
+    fresh = "dataset" in kinds
+    gone = [kind for kind in _OWN_TAGS if fresh or kind.rstrip(":") in kinds]
+    kept = [each for each in context.flow_run.tags if not each.startswith(tuple(gone))]
+    context.flow_run.tags = [*kept, *tags]
+    with unharmed("the tags of the run"):
+        cast("Any", context.client).update_flow_run(context.flow_run.id, tags=context.flow_run.tags)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Decorator of flows: announces the run as alive while it works, and first marks the runs of dead processes.
+#
+# The run leaves in order where it is asked to, ends with the worker that started it, and notes its outcome before
+# Prefect
+# reports it, so that a worker can mend what a server that was away was not told.
+
+R = TypeVar("R")
+
+
+def announced(function: Callable[P, R]) -> Callable[P, R]:
+    """A flow's function that is at work on its parameter ``lake`` while it runs, and first marks those that died."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        restrict()  # a worker that was not started by `evenhand worker` has the umask of its shell
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        with ExitStack() as stack:
+            try:
+                lake = Lake(given["lake"])
+                presence = stack.enter_context(_supervised(lake))
+            except EvenhandError as error:
+                return cast("R", state_of_error(given, error))
+            return _noting_outcome(partial(function, *args, **kwargs), lake, presence)
+
+    return run
+
+
+@contextmanager
+def _supervised(lake: Lake) -> Iterator[Presence]:
+    from prefect.runtime import flow_run
+
+    from flows.supervision.dead_runs import mark_stopped
+
+    run = flow_run.id
+    grace_seconds()  # a word that is none is told now, and not when SIGTERM comes
+    if of_worker():
+        end_with(os.getppid())
+    with ExitStack() as stack:
+        stack.enter_context(leaves_on_word(lambda: note_stopped(lake)))
+        stack.enter_context(heeding_term())
+        presence = stack.enter_context(at_work(lake, str(run or command_id())))
+        stack.enter_context(at_forced_end(lambda: mark_stopped(run)))
+        stack.enter_context(may_finish())
+        see_to_dead(lake)
+        clear_leftovers(lake)
+        yield presence
+
+
+def _noting_outcome(call: Callable[[], R], lake: Lake, presence: Presence) -> R:
+    """Call; of a worker's run the outcome is noted in the lake before the server is waited for."""
+    if not of_worker():
+        return call()
+    try:
+        result = call()
+    except Exception as error:
+        note_outcome(lake, presence, _failed(error))
+        await_server()
+        raise
+    note_outcome(lake, presence, _ended(result))
+    await_server()
+    return result
+
+
+def _ended(result: Any) -> tuple[str, str, str]:
+    """Type, name and message of the state that a flow returned, or that Prefect makes of what it returned."""
+    from prefect.client.schemas.objects import State
+
+    if isinstance(result, State):
+        return result.type.value, result.name or result.type.value.title(), result.message or ""
+    return "COMPLETED", "Completed", ""
+
+
+def _failed(error: Exception) -> tuple[str, str, str]:
+    """The same of an error; words of ours alone, as others may quote values of rows."""
+    return "FAILED", "Failed", str(error) if isinstance(error, EvenhandError) else type(error).__name__

@@ -1,0 +1,107 @@
+"""Audit spec of one partition: its rows alone, without the groups and columns that they lack.
+
+The spec names no other partition, so that its run is the same whichever others are asked for. What is left out is told
+in ``source.lacking``, as what a year lacks is.
+"""
+
+from typing import Final
+
+from flows.partitions.partition_list import Counts, Listed, by_of, counts_of, digests_of, listed_value, year_spec
+from flows.partitions.years import goes_by_years, placed, spec_as_held, spec_of_year, without
+from flows.runs.disclosure import with_earlier
+from schemas.audit.partition import ALL, By, Part
+from schemas.audit.spec import AuditSpec
+from schemas.errors import SpecError
+from tasks.lake.store import Lake
+from tasks.metrics.limits import makers_of
+from tasks.pipeline.registry import OUTCOMES_METHOD, WHOLE_YEAR, validated
+
+_NOBODY: Final = Counts()
+
+
+def spec_of_part(spec: AuditSpec, year: int, listed: Listed, lake: Lake) -> AuditSpec:
+    """The spec of one partition of a year; of ``ALL`` without the methods that are asked of partitions alone.
+
+    Args:
+        spec: with ``by``.
+        year: of the partition.
+        listed: as ``listing`` gives it.
+        lake: of the audit.
+
+    Raises:
+        TooFewError: the partition has no protected attribute with its reference group and another one.
+        EvenhandError: as ``flows.partitions.years.spec_of_year`` says.
+    """
+    own = spec.model_copy(update={"by": By(column=by_of(spec).column)})
+    if listed.value == ALL:
+        whole = of_whole_year(own)
+        if goes_by_years(spec.source) and not spec.source.lacking:
+            return spec_of_year(whole, year, lake)
+        return with_earlier(whole.model_copy(update={"year": year}), lake)
+    return with_earlier(_of_part(year_spec(own, year, lake), listed, lake), lake)
+
+
+def spec_to_audit(spec: AuditSpec, lake: Lake, value: str | None = None) -> AuditSpec:
+    """The spec of one audit: of a partition, of ``ALL`` where the spec has ``by`` and none is named, else as it is.
+
+    Raises:
+        SpecError: a partition of a spec without ``by``, or one that the year does not have.
+        EvenhandError: as ``spec_of_part`` says.
+    """
+    if spec.source.part is not None and value is None:
+        return with_earlier(spec, lake)  # it was made here before
+    if value is None and spec.by is None:
+        return spec_as_held(spec, lake)
+    by_of(spec)
+    every = Listed(ALL, 0, 0, "")
+    listed = every if value in (None, ALL) else listed_value(spec, spec.year, lake, str(value))
+    return spec_of_part(spec, spec.year, listed, lake)
+
+
+def spec_today(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
+    """The spec of a finished run, its source as it is today: the newest vintage, a partition's rows by their digest.
+
+    Raises:
+        SpecError: the partition has no row any more.
+        EvenhandError: as ``flows.partitions.years.spec_of_year`` says.
+    """
+    part = spec.source.part
+    if part is None:
+        return spec_of_year(spec, year, lake) if spec.source.vintage is not None else spec
+    whole = placed(spec.model_copy(update={"source": spec.source.model_copy(update={"part": None})}), year, lake)
+    digest = digests_of(whole, lake).get(part.value)
+    if digest is None:
+        raise SpecError(f"no row of {year} has {part.value!r} in {part.column!r} any more")
+    own = part.model_copy(update={"rows_sha256": digest})
+    return with_earlier(whole.model_copy(update={"source": whole.source.model_copy(update={"part": own})}), lake)
+
+
+def of_whole_year(spec: AuditSpec) -> AuditSpec:
+    """The spec with the methods alone that are asked of every row of a year, and the limits on what they measure."""
+    methods = {name: own if name in WHOLE_YEAR else None for name, own in spec.methods.by_name.items()}
+    if all(spec.methods.by_name[name] is None for name, own in methods.items() if own is None):
+        return spec
+    said = spec.model_dump(mode="json")
+    said["methods"] = {name: None if own is None else said["methods"][name] for name, own in methods.items()}
+    made = {OUTCOMES_METHOD, *WHOLE_YEAR}
+    kept = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint(made)]
+    said["thresholds"] = [limit.model_dump(mode="json") for limit in kept]
+    return validated(AuditSpec, said)
+
+
+def _of_part(spec: AuditSpec, listed: Listed, lake: Lake) -> AuditSpec:
+    counts = counts_of(spec, lake).get(listed.value, _NOBODY)
+    column = by_of(spec).column
+    gone = frozenset(name for name in spec.kept() if name == column or not counts.values.get(name))
+    found = {p.name: _groups(counts, p.name, p.reference) for p in spec.protected}
+    part = Part(column=column, value=listed.value, rows_sha256=listed.rows_sha256)
+    own = without(spec.model_copy(update={"source": spec.source.model_copy(update={"part": part})}), gone, found)
+    lacking = tuple(name for name in own.source.lacking if name != column)  # it is there, and the same in every row
+    return own.model_copy(update={"source": own.source.model_copy(update={"lacking": lacking})})
+
+
+def _groups(counts: Counts, attribute: str, reference: str) -> set[str]:
+    """The groups that some row belongs to; none where no usable rows could be compared."""
+    groups = counts.groups.get(attribute, {})
+    usable = {group for group, people in groups.items() if people.usable}
+    return set(groups) if reference in usable and len(usable) > 1 else set()

@@ -1,0 +1,494 @@
+"""Partitions of a year by a column such as the lender: list, counts, digests, and the newest record of each."""
+
+# ruff: noqa: S608 names are ours, values are bound
+
+import hashlib
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flows.partitions.attempts import LISTING, Attempt, as_it_stands, folder_of, read_record
+from flows.partitions.years import goes_by_years, lacking_columns, placed, without
+from schemas.audit.column import ColumnSpec
+from schemas.audit.partition import ALL, By, slug
+from schemas.audit.spec import AuditSpec, Protected
+from schemas.errors import SpecError, nearest
+from schemas.terms import Kind
+from tasks.ingest import registry
+from tasks.ingest.applications import database
+from tasks.ingest.registry import part_digests
+from tasks.ingest.sources.raw import canonical
+from tasks.ingest.statement import Question, Statement, statement
+from tasks.lake.store import Lake
+from tasks.pipeline.digests import code_digest, versions
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["Listed", "by_of", "listed_value", "listing", "slug", "without_value", "year_spec"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Digests of the rows of every partition, kept in the lake so that a source is read for them once.
+
+
+def digests_of(spec: AuditSpec, lake: Lake) -> Mapping[str, str]:
+    """Value of the column -> digest of the rows that have it; of rows without one under the empty value.
+
+    Args:
+        spec: with ``by``, its source that of one year and of no partition.
+        lake: keeps what was counted.
+
+    Raises:
+        EvenhandError: as readers of sources say.
+    """
+    source_sha256 = registry.digest(spec.source)
+    column = spec.by.column if spec.by else ""
+    path = f"parts/{source_sha256[:32]}-{hashlib.sha256(column.encode()).hexdigest()[:10]}.parquet"
+    held = _held(lake.storage.read(path))
+    table = held
+    if table is None:
+        with spilling(lake) as spill:
+            table = part_digests(spec.source, column, spill)
+        sink = io.BytesIO()
+        pq.write_table(table, sink)
+        lake.write_file(path, sink.getvalue())
+    return _by_value(spec, table)
+
+
+@contextmanager
+def spilling(lake: Lake) -> Iterator[Path]:
+    """A folder of the lake for what does not fit into memory, which goes afterwards."""
+    place = lake.storage.local / "tmp"
+    place.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="parts-", dir=place) as spill:
+        yield Path(spill)
+
+
+def _held(content: bytes | None) -> pa.Table | None:
+    """What was kept; None of a file that cannot be read, which is then made again."""
+    try:
+        return None if content is None else pq.read_table(io.BytesIO(content))
+    except pa.ArrowException:
+        return None
+
+
+def _by_value(spec: AuditSpec, table: pa.Table) -> dict[str, str]:
+    """The digests by value; of texts that all mean missing, the digest of their digests."""
+    column = spec.kept().get(spec.by.column) if spec.by else None
+    missing = {"", *spec.source.missing, *(column.missing if column else ())}
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in table.to_pylist():
+        found["" if canonical(row["value"]) in missing else row["value"]].append(row["rows_sha256"])
+    return {
+        value: each[0] if len(each) == 1 else hashlib.sha256("".join(sorted(each)).encode()).hexdigest()
+        for value, each in found.items()
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Counts of the partitions of a year: rows, usable ones, decisions, groups, and columns that have values.
+#
+# The rows are judged as the stage ingest judges them, and DuckDB groups them by partition, decision and groups in one
+# pass; sums over these are small. What is counted is kept in the lake, by the digest of the source and what the spec
+# says
+# of rows, so that each worker reads it.
+
+
+MOST_VALUES: Final = 20_000
+"""Partitions that a column may have."""
+_PEOPLE = "sum(n), coalesce(sum(n) FILTER (usable), 0), coalesce(sum(n) FILTER (usable AND favourable), 0)"
+"""SQL of ``People``."""
+
+
+@dataclass
+class People:
+    """Rows of a partition, or of one of its groups."""
+
+    rows: int = 0
+    usable: int = 0
+    """That are kept, have a decision, and whose cells are of the type of their columns."""
+    favourable: int = 0
+    """Of the usable ones."""
+
+
+@dataclass
+class Counts:
+    """Counts of one partition."""
+
+    people: People = field(default_factory=People)
+    groups: dict[str, dict[str, People]] = field(default_factory=dict)
+    """Protected attribute -> group -> people."""
+    values: dict[str, int] = field(default_factory=dict)
+    """Column of the spec -> usable rows that have a value in it."""
+    rows_sha256: str = ""
+
+
+def counts_of(spec: AuditSpec, lake: Lake) -> Mapping[str, Counts]:
+    """The counts of every partition by its value; those of rows without a value under the empty one.
+
+    Args:
+        spec: with ``by``, its source that of one year.
+        lake: keeps what was counted.
+
+    Raises:
+        SpecError: the column has more values than there may be partitions.
+        EvenhandError: as readers of sources say.
+    """
+    whole = spec.model_copy(update={"source": spec.source.model_copy(update={"part": None})})
+    source_sha256 = registry.digest(whole.source)
+    path = f"parts/{_key(whole, source_sha256)}.json"
+    held = lake.storage.read(path)
+    if held is not None and (found := _read(held)) is not None:
+        return found
+    found = _counted(whole, lake)
+    lake.write_file(path, json.dumps({value: asdict(each) for value, each in found.items()}).encode())
+    return found
+
+
+def _key(spec: AuditSpec, source_sha256: str) -> str:
+    """Of what decides the counts: where the source lies does not."""
+    said = spec.model_dump(mode="json", include={"decision", "outcome", "protected", "columns"})
+    source = spec.source.model_dump(mode="json", exclude={"path", "vintage_file", "vintage", "part", "lacking"})
+    code = code_digest([__name__])
+    column = spec.by.column if spec.by else ""
+    content = json.dumps([said, source, column, source_sha256, code, versions()], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=4)
+def _read(content: bytes) -> dict[str, Counts] | None:
+    """What was kept; None of a file that cannot be read, which is then counted again. Nobody changes what it gives."""
+    try:
+        return {value: _restored(**each) for value, each in json.loads(content).items()}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _restored(
+    people: Mapping[str, int], groups: Mapping[str, Mapping[str, Any]], values: dict[str, int], rows_sha256: str
+) -> Counts:
+    by_group = {p: {group: People(**each) for group, each in of.items()} for p, of in groups.items()}
+    return Counts(People(**people), by_group, values, rows_sha256)
+
+
+def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
+    with spilling(lake) as spill:
+        found = _grouped(spec, spill)
+    digests = digests_of(spec, lake)
+    for value, each in found.items():
+        each.rows_sha256 = digests.get(value, "")
+    return found
+
+
+def _grouped(spec: AuditSpec, spill: Path) -> dict[str, Counts]:
+    question = _question(spec)
+    with database(spill) as connection, registry.lay(spec.source, _columns(question), connection) as laid:
+        _combine(connection, statement(question, laid, connection), question, _by(spec))
+        found = _totals(connection, list(question.columns))
+        for at, p in enumerate(spec.protected):
+            _add_groups(found, connection, p.name, at)
+        if laid.unread:
+            found.setdefault("", Counts()).people.rows += len(laid.unread)
+    return found
+
+
+def _question(spec: AuditSpec) -> Question:
+    """What the audit asks of rows, with the partitions' column as text among the columns.
+
+    Rows that share an identifier are not looked for: within one partition they are another question.
+    """
+    by, kept = _by(spec), spec.kept()
+    missing = kept[by].missing if by in kept else ()
+    columns = {**kept, by: ColumnSpec(type=Kind.NOMINAL, missing=missing)}
+    return Question(spec.source, None, spec.decision, spec.outcome, spec.protected, columns)
+
+
+def _by(spec: AuditSpec) -> str:
+    if spec.by is None:
+        raise ValueError("a spec without `by` has no partitions")
+    return spec.by.column
+
+
+def _columns(question: Question) -> list[str]:
+    """The columns of the source that are read."""
+    decided = [each.column for each in (question.decision, question.outcome) if each]
+    named = [*decided, *(c for p in question.protected for c in p.columns), *question.source.keep, *question.columns]
+    derived = question.source.derive
+    return list(dict.fromkeys([*(n for n in named if n not in derived), *(d.column for d in derived.values())]))
+
+
+def _combine(connection: "duckdb.DuckDBPyConnection", asked: Statement, question: Question, by: str) -> None:
+    """Make the table of combinations: a row for each partition, decision and groups that occur together."""
+    at, cell = list(question.columns).index(by), f"c{asked.cells.at[by]}"
+    as_they_are = [
+        text for (text,) in connection.sql(f"SELECT DISTINCT {cell} FROM raw LIMIT {MOST_VALUES + 2}").fetchall()
+    ]
+    if len(as_they_are) > MOST_VALUES:
+        raise _too_many(by)
+    value, rows = f"coalesce(v{at}, '')", f"({asked.sql})"
+    if any(text != canonical(text) for text in as_they_are):  # a partition is of cells as they are
+        value, rows = f"CASE WHEN v{at} IS NULL THEN '' ELSE {cell} END", f"({asked.sql}) JOIN raw USING (place)"
+    groups = "".join(f", g{i}" for i in range(len(question.protected)))
+    known = "".join(
+        f", count(*) FILTER (refused IS NULL AND v{i} IS NOT NULL) AS v{i}" for i in range(len(question.columns))
+    )
+    connection.execute(
+        f"CREATE TEMP TABLE combinations AS SELECT {value} AS value, favourable, refused IS NULL AS usable{groups}, "
+        f"count(*) AS n{known} FROM {rows} GROUP BY value, favourable, refused IS NULL{groups}"
+    )
+
+
+def _totals(connection: "duckdb.DuckDBPyConnection", columns: Sequence[str]) -> dict[str, Counts]:
+    known = "".join(f", sum(v{at})" for at in range(len(columns)))
+    found = connection.sql(f"SELECT value, {_PEOPLE}{known} FROM combinations GROUP BY value ORDER BY value").fetchall()
+    return {
+        value: Counts(People(*map(int, rest[:3])), values=dict(zip(columns, map(int, rest[3:]), strict=True)))
+        for value, *rest in found
+    }
+
+
+def _add_groups(found: dict[str, Counts], connection: "duckdb.DuckDBPyConnection", name: str, at: int) -> None:
+    query = f"SELECT value, g{at}, {_PEOPLE} FROM combinations GROUP BY value, g{at} ORDER BY value, g{at}"
+    for value, group, *people in connection.sql(query).fetchall():
+        found[value].groups.setdefault(name, {})[group] = People(*map(int, people))
+
+
+def _too_many(column: str) -> SpecError:
+    return SpecError(
+        f"column {column!r} has more than {MOST_VALUES:,} values, and at most so many partitions are audited: is it a "
+        "number or the identifier of a row? Name a column of lenders or places",
+        ("by", "column"),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Why a partition is not audited: too few rows, one decision only, or no groups to compare.
+#
+# It is an answer and no failure: a lender of 40 applications can be neither cleared nor accused.
+
+
+def too_few(counts: Counts, spec: AuditSpec, by: By) -> str:
+    """The reason in words, with the counts that decide; empty of a partition that is audited."""
+    usable, favourable = counts.people.usable, counts.people.favourable
+    if usable < by.minimum:
+        return f"{usable:,} usable rows, fewer than by.minimum ({by.minimum:,})"
+    if favourable in (0, usable):
+        return f"all {usable:,} usable decisions are {'favourable' if favourable else 'unfavourable'}"
+    if any(compared(p, counts, spec.bootstrap.minimum_n) for p in spec.protected):
+        return ""
+    with_reference = [p for p in spec.protected if _people(counts, p, p.reference).usable]
+    if not with_reference:
+        named = ", ".join(f"{p.name}: {p.reference}" for p in spec.protected)
+        return f"no usable row belongs to the reference group ({named})"
+    most, name = max(_largest(p, counts) for p in with_reference)
+    largest = f"the largest, {name}, has {most:,}" if most else "there is none"
+    return f"no group beside the reference has bootstrap.minimum_n ({spec.bootstrap.minimum_n}) people; {largest}"
+
+
+def compared(p: Protected, counts: Counts, minimum_n: int) -> bool:
+    """Whether a partition has the reference group of an attribute, and one other group with so many people."""
+    return _people(counts, p, p.reference).usable > 0 and _largest(p, counts)[0] >= minimum_n
+
+
+def _largest(p: Protected, counts: Counts) -> tuple[int, str]:
+    """Usable rows and name of the largest group that a verdict may be about."""
+    others = [(people.usable, group) for group, people in counts.groups.get(p.name, {}).items() if p.judges(group)]
+    return max(others, default=(0, ""))
+
+
+def _people(counts: Counts, p: Protected, group: str) -> People:
+    return counts.groups.get(p.name, {}).get(group, People())
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The partitions of a year by a column of its rows, and the partition ``all``, which is every row.
+#
+# Rows without a value of the column belong to no partition: they are in ``all``, and ``without_value`` counts them, so
+# that the rows of all partitions and those add up to the rows of the year.
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A partition of a year."""
+
+    value: str
+    """Of the column; ``ALL`` is every row."""
+    rows: int
+    usable: int
+    """Rows that are kept and have a decision."""
+    rows_sha256: str
+    """Of the partition's own rows; of ``ALL`` that of the source."""
+    too_few: str = ""
+    """Why it is not audited, in words."""
+
+
+def listing(spec: AuditSpec, year: int, lake: Lake) -> tuple[Listed, ...]:
+    """The partitions of a year: ``ALL`` first, then by usable rows, the largest first.
+
+    Args:
+        spec: with ``by``, whose ``values`` and ``largest`` restrict what is listed.
+        year: that is listed.
+        lake: of the audit.
+
+    Raises:
+        SpecError: there is no such column, it has too many values, or a value of ``by.values`` is not there.
+        EvenhandError: as ``flows.partitions.years.placed`` and readers of sources say.
+    """
+    by, of_year = by_of(spec), year_spec(spec, year, lake)
+    counts = counts_of(of_year, lake)
+    found = [_listed(value, each, of_year, by) for value, each in counts.items() if value]
+    found = [each for each in found if not by.values or each.value in by.values]
+    _check_values(by, year, [value for value in counts if value])
+    found.sort(key=lambda each: (-each.usable, -each.rows, each.value))
+    rows, usable = (sum(getattr(each.people, name) for each in counts.values()) for name in ("rows", "usable"))
+    every = Listed(ALL, rows, usable, registry.digest(of_year.source))
+    return (every, *_listing_largest(found, by.largest))
+
+
+def without_value(spec: AuditSpec, year: int, lake: Lake) -> Listed:
+    """The rows that have no value of the column, with the lines that could not be read; they are in ``ALL`` alone."""
+    counts = counts_of(year_spec(spec, year, lake), lake).get("", Counts())
+    said = f"no value of {by_of(spec).column}: these rows are in `{ALL}` alone"
+    return Listed("", counts.people.rows, counts.people.usable, counts.rows_sha256, said)
+
+
+def year_spec(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
+    """The spec with the source of a year, without the columns that the year lacks: what its partitions are counted by.
+
+    Raises:
+        SpecError: the source has no such column.
+        EvenhandError: as ``flows.partitions.years.placed`` says.
+    """
+    of_year = placed(spec, year, lake)
+    _check(of_year, by_of(spec))
+    if not goes_by_years(spec.source) or spec.source.lacking:
+        return of_year
+    every = {p.name: {*p.groups, p.reference} for p in spec.protected}
+    return without(of_year, lacking_columns(spec, of_year.source), every)
+
+
+def listed_value(spec: AuditSpec, year: int, lake: Lake, value: str) -> Listed:
+    """One partition of a year, whatever ``by.values`` and ``by.largest`` say.
+
+    Raises:
+        SpecError: the year has no such value; or as ``listing`` says.
+    """
+    whole = by_of(spec).model_copy(update={"values": (), "largest": None})
+    found = listing(spec.model_copy(update={"by": whole}), year, lake)
+    for each in found:
+        if each.value == value:
+            return each
+    hint = nearest(value, [each.value for each in found])
+    raise SpecError(f"--by-value {value}: no row of {year} has it in {whole.column!r}; {hint}")
+
+
+def by_of(spec: AuditSpec) -> By:
+    """The part ``by`` of a spec.
+
+    Raises:
+        SpecError: it has none.
+    """
+    if spec.by is None:
+        raise SpecError("the spec has no `by`: add the column of partitions, such as by: {column: lender_id}")
+    return spec.by
+
+
+def _listing_largest(found: list[Listed], largest: int | None) -> list[Listed]:
+    """The largest partitions that can be audited; without a number all."""
+    if largest is None:
+        return found
+    return [each for each in found if not each.too_few][:largest]
+
+
+def _listed(value: str, counts: Counts, spec: AuditSpec, by: By) -> Listed:
+    return Listed(value, counts.people.rows, counts.people.usable, counts.rows_sha256, too_few(counts, spec, by))
+
+
+def _check(spec: AuditSpec, by: By) -> None:
+    known = registry.reader_of(spec.source).header(spec.source)
+    if by.column not in known:
+        raise SpecError(f"the source has no column {by.column!r}; {nearest(by.column, known)}", ("by", "column"))
+
+
+def _check_values(by: By, year: int, values: list[str]) -> None:
+    for value in by.values:
+        if value not in values:
+            message = f"no row of {year} has {value!r} in {by.column!r}; {nearest(value, values)}"
+            raise SpecError(message, ("by", "values"))
+    if ALL in values:
+        message = f"a row has {ALL!r} in {by.column!r}, which is the name of every row; rename it in the source"
+        raise SpecError(message, ("by", "column"))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# All partitions of a year at once: which there are, as the last back-fill listed them, and the newest record of each.
+#
+# One listing of the folder and one small file a partition are read, so that thousands take a second.
+
+
+def keep_listing(lake: Lake, audit: str, year: int, column: str, listed: Iterable[Listed]) -> None:
+    """Write down the partitions of a year, which ``status`` reads: those that nobody began with are known by it."""
+    path = f"{folder_of(audit, year)}/{LISTING}"
+    content = json.dumps({"column": column, "partitions": [asdict(each) for each in listed]}).encode()
+    if lake.storage.read(path) != content:
+        lake.write_file(path, content, f"tmp/{path.replace('/', '-')}")
+
+
+def kept_listing(lake: Lake, audit: str, year: int) -> tuple[str, tuple[Listed, ...]] | None:
+    """Column and partitions of a year, as the last back-fill listed them; None of a year without partitions."""
+    content = lake.storage.read(f"{folder_of(audit, year)}/{LISTING}")
+    if content is None:
+        return None
+    said = json.loads(content)
+    return said["column"], tuple(Listed(**each) for each in said["partitions"])
+
+
+def years_by_partition(lake: Lake) -> list[tuple[str, int]]:
+    """Audits and years that were back-filled by partitions, in order."""
+    found = (path.split("/") for path in lake.storage.glob(f"backfills/*/*/{LISTING}"))
+    return sorted((audit, int(year)) for _, audit, year, _ in found)
+
+
+def newest(lake: Lake, audit: str, year: int) -> dict[str, Attempt]:
+    """Value -> the last attempt of the partition, interrupted if its process is gone.
+
+    Raises:
+        IntegrityError: a record is not as a back-fill of this version writes them.
+    """
+    last: dict[str, str] = {}
+    for path in lake.storage.glob(f"{folder_of(audit, year)}/*/*.json"):  # sorted, so that the last one stays
+        last[str(PurePosixPath(path).parent)] = path
+    records = (read_record(lake, path) for path in last.values())
+    return {each.value: as_it_stands(lake, each) for each in records if each is not None}
+
+
+def before(lake: Lake, attempt: Attempt) -> Attempt | None:
+    """The attempt of the same partition before one."""
+    folder = folder_of(attempt.audit, attempt.year, attempt.value)
+    return read_record(lake, f"{folder}/{attempt.attempt - 1:04d}.json")
+
+
+def seconds_left(done: Sequence[Attempt], rows: Sequence[int], workers: int) -> float | None:
+    """Seconds that partitions of so many rows take, each as the audited one nearest in rows; None where none is.
+
+    Args:
+        done: last attempts; those that computed something tell.
+        rows: of each partition that is left.
+        workers: partitions at a time.
+    """
+    known = sorted((a.rows, a.seconds) for a in done if a.run and a.computed and a.rows is not None and a.seconds)
+    if not known or not rows:
+        return None if rows else 0.0
+    each = [min(known, key=lambda pair: abs(pair[0] - n))[1] for n in rows]
+    return max(sum(each) / max(workers, 1), max(each))

@@ -1,0 +1,606 @@
+"""What a back-fill by partition would run, with expected time and memory."""
+
+import hashlib
+import json
+import logging
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+from flows.concurrency.schedule import IMPORTS_MB
+from flows.partitions.attempts import Attempt, Recorder, YearState, latest, lock_of
+from flows.partitions.part_spec import spec_of_part
+from flows.partitions.partition_list import Listed, before, by_of, keep_listing, listing, newest, without_value
+from flows.partitions.runners import at_a_time, identity
+from flows.runs.index import Run, read_manifest, runs_of
+from flows.runs.signatures import verify_run
+from schemas.audit.partition import ALL, By
+from schemas.audit.spec import AuditSpec, without_places
+from schemas.errors import EvenhandError, InfrastructureError, SpecError, nearest
+from schemas.terms import ExitCode
+from tasks.lake import log
+from tasks.lake.store import Lake, stage_runs
+from tasks.pipeline.registry import validated
+from tasks.pipeline.resources import NAME, allowed_mb
+from tasks.plan import Plan, plan
+
+if TYPE_CHECKING:
+    from flows.partitions.runners import Capacity  # imports Dask
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One year, or one partition of it, that a back-fill has to audit.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One year to audit, or one partition of it."""
+
+    spec: dict[str, Any]
+    year: int
+    lake: str
+    force: bool
+    jobs: int
+    before: int = 0
+    """Number of the last attempt before this back-fill."""
+    listed: dict[str, Any] | None = None
+    """The partition, as ``Listed``; None of a whole year."""
+    conditions: str = ""
+    large: bool = False
+    """Whether it is for Dask workers with the resource ``large`` alone."""
+
+    @property
+    def value(self) -> str:
+        """The partition; empty of a whole year."""
+        return str(self.listed["value"]) if self.listed else ""
+
+    def begun(self) -> bool:
+        """Whether this back-fill has begun with it."""
+        return attempts_before(self.spec["name"], self.year, self.lake, self.value) > self.before
+
+    def ended(self) -> Attempt | None:
+        """The record of this back-fill's attempt; None if none has ended."""
+        last = latest(Lake(self.lake), self.spec["name"], self.year, self.value)
+        return last if last and last.attempt > self.before and last.state is not YearState.INTERRUPTED else None
+
+    def where(self) -> AbstractContextManager[Any]:
+        """Within it the task is submitted to the workers that it is for; prefect-dask takes annotations along."""
+        if not self.large:
+            return nullcontext()
+        import dask
+
+        annotated: AbstractContextManager[Any] = dask.annotate(  # type: ignore[attr-defined]
+            resources={"large": 1}
+        )
+        return annotated
+
+
+def attempts_before(audit: str, year: int, lake: str, value: str = "") -> int:
+    """Number of the last attempt at a year or a partition; 0 without one."""
+    last = latest(Lake(lake), audit, year, value)
+    return last.attempt if last else 0
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Expected CPU time and memory of the audit of a partition, before it is run.
+#
+# By the stages of the run of the same audit that is nearest in usable rows, each scaled by how it was measured to grow;
+# where the lake has no run yet, by a table measured on another machine. Both are a guide, and no promise.
+
+
+BEND: Final = 20_000
+"""Usable rows at which growth was measured to change."""
+GROWTH: Final[Mapping[str, tuple[float, float]]] = {
+    "connect": (0.6, 1.1),
+    "generate": (0.3, 1.0),
+    "ablate": (1.1, 1.5),
+    "rerank": (0.3, 1.0),
+    "detect fgce": (0.0, 1.0),
+    "detect cst": (0.5, 1.0),
+    "detect cec": (0.4, 1.0),
+    "detect raguel": (0.1, 1.0),
+}
+"""Step -> exponents of rows below and above ``BEND``: Texas 2022, 10,000 to 20,000 and 20,000 to 418,000 rows."""
+_OTHERS: Final = (0.6, 1.0)
+_MEASURED: Final[Mapping[str, float]] = {
+    **{"ingest": 0.6, "preprocess": 1.0, "score": 3.9, "connect": 1.0, "generate": 2.7, "ablate": 2.9, "rerank": 9.6},
+    **{"detect fgce": 51.8, "detect cst": 28.9, "detect cec": 3.5, "detect raguel": 1.2},
+    **{"mediate": 60.0, "adjust": 5.0, "measure": 3.0, "publish": 3.0, "report": 4.0},
+}
+"""CPU seconds of a step at ``_MEASURED_ROWS``: the first three lines measured, the last about; others are not told."""
+_MEASURED_ROWS: Final = 8_805
+_MEASURED_MB, _GROWTH_MB = 870.0, 0.55
+"""Peak beyond the imports at those rows, and the exponent with which it grew up to 418,000 usable rows."""
+_OF_GRAPH: Final = ("ablate", "detect fgce")
+"""Steps that look at ``sampling.graph_rows`` rows at most, and where there are more, five times."""
+_DRAWS: Final = 5
+
+
+@dataclass(frozen=True)
+class Past:
+    """An earlier run of the same audit: what its steps took."""
+
+    usable: int
+    cpu_seconds: Mapping[str, float]
+    peak_mb: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Expected cost of one audit."""
+
+    cpu_seconds: float
+    peak_mb: float
+    measured_here: bool
+    """Whether a run of this lake tells, and not a table."""
+
+
+def past_runs(lake: Lake, runs: Sequence[Run]) -> list[Past]:
+    """What the steps of runs took, a run for each power of two of usable rows: the newest.
+
+    Raises:
+        IntegrityError: a manifest is not the one that was written.
+    """
+    sizes = {round(math.log2(_usable(run))): run for run in runs if _usable(run)}  # the oldest first, by the index
+    return [_past(lake, run) for run in sizes.values()]
+
+
+def expected_cost(spec: AuditSpec, steps: Sequence[str], usable: int, past: Sequence[Past]) -> Cost:
+    """Expected cost of the steps of an audit.
+
+    Args:
+        spec: of the audit, whose sampling bounds what some steps look at.
+        steps: names, as in a plan.
+        usable: rows.
+        past: earlier runs of the same audit; the one nearest in rows that has a step tells of it.
+    """
+    near = sorted(past, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
+    seconds = sum(_seconds(step, usable, near, spec) for step in steps)
+    peaks = list(_peaks(steps, usable, near))
+    table = IMPORTS_MB + _MEASURED_MB * (usable / _MEASURED_ROWS) ** _GROWTH_MB
+    return Cost(round(seconds, 1), round(max(peaks, default=table), 1), bool(near))
+
+
+def grown(step: str, of: int, to: int) -> float:
+    """How many times as long a step takes of ``to`` usable rows as of ``of``."""
+    below, above = GROWTH.get(step, _OTHERS)
+    of, to = max(of, 1), max(to, 1)
+    return float((min(to, BEND) / min(of, BEND)) ** below * (max(to, BEND) / max(of, BEND)) ** above)
+
+
+def _seconds(step: str, usable: int, near: Sequence[Past], spec: AuditSpec) -> float:
+    rows = _looked_at(step, usable, spec)
+    run = next((run for run in near if step in run.cpu_seconds), None)
+    if run is not None:
+        again = _draws(step, usable, spec) / _draws(step, run.usable, spec)
+        return again * run.cpu_seconds[step] * grown(step, _looked_at(step, run.usable, spec), rows)
+    return _draws(step, usable, spec) * _MEASURED.get(step, 0.0) * grown(step, _MEASURED_ROWS, rows)
+
+
+def _looked_at(step: str, usable: int, spec: AuditSpec) -> int:
+    return min(usable, spec.sampling.graph_rows) if spec.sampling and step in _OF_GRAPH else usable
+
+
+def _draws(step: str, usable: int, spec: AuditSpec) -> int:
+    return _DRAWS if _looked_at(step, usable, spec) < usable else 1
+
+
+def _peaks(steps: Sequence[str], usable: int, near: Sequence[Past]) -> Iterator[float]:
+    """MB of each step by the nearest run: in proportion to rows beyond what a process holds before it reads a row."""
+    for step in steps:
+        run = next((run for run in near if step in run.peak_mb), None)
+        if run is not None:
+            yield IMPORTS_MB + max(run.peak_mb[step] - IMPORTS_MB, 0.0) * (usable / run.usable) ** _GROWTH_MB
+
+
+def _usable(run: Run) -> int:
+    return int(run.lineage[0]["rows"]["out"])
+
+
+def _past(lake: Lake, run: Run) -> Past:
+    rows = list(stage_runs(read_manifest(lake, run.run)))
+    cpu = {row["stage"]: float(row["cpu_seconds"]) for row in rows if row["cpu_seconds"] is not None}
+    peak = {row["stage"]: float(row["peak_memory_mb"]) for row in rows if row["peak_memory_mb"] is not None}
+    return Past(_usable(run), cpu, peak)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What is left of a year's partitions: those done under today's conditions are not begun with again.
+#
+# A partition's conditions are what decides its result: the spec without other partitions, its own rows, the code, the
+# libraries, and the published runs of the lake. A record under the same conditions whose run is in the lake as it was
+# written stands, and costs neither a plan nor a process. One that failed twice alike under them is set aside.
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which partitions of a year are asked for."""
+
+    values: tuple[str, ...] = ()
+    """By their values; all without any."""
+    limit: int | None = None
+    """At most so many, the largest first, beside ``ALL``."""
+
+    def of(self, listed: Sequence[Listed], year: int) -> list[Listed]:
+        """Those of a year.
+
+        Raises:
+            SpecError: the year does not have one, or the limit is below 1.
+        """
+        if self.limit is not None and self.limit < 1:
+            raise SpecError(f"--limit {self.limit}: expected 1 partition or more")
+        known = [each.value for each in listed]
+        for value in self.values:
+            if value not in known:
+                raise SpecError(f"--by-value {value}: {year} has no such partition; {nearest(value, known)}")
+        if self.values:
+            return [each for each in listed if each.value in self.values]
+        if self.limit is None:
+            return list(listed)
+        largest = [each for each in listed if not each.too_few and each.value != ALL][: self.limit]
+        return [*(each for each in listed if each.value == ALL), *largest]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The partitions of a year, by what is to be done with them."""
+
+    year: int
+    to_do: tuple[tuple[Listed, str], ...] = ()
+    """Each with its conditions, the largest first."""
+    standing: tuple[Attempt, ...] = ()
+    """Done, or of too few people."""
+    set_aside: tuple[Attempt, ...] = ()
+    """Failed twice alike."""
+    known: tuple[Attempt, ...] = field(default=(), repr=False)
+    """Last attempts of all partitions, which tell how long they take."""
+
+
+def outlook(spec: AuditSpec, year: int, listed: Sequence[Listed], lake: Lake, *, force: bool = False) -> Outlook:
+    """What is left of some partitions of a year; writes the records of those with too few people.
+
+    Args:
+        spec: with ``by``.
+        year: of the partitions.
+        listed: the partitions.
+        lake: of the audit.
+        force: whether protected runs and partitions that were set aside are done again.
+    """
+    last, base = newest(lake, spec.name, year), _base(spec, year, lake)
+    to_do, standing, aside = [], [], []
+    logged = log.entries(lake)
+    for each in sorted(listed, key=lambda one: -one.rows):
+        conditions = hashlib.sha256(f"{base} {each.value} {each.rows_sha256} {each.too_few}".encode()).hexdigest()[:24]
+        attempt = last.get(each.value)
+        same = attempt is not None and attempt.conditions == conditions
+        if each.too_few:
+            standing.append(attempt if same and attempt else _too_few(spec, year, each, conditions, lake))
+        elif same and attempt and not force and _stands(attempt, lake, logged):
+            standing.append(attempt)
+        elif same and attempt and not force and _failed_twice(attempt, lake):
+            aside.append(attempt)
+        else:
+            to_do.append((each, conditions))
+    return Outlook(year, tuple(to_do), tuple(standing), tuple(aside), tuple(last.values()))
+
+
+def _base(spec: AuditSpec, year: int, lake: Lake) -> str:
+    """Digest of the conditions that all partitions of a year share."""
+    own = spec.model_copy(update={"by": By(column=by_of(spec).column)})
+    published = lake.storage.glob("runs/*/protected/mark.json")
+    model = Path(spec.model.file.path) if spec.model.file else None
+    given = hashlib.sha256(model.read_bytes()).hexdigest() if model and model.is_file() else ""
+    said = [own.model_dump(mode="json") | without_places(own.source, own.model), year, identity(), given, published]
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _too_few(spec: AuditSpec, year: int, listed: Listed, conditions: str, lake: Lake) -> Attempt:
+    with lake.lock(lock_of(spec.name, year, listed.value)):
+        recorder = Recorder(lake, spec.name, year, listed.value, rows=listed.rows, conditions=conditions)
+        return recorder.end(YearState.TOO_FEW, ExitCode.INSUFFICIENT_EVIDENCE, listed.too_few)
+
+
+def _stands(attempt: Attempt, lake: Lake, logged: Sequence[log.Entry]) -> bool:
+    """Whether it was audited and its run is as it was written, or holds nothing to compare."""
+    if attempt.run is None:
+        return attempt.state is YearState.INSUFFICIENT
+    return attempt.state is not YearState.FAILED and attempt.ended and _is_as_written(lake, attempt.run, logged)
+
+
+def _is_as_written(lake: Lake, run: str, logged: Sequence[log.Entry]) -> bool:
+    try:
+        verify_run(lake.location, run, logged=logged)
+    except EvenhandError:
+        return False  # the attempt that follows says what is amiss
+    return True
+
+
+def _failed_twice(attempt: Attempt, lake: Lake) -> bool:
+    if attempt.state is not YearState.FAILED:
+        return False
+    earlier = before(lake, attempt)
+    return (
+        earlier is not None
+        and (earlier.state, earlier.conditions) == (attempt.state, attempt.conditions)
+        and _alike(earlier.message) == _alike(attempt.message)
+    )
+
+
+def _alike(message: str) -> str:
+    """A message without its numbers, such as the id of a process."""
+    return re.sub(r"\d+", "0", message)
+
+
+def outlooks(
+    spec: AuditSpec, years: Sequence[int], lake: Lake, choice: Choice, *, force: bool = False
+) -> tuple[list[Outlook], list[Attempt]]:
+    """What is left of the partitions of years, and the records of years whose partitions cannot be listed.
+
+    Raises:
+        SpecError: a value is asked for that a year does not have.
+    """
+    found, failed = [], []
+    for year in years:
+        try:
+            listed = listing(spec, year, lake)
+        except EvenhandError as error:
+            with lake.lock(lock_of(spec.name, year)):
+                failed.append(Recorder(lake, spec.name, year).end(YearState.FAILED, error.exit_code, str(error)))
+            continue
+        keep_listing(lake, spec.name, year, by_of(spec).column, listed)
+        found.append(outlook(spec, year, choice.of(listed, year), lake, force=force))
+    return found, failed
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What a back-fill of a spec with ``by`` would run, year by year: partitions to audit, held, too few, and the cost.
+
+
+PartState = Literal["to audit", "held", "too few"]
+
+
+@dataclass(frozen=True)
+class PlannedPart:
+    """One partition of a year."""
+
+    value: str
+    rows: int
+    usable: int
+    state: PartState
+    why: str = ""
+    """Of one that is too few."""
+    run: str = ""
+    """Of one that is held."""
+    cost: Cost | None = None
+    """Of one to be audited."""
+
+
+@dataclass(frozen=True)
+class PlannedYear:
+    """The partitions of a year, ``ALL`` first, then the largest first."""
+
+    year: int
+    parts: tuple[PlannedPart, ...] = ()
+    without_value: int = 0
+    """Rows without a value of the column, and lines that could not be read; they are in ``ALL`` alone."""
+    blocked: str = ""
+    """Why the year cannot be audited as things are."""
+    exit_code: ExitCode = ExitCode.WITHIN
+    """Of what blocks it."""
+
+    def count(self, state: PartState) -> int:
+        """How many partitions there are in a state, ``ALL`` not among them."""
+        return sum(part.state == state for part in self.parts if part.value != ALL)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Expected, of all that is to be audited."""
+        return sum(part.cost.cpu_seconds for part in self.parts if part.cost)
+
+    @property
+    def peak_mb(self) -> float:
+        """Expected, of the partition that needs most."""
+        return max((part.cost.peak_mb for part in self.parts if part.cost), default=0.0)
+
+    @property
+    def measured_here(self) -> bool:
+        """Whether runs of this lake tell the cost, and not a table."""
+        return all(part.cost.measured_here for part in self.parts if part.cost)
+
+
+def year_plans(spec: AuditSpec, years: Sequence[int], lake: Lake) -> list[PlannedYear]:
+    """The partitions of each year; nothing is run and, but for what was counted, nothing written.
+
+    Raises:
+        IntegrityError: a manifest is not the one that was written.
+    """
+    runs = runs_of(lake, spec.name)
+    past = past_runs(lake, runs)
+    return [_of_year(spec, year, lake, [run for run in runs if run.year == year], past) for year in years]
+
+
+def forecasts(
+    spec: AuditSpec, year: int, listed: Sequence[Listed], lake: Lake, past: Sequence[Past]
+) -> Iterator[tuple[Listed, Cost]]:
+    """Expected cost of partitions of a year; without those that cannot be planned, of which their audit says why."""
+    planning, blocked = _Planning(spec, year, lake, (), past), set()
+    for each in listed:
+        whole = each.value == ALL
+        if whole in blocked:
+            continue
+        try:
+            yield each, planning.cost(each)
+        except EvenhandError:
+            blocked.add(whole)  # planning each of a thousand would take long
+
+
+def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run], past: Sequence[Past]) -> PlannedYear:
+    try:
+        planning = _Planning(spec, year, lake, runs, past)
+        parts = tuple(planning.part(each) for each in listing(spec, year, lake))
+        return PlannedYear(year, parts, without_value(spec, year, lake).rows)
+    except EvenhandError as error:
+        return PlannedYear(year, blocked=str(error), exit_code=error.exit_code)
+
+
+@dataclass
+class _Planning:
+    """One year, whose partitions share their steps."""
+
+    spec: AuditSpec
+    year: int
+    lake: Lake
+    runs: Sequence[Run]
+    """Of the year."""
+    past: Sequence[Past]
+
+    def __post_init__(self) -> None:
+        self._steps: dict[bool, list[str]] = {}
+
+    def part(self, each: Listed) -> PlannedPart:
+        words = (each.value, each.rows, each.usable)
+        if each.too_few:
+            return PlannedPart(*words, "too few", each.too_few)
+        own = {run.run for run in self.runs if run.value == each.value and run.source_sha256 == each.rows_sha256}
+        if own and (run := self._planned(each).run) in own:  # planning each of a thousand would take long
+            return PlannedPart(*words, "held", run=run)
+        return PlannedPart(*words, "to audit", cost=self.cost(each))
+
+    def cost(self, each: Listed) -> Cost:
+        whole = each.value == ALL
+        if whole not in self._steps:
+            self._steps[whole] = [step.name for step in self._planned(each).steps]
+        return expected_cost(self.spec, self._steps[whole], each.usable, self.past)
+
+    def _planned(self, each: Listed) -> Plan:
+        return plan(spec_of_part(self.spec, self.year, each, self.lake))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What partitions will need beside what workers may take, before the first of them runs.
+#
+# The forecast is that of ``evenhand plan``. On this machine the largest partitions at a time share EVENHAND_MEMORY. On
+# Dask a partition above the limit of a worker is for workers with the resource ``large``.
+
+
+memory_log = logging.getLogger("evenhand")
+
+
+class Expected(NamedTuple):
+    """Memory that a partition will need."""
+
+    named: str
+    """Year and value."""
+    mb: float
+    usable: int
+    measured_here: bool
+    """Whether a run of this lake tells, and not a table of another machine."""
+
+    def words(self) -> str:
+        """The partition and its figure."""
+        return f"{self.named} will need about {_gb(self.mb)} for {self.usable:,} usable rows"
+
+
+def fitted(asked: Sequence[Asked], settings: Mapping[str, Any]) -> list[Asked]:
+    """The partitions, those marked ``large`` that an ordinary Dask worker cannot take.
+
+    Args:
+        asked: partitions of one audit.
+        settings: of the runner, as ``RunnerSettings`` dumps it.
+
+    Raises:
+        InfrastructureError: the memory does not suffice, and none of them is forced.
+    """
+    expected = _expected(asked)
+    force = any(one.force for one in asked)
+    if settings.get("address") is None:
+        check_together(list(expected.values()), at_a_time(settings), force=force)
+        return list(asked)
+    from flows.partitions.runners import capacities
+
+    address = str(settings["address"])
+    large = for_large(list(expected.values()), capacities(address), address, force=force)
+    told = {key for key, each in expected.items() if each.named in large}
+    return [replace(one, large=(one.year, one.value) in told) for one in asked]
+
+
+def check_together(expected: Sequence[Expected], workers: int, *, force: bool) -> None:
+    """Refuse partitions of which the largest, as many as run at a time, do not fit; by a table's figure only warn.
+
+    Raises:
+        InfrastructureError: they do not fit by what runs of this lake took, or EVENHAND_MEMORY is no size.
+    """
+    most = sorted(expected, key=lambda each: -each.mb)[:workers]
+    total, allowed = sum(each.mb for each in most), allowed_mb()
+    if total <= allowed:
+        return
+    at_once = f" ({len(most)} partitions at a time take {_gb(total)})" * (len(most) > 1)
+    fewer = "fewer --workers, or " * (len(most) > 1)
+    why = (
+        f"{most[0].words()}{at_once}, and the back-fill may take {_gb(allowed)}; {fewer}without the largest by "
+        f"by.values, or fewer rows by source.keep, or more by {NAME}"
+    )
+    if not most[0].measured_here:
+        memory_log.warning("%s; it goes on, since the figure is of a table: the lake has no run of this audit yet", why)
+    else:
+        _refuse(why, force=force)
+
+
+def for_large(expected: Sequence[Expected], workers: "Sequence[Capacity]", address: str, *, force: bool) -> set[str]:
+    """Names of the partitions that are for workers with the resource ``large``.
+
+    Raises:
+        InfrastructureError: there are some, and no such worker.
+    """
+    free = [each.worker for each in workers if math.isinf(each.mb)]
+    if free:
+        memory_log.warning("the Dask worker %s has no memory limit: start workers with --memory-limit", free[0])
+    usual = [each for each in workers if not each.large] or workers
+    least = min(usual, key=lambda each: each.mb, default=None)
+    above = sorted((each for each in expected if least and each.mb > least.mb), key=lambda each: -each.mb)
+    if not above or least is None:
+        return set()
+    most = max((each.mb for each in workers if each.large), default=0.0)
+    if not most:
+        start = (
+            f"dask worker {address} --nthreads 1 --memory-limit {math.ceil(above[0].mb / 1000)}GB --resources large=1"
+        )
+        beside = f"and the Dask worker {least.worker} may take {_gb(least.mb)}"
+        _refuse(f"{above[0].words()}, {beside}: start a larger one with `{start}`", force=force)
+        return set()
+    if above[0].mb > most:
+        memory_log.warning(
+            "%s, and no Dask worker with the resource large may take more than %s", above[0].words(), _gb(most)
+        )
+    return {each.named for each in above}
+
+
+def _expected(asked: Sequence[Asked]) -> dict[tuple[int, str], Expected]:
+    """What is forecast, by year and value; nothing where runs of the lake cannot be read: who needs them tells."""
+    spec, lake = validated(AuditSpec, asked[0].spec), Lake(asked[0].lake)
+    try:
+        past = past_runs(lake, runs_of(lake, spec.name))
+    except EvenhandError:
+        return {}
+    found = {}
+    for year, of in groupby(sorted(asked, key=lambda one: one.year), key=lambda one: one.year):
+        listed = [Listed(**one.listed) for one in of if one.listed]
+        for each, cost in forecasts(spec, year, listed, lake, past):
+            words = f"{year} {each.value}", cost.peak_mb, each.usable, cost.measured_here
+            found[year, each.value] = Expected(*words)
+    return found
+
+
+def _refuse(why: str, *, force: bool) -> None:
+    if not force:
+        raise InfrastructureError(f"{why}; --force goes on")
+    memory_log.warning("%s; it goes on, as --force asks", why)
+
+
+def _gb(mb: float) -> str:
+    return f"{mb / 1000:.1f} GB"

@@ -1,4 +1,0 @@
-"""Runs reproductions and prints them.
-
-Scope: the command. A paper's experiments: its method's folder. What reproductions share: ``tasks.proof``.
-"""

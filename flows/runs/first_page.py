@@ -1,0 +1,224 @@
+"""First page of a run as plain text, from its report.json."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from flows.runs.disclosure import withheld_groups
+from flows.runs.index import read_manifest, report_named
+from schemas.artifact import Artifact
+from schemas.errors import IntegrityError, SpecError
+from schemas.tables.verdicts import PREFIX, PUBLICATION
+from schemas.terms import EVERYBODY, ExitCode, State, Theory
+from tasks.lake.store import Lake
+
+# --------------------------------------------------------------------------------------------------------------------
+# The first page of a run as plain lines of text, from its report.json; the commands audit and show print the same.
+
+
+MOST_LINES = 24
+MOST_COLUMNS = 100
+_HEAD = 3
+"""Lines to the headline, of which the second is always blank."""
+_CODES = {State.WITHIN: ExitCode.WITHIN, State.BREACH: ExitCode.BREACH}
+_MEANING = {
+    ExitCode.WITHIN: "every figure with a limit lies inside it",
+    ExitCode.BREACH: "a figure lies outside a limit",
+    ExitCode.INSUFFICIENT_EVIDENCE: "too little to say, or no limit set",
+}
+_PLAIN = str.maketrans({"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "})
+Said = Mapping[str, Any]
+
+
+def summary(
+    report: Said, place: str, *, left_out: str = "", more: Sequence[str] = (), width: int | None = MOST_COLUMNS
+) -> list[str]:
+    """The first page as lines: headline on the third, at most 24 of them unless groups have very long names.
+
+    Args:
+        report: the content of report.json.
+        place: path or URI of the first page.
+        left_out: rows that a stage refused, in words, such as ``11 applications``; empty where unknown.
+        more: further sentences, a line each, such as methods that did not run and why.
+        width: columns of a terminal; None wraps nothing.
+    """
+    for steps, others, blank in _rooms(len(report["next"]), len(more)):
+        told = [*more[:others], *([f"{len(more) - others} more with --verbose."] if others < len(more) else [])]
+        lines = list(_lines(report, place, left_out, told, steps, width))
+        lines = lines if blank else _closed_up(lines)
+        if len(lines) <= MOST_LINES:
+            break
+    return [line.translate(_PLAIN).rstrip() for line in lines]
+
+
+def _rooms(steps: int, more: int) -> Iterator[tuple[int, int, bool]]:
+    """What is tried until all lines fit: how many steps and further sentences, and whether with lines left blank.
+
+    Steps give way first, then blank lines, then sentences.
+    """
+    yield from ((n, more, True) for n in range(steps, min(steps, 1) - 1, -1))
+    yield from ((min(steps, 1), n, False) for n in range(more, -1, -1))
+    yield 0, 0, False
+
+
+def _closed_up(lines: Sequence[str]) -> list[str]:
+    """Without as many blank lines as are too many: that above the steps goes first, that above the run next."""
+    blank = [number for number, line in enumerate(lines) if not line and number >= _HEAD]
+    gone = [*blank[1:], *blank[:1]][: max(len(lines) - MOST_LINES, 0)]
+    return [line for number, line in enumerate(lines) if number not in gone]
+
+
+def exit_words(state: str) -> str:
+    """The exit code that a state of an audit stands for, and what it means."""
+    code = _CODES.get(State(state), ExitCode.INSUFFICIENT_EVIDENCE)
+    return f"exit code {code.value}: {_MEANING[code]}"
+
+
+def _lines(
+    report: Said, place: str, left_out: str, more: Sequence[str], steps: int, width: int | None
+) -> Iterator[str]:
+    title, year = report["title"] or report["audit"], str(report["year"])
+    part = report.get("partition")  # an earlier version had none
+    rows = f", {part['column']} {part['value']}" if part else ""
+    yield f"{title}{'' if year in title else f', {year}'}{rows} ({_people(report)})"
+    yield ""
+    yield from _wrapped(report["headline"]["words"], "", width)
+    yield ""
+    yield from _questions(report, width)
+    yield ""
+    yield from _next(report["next"][:steps], width)
+    yield from _wrapped(_not_told(report, left_out), "  ", width)
+    for sentence in more:
+        yield from _wrapped(sentence, "  ", width)
+    yield ""
+    yield f"run     {report['run']}     {exit_words(report['state'])}"
+    yield f"report  {place}"
+
+
+def _people(report: Said) -> str:
+    rows = report["source"]["rows"]["shown"]
+    return f"{rows} rows read" if rows[:1].isdigit() else "number of rows not told"
+
+
+def _questions(report: Said, width: int | None) -> Iterator[str]:
+    """A line a question: its state in words, and its sentence in a last column of its own."""
+    rows = [(row["question"], row["state_words"], _sentence(row, report)) for row in report["questions"]]
+    first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    for question, state, sentence in rows:
+        yield from _wrapped(sentence, f"  {question:<{first}}  {state:<{second}}  ", width)
+
+
+def _sentence(row: Said, report: Said) -> str:
+    """The sentence of a question; the one of similar records with the interval, and the nearest applicants beside."""
+    text = str(row["sentence"]).removesuffix(".")
+    figures = {each["name"]: each for each in report["figures"]}
+    adjusted, nearest = figures.get("adjusted"), figures.get("nearest")
+    if row["theory"] != Theory.DIRECT or adjusted is None or not adjusted["interval"]["shown"]:
+        return text
+    head, interval = f"{adjusted['group']} {adjusted['points']['shown']} points", adjusted["interval"]["shown"]
+    if not text.startswith(head):
+        return text
+    beside = f", nearest {nearest['points']['shown']}" if nearest and nearest["points"]["value"] is not None else ""
+    return f"{head} {interval}{beside}{text[len(head) :]}"
+
+
+def _next(steps: Sequence[Said], width: int | None) -> Iterator[str]:
+    for number, step in enumerate(steps, start=1):
+        words, command = step["words"], step["command"]
+        text = f"{words.removesuffix('.')}:" if command else words
+        yield from _wrapped(text, f"  {'Next' if number == 1 else '    '}  {number} ", width)
+        if command:  # whole on a line of its own, to be copied
+            yield f"{' ' * 10}{command}"
+
+
+def _not_told(report: Said, left_out: str) -> str:
+    told = " ".join(_lowered(line["words"], first) for first, line in _numbered(report["cannot"]))
+    return f"Not told: {told}" + (f" Left out: {left_out}." if left_out else "")
+
+
+def _numbered(lines: Iterable[Said]) -> Iterator[tuple[bool, Said]]:
+    for number, line in enumerate(lines):
+        yield number == 0, line
+
+
+def _lowered(words: str, first: bool) -> str:
+    return words[:1].lower() + words[1:] if first else words
+
+
+def _wrapped(text: str, head: str, width: int | None) -> list[str]:
+    """The text after its head, and below it in the same column; no word and no number is broken."""
+    if width is None:
+        return [head + text]
+    room = max(width - len(head), 20)
+    return [
+        (head if at == 0 else " " * len(head)) + line
+        for at, line in enumerate(wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""])
+    ]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Reads report.json of a finished run, and what was left out of it, for the first page in the terminal.
+
+
+_FILE = "report.json"
+
+
+def first_page(lake: Lake, run: str) -> tuple[Said, str]:
+    """The content of a run's report.json, and where its first page is.
+
+    Raises:
+        SpecError: the lake holds no such run, or its report is of an earlier version.
+        IntegrityError: the file is missing, or not the one that was written.
+    """
+    manifest = read_manifest(lake, run)
+    storage, folder = report_named(lake, run, manifest)
+    content = storage.read(f"{folder}/{_FILE}")
+    if content is None or hashlib.sha256(content).hexdigest() != manifest["exported"].get(_FILE):
+        was = "missing" if content is None else "not the one that was written"
+        raise IntegrityError(f"{storage.where(f'{folder}/{_FILE}')} is {was}; run that audit again to rewrite it")
+    said: Said = json.loads(content)
+    if "headline" not in said:
+        raise SpecError(f"run {run} is of an earlier version, whose report has no first page; run that audit again")
+    return said, storage.where(f"{folder}/report.html")
+
+
+def left_out(lake: Lake, run: str) -> str:
+    """Rows that a stage refused as published, in words; empty where that is withheld, or not known.
+
+    Raises:
+        IntegrityError: the table is not the one that was written.
+    """
+    for partition in read_manifest(lake, run)["partitions"]:
+        for table in partition["tables"]:
+            if table["table"] == f"{PREFIX}waterfall":
+                return _outside(lake.read(Artifact.model_validate(table)).to_pylist())
+    return ""
+
+
+def remarks(lake: Lake, run: str) -> list[str]:
+    """Sentences on what did not run, and on which groups are withheld, as its audit printed them.
+
+    Raises:
+        IntegrityError: a table is not the one that was written.
+    """
+    manifest = read_manifest(lake, run)
+    spec, said = manifest["spec"], []
+    if off := [name for name, settings in spec.get("methods", {}).items() if settings is None]:
+        graph = "" if spec["causal_graph"]["edges"] else ", or without a `causal_graph`"
+        said.append(f"Not run: {', '.join(off)} (not in `methods` of the spec{graph}).")
+    tables = {each["table"]: each for partition in manifest["partitions"] for each in partition["tables"]}
+    if PUBLICATION.name in tables:
+        rows = lake.read(Artifact.model_validate(tables[PUBLICATION.name])).to_pylist()
+        said += withheld_groups(rows, spec["disclosure"]["profile"])
+    return said
+
+
+def _outside(rows: Iterable[Mapping[str, Any]]) -> str:
+    of = [row for row in rows if row["group"] == EVERYBODY and row["kind"] == "refused"]
+    first = {row["protected_attribute"] for row in of[:1]}  # every attribute has the same rows
+    counts = [row["n"] for row in of if row["protected_attribute"] in first]
+    if None in counts or not sum(counts):
+        return ""
+    return f"{sum(counts):,} of the rows read"

@@ -1,0 +1,532 @@
+"""Review of a run: notes, sign-off, and where the review stands."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Literal, get_args
+
+from flows.runs import signatures
+from flows.runs.index import read_manifest
+from flows.runs.run_names import audit_of, run_ids
+from flows.runs.signatures import FieldError, require_chain, verify_run
+from schemas.errors import IntegrityError, nearest
+from tasks.lake import log
+from tasks.lake.log import (
+    ENDING,
+    TRUSTED,
+    Signer,
+    counting,
+    digest_of,
+    faults,
+    fingerprint,
+    holds,
+    signer,
+    trusted,
+    trusted_signer,
+)
+from tasks.lake.store import Lake
+
+# --------------------------------------------------------------------------------------------------------------------
+# Notes of people on a run, as entries of the log: a text, that they read it, what has to be remedied and when.
+
+
+@dataclass(frozen=True)
+class Note:
+    """What somebody says of a run."""
+
+    by: str
+    text: str = ""
+    key: Path | None = None
+    """Private key; that of the environment if None."""
+
+
+@dataclass(frozen=True)
+class Remediation:
+    """Something that has to be remedied."""
+
+    n: int
+    """Of the entry that opened it."""
+    run: str
+    text: str
+    by: str
+    owner: str
+    due: str
+    """The last day, such as 2027-01-31."""
+
+    def overdue(self, today: date | None = None) -> bool:
+        """Whether the last day is over; days are those of UTC."""
+        return self.due < (today or _today()).isoformat()
+
+
+def note(lake: Lake, run: str, said: Note) -> log.Entry:
+    """Add a note.
+
+    Raises:
+        SpecError: no such run, no name, or no text.
+        IntegrityError: the log's chain is broken.
+    """
+    return _append(lake, run, said, "note", _text(said))
+
+
+def note_read(lake: Lake, run: str, said: Note) -> log.Entry | None:
+    """Enter that somebody read a run, once for a run, a name and a day (UTC); None where the log has it already.
+
+    Raises:
+        SpecError: no such run, or no name.
+        IntegrityError: the log's chain is broken.
+    """
+    by, today = signatures.name(said.by), _today().isoformat()
+    with lake.lock(f"run-{run}"):
+        for entry in log.entries(lake, run):
+            if entry.event == "read" and entry.time[: len(today)] == today and signatures.same(entry.by, by):
+                return None
+        return _append(lake, run, said, "read", signatures.text(said.text, "the text"))
+
+
+def note_view(lake: Lake, run: str, said: Note) -> log.Entry:
+    """Enter that somebody was shown rows of persons, each time; the text says which page.
+
+    Raises:
+        SpecError: no such run, no name, or no text.
+    """
+    return _enter(lake, run, said, "read", _text(said))
+
+
+def open_remediation(lake: Lake, run: str, said: Note, owner: str, due: str) -> log.Entry:
+    """Enter what has to be remedied, by whom, and until when.
+
+    Raises:
+        SpecError: no such run, no name, no text, or the day is none or over.
+        IntegrityError: the log's chain is broken.
+    """
+    try:
+        last = date.fromisoformat(due)
+    except ValueError as error:
+        why = f"{due!r} is no day; give one such as 2027-01-31"
+        raise FieldError("due", f"--due {why}", why) from error
+    if last < _today():
+        why = f"{last.isoformat()} is over; give a day to come, such as {_today().isoformat()}"
+        raise FieldError("due", f"--due {why}", why)
+    who = signatures.name(owner, "--owner")
+    return _append(lake, run, said, "remediation", _text(said), owner=who, due=last.isoformat())
+
+
+def close_remediation(lake: Lake, run: str, said: Note, n: int) -> log.Entry:
+    """Enter that something is remedied, by a run of the same audit that shows it.
+
+    Raises:
+        SpecError: no such run, no name, or no open remediation of the audit has that number.
+        IntegrityError: the log's chain is broken.
+    """
+    mine = [each for each in remediations(log.entries(lake)) if audit_of(each.run) == audit_of(run)]
+    if n not in {each.n for each in mine}:
+        known = ", ".join(f"{each.n} ({each.owner}, {each.due})" for each in mine)
+        told = f"open are {known}" if mine else "none is open"
+        why = f"{n} is no open remediation of {audit_of(run)}: {told}"
+        raise FieldError("closes", f"--done {why}", f"entry {why}")
+    return _append(lake, run, said, "remediation", signatures.text(said.text, "the text"), closes=n)
+
+
+def remediations(found: Sequence[log.Entry]) -> list[Remediation]:
+    """What is open, by the entries of a log; what was found in a run that is removed stays open."""
+    every = [entry for entry in found if entry.event == "remediation"]
+    done = {entry.closes for entry in every}
+    return [
+        Remediation(entry.n, entry.run, entry.text, entry.by, entry.owner, entry.due)
+        for entry in every
+        if not entry.closes and entry.n not in done
+    ]
+
+
+def _append(lake: Lake, run: str, said: Note, event: log.Event, text: str, **more: str | int) -> log.Entry:
+    require_chain(lake)
+    return _enter(lake, run, said, event, text, **more)
+
+
+def _enter(lake: Lake, run: str, said: Note, event: log.Event, text: str, **more: str | int) -> log.Entry:
+    digest, by = digest_of(read_manifest(lake, run)), signatures.name(said.by)
+    return log.append(lake, event, signer(said.key), run=run, manifest_sha256=digest, by=by, text=text, **more)
+
+
+def _text(said: Note) -> str:
+    kept = signatures.text(said.text, "the text")
+    if not kept:
+        why = "the text is empty; say what is to be noted"
+        raise FieldError("text", why, why)
+    return kept
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Sign-off of a run: who prepared, reviewed, approved, rejected or withdrew it, as an entry of the lake's log.
+#
+# What is signed is the manifest of the run, and so the run as it is. An approval needs two people: two names, and where
+# keys are trusted two keys. Where the run stands: ``review``.
+
+
+Role = Literal["prepared", "reviewed", "approved", "rejected", "withdrawn"]
+ROLES: tuple[str, ...] = get_args(Role)
+
+
+@dataclass(frozen=True)
+class SignOff:
+    """What somebody signs."""
+
+    by: str
+    role: str
+    text: str = ""
+    key: Path | None = None
+    """Private key; that of the environment if None."""
+
+
+def sign_off(lake: Lake, run: str, said: SignOff) -> log.Entry:
+    """Add a signature to the log.
+
+    Raises:
+        SpecError: no such run or role, no name, no trusted key where keys are trusted, or a rule of review is not kept.
+        IntegrityError: the log's chain is broken, or an approval, and files of the run are not as they were written.
+    """
+    digest, by, text = (
+        digest_of(read_manifest(lake, run)),
+        signatures.name(said.by),
+        signatures.text(said.text, "--note"),
+    )
+    _check_role(said.role, text)
+    require_chain(lake)
+    who, keys = trusted_signer(lake, said.key), trusted()
+    key = fingerprint(who.public) if who and keys else ""
+    if said.role == "approved":
+        _check_prepared(run, by, key, _signed_now(lake, run, digest, keys))
+        verify_run(lake.location, run)
+    with lake.lock(f"signing-{run}"):
+        _check_new(run, by, said.role, who, _signed_now(lake, run, digest, keys), trusts=bool(keys))
+        return log.append(lake, "signed off", who, run=run, manifest_sha256=digest, by=by, role=said.role, text=text)
+
+
+def signed(found: Sequence[log.Entry], manifest_sha256: str) -> list[log.Entry]:
+    """The signatures of a manifest, in their order; those of an earlier manifest of the run are none of it.
+
+    Args:
+        found: the log's entries about the run.
+        manifest_sha256: of the manifest as it is.
+    """
+    return [entry for entry in found if entry.event == "signed off" and entry.manifest_sha256 == manifest_sha256]
+
+
+def _signed_now(lake: Lake, run: str, digest: str, keys: frozenset[str]) -> list[log.Entry]:
+    return signed([entry for entry in counting(log.entries(lake), keys) if entry.run == run], digest)
+
+
+def standing(found: Sequence[log.Entry]) -> list[log.Entry]:
+    """The signatures that count: all since the run was prepared anew after the last rejection or withdrawal.
+
+    Where nobody prepared it anew, that rejection or withdrawal alone.
+    """
+    ends = [place for place, entry in enumerate(found) if entry.role in ENDING]
+    if not ends:
+        return list(found)
+    after = list(found[ends[-1] + 1 :])
+    anew = next((place for place, entry in enumerate(after) if entry.role == "prepared"), None)
+    return [found[ends[-1]]] if anew is None else after[anew:]
+
+
+def _check_role(role: str, text: str) -> None:
+    if role not in ROLES:
+        why = f"{role!r} is none; {nearest(role, ROLES)}"
+        raise FieldError("role", f"--role {why}", why)
+    if role in ENDING and not text:
+        raise FieldError("text", f"{role} needs a reason; give it with --note", f"{role} needs a reason; write it here")
+
+
+def _check_new(run: str, by: str, role: str, who: Signer | None, found: Sequence[log.Entry], *, trusts: bool) -> None:
+    """What stands is not signed a second time, but for a key that the first signature lacks."""
+    valid = standing(found)
+    for place, entry in enumerate(valid):
+        is_mine = entry.role == role and signatures.same(entry.by, by)
+        key = entry.signature.key if entry.signature else ""
+        counts = role != "approved" or prepared_by_another(by, key if trusts else "", valid[:place])
+        if is_mine and counts and (who is None or fingerprint(who.public) == key):
+            why = f"{run} is signed as {role} by {entry.by} already ({entry.words()}), and that stands"
+            raise FieldError("role", why, why)
+
+
+def _check_prepared(run: str, by: str, key: str, found: Sequence[log.Entry]) -> None:
+    """An approval needs that somebody else prepared the run, and that nobody rejected or withdrew it since."""
+    valid = standing(found)
+    if valid and valid[0].role in ENDING:
+        why = f"{run} was {valid[0].role} after it was prepared; it has to be prepared again first"
+        raise FieldError("role", why, why)
+    if not prepared_by_another(by, "", valid):
+        own = any(entry.role == "prepared" for entry in valid)
+        who = f"was prepared by {by} alone" if own else "was prepared by nobody"
+        way = f"an approval needs `evenhand signoff {run} --role prepared` by another name before it"
+        plain = "before an approval somebody of another name signs it as prepared"
+        raise FieldError("role", f"{run} {who}: {way}", f"{run} {who}; {plain}")
+    if not prepared_by_another(by, key, valid):
+        why = f"{run} was prepared with the same key ({key}): an approval needs two keys, one of each person"
+        raise FieldError("role", f"{why}; give your own with --key", why)
+
+
+def prepared_by_another(by: str, key: str, found: Sequence[log.Entry]) -> bool:
+    """Whether some signature says that somebody else prepared the run.
+
+    Args:
+        by: name that approves.
+        key: fingerprint of the key that approves, where keys are trusted: another key has to have prepared the run.
+            Empty where names alone are compared.
+        found: signatures that count.
+    """
+    return any(
+        entry.role == "prepared"
+        and not signatures.same(entry.by, by)
+        and not (key and (entry.signature is None or entry.signature.key == key))
+        for entry in found
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Where runs stand in their review, by the entries of the lake's log: who signed what, and what is open.
+#
+# What people may sign: ``signoff``. Notes and remediations: ``notes``. Nothing is written here.
+
+
+UNSIGNED = "unsigned"
+_RISING = ("prepared", "reviewed", "approved")
+
+
+@dataclass(frozen=True)
+class Review:
+    """Where a run stands."""
+
+    run: str
+    state: str
+    """unsigned, prepared, reviewed, approved, rejected or withdrawn."""
+    signatures: tuple[log.Entry, ...]
+    """Those that count, in their order."""
+    manifest_sha256: str
+    """What they are of; empty where the log has no entry of the run."""
+    open: tuple[Remediation, ...]
+    """Remediations that are open, of this run and of earlier ones of the same audit, year and partition."""
+
+    @property
+    def overdue(self) -> tuple[Remediation, ...]:
+        """Those of them whose last day is over."""
+        return tuple(each for each in self.open if each.overdue())
+
+
+@dataclass(frozen=True)
+class Outstanding:
+    """What people still have to do in a lake."""
+
+    unsigned: tuple[str, ...]
+    """Runs that nobody signed, of those that are valid: the protected one of a year, else the last."""
+    open: tuple[Remediation, ...]
+    overdue: tuple[Remediation, ...]
+
+
+def review_of(lake: Lake, run: str, logged: Sequence[log.Entry] | None = None) -> Review:
+    """Where one run stands, by its manifest as it is now.
+
+    Args:
+        lake: that holds it.
+        run: its id.
+        logged: all entries of the log, where they were read; they are read if None.
+
+    Raises:
+        SpecError: no such run, or EVENHAND_TRUSTED_KEYS names no key.
+        IntegrityError: the manifest is not the one that was written, or a signature is not one of its entry.
+    """
+    found, keys = log.entries(lake) if logged is None else logged, trusted()
+    open_ = tuple(each for each in remediations(found) if _stem(each.run) == _stem(run))
+    digest, mine = digest_of(read_manifest(lake, run)), _counting(found, keys).get(run, [])
+    if keys and _logged(mine) != digest:  # no trusted key says that the run was published as it is
+        mine = []
+    return _review(run, mine, digest, open_, keys)
+
+
+def reviews(lake: Lake, logged: Sequence[log.Entry] | None = None) -> list[Review]:
+    """Where the valid run of every audit, year and partition stands, by the log alone.
+
+    Args:
+        lake: that holds them.
+        logged: all entries of the log, where they were read; they are read if None.
+
+    Raises:
+        SpecError: EVENHAND_TRUSTED_KEYS names no key.
+        IntegrityError: a file of the log is no entry, or a signature is not one of its entry.
+    """
+    every, keys = log.entries(lake) if logged is None else logged, trusted()
+    by_run = _counting(every, keys)
+    by_stem: dict[str, list[str]] = defaultdict(list)
+    open_: dict[str, list[Remediation]] = defaultdict(list)
+    for run in run_ids(lake):
+        by_stem[_stem(run)].append(run)
+    for each in remediations(every):
+        open_[_stem(each.run)].append(each)
+    valid = {stem: max(runs, key=lambda run: _rank(by_run[run])) for stem, runs in by_stem.items()}
+    return [_review(run, by_run[run], _logged(by_run[run]), tuple(open_[stem]), keys) for stem, run in valid.items()]
+
+
+def outstanding(lake: Lake, logged: Sequence[log.Entry] | None = None) -> Outstanding:
+    """What people still have to do: runs without a signature, remediations that are open, and those that are overdue.
+
+    Args:
+        lake: of which it is told.
+        logged: all entries of the log, where they were read; they are read if None.
+
+    Raises:
+        IntegrityError: as ``reviews`` says.
+    """
+    every = log.entries(lake) if logged is None else logged
+    open_ = tuple(remediations(every))
+    unsigned = tuple(each.run for each in reviews(lake, every) if each.state == UNSIGNED)
+    return Outstanding(unsigned, open_, tuple(each for each in open_ if each.overdue()))
+
+
+def remarks(lake: Lake, found: Review, every: Sequence[log.Entry]) -> list[str]:
+    """Sentences on what else is to be known of a review: the run before, names that no key vouches for, old reports.
+
+    Args:
+        lake: that holds the run.
+        found: where it stands.
+        every: all entries of the log.
+    """
+    said = [] if found.state == "approved" else [approved_before(lake, found.run, every)]
+    said += _claims(found, trusted())
+    about = {entry.n for entry in every if entry.run == found.run}
+    said += [f"Does not count: {why}." for n, why in faults(every, trusted()).items() if n in about]
+    made = log.newest([entry for entry in every if entry.run == found.run], ("report made",))
+    last = found.signatures[-1] if found.signatures else None
+    if last is not None and (made is None or made.n < last.n):
+        was = f"the one made later (entry {made.n})" if made else "the one in the lake, a draft"
+        said.append(f"No report shows entry {last.n} yet, the newest is {was}: evenhand report {found.run}")
+    return [each for each in said if each]
+
+
+def _claims(found: Review, keys: frozenset[str]) -> Iterator[str]:
+    """Names of the signatures that no trusted key vouches for."""
+    unverified = dict.fromkeys(entry.by for entry in found.signatures if entry.signature is None)
+    if unverified:
+        yield f"{', '.join(unverified)}: name as given, not verified."
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for entry in found.signatures:
+        if entry.signature is not None:
+            names[entry.signature.key][entry.by] = None
+    if keys or not names:
+        return
+    signed_by = dict.fromkeys(name for of in names.values() for name in of)
+    yield f"{', '.join(signed_by)}: signed with a key, and no key is trusted here ({TRUSTED}), so names are claims."
+    for key, of in names.items():
+        if len(of) > 1:
+            yield f"{' and '.join(of)} signed with one key ({key}): nothing shows that they are two people."
+
+
+def approved_before(lake: Lake, run: str, every: Sequence[log.Entry]) -> str:
+    """A sentence on the run before of the same audit, year and partition, if it was approved; empty if not.
+
+    Args:
+        lake: that holds the runs.
+        run: one that nobody approved.
+        every: all entries of the log.
+    """
+    published = {entry.run: entry.n for entry in every if entry.event == "run published"}
+    own = published.get(run, len(every) + 1)
+    earlier = [name for name in run_ids(lake) if name != run and _stem(name) == _stem(run)]
+    before = max(
+        (name for name in earlier if published.get(name, 0) < own), key=lambda n: published.get(n, 0), default=None
+    )
+    if before is None:
+        return ""
+    review = review_of(lake, before, every)
+    approved = next((entry for entry in reversed(review.signatures) if entry.role == "approved"), None)
+    if review.state != "approved" or approved is None:
+        return ""
+    return f"The run before, {before}, was approved by {approved.by}, {_difference(lake, run, before)}."
+
+
+def _difference(lake: Lake, run: str, before: str) -> str:
+    one, other = read_manifest(lake, run), read_manifest(lake, before)
+    if one["source_sha256"] != other["source_sha256"]:
+        return "on other data"
+    return "by another spec" if one["spec"] != other["spec"] else "by other code"
+
+
+def states(every: Sequence[log.Entry]) -> dict[str, str]:
+    """Run -> state of its review by the log alone, for each run that somebody signed.
+
+    Args:
+        every: all entries of the log.
+
+    Raises:
+        SpecError: EVENHAND_TRUSTED_KEYS names no key.
+        IntegrityError: a signature is not one of its entry.
+    """
+    keys = trusted()
+    return {
+        run: _review(run, mine, _logged(mine), (), keys).state
+        for run, mine in _counting(every, keys).items()
+        if any(entry.event == "signed off" for entry in mine)
+    }
+
+
+def _counting(every: Sequence[log.Entry], keys: frozenset[str]) -> dict[str, list[log.Entry]]:
+    """Run -> the entries about it that count.
+
+    Raises:
+        IntegrityError: a signature of a sign-off is not one of its entry.
+    """
+    for entry in every:
+        if entry.event == "signed off" and entry.signature and not holds(entry.signature, "log", entry.content()):
+            raise IntegrityError(
+                f"{entry.words()} ({entry.role} by {entry.by}) has a signature that is not of it: it was altered; "
+                "`evenhand log verify` looks at the whole log"
+            )
+    found: dict[str, list[log.Entry]] = defaultdict(list)
+    for entry in counting(every, keys):
+        found[entry.run].append(entry)
+    return found
+
+
+def _review(
+    run: str,
+    found: Sequence[log.Entry],
+    manifest_sha256: str,
+    open_: tuple[Remediation, ...],
+    keys: frozenset[str],
+) -> Review:
+    valid = standing(signed(found, manifest_sha256))
+    return Review(run, _state(valid, keys), tuple(valid), manifest_sha256, open_)
+
+
+def _state(found: Sequence[log.Entry], keys: frozenset[str]) -> str:
+    """The highest of what counts; an approval counts after somebody else has prepared the run."""
+    if found and found[0].role in ENDING:
+        return found[0].role
+    reached = {
+        entry.role
+        for place, entry in enumerate(found)
+        if entry.role != "approved"
+        or prepared_by_another(entry.by, entry.signature.key if keys and entry.signature else "", found[:place])
+    }
+    return next((role for role in reversed(_RISING) if role in reached), UNSIGNED)
+
+
+def _rank(found: Sequence[log.Entry]) -> tuple[bool, int]:
+    """Whether the run is protected, and when it was published: the greatest of several is the valid one."""
+    mark, published = log.newest(found, ("protected", "unprotected")), log.newest(found, ("run published",))
+    return mark is not None and mark.event == "protected", published.n if published else 0
+
+
+def _logged(found: Sequence[log.Entry]) -> str:
+    published = log.newest(found, ("run published",))
+    return published.manifest_sha256 if published else ""
+
+
+def _stem(run: str) -> str:
+    """What the ids of all runs of one audit, year and partition begin with."""
+    return run.rpartition("-")[0]

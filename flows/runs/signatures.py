@@ -1,0 +1,665 @@
+"""Signatures of a run, keys in the log, persons, the check of the chain of the log, and verification of a run."""
+
+import hashlib
+import json
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from flows.runs.control_characters import controls
+from flows.runs.index import LIST, made_later, mark_of, marked, read_manifest, record_of, report_named
+from flows.runs.summary import NAMED, summary_path
+from flows.supervision.presence import gate
+from schemas.artifact import Partition
+from schemas.errors import IntegrityError, SpecError
+from tasks.lake import log
+from tasks.lake.log import (
+    KEY,
+    TRUSTED,
+    Signature,
+    digest_of,
+    faults,
+    fingerprint,
+    holds,
+    public_key,
+    required_signer,
+    trusted,
+    trusted_signer,
+)
+from tasks.lake.store import Lake, open_lake
+
+# --------------------------------------------------------------------------------------------------------------------
+# Protection of a published run: an entry of the log, and a mark in the run's folder.
+
+
+def protect(lake: Lake, run: str, protected: bool) -> None:
+    """Protect a run, or remove its protection.
+
+    Raises:
+        SpecError: the lake holds no such run, or keys are trusted and no trusted key signs.
+    """
+    with gate(lake):  # a run that is being removed is not there any more, rather than protected
+        entry = log.append(
+            lake,
+            "protected" if protected else "unprotected",
+            trusted_signer(lake),
+            run=run,
+            manifest_sha256=digest_of(read_manifest(lake, run)),
+        )
+        if protected:
+            lake.write_file(mark_of(run), mark_content(entry))
+        else:
+            lake.storage.remove(marked(run))
+
+
+def mark_content(entry: log.Entry) -> bytes:
+    """What the mark of a protected run holds, by its entry in the log."""
+    return json.dumps({"run": entry.run, "since": entry.time}).encode()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Keys in the log of a lake: one that is added, and one that is retired by signing its successor.
+
+
+def add_key(lake: Lake, public: Path, why: str = "") -> log.Entry:
+    """Tell the log of a key; signed by the key that is set up, if there is one.
+
+    Args:
+        lake: whose log.
+        public: file of the public key.
+        why: such as that the key before it was lost.
+
+    Raises:
+        SpecError: the file holds no public key, or keys are trusted and no trusted key signs.
+    """
+    return log.append(lake, "key added", trusted_signer(lake), key=fingerprint(public_key(public)), text=why)
+
+
+def retire_key(lake: Lake, old: Path, new: Path) -> log.Entry:
+    """Retire a key in favour of another: the entry that names the new one is signed by the old one.
+
+    What the old key signed stays valid where the log had it before.
+
+    Args:
+        lake: whose log.
+        old: file of the private key that goes.
+        new: file of the public key that comes.
+
+    Raises:
+        SpecError: a file holds no key, or both are the same key, or the old one is retired already or not trusted.
+    """
+    successor, who = fingerprint(public_key(new)), required_signer(old)
+    own = fingerprint(who.public)
+    if own == successor:
+        raise SpecError(f"{new} is the key that is to be retired ({own}); make another with `evenhand keys new`")
+    if own in log.retired(lake):
+        raise SpecError(f"the key {own} is retired already; `evenhand log` shows when")
+    return log.append(lake, "key retired", trusted_signer(lake, old), key=own, successor=successor)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What people say of themselves and of a run: names and texts that an entry of the log may hold.
+#
+# A name is what somebody said. Only a key tells whose entry it is.
+
+
+MOST_NAME = 100
+_UNPRINTED = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Categories of characters that no page shows: controls, marks of direction, separators of lines."""
+_FIELDS = {"--as": "by", "--owner": "owner"}
+
+
+class FieldError(SpecError):
+    """What somebody wrote into one field is refused; the command and a form say so in words of their own."""
+
+    def __init__(self, field: str, message: str, reason: str) -> None:
+        """Keep what a form needs.
+
+        Args:
+            field: text, owner, due, role, closes or by.
+            message: as the command says it, with the option.
+            reason: as a form says it after the label of the field.
+        """
+        super().__init__(message)
+        self.field, self.reason = field, reason
+
+
+def name(said: str, option: str = "--as") -> str:
+    """A name as it is kept: without blanks around it, and of characters that are seen.
+
+    Raises:
+        FieldError: it is empty, too long, or has characters that are not printed.
+    """
+    kept, field = said.strip(), _FIELDS.get(option, "by")
+    if not kept:
+        raise FieldError(field, f"{option} is empty: give a name, such as {option} 'Ann Lee'", "give a name")
+    if len(kept) > MOST_NAME:
+        why = f"has {len(kept):,} letters, and at most {MOST_NAME} are kept"
+        raise FieldError(field, f"{option} {why}", f"the name {why}")
+    if any(unicodedata.category(letter) in _UNPRINTED for letter in kept):
+        why = f"{kept!r} has characters that no page shows; give the name in letters"
+        raise FieldError(field, f"{option} {why}", why)
+    return kept
+
+
+def text(said: str, option: str) -> str:
+    """A text as it is kept.
+
+    Raises:
+        FieldError: it is too long, or has characters that work a terminal or turn what a page shows.
+    """
+    kept = said.replace("\r\n", "\n").strip()
+    if len(kept) > log.MOST_TEXT:
+        why = f"has {len(kept):,} letters, and at most {log.MOST_TEXT:,} are kept"
+        raise FieldError("text", f"{option} {why}", f"the text {why}")
+    if wrong := controls(kept):
+        why = f"has control characters ({wrong}), which are not kept; newlines and tabs are"
+        raise FieldError("text", f"{option} {why}", f"the text {why}")
+    return kept
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names are one person's, whatever their capitals, blanks and width of letters."""
+    return plain(one) == plain(other)
+
+
+def plain(said: str) -> str:
+    """A name in one form of its capitals, blanks and width of letters."""
+    return " ".join(unicodedata.normalize("NFKC", said).casefold().split())
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Checks the whole log of a lake: chain, signatures, a head that was kept elsewhere, and an entry for every run.
+
+
+@dataclass(frozen=True)
+class CheckedLog:
+    """A log without faults."""
+
+    entries: int
+    remarks: tuple[str, ...]
+    """Sentences on what is no fault, and what a reader has to know."""
+
+
+def check_log(lake: Lake, kept: str | None = None, signed_after: str | None = None) -> CheckedLog:
+    """Check the log; where keys are trusted, every entry that counts needs the signature of a trusted key.
+
+    Args:
+        lake: whose log.
+        kept: a head as `evenhand log head` printed it, ``N:SHA256``.
+        signed_after: the head of the time when keys were set up; entries up to it may lack a trusted signature.
+
+    Raises:
+        SpecError: ``kept`` or ``signed_after`` is no head, or EVENHAND_TRUSTED_KEYS names no key.
+        IntegrityError: the chain is broken or cut, an entry does not count, or a run has no entry; all of it is listed.
+    """
+    heads = {"--head": kept, "--signed-after": signed_after}
+    anchors = {option: _head_of(option, text) for option, text in heads.items() if text}
+    keys = trusted()
+    problems = list(log.problems(lake))
+    problems += [why for anchor in anchors.values() if (why := log.kept_head(lake, anchor.n, anchor.sha256))]
+    if problems:
+        raise _faulty(lake, problems)
+    entries = log.entries(lake)
+    wrong, always_wrong = faults(entries, keys), faults(entries, frozenset())
+    before = anchors["--signed-after"].n if signed_after else 0
+    accepted = [n for n in wrong if n <= before and n not in always_wrong]
+    problems += [why for n, why in wrong.items() if n not in accepted]
+    if any(n not in always_wrong and n not in accepted for n in wrong):
+        problems.append(
+            f"Next step: find out who wrote these entries. If they are older than your keys, publish the runs again "
+            f"with {KEY}, sign them off again with --key, and give --signed-after N:SHA256, the head of that time"
+        )
+    problems += _without_entry(lake)
+    if problems:
+        raise _faulty(lake, problems)
+    return CheckedLog(len(entries), (*_remarks(entries, keys, len(accepted)), *_times_back(entries)))
+
+
+def _faulty(lake: Lake, problems: Sequence[str]) -> IntegrityError:
+    return IntegrityError("\n".join([f"the log of {lake.location}: {len(problems)} problems:", *problems]))
+
+
+def sound_entries(lake: Lake) -> list[log.Entry]:
+    """All entries of a log whose chain is whole.
+
+    Raises:
+        IntegrityError: the chain is broken.
+    """
+    # a listing that is read while somebody adds entries may lack one of them: a broken chain is so twice
+    broken = next(log.problems(lake), None) and next(log.problems(lake), None)
+    if broken:
+        raise IntegrityError(
+            f"the log of {lake.location} cannot be relied on, and no state of review is told: {broken}"
+        )
+    return log.entries(lake)
+
+
+def require_chain(lake: Lake) -> None:
+    """Refuse to add to a log whose chain is broken: what people say would stand on entries that nobody can rely on.
+
+    Runs, removals and readings of persons' rows are entered all the same: that they happened must not be lost.
+
+    Raises:
+        IntegrityError: the chain is broken.
+    """
+    # a listing that is read while somebody adds entries may lack one of them: a broken chain is so twice
+    broken = next(log.problems(lake), None) and next(log.problems(lake), None)
+    if broken:
+        raise IntegrityError(f"the log of {lake.location} cannot be gone on with: {broken}")
+
+
+def _without_entry(lake: Lake) -> Iterator[str]:
+    """Runs that the log does not have as they are."""
+    found = {entry.run: entry for entry in log.entries(lake) if entry.event == "run published"}
+    for path in lake.storage.glob("runs/*/manifest.json"):
+        run = path.split("/")[1]
+        if run not in found:
+            yield f"{run} has no entry in the log; find out who put the run there, or whether the log was cut short"
+        elif found[run].manifest_sha256 != digest_of(read_manifest(lake, run)):
+            yield f"manifest of {run} is not the one that was logged ({found[run].words()})"
+
+
+def _remarks(entries: Sequence[log.Entry], keys: frozenset[str], accepted: int) -> Iterator[str]:
+    """What the signatures of a sound log do not show."""
+    if not keys:
+        yield f"no key is trusted ({TRUSTED}): a log that was written anew passes too, and names are claims"
+        return
+    loose = sum(entry.signature is None or entry.signature.key not in keys for entry in entries) - accepted
+    if loose:
+        yield f"{loose} entries (notes, readings, remediations, reports, removals) have no trusted signature: claims"
+    if accepted:
+        yield f"{accepted} entries from before your keys have no trusted signature: they do not count in a review"
+    names: dict[str, dict[str, str]] = {}
+    for entry in entries:
+        if entry.event == "signed off" and entry.signature is not None:
+            names.setdefault(entry.signature.key, {}).setdefault(plain(entry.by), entry.by)
+    for key, of in names.items():
+        if len(of) > 1:
+            yield f"the key {key} signed as {', '.join(of.values())}: one key stands for one person"
+
+
+def _times_back(entries: Sequence[log.Entry]) -> Iterator[str]:
+    """Entries with a time before that of the entry before: the order of the log counts, and no clock does."""
+    for before, entry in pairwise(entries):
+        if entry.time < before.time:
+            yield (
+                f"{entry.words()} is earlier than the entry before it ({before.time}): a clock was set back, or a time "
+                "is false"
+            )
+
+
+def _head_of(option: str, kept: str) -> log.Head:
+    number, _, digest = kept.partition(":")
+    if not number.isdecimal() or len(digest) != 64:
+        raise SpecError(f"{option} {kept!r} is no head; give what `evenhand log head` printed, such as 12:3f9c...")
+    return log.Head(n=int(number), sha256=digest)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Certificate of a run: the signature of its manifest where there is a key, and the run's entry in the lake's log.
+#
+# ``runs/RUN/manifest.sig.json`` holds the signature. ``runs/RUN/logged.json`` holds the number of the entry, so that
+# nobody reads the whole log to find it; the log alone counts.
+
+
+SIGNATURE = "manifest.sig.json"
+
+
+class SignedManifest(BaseModel):
+    """The signature of a manifest, and when it was made."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    signature: Signature
+    time: str
+
+
+def signature_path(run: str) -> str:
+    """Where the signature of a run's manifest lies."""
+    return f"runs/{run}/{SIGNATURE}"
+
+
+def logged_path(run: str) -> str:
+    """Where the number of a run's entry lies."""
+    return f"runs/{run}/logged.json"
+
+
+def certify(lake: Lake, run: str) -> log.Entry:
+    """Sign the manifest of a run that was just written, if there is a key, and enter the run in the log.
+
+    Raises:
+        SpecError: the key that is set up is none, or keys are trusted and no trusted key signs.
+        InfrastructureError: the lake cannot be written, or the signing failed.
+        IntegrityError: the log cannot be gone on with.
+    """
+    content, who = read_manifest(lake, run), trusted_signer(lake)
+    files: dict[str, str] = {}
+    if who is None:
+        lake.storage.discard(signature_path(run))
+    else:
+        made = SignedManifest(signature=who.sign("manifest", content), time=_now()).model_dump_json(indent=1).encode()
+        lake.write_file(signature_path(run), made, f"tmp/{run}-signature.json")
+        files = {SIGNATURE: hashlib.sha256(made).hexdigest()}
+    entry = log.append(lake, "run published", who, run=run, manifest_sha256=digest_of(content), files=files)
+    lake.write_file(logged_path(run), _note(entry), f"tmp/{run}-logged.json")
+    return entry
+
+
+def is_certified(lake: Lake, run: str) -> bool:
+    """Whether the log holds the manifest of a run as it is, or there is no log yet.
+
+    Where keys are trusted, a trusted key has to have signed the entry: a run of before is published again, signed.
+    """
+    keys = trusted()
+    try:
+        if not keys and not lake.storage.exists(logged_path(run)) and not log.head(lake).n:
+            return True
+        noted = json.loads(lake.storage.read(logged_path(run)) or b"null")
+        entry = log.entry_of(lake, int(noted["n"])) if noted else _adopted(lake, run)
+        if entry is None or (keys and (entry.signature is None or entry.signature.key not in keys)):
+            return False
+        return entry.run == run and entry.manifest_sha256 == digest_of(read_manifest(lake, run))
+    except (ValueError, TypeError, KeyError, IntegrityError):
+        return False
+
+
+def _adopted(lake: Lake, run: str) -> log.Entry | None:
+    """The entry of a run that was there before the log."""
+    entry = log.newest(log.entries(lake, run), ("run published",))
+    return entry if entry and entry.text == log.BEFORE_THE_LOG else None
+
+
+def certificate_problems(lake: Lake, run: str, manifest: dict[str, Any], found: list[log.Entry]) -> Iterator[str]:
+    """What of a run does not agree with the log.
+
+    Args:
+        lake: that holds it.
+        run: its id.
+        manifest: as it is now.
+        found: the log's entries about the run.
+    """
+    entry = log.newest(found, ("run published",))
+    if entry is None:
+        if log.head(lake).n or lake.storage.exists(logged_path(run)):
+            yield f"{run} has no entry in the log of {lake.location}; who put it there, or took the entry?"
+        return
+    if entry.manifest_sha256 != digest_of(manifest):
+        yield f"manifest of {run} is not the one that was logged on {entry.time[:10]} (entry {entry.n})"
+    noted = lake.storage.read(logged_path(run))
+    if entry.text != log.BEFORE_THE_LOG and noted != _note(entry):
+        where = lake.storage.where(logged_path(run))
+        yield f"{where} is missing or is not the file that was written; run the audit again"
+    yield from _marks(lake, run, found)
+    signature = hashlib.sha256(lake.storage.read(signature_path(run)) or b"").hexdigest()
+    if SIGNATURE in entry.files and entry.files[SIGNATURE] != signature:
+        where = lake.storage.where(signature_path(run))
+        yield f"{where} is missing or is not the signature that was logged (entry {entry.n})"
+
+
+def _marks(lake: Lake, run: str, found: Sequence[log.Entry]) -> Iterator[str]:
+    """What of a run was written after it and is not as the log says: the mark of protection, the list of files."""
+    mark, marked = lake.storage.read(mark_of(run)), log.newest(found, ("protected", "unprotected"))
+    if mark is not None and marked is not None and (marked.event == "unprotected" or mark != mark_content(marked)):
+        yield f"{lake.storage.where(mark_of(run))} is not the mark that was logged; protect the run again"
+    made, listed = log.newest(found, ("report made",)), lake.storage.read(made_later(run))
+    if made is not None and hashlib.sha256(listed or b"").hexdigest() != made.files[LIST]:
+        yield f"{lake.storage.where(made_later(run))} is not the list that was logged (entry {made.n})"
+
+
+def signed_by(lake: Lake, run: str) -> SignedManifest | None:
+    """The signature of a run's manifest; None of one that is not signed.
+
+    Raises:
+        IntegrityError: the file holds none.
+    """
+    content = lake.storage.read(signature_path(run))
+    if content is None:
+        return None
+    try:
+        return SignedManifest.model_validate_json(content)
+    except ValidationError as error:
+        raise IntegrityError(f"{lake.storage.where(signature_path(run))} holds no signature") from error
+
+
+def _note(entry: log.Entry) -> bytes:
+    return json.dumps({"n": entry.n}).encode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The signature of a run as `evenhand verify` judges it: whose it is, whether it holds, and what is said of it.
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What is asked of a run's signature."""
+
+    key: Path | None = None
+    """Public key that has to have signed; one of EVENHAND_TRUSTED_KEYS if None."""
+    signed: bool = False
+    """Whether a run without a signature fails."""
+
+
+NOTHING_ASKED = Demand()
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A run's signature, and the keys that are trusted."""
+
+    run: str
+    made: SignedManifest | None
+    trusted: frozenset[str]
+    """Fingerprints; empty where nobody said which keys are trusted."""
+    demanded: bool
+    retired: Mapping[str, log.Entry]
+    """Fingerprint -> the entry that retired the key."""
+
+    @classmethod
+    def of(cls, lake: Lake, run: str, demand: Demand, logged: Sequence[log.Entry]) -> "Signed":
+        """That of a run.
+
+        Raises:
+            SpecError: a file of a key holds none.
+            IntegrityError: the file of the signature holds none.
+        """
+        gone = {entry.key: entry for entry in logged if entry.event == "key retired"}
+        return cls(run, signed_by(lake, run), trusted(demand.key), demand.signed, gone)
+
+    def problems(self, manifest: Mapping[str, Any], found: Sequence[log.Entry]) -> Iterator[str]:
+        """What is wrong with it; of a run that nobody signed nothing, unless a signature is asked for.
+
+        Args:
+            manifest: of the run.
+            found: the log's entries about the run.
+        """
+        if self.made is None:
+            if self.demanded or self.trusted:
+                yield f"the manifest of {self.run} is not signed, and a signature is asked for"
+            return
+        key, entry = self.made.signature.key, log.newest(found, ("run published",))
+        if not holds(self.made.signature, "manifest", manifest):
+            yield f"the signature of {self.run} is not one of its manifest by the key {key}"
+        if self.trusted and key not in self.trusted:
+            known = ", ".join(sorted(self.trusted))
+            yield f"{self.run} is signed by {key}, which is none of the trusted keys ({known})"
+        if entry is not None and entry.signature is not None and entry.signature.key != key:
+            yield f"{self.run} is signed by {key}, and its entry {entry.n} of the log by {entry.signature.key}"
+        if entry is not None and entry.signature is None and (self.trusted or entry.files):
+            yield f"{self.run} is signed by {key}, and its entry {entry.n} of the log has no signature: who wrote it?"
+        if key in self.retired and (entry is None or entry.n > self.retired[key].n):
+            yield f"{self.run} is signed by {key}, a key that was retired before (entry {self.retired[key].n})"
+
+    def words(self, found: Sequence[log.Entry]) -> str:
+        """What is said of the signature of a run in which nothing is amiss."""
+        if self.made is None:
+            return "the manifest is NOT SIGNED, so that this shows damage, not forgery"
+        key, entry = self.made.signature.key, log.newest(found, ("run published",))
+        if key not in self.trusted:
+            return f"signed by {key} (key not in your trusted keys): give --key, or EVENHAND_TRUSTED_KEYS"
+        when = f" on {entry.time[:10]}, entry {entry.n} of the log" if entry else ", without an entry in the log"
+        return f"signed by {key}{when}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Verifies a run: its folders hold every file that its manifest names, unaltered by sha256, and no other file.
+#
+# The manifest is held against the log of the lake, and against its signature where it has one. Scope: the run's
+# partitions, its report and its manifest. Other files of the lake belong to no run; the whole chain of the log is
+# ``flows.runs.signatures``.
+
+
+def verify_run(
+    root: str, run: str, demand: Demand = NOTHING_ASKED, logged: Sequence[log.Entry] | None = None
+) -> dict[str, Any]:
+    """Check a run's files, its entry in the log and its signature; returns the counts, and the signature in words.
+
+    ``by_content`` counts the records of partitions that the manifest of an earlier version holds without their sha256.
+
+    Args:
+        root: of the lake.
+        run: its id.
+        demand: what is asked of its signature.
+        logged: all entries of the log, where they were read for several runs; they are read if None.
+
+    Raises:
+        SpecError: the lake has no such run, or a file of a key holds none.
+        IntegrityError: files are missing, altered or not named by the manifest, or the manifest is not the one that
+            was logged and signed; all of it is listed.
+    """
+    lake = open_lake(root)
+    _require_manifest(lake, run)
+    manifest = read_manifest(lake, run)
+    partitions = [Partition.model_validate(entry) for entry in manifest["partitions"]]
+    records = manifest.get("records", {})
+    unsealed = [p for p in partitions if record_of(p) not in records]
+    wanted = {a.path: a.sha256 for p in partitions for a in p.tables} | records
+    wanted |= {path: digest for p in partitions for path, digest in p.files.items()}
+    wanted |= {summary_path(run): manifest[NAMED]} if NAMED in manifest else {}
+    problems = [problem for path, digest in sorted(wanted.items()) if (problem := _problem(lake, path, digest))]
+    problems += [str(lake.altered(record_of(p))) for p in unsealed if not _says(lake, p)]
+    problems += _altered_report(lake, run, manifest)
+    problems += _rewritten(lake, run)
+    problems += [
+        f"{lake.storage.where(path)} is not named by the manifest; find out who put it there, and move it elsewhere"
+        for path in _unnamed(lake, run, partitions, manifest)
+    ]
+    every = log.entries(lake) if logged is None else logged
+    found = [entry for entry in every if entry.run == run]
+    problems += certificate_problems(lake, run, manifest, found)
+    signature = Signed.of(lake, run, demand, every)
+    problems += signature.problems(manifest, found)
+    files = len(wanted) + len(unsealed) + len(manifest["exported"]) + 1
+    if problems:
+        head = f"run {run}: its files are not as they were written; {len(problems)} problems in {files} files:"
+        raise IntegrityError("\n".join([head, *problems]))
+    return {
+        "run": run,
+        "files": files,
+        "partitions": len(partitions),
+        "altered": 0,
+        "by_content": len(unsealed),
+        "signed_by": signature.made.signature.key if signature.made else None,
+        "signature": signature.words(found),
+    }
+
+
+def verify_every_run(root: str, demand: Demand = NOTHING_ASKED) -> Iterator[tuple[str, str, bool]]:
+    """Check every run of a lake: its id, what was found in words, and whether it is whole.
+
+    Raises:
+        SpecError: there is no lake, or a file of a key holds none.
+    """
+    lake = open_lake(root)
+    logged = log.entries(lake)
+    for run in sorted(path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")):
+        try:
+            outcome = verify_run(root, run, demand, logged)
+        except IntegrityError as error:
+            yield run, str(error), False
+        else:
+            yield run, f"all {outcome['files']} files are as they were written; {outcome['signature']}", True
+
+
+def _require_manifest(lake: Lake, run: str) -> None:
+    """Raise if a run lost its manifest, as opposed to one that never existed."""
+    named = run not in ("", "..") and PurePosixPath(run).name == run
+    manifest = f"runs/{run}/manifest.json"
+    if not named or lake.storage.exists(manifest):
+        return
+    if lake.storage.exists(f"runs/{run}") or lake.storage.exists(f"reports/{run}"):
+        raise IntegrityError(
+            f"{lake.storage.where(manifest)} is missing; restore it from a copy, or run that audit again to rewrite "
+            "it. If `evenhand gc` was stopped while it removed this run, run it again"
+        )
+
+
+def _problem(lake: Lake, path: str, digest: str) -> str | None:
+    try:
+        lake.require(path, digest)
+    except IntegrityError as error:
+        return str(error)
+    return None
+
+
+def _rewritten(lake: Lake, run: str) -> Iterator[str]:
+    """A manifest that says the same in other bytes, such as other blanks: its seal is of what it says."""
+    path = f"runs/{run}/manifest.json"
+    content = lake.storage.read(path) or b""
+    if content != json.dumps(json.loads(content), indent=1).encode():
+        yield f"{lake.storage.where(path)} says the same in other bytes than were written; run that audit again"
+
+
+def _says(lake: Lake, partition: Partition) -> bool:
+    """Whether the record of a partition in the lake agrees with the manifest."""
+    try:
+        return Partition.model_validate_json(lake.storage.read(record_of(partition)) or b"") == partition
+    except ValueError:
+        return False
+
+
+def _altered_report(lake: Lake, run: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    storage, folder = report_named(lake, run, manifest)
+    for name, digest in manifest["exported"].items():
+        if not storage.intact(f"{folder}/{name}", digest):
+            where = storage.where(f"{folder}/{name}")
+            yield f"{where} is missing or is not the file that was written; run the audit again"
+
+
+def _unnamed(lake: Lake, run: str, partitions: list[Partition], manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Files in the run's folders that the manifest does not name.
+
+    Four are no part of it: signature, number of the log's entry, mark of protection, and the list of later files.
+    """
+    known = {f"reports/{run}/{name}" for name in manifest["exported"]}
+    known |= {f"runs/{run}/manifest.json", mark_of(run), made_later(run)}
+    known |= {signature_path(run), logged_path(run)}
+    known |= {summary_path(run)} if NAMED in manifest else set()
+    for folder in (f"runs/{run}", f"reports/{run}"):
+        yield from (path for path in lake.storage.below(folder) if path not in known)
+    for partition in partitions:
+        named = {a.path for a in partition.tables} | {*partition.files} | {record_of(partition)}
+        yield from (path for path in _own(lake, partition) if path not in named)
+
+
+def _own(lake: Lake, partition: Partition) -> Iterator[str]:
+    """All files of a partition's folder but those of other writers.
+
+    On an object store every writer has a folder of its own in there, and only the record says whose files count.
+    """
+    folder = PurePosixPath(record_of(partition)).parent
+    home = PurePosixPath(partition.tables[0].path).parent
+    for path in lake.storage.below(str(folder)):
+        place = PurePosixPath(path)
+        if home == folder or place.parent == folder or place.is_relative_to(home):
+            yield path

@@ -1,0 +1,563 @@
+"""Protection of every page: host, token, cookie, origin, size and rate of requests, security headers."""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from flows.serving.settings import Settings
+
+# --------------------------------------------------------------------------------------------------------------------
+# Headers of every answer: nothing is loaded but our own style and drawings, nothing is kept, nobody frames it.
+
+
+POLICY: Final = (
+    "default-src 'none'; style-src {style}; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'"
+)
+FIXED: Final = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",  # with no-referrer browsers send `Origin: null` with a form
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "x-frame-options": "DENY",
+}
+_STYLE = re.compile(rb"<style>(.*?)</style>", re.DOTALL)
+
+
+def policy(styles: Iterable[str] = ()) -> str:
+    """The policy of a page; ``styles`` are the hashes of styles that stand inside it, as reports have them."""
+    return POLICY.format(style=" ".join(["'self'", *styles]))
+
+
+def styles_in(page: bytes) -> list[str]:
+    """The styles inside a page as the policy names them; the page is one whose digest was checked."""
+    digests = (hashlib.sha256(style).digest() for style in _STYLE.findall(page))
+    return [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in dict.fromkeys(digests)]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Forms that are sent once: each carries letters of its own, bound to the session that it is shown to.
+#
+# A form that is sent twice, by a second click, a reload or the back button, enters nothing the second time. One that
+# was
+# refused has entered nothing, and may be sent again. Forms are kept in memory: a server that starts anew has none.
+
+
+MOST_FORMS: Final = 3000
+"""The oldest goes first. A page of review has at most three."""
+_FRESH: Final = 0
+
+
+class UnknownFormError(Exception):
+    """Not a form of this session, or one that was shown too long ago."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of a form."""
+
+    n: int
+    """Number of the entry."""
+    again: bool
+    """Whether it was entered before."""
+
+
+@dataclass
+class Forms:
+    """The forms that were shown."""
+
+    _shown: OrderedDict[str, tuple[str, int]] = field(default_factory=OrderedDict)
+    """Letters of a form -> sha256 of the cookie, and the number of the entry that was made of it."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _entering: threading.Lock = field(default_factory=threading.Lock)
+
+    def made(self, cookie: str) -> str:
+        """The letters of a form that is about to be shown."""
+        once = secrets.token_hex(32)
+        with self._lock:
+            self._shown[once] = (_digest(cookie), _FRESH)
+            while len(self._shown) > MOST_FORMS:
+                self._shown.popitem(last=False)
+        return once
+
+    def entered(self, cookie: str, once: str, enter: Callable[[], int]) -> Sent:
+        """Enter what a form says, unless that was done. Who sends it a second time at the same moment waits.
+
+        Args:
+            cookie: of the session.
+            once: the letters that the form brought.
+            enter: makes the entry and gives its number. What it raises leaves the form as it was.
+
+        Raises:
+            UnknownFormError: the session was shown no such form.
+        """
+        with self._entering:
+            before = self._number(cookie, once)
+            if before != _FRESH:
+                return Sent(before, again=True)
+            n = enter()
+            with self._lock:
+                self._shown[once] = (_digest(cookie), n)
+        return Sent(n, again=False)
+
+    def _number(self, cookie: str, once: str) -> int:
+        with self._lock:
+            owner, n = self._shown.get(once, ("", _FRESH))
+        if owner != _digest(cookie):
+            raise UnknownFormError
+        return n
+
+
+def _digest(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode()).hexdigest()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Answers of the guard itself: small pages in the style of the site, without navigation and without data of the lake.
+#
+# The style stands inside the page, and the policy names its hash: who has no cookie is given no style sheet either.
+
+
+_TITLES: Final = {
+    400: "Not understood",
+    401: "Not signed in",
+    403: "Not shown here",
+    408: "Too slow",
+    413: "Too large",
+    421: "Wrong address",
+    429: "Too many wrong tokens",
+    503: "Not now",
+}
+_ANSWERS_STYLE: Final = (
+    ":root { color-scheme: light dark; } "
+    "body { max-width: 46rem; margin: 0 auto; padding: 1rem 1.5rem; color: #1c2024; background: #ffffff; "
+    'font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; overflow-wrap: anywhere; } '
+    "h1 { font-size: 1.5rem; line-height: 1.25; } "
+    "@media (prefers-color-scheme: dark) { body { color: #eceef0; background: #14171a; } }"
+)
+_PAGE: Final = (
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    '<title>{title} - Evenhand</title>\n<link rel="icon" href="data:,">\n<style>{style}</style>\n</head>\n'
+    "<body>\n<main>\n<h1>{title}</h1>\n<p>{words}</p>\n</main>\n</body>\n</html>\n"
+)
+
+
+def page(status: int, words: str) -> bytes:
+    """The page of an answer."""
+    title = _TITLES.get(status, "Not shown")
+    return _PAGE.format(title=escape(title), style=_ANSWERS_STYLE, words=escape(words)).encode()
+
+
+_POLICY: Final = policy(styles_in(page(400, "")))
+"""Lets the style of these pages apply; it is the same in all of them."""
+
+
+async def say(send: Send, status: int, words: str, more: Mapping[str, str] | None = None) -> None:
+    """Send a page with a sentence.
+
+    Args:
+        send: of the request.
+        status: of the answer.
+        words: what is said; escaped here.
+        more: further headers.
+    """
+    body = page(status, words)
+    headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": _POLICY, **(more or {})}
+    await _send(send, status, headers, body)
+
+
+async def lead(send: Send, location: str, more: Mapping[str, str]) -> None:
+    """Send a browser to another address of these pages."""
+    await _send(send, 303, {"location": location, **more}, b"")
+
+
+async def _send(send: Send, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    given = {**headers, "content-length": str(len(body))}
+    pairs = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})
+
+
+def with_headers(send: Send) -> Send:
+    """Adds the fixed headers to every answer; a page that brings its own policy keeps it."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            own: list[tuple[bytes, bytes]] = list(message.get("headers", []))
+            known = {name.lower() for name, _ in own}
+            fixed = {**FIXED, "content-security-policy": policy()}
+            more = [(n.encode(), v.encode()) for n, v in fixed.items() if n.encode() not in known]
+            message = {**message, "headers": [*own, *more]}
+        await send(message)
+
+    return sending
+
+
+def without_body(send: Send) -> Send:
+    """Sends the headers of a page and nothing of the page, as HEAD asks for."""
+
+    async def sending(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return sending
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Reads the body of a request before anything works on it: at most 64 kB, within 10 seconds.
+#
+# A sender that stalls so holds a connection for that long, and none of the places at which pages are made.
+
+
+MOST_BODY: Final = 64 * 1024
+BODY_SECONDS: Final = 10.0
+
+
+class TooLargeError(Exception):
+    """A body beyond the bound."""
+
+
+class GoneError(Exception):
+    """The sender left before the body was whole."""
+
+
+async def read(receive: Receive, length: str, seconds: float = BODY_SECONDS) -> Receive:
+    """Read a whole body; gives what the pages receive in place of the connection.
+
+    Args:
+        receive: of the request.
+        length: what its header says; it may say nothing, or a wrong one.
+        seconds: until when the body has to be whole.
+
+    Raises:
+        TooLargeError: it is beyond the bound, or its length is no number.
+        TimeoutError: it was not whole in time.
+        GoneError: the sender left.
+    """
+    if not length.isdecimal() or int(length) > MOST_BODY:
+        raise TooLargeError
+    async with asyncio.timeout(seconds):
+        return _again(await _whole(receive), receive)
+
+
+async def _whole(receive: Receive) -> bytes:
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise GoneError
+        body += bytes(message.get("body", b""))
+        if len(body) > MOST_BODY:
+            raise TooLargeError
+        if not message.get("more_body", False):
+            return body
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """Gives the body once, and then what the connection tells, such as that the reader left."""
+    left = [body]
+
+    async def again() -> Message:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        return await receive()
+
+    return again
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Connections: how many there are, and how long one may go without a whole request.
+#
+# uvicorn waits without a limit for the first request of a connection, and its ``limit_concurrency`` answers 503 to
+# everybody while many are idle. Here an idle connection ends after 10 seconds, and sooner where room is needed.
+
+
+MOST_CONNECTIONS: Final = 128
+"""Twice the requests that are begun at once (``middleware``), so that idle ones can always make room."""
+REQUEST_SECONDS: Final = 10.0
+"""From the opening of a connection, or the end of an answer, to the next whole head of a request."""
+
+
+class Connection(H11Protocol):
+    """One connection of a browser, a probe, or of somebody who only holds it."""
+
+    _end: asyncio.TimerHandle | None = None
+    since: float = 0.0
+    """When it began to be idle."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request of it is at work."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin to wait for a request, and make room for it."""
+        super().connection_made(transport)
+        self._wait()
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        """Read what came; a request that began ends the wait."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before and not self.idle:
+            self._stop_waiting()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, which may be here already."""
+        self._wait()
+        super().on_response_complete()
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self.since = self.loop.time()
+        self._end = self.loop.call_later(REQUEST_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None
+
+    def _give_up(self) -> None:
+        if self.idle and not self.transport.is_closing():
+            self.transport.close()
+
+    def _make_room(self) -> None:
+        """End the connection that is idle for longest; this one where all others are at work."""
+        others = [each for each in self.connections if isinstance(each, Connection) and each is not self and each.idle]
+        oldest = min(others, key=lambda each: each.since, default=self)
+        self.connections.discard(oldest)
+        oldest.transport.close()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Admission: a token opens a session, a cookie carries it, and forms are bound to it (``forms``).
+#
+# The token is never kept by a browser: ``?token=`` is turned into a cookie of random letters and redirected away.
+# Sessions are in memory, so that a server that is started again knows none of the old.
+
+
+SESSION_SECONDS: Final = 8 * 3600
+MOST_WRONG: Final = 20
+"""Wrong tokens in a minute; after that none is looked at until the minute is over."""
+_MINUTE: Final = 60
+_TICKET_SECONDS: Final = 30
+_MOST_SESSIONS: Final = 1000
+
+
+@dataclass
+class Admission:
+    """The token of a server, and the sessions that it opened."""
+
+    token: str
+    clock: Callable[[], float] = time.monotonic
+    forms: Forms = field(default_factory=Forms)
+    """What sessions may send, each once."""
+    _sessions: dict[str, float] = field(default_factory=dict)
+    """sha256 of a cookie -> when it ends."""
+    _wrong: deque[float] = field(default_factory=deque)
+    _ticket: tuple[str, float] = ("", 0.0)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def ticket(self) -> str:
+        """A token that opens one session within half a minute: a browser's command line is read by everybody here."""
+        with self._lock:
+            self._ticket = (secrets.token_urlsafe(32), self.clock() + _TICKET_SECONDS)
+            return self._ticket[0]
+
+    def _is_ticket(self, token: str) -> bool:
+        with self._lock:
+            ticket, end = self._ticket
+            fits = hmac.compare_digest(token.encode(), ticket.encode()) and bool(ticket) and self.clock() < end
+            if fits:
+                self._ticket = ("", 0.0)
+            return fits
+
+    def opened(self, token: str) -> str | None:
+        """The cookie of a new session; None where the token is not this server's."""
+        if not hmac.compare_digest(token.encode(), self.token.encode()) and not self._is_ticket(token):
+            with self._lock:
+                self._wrong.append(self.clock())
+            return None
+        cookie = secrets.token_urlsafe(32)
+        with self._lock:
+            now = self.clock()
+            self._sessions = {each: end for each, end in self._sessions.items() if end > now}
+            while len(self._sessions) >= _MOST_SESSIONS:
+                self._sessions.pop(next(iter(self._sessions)))
+            self._sessions[_admission_digest(cookie)] = now + SESSION_SECONDS
+        return cookie
+
+    def locked(self) -> bool:
+        """Whether so many wrong tokens came within a minute that none is looked at."""
+        with self._lock:
+            while self._wrong and self._wrong[0] <= self.clock() - _MINUTE:
+                self._wrong.popleft()
+            return len(self._wrong) >= MOST_WRONG
+
+    def knows(self, cookie: str) -> bool:
+        """Whether a cookie is of a session that has not ended."""
+        with self._lock:
+            return self._sessions.get(_admission_digest(cookie), 0.0) > self.clock()
+
+
+def _admission_digest(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode()).hexdigest()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The guard before every page: Host, token, cookie, Origin, the body, and how many requests are at work at once.
+
+
+AT_ONCE: Final = 8
+MOST_BEGUN: Final = 64
+"""Requests that are read, wait for a place, or are at work. A browser opens six connections."""
+_WAIT_SECONDS: Final = 10
+OPEN: Final = frozenset({"/healthz"})
+"""Told to everybody who reaches the port: liveness without data."""
+_TOO_LARGE: Final = "That is more than a form of these pages holds."
+_TOO_MANY: Final = "Too many requests at once. Try again."
+
+
+@dataclass
+class Guard:
+    """Lets a request through to the pages, or answers it."""
+
+    app: ASGIApp
+    settings: Settings
+    admission: Admission
+    body_seconds: float = BODY_SECONDS
+    _begun: int = 0
+    _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; other protocols than HTTP have nothing here. HEAD is GET without the page."""
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000})
+        elif scope["method"] == "HEAD":
+            await self._answer({**scope, "method": "GET"}, receive, without_body(with_headers(send)))
+        else:
+            await self._answer(scope, receive, with_headers(send))
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers, reading = _headers_of(scope), scope["method"] == "GET"
+        is_open = scope["path"] in OPEN
+        if headers.get("host", "").lower() not in (self.settings.probed if is_open else self.settings.hosts):
+            await say(send, 421, "These pages are not served under that name.")
+        elif headers.get("upgrade", "").lower() == "websocket":
+            await say(send, 400, "These pages have no WebSockets.")
+        elif is_open:
+            await self.app(scope, receive, send)
+        elif reading and (given := _token_in(scope)) is not None:
+            await self._open(scope, send, given)
+        elif (cookie := self._cookie(headers)) is None:
+            await say(send, 401, "Open the address that `evenhand serve` printed, with its token.")
+        elif headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            await say(send, 403, "This request does not come from these pages.")
+        elif not reading and headers.get("origin") not in self.settings.origins:
+            await say(send, 403, "This form does not come from these pages.")
+        else:
+            scope.setdefault("state", {})["cookie"] = cookie
+            await self._counted(scope, receive, send, headers.get("content-length", "0"))
+
+    def _cookie(self, headers: dict[str, str]) -> str | None:
+        """That of a session that has not ended."""
+        return next(filter(self.admission.knows, _cookies_in(headers, self.settings.cookie)), None)
+
+    async def _open(self, scope: Scope, send: Send, token: str) -> None:
+        """Turn a token into a cookie, and lead away from the address that has it."""
+        if self.admission.locked():
+            await say(send, 429, "Too many wrong tokens. Wait a minute.", {"retry-after": "60"})
+            return
+        cookie = self.admission.opened(token)
+        if cookie is None:
+            await say(send, 401, "That is not the token of this server.")
+            return
+        secure = "; Secure" if self.settings.secure else ""
+        told = f"{self.settings.cookie}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{secure}"
+        await lead(send, _without_token(scope), {"set-cookie": told})
+
+    async def _counted(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
+        """Begin a request, as long as not too many are begun."""
+        if self._begun >= MOST_BEGUN:
+            await say(send, 503, _TOO_MANY, {"retry-after": "5"})
+            return
+        self._begun += 1
+        try:
+            await self._within_bounds(scope, receive, send, length)
+        finally:
+            self._begun -= 1
+
+    async def _within_bounds(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
+        """Read the body first, and only then take one of the places."""
+        try:
+            whole = await read(receive, length, self.body_seconds)
+        except GoneError:
+            return
+        except TooLargeError:
+            await say(send, 413, _TOO_LARGE)
+            return
+        except TimeoutError:
+            await say(send, 408, "The form did not arrive in time. Send it again.", {"connection": "close"})
+            return
+        try:
+            async with asyncio.timeout(_WAIT_SECONDS):
+                await self._room.acquire()
+        except TimeoutError:
+            await say(send, 503, _TOO_MANY, {"retry-after": "5"})
+            return
+        try:
+            await self.app(scope, whole, send)
+        finally:
+            self._room.release()
+
+
+def _headers_of(scope: Scope) -> dict[str, str]:
+    """Headers by name; of one that comes twice nothing is believed, as two readers may choose differently."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1").lower()
+        found[key] = "" if key in found and key in ("host", "origin", "content-length") else value.decode("latin-1")
+    return found
+
+
+def _token_in(scope: Scope) -> str | None:
+    asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return next((value for name, value in asked if name == "token"), None)
+
+
+def _without_token(scope: Scope) -> str:
+    """The same page without the token; only ever a path of this server."""
+    asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    left = urlencode([(name, value) for name, value in asked if name != "token"])
+    path = "/" + scope.get("raw_path", b"/").decode("latin-1").partition("?")[0].lstrip("/\\")
+    return f"{path}?{left}" if left else path
+
+
+def _cookies_in(headers: dict[str, str], name: str) -> list[str]:
+    """Every value of that name. Other programs of this machine set cookies of any form; ours are never quoted."""
+    pairs = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
+    return [value for key, _, value in pairs if key == name and value]

@@ -1,1 +1,0 @@
-"""Pages about the lake: audits, runs, years and trends, search, definitions."""

@@ -1,0 +1,170 @@
+"""Cells, reasons and sortable tables that several pages share."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote
+
+from flows.outcome.ending import without_cells
+from flows.runs.summary import Summary
+from flows.serving.site import Links, Sorted, path_of, run_path
+from schemas.tables.verdicts import STATES
+from schemas.terms import State, Theory
+from tasks.reporting.text import Cell, TableView, state_cell
+
+# --------------------------------------------------------------------------------------------------------------------
+# Cells that several lists have: runs with their address, times, states by question.
+
+
+_SHORT: Mapping[str, str] = {
+    State.BREACH: "outside",
+    State.INSUFFICIENT_EVIDENCE: "too little",
+    State.WITHIN: "inside",
+    State.NO_LIMIT: "no limit",
+    State.NOT_RUN: "not run",
+    State.DESCRIPTIVE: "described",
+}
+"""Words of a state in lists, in the order in which they are told; as `evenhand runs` prints them."""
+
+QUESTIONS: Mapping[str, str] = {
+    Theory.OUTCOME: "approvals",
+    Theory.DIRECT: "similar records",
+    Theory.TOTAL: "assumed graph",
+    Theory.RECOURSE: "way to approval",
+    Theory.REASONS: "reasons",
+    Theory.OWN: "own limits",
+}
+"""Theories as the navigation of the report names their pages."""
+STATE_WORDS: Mapping[str, str] = {state.value: words for state, words in STATES.items()}
+"""Words of the filters: those of the badges."""
+
+
+def run_cell(run: str) -> Cell:
+    """A run, leading to its first page."""
+    return Cell(run, address=run_path(run))
+
+
+def time_cell(time: str) -> Cell:
+    """A time as it was written, to the minute; UTC."""
+    return Cell(f"{time.replace('T', ' ')[:16]} UTC", "time", state=time) if time else Cell("–", "none")
+
+
+def run_state(state: str) -> Cell:
+    """The state of a run; one of another version by its name."""
+    return state_cell(state) if state in STATES else Cell(state.replace("_", " "), "state", "not_run")
+
+
+def gravity(state: str) -> int:
+    """The place of a state in lists: the gravest first, one of another version last."""
+    order = list(_SHORT)
+    return order.index(State(state)) if state in _SHORT else len(order)
+
+
+def badge(words: str, colour: str, detail: str = "") -> Cell:
+    """Words with the colour and sign of a state, and what is told beside them."""
+    return Cell(words, "state", colour, detail)
+
+
+def by_question(run: Summary) -> Cell:
+    """The questions of each state, the gravest first."""
+    states = run.question_states
+    told = {
+        words: [QUESTIONS.get(theory, theory) for theory, state in states.items() if state == name]
+        for name, words in _SHORT.items()
+    }
+    return Cell("; ".join(f"{words}: {', '.join(of)}" for words, of in told.items() if of) or "–")
+
+
+def table(title: str, header: Iterable[str], rows: Iterable[tuple[Cell, ...]], note: str = "") -> TableView:
+    """A table of rows that are made already."""
+    return TableView(title, tuple(header), tuple(rows), note)
+
+
+def number_cell(value: float | None, reason: str | None) -> Cell:
+    """A number as published, or why there is none."""
+    return Cell(reason or "withheld", "none") if value is None else Cell(number(value), "number")
+
+
+def number(value: float) -> str:
+    """A number with four significant digits; a count whole."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def steps(place: str, asked: dict[str, str], page: int, found: int, size: int) -> Links:
+    """Links to the page before and after of a list with its filters."""
+    last = max((found + size - 1) // size, 1)
+    ways = [(page - 1, "Previous")] if page > 1 else []
+    ways += [(page + 1, f"Next: page {page + 1} of {last}")] if page < last else []
+    parts = [unquote(part) for part in place.strip("/").split("/")]
+    return tuple((path_of(*parts, **asked, page=number), words) for number, words in ways)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tables that links in their headers sort: a second click turns the order.
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a list."""
+
+    words: str
+    name: str = ""
+    """What the address sorts by; empty of one that is not sorted by."""
+    falls: bool = False
+    """Whether the largest come first at the first click."""
+
+
+def in_order(said: str, columns: Sequence[Column]) -> str:
+    """What is sorted by, - before it for the largest first; nothing where there is no such column."""
+    name = said.removeprefix("-")
+    return said if name and name in {column.name for column in columns} else ""
+
+
+def sorted_by(view: TableView, columns: Sequence[Column], place: str, asked: Mapping[str, str], sort: str) -> Sorted:
+    """A table with the links of its headers.
+
+    Args:
+        view: with these columns.
+        columns: in order.
+        place: address of the list.
+        asked: its filters.
+        sort: what it is sorted by; empty: by no column.
+    """
+    parts = [unquote(part) for part in place.strip("/").split("/")]
+    addresses = [path_of(*parts, **asked, sort=_turned(sort, each)) if each.name else "" for each in columns]
+    return Sorted(view, tuple(addresses), tuple(_order(sort, each) for each in columns))
+
+
+def _turned(sort: str, column: Column) -> str:
+    rising, falling = column.name, f"-{column.name}"
+    first, second = (falling, rising) if column.falls else (rising, falling)
+    return second if sort == first else first
+
+
+def _order(sort: str, column: Column) -> str:
+    if not column.name or sort.removeprefix("-") != column.name:
+        return ""
+    return "descending" if sort.startswith("-") else "ascending"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Reasons of failures and of stale years as pages may show them: no cell, count, row, folder or command of a server.
+
+
+_GONE: Final = "\N{HORIZONTAL ELLIPSIS}"
+_COUNT = re.compile(r"\b(?!(?:19|20)\d\d\b)\d[\d,.]*\d|\b\d\b")
+"""A number that is no year."""
+_ROWS = re.compile(r"; rows .*")
+"""Ids of rows, which a failed check names at its end."""
+_FROM = re.compile(r" ?\((?:from|in|at) [^)]*/[^)]*\)")
+"""A bracket that says in which folder something was looked for."""
+_PLACE = re.compile(r"(?<![\w.])(?:~|\w[\w+.-]*:/)?/[^\s,;:()'\"]*")
+"""A path from the root of a machine, or a URI."""
+_COMMAND = re.compile(r"`evenhand|(?<!\w)--\w")
+
+
+def told(text: str) -> str:
+    """A reason as it may be shown; years stay. What it advises to type is left out: a reader of pages has no shell."""
+    said = _PLACE.sub(_GONE, _FROM.sub("", _ROWS.sub("", without_cells(text, ()))))
+    return _COUNT.sub(_GONE, "; ".join(each for each in said.split("; ") if not _COMMAND.search(each)))

@@ -1,0 +1,634 @@
+"""Report of a run, its data quality, files, lineage and review."""
+
+import hashlib
+import io
+import mimetypes
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from flows.runs import review
+from flows.runs.index import report_named
+from flows.runs.review import ROLES, Note, Review, SignOff, remarks, review_of, sign_off
+from flows.runs.signatures import FieldError
+from flows.serving.guard import Sent, UnknownFormError, policy, styles_in
+from flows.serving.index import Known
+from flows.serving.pages.lists import badge, steps, table, time_cell
+from flows.serving.pages.run_results import note_reading
+from flows.serving.site import Page, Site, first_page, made, missing, path_of, run_path
+from schemas.errors import EvenhandError, IntegrityError, SpecError
+from schemas.tables.applications import REFUSAL_COUNTS, REFUSALS, VALIDATIONS
+from schemas.terms import EVERYBODY
+from tasks.lake import log
+from tasks.lake.store import COMPUTED, Lake, stage_runs
+from tasks.reporting.text import Cell, Link, Notice, Section
+
+# --------------------------------------------------------------------------------------------------------------------
+# Pages of a run that its report has, too: Decide, the questions, the evidence of methods.
+
+
+QUESTIONS = ("gap", "similar", "otherwise", "routes", "reasons")
+"""Pages of the questions by their names in the report."""
+
+
+def routes(site: Site) -> APIRouter:
+    """Their routes; that of questions comes last of all of a run, as any word fits it."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}")
+    def first(run: str) -> Response:
+        known = site.known()
+        page = site.page(run, "First page", ())
+        try:
+            report = site.report(run)
+        except SpecError as error:
+            return made(_of_another_version(page, run, str(error)))
+        content = first_page(report, known, run)
+        content["review"] = known.signed.get(run, "nobody signed it yet")
+        key = (run, site.digest(run), "first", content["signed"], content["review"])
+        return site.pages.page(key, lambda: replace(page, template="first.html.j2", content=content))
+
+    @router.get("/runs/{run}/evidence/{method}")
+    def evidence(run: str, method: str) -> Response:
+        return _shown(site, run, f"evidence/{method}.html", ("evidence", method))
+
+    return router
+
+
+def question_routes(site: Site) -> APIRouter:
+    """The route of the questions."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}/{question}")
+    def question(run: str, question: str) -> Response:
+        if question not in QUESTIONS:
+            missing("")
+        return _shown(site, run, f"pages/{question}.html", (question,))
+
+    return router
+
+
+def _shown(site: Site, run: str, path: str, here: tuple[str, ...]) -> Response:
+    """A page of the report, whose section is the one that the report has."""
+    return site.pages.page((run, site.digest(run), path), lambda: _page(site, run, path, here))
+
+
+def _page(site: Site, run: str, path: str, here: tuple[str, ...]) -> Page:
+    section = site.report(run).sections.get(path)
+    if section is None:
+        missing("The report of this run has no such page.")
+    return site.page(run, section.title, here, section=section)
+
+
+def _of_another_version(page: Page, run: str, why: str) -> Page:
+    link = Link("The report as that run made it", run_path(run, "files", "report.html"))
+    return replace(page, section=Section("First page", "first", (f"{why}.",), links=(link,)))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Data quality of a run: the page of its report, and every expectation that a table was held against.
+
+
+PER_PAGE: Final = 100
+_HEADER = ("Stage", "Table", "Column", "Rule", "Rows seen", "Rows failed", "State", "Reasons")
+_EMPTY_ALLOWED: Final = (REFUSALS.name, REFUSAL_COUNTS.name)
+"""Tables that are empty where a stage refused nothing."""
+_WATERFALL: Final = "waterfall"
+_SHOWN: Final = 3
+"""Reasons of an expectation."""
+Check = Mapping[str, Any]
+
+
+def quality_routes(site: Site) -> APIRouter:
+    """Their routes."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}/quality")
+    def quality(run: str, page: int = 1) -> Response:
+        number = max(page, 1)
+        return site.pages.page((run, site.digest(run), "quality", number), lambda: _quality_page(site, run, number))
+
+    return router
+
+
+def _quality_page(site: Site, run: str, number: int) -> Page:
+    section = site.quality(run)
+    told, out = site.table(run, VALIDATIONS.name), site.table(run, _WATERFALL)
+    rows = told.to_pylist() if told is not None else []
+    refused = out.to_pylist() if out is not None else []
+    parts = tuple(part for part in section.parts if part.anchor != "checks")
+    shown = replace(section, parts=(*parts, _checks(rows, _reasons(refused), number)))
+    more = steps(run_path(run, "quality"), {}, number, len(rows), PER_PAGE)
+    return site.page(run, section.title, ("quality",), section=shown, more=more)
+
+
+def _checks(rows: Sequence[Check], reasons: Mapping[tuple[str, str], str], page: int) -> Section:
+    """Every expectation, a part of them on each page: failures, then those that saw no row, empty refusals last."""
+    unseen = sum(_is_unseen(row) for row in rows)
+    empty = sum(_is_nothing_refused(row) for row in rows)
+    failed = sum(not row["success"] for row in rows)
+    words = [f"{len(rows):,} expectations, of which {failed:,} failed and {unseen:,} saw no row; those come first."]
+    words += [f"{empty:,} more are of empty tables of refusals: nothing was refused. They come last."] if empty else []
+    notice = Notice("Expectations that saw no row", "They are no pass: nothing was held against them.")
+    ordered = sorted(rows, key=lambda row: (row["success"], not _is_unseen(row), _is_nothing_refused(row)))
+    first = (page - 1) * PER_PAGE
+    shown = table("Expectations", _HEADER, (_row(row, reasons) for row in ordered[first : first + PER_PAGE]))
+    kept = (shown,) if shown.rows else ()
+    return Section("Checks of every table", "checks", tuple(words), notices=(notice,) if unseen else (), tables=kept)
+
+
+def _is_nothing_refused(row: Check) -> bool:
+    return bool(row["elements"] == 0 and row["success"] and row["table"] in _EMPTY_ALLOWED)
+
+
+def _is_unseen(row: Check) -> bool:
+    return bool(row["elements"] == 0) and not _is_nothing_refused(row)
+
+
+def _reasons(refused: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """Stage and column -> why rows of it were refused, and how many as published."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in refused:
+        if row["kind"] == "refused" and row["group"] == EVERYBODY:
+            n = "withheld" if row["n"] is None else f"{row['n']:,}"
+            said = f"{str(row['reason']).replace('_', ' ')}: {n}"
+            of = found.setdefault((row["stage"], row["column"]), [])
+            of += [said] if said not in of else []
+    return {key: "; ".join(of[:_SHOWN]) for key, of in found.items()}
+
+
+def _row(row: Check, reasons: Mapping[tuple[str, str], str]) -> tuple[Cell, ...]:
+    broken = not row["success"] or row["unexpected"] != 0
+    return (
+        Cell(row["stage"]),
+        Cell(row["table"], address=path_of("tables", row["table"])),
+        Cell(row["column"] or "–"),
+        Cell(_rule(row)),
+        _count(row["elements"]),
+        _count(row["unexpected"]),
+        _state(row),
+        Cell((reasons.get((row["stage"], row["column"] or ""), "") if broken else "") or "–"),
+    )
+
+
+def _rule(row: Check) -> str:
+    """An expectation as a sentence's part, with its arguments."""
+    from tasks.reporting.data_page import expected
+
+    words = str(row["expectation"]).removeprefix("expect_").replace("_", " ")
+    arguments = expected(row["expected"])
+    return f"{words} ({arguments})" if arguments else words
+
+
+def _count(n: int | None) -> Cell:
+    return Cell("withheld", "none") if n is None else Cell(f"{n:,}", "number")
+
+
+def _state(row: Check) -> Cell:
+    if not row["success"]:
+        return badge("set aside", "quarantined") if row["quarantined"] else badge("failed", "failed")
+    if _is_nothing_refused(row):
+        return badge("nothing refused", "not_run")
+    return badge("no row seen", "failed") if row["elements"] == 0 else badge("held", "held")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Files of a run's report as the run made them: a list with digests, each file, and a zip of all.
+
+
+_FILES_SHOWN = {"html": "text/html; charset=utf-8", "json": "application/json"}
+"""Kinds of files that a browser shows; others it saves."""
+
+
+def files_routes(site: Site) -> APIRouter:
+    """Their routes."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}/files")
+    def files(run: str) -> Response:
+        manifest = site.manifest(run)
+        return made(site.page(run, "Files", ("files",), section=_section(run, manifest["exported"])))
+
+    @router.get("/runs/{run}/files.zip")
+    def bundle(run: str) -> Response:
+        names = _exported(site, run)
+        sink = io.BytesIO()
+        with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made_of:
+            for name in names:
+                made_of.writestr(f"{run}/{name}", _content(site, run, name, names[name]))
+        return Response(sink.getvalue(), media_type="application/zip", headers=_saved(f"{run}.zip"))
+
+    @router.get("/runs/{run}/files/{name:path}")
+    def file(run: str, name: str) -> Response:
+        names = _exported(site, run)
+        if name not in names:  # looked up, and never joined into a path
+            missing("The manifest of this run names no such file.")
+        return _answer(name, _content(site, run, name, names[name]))
+
+    return router
+
+
+def _exported(site: Site, run: str) -> Mapping[str, str]:
+    """Name -> sha256 of the files that the manifest names."""
+    names: Mapping[str, str] = site.manifest(run)["exported"]
+    return names
+
+
+def _content(site: Site, run: str, name: str, digest: str) -> bytes:
+    """A file, once its digest agrees.
+
+    Raises:
+        IntegrityError: it is missing or altered.
+    """
+    lake = site.known().lake
+    storage, folder = report_named(lake, run, site.manifest(run))
+    content = storage.read(f"{folder}/{name}")
+    if content is None or hashlib.sha256(content).hexdigest() != digest:
+        raise IntegrityError(f"{name} of {run} is not the file that was written; `evenhand verify {run}` says more")
+    return content
+
+
+def _answer(name: str, content: bytes) -> Response:
+    kind = _FILES_SHOWN.get(name.rpartition(".")[2])
+    if kind is None:
+        guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        return Response(content, media_type=guessed, headers=_saved(name.rpartition("/")[2]))
+    headers = {"content-security-policy": policy(styles_in(content))}
+    return Response(content, media_type=kind, headers=headers)
+
+
+def _saved(name: str) -> dict[str, str]:
+    plain = "".join(each if each.isascii() and (each.isalnum() or each in "-_.") else "_" for each in name)
+    return {"content-disposition": f'attachment; filename="{plain}"'}
+
+
+def _section(run: str, exported: Mapping[str, str]) -> Section:
+    rows = [(Cell(name, address=run_path(run, "files", *name.split("/"))), Cell(sha)) for name, sha in exported.items()]
+    words = "The files of the report as the run made them, each held against its digest before it is given."
+    shown = table("Files of the report", ("File", "sha256"), rows)
+    return Section(
+        "Files", "files", (words,), links=(Link("All of them as a zip", f"{run_path(run)}/files.zip"),), tables=(shown,)
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Lineage of a run: its stages as a drawing and as a list, with what each cost and which tables it wrote.
+#
+# Exact rows of stages are no published counts: only a server of restricted pages tells them.
+
+
+WIDE: Final = 150
+HIGH: Final = 34
+ACROSS: Final = 20
+DOWN: Final = 36
+"""Of the drawing: width and height of a box, and the room between two."""
+_COSTS = (("seconds", "Seconds"), ("cpu_seconds", "CPU seconds"), ("peak_memory_mb", "Peak memory, MB"))
+_ROWS = (("rows_in", "Rows in"), ("rows_out", "Rows out"), ("refused", "Refused"))
+EXACT_ROWS: Final = "Restricted: exact rows of stages. This page is entered in the log, and is not to be passed on."
+_OF_EVERY_STAGE = ("refusals", "validations")
+
+
+@dataclass(frozen=True)
+class Box:
+    """A stage in the drawing; the corner of its box."""
+
+    name: str
+    x: int
+    y: int
+
+
+def lineage_routes(site: Site) -> APIRouter:
+    """Its route."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}/lineage")
+    def lineage(run: str) -> Response:
+        page = site.page(run, "Lineage", ("lineage",))
+        if site.settings.restricted:
+            note_reading(site, run, "lineage: exact rows of stages")
+        manifest = site.manifest(run)
+        section = _lineage_section(manifest, counted=site.settings.restricted)
+        restricted = EXACT_ROWS if site.settings.restricted else page.restricted
+        shown = replace(page, section=section, restricted=restricted)
+        return made(replace(shown, template="lineage.html.j2", content=drawn(manifest)))
+
+    return router
+
+
+def drawn(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Boxes of the stages in rows by what they read, and the lines between: what the template draws."""
+    names = _names(manifest)
+    given = _given(manifest)
+    depth: list[int] = []
+    for own in given:
+        depth.append(1 + max((depth[place] for place in own), default=-1))
+    boxes: list[Box] = []
+    for place, name in enumerate(names):
+        before = depth[:place].count(depth[place])
+        boxes.append(Box(name, 10 + before * (WIDE + ACROSS), 10 + depth[place] * (HIGH + DOWN)))
+    lines = [(boxes[one], boxes[place]) for place, own in enumerate(given) for one in own]
+    size = {"width": max(b.x for b in boxes) + WIDE + 10, "height": max(b.y for b in boxes) + HIGH + 10}
+    said = [
+        f"{names[place]} reads {', '.join(names[one] for one in own) or 'the source'}"
+        for place, own in enumerate(given)
+    ]
+    return {"boxes": boxes, "lines": lines, "said": said, "wide": WIDE, "high": HIGH, **size}
+
+
+def _names(manifest: Mapping[str, Any]) -> list[str]:
+    return [row["stage"] for row in stage_runs(manifest)]
+
+
+def _given(manifest: Mapping[str, Any]) -> list[list[int]]:
+    """Of each step the earlier steps whose tables it read, by the digests in its lineage."""
+    wrote: dict[str, int] = {}
+    found = []
+    for place, partition in enumerate(manifest["partitions"]):
+        inputs = (manifest.get("lineage") or [{}] * (place + 1))[place].get("inputs", ())
+        found.append(sorted({wrote[each["path"]] for each in inputs if each["path"] in wrote}))
+        wrote |= {each["path"]: place for each in partition["tables"]}
+    return found
+
+
+def _lineage_section(manifest: Mapping[str, Any], *, counted: bool) -> Section:
+    rows = list(stage_runs(manifest))
+    columns = (*_COSTS, *(_ROWS if counted else ()))
+    header = ("Stage", "Key", *(words for _, words in columns), "Computed")
+    made_rows = [_lineage_row(row, [name for name, _ in columns]) for row in rows]
+    note = "A stage that the lake held before has the cost of the run that made it."
+    hidden = (
+        () if counted else ("Rows of stages are exact numbers, which are not published: `evenhand stages` tells them.",)
+    )
+    return Section("Stages", "stages", hidden, tables=(table("Stages", header, made_rows, note), _tables(manifest)))
+
+
+def _lineage_row(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Cell, ...]:
+    numbers = [Cell("–", "none") if row[name] is None else Cell(f"{row[name]:,}", "number") for name in names]
+    computed = "–" if row["source"] is None else "in this run" if row["source"] == COMPUTED else "before it"
+    return (Cell(row["stage"]), Cell(row["partition"][:12]), *numbers, Cell(computed))
+
+
+def _tables(manifest: Mapping[str, Any]) -> Any:
+    """The tables of the stages with what their declarations say, but for those that every stage writes."""
+    from flows.operations.dictionary import TABLES  # loads every declaration
+
+    said = {declared.name: declared.description for declared in TABLES}
+    names = _names(manifest)
+    rows = [
+        (Cell(names[place]), *_declared(each["table"], said), Cell(each["sha256"][:12]))
+        for place, partition in enumerate(manifest["partitions"])
+        for each in partition["tables"]
+        if each["table"] not in _OF_EVERY_STAGE
+    ]
+    return replace(table("Tables of the stages", ("Stage", "Table", "What it holds", "sha256"), rows), folded=True)
+
+
+def _declared(name: str, known: Mapping[str, str]) -> tuple[Cell, Cell]:
+    """A table, leading to its declaration, and what that says it holds."""
+    return Cell(name, address=path_of("tables", name) if name in known else ""), Cell(known.get(name, "–"))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Forms of a review: what each brings, what is entered of it, and what is said beside a field that is refused.
+
+
+_UNKNOWN: Final = (
+    "This form is not one of this session, or was opened too long ago. See whether the entry is there already; if not, "
+    "send the form again."
+)
+_MOST_DIGITS: Final = 9
+"""Of the number of an entry."""
+Given = Mapping[str, str]
+"""Name of a field -> what was written in it."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One kind of form."""
+
+    name: str
+    path: str
+    """Below the run, where it is sent to."""
+    labels: Mapping[str, str]
+    """Name of each field -> the word that its label begins with."""
+    enter: Callable[[Lake, str, str, Given], log.Entry]
+    """Enters what was written, of a run, by somebody."""
+
+
+@dataclass(frozen=True)
+class Posted:
+    """A form that was sent."""
+
+    form: Form
+    run: str
+    cookie: str
+    once: str
+    """The letters that make it one of this session, to be used once."""
+    given: Given
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A form of which nothing was entered."""
+
+    form: str
+    given: Given
+    status: int
+    wrong: Given = field(default_factory=dict)
+    """Name of a field -> what is wrong with it; of "form" where it is no single field."""
+
+
+async def posted(request: Request, run: str, form: Form) -> Posted:
+    """The fields of a form as they were sent."""
+    async with request.form(max_files=0, max_fields=10) as sent:
+        found = {name: str(sent.get(name) or "").replace("\r\n", "\n") for name in (*form.labels, "form")}
+    return Posted(form, run, request.state.cookie, found.pop("form"), found)
+
+
+def entered(site: Site, sent: Posted) -> Sent | Refused:
+    """Enter what a form says, once; or say why not."""
+    lake, by = site.known().lake, site.settings.by
+    try:
+        return site.admission.forms.entered(
+            sent.cookie, sent.once, lambda: sent.form.enter(lake, sent.run, by, sent.given).n
+        )
+    except UnknownFormError:
+        return Refused(sent.form.name, sent.given, 403, {"form": _UNKNOWN})
+    except EvenhandError as error:
+        return Refused(sent.form.name, sent.given, _status(error), _wrong(sent.form, error))
+
+
+def _status(error: EvenhandError) -> int:
+    return 400 if isinstance(error, SpecError) else 409 if isinstance(error, IntegrityError) else 503
+
+
+def _wrong(form: Form, error: EvenhandError) -> Given:
+    if isinstance(error, FieldError) and error.field in form.labels:
+        return {error.field: f"{form.labels[error.field]}: {error.reason}."}
+    return {"form": str(error)}
+
+
+def _note(lake: Lake, run: str, by: str, given: Given) -> log.Entry:
+    said = Note(by, given["text"])
+    if given["owner"] or given["due"]:
+        return review.open_remediation(lake, run, said, given["owner"], given["due"])
+    return review.note(lake, run, said)
+
+
+def _close(lake: Lake, run: str, by: str, given: Given) -> log.Entry:
+    n = given["closes"]
+    if not (n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS):
+        raise FieldError("closes", "--done is no number of an entry", "choose one that is open")
+    return review.close_remediation(lake, run, Note(by, given["text"]), int(n))
+
+
+def _sign(lake: Lake, run: str, by: str, given: Given) -> log.Entry:
+    return sign_off(lake, run, SignOff(by, given["role"], given["text"]))
+
+
+NOTE: Final = Form("note", "notes", {"text": "Note", "owner": "Owner", "due": "Last day"}, _note)
+CLOSE: Final = Form("close", "remediations", {"closes": "Remediation", "text": "Text"}, _close)
+SIGN: Final = Form("sign", "signatures", {"role": "Role", "text": "Text"}, _sign)
+FORMS: Final = (NOTE, CLOSE, SIGN)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Review of a run: where it stands, its entries of the log, and the forms with which people note and sign.
+
+
+_REVIEW_HEADER = ("Entry", "Time", "What", "By", "Text", "Key")
+_EVENTS = {"run published": "published", "signed off": "signed"}
+
+
+def review_routes(site: Site) -> APIRouter:
+    """Their routes; those that write are there only where signing is turned on."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}/review")
+    def review(request: Request, run: str, again: int = 0) -> Response:
+        return _review_page(site, run, request.state.cookie, again=again)
+
+    if site.settings.sign and site.settings.by:
+        for form in FORMS:
+            _write(router, site, form)
+    return router
+
+
+def _write(router: APIRouter, site: Site, form: Form) -> None:
+    @router.post(f"/runs/{{run}}/{form.path}")
+    async def write(request: Request, run: str) -> Response:
+        return await run_in_threadpool(_done, site, await posted(request, run, form))
+
+
+def _done(site: Site, sent: Posted) -> Response:
+    """Enter what was said, and lead to the page with it; or the form again, with the reason beside its field."""
+    site.summary(sent.run)
+    outcome = entered(site, sent)
+    if isinstance(outcome, Refused):
+        return _review_page(site, sent.run, sent.cookie, outcome)
+    site.known(anew=True)
+    told = outcome.n if outcome.again else None
+    return RedirectResponse(run_path(sent.run, "review", again=told), status_code=303)
+
+
+@dataclass(frozen=True)
+class _View:
+    """A form as the page shows it."""
+
+    name: str
+    action: str
+    once: str
+    given: Given
+    wrong: Given = field(default_factory=dict)
+
+
+def _review_page(site: Site, run: str, cookie: str, refused: Refused | None = None, again: int = 0) -> Response:
+    """The page.
+
+    Args:
+        site: that is served.
+        run: its id.
+        cookie: of the session that the forms are for.
+        refused: a form of which nothing was entered.
+        again: number of the entry of a form that was sent twice.
+    """
+    page, known = site.page(run, "Review", ("review",)), site.known()
+    review, notice = _standing(known, run)
+    content: dict[str, Any] = {
+        "forms": {},
+        "may_sign": bool(site.settings.sign and site.settings.by),
+        "again": again if again in {entry.n for entry in known.log.of(run)} else 0,
+        "broken": known.log.broken,
+    }
+    if content["may_sign"] and not known.log.broken:
+        open_ = review.open if review else ()
+        content["forms"] = _views(site, run, cookie, refused, closing=bool(open_))
+        content |= {"by": site.settings.by, "roles": ROLES, "most": log.MOST_TEXT}
+        content["open"] = [(each.n, _left(each)) for each in open_]
+    section = _review_section(known, run, review, notice)
+    shown = replace(page, section=section, template="review.html.j2", content=content)
+    return made(shown, refused.status if refused else 200)
+
+
+def _views(site: Site, run: str, cookie: str, refused: Refused | None, *, closing: bool) -> dict[str, _View]:
+    """The forms, each with letters of its own; that of remediations only where one is open."""
+    found = {}
+    for form in FORMS:
+        if form is CLOSE and not closing:
+            continue
+        view = _View(
+            form.name, run_path(run, form.path), site.admission.forms.made(cookie), dict.fromkeys(form.labels, "")
+        )
+        if refused is not None and refused.form == form.name:
+            view = replace(view, given=refused.given, wrong=refused.wrong)
+        found[form.name] = view
+    return found
+
+
+def _standing(known: Known, run: str) -> tuple[Review | None, Notice | None]:
+    """Where the run stands; or why that is not told."""
+    if known.log.broken:
+        return None, Notice("The log cannot be relied on", f"{known.log.broken}. No state of review is told.")
+    try:
+        return review_of(known.lake, run, known.log.entries), None
+    except IntegrityError as error:
+        return None, Notice("Not what was written", str(error))
+
+
+def _review_section(known: Known, run: str, review: Review | None, notice: Notice | None) -> Section:
+    rows = [_review_row(entry) for entry in known.log.of(run)]
+    shown = (table("Entries of the log", _REVIEW_HEADER, rows),) if rows else ()
+    head = f"Head of the log, to be kept elsewhere: {known.log.head.n}:{known.log.head.sha256}."
+    if review is None:
+        return Section("Review", "review", (head,), notices=(notice,) if notice else (), tables=shown)
+    try:
+        said = remarks(known.lake, review, known.log.entries)
+    except IntegrityError as error:
+        return Section("Review", "review", (head,), notices=(Notice("Not what was written", str(error)),), tables=shown)
+    words = (f"State: {review.state}.", *said, f"What is signed is the manifest: {review.manifest_sha256}.", head)
+    return Section("Review", "review", words, points=tuple(map(_left, review.open)), tables=shown)
+
+
+def _left(each: review.Remediation) -> str:
+    state = "overdue" if each.overdue() else "open"
+    return f"To be remedied ({state}, by {each.due}, {each.owner}): {each.text} (entry {each.n})"
+
+
+def _review_row(entry: log.Entry) -> tuple[Cell, ...]:
+    what = entry.role or ("remediation done" if entry.closes else _EVENTS.get(entry.event, entry.event))
+    due = f" ({entry.owner}, by {entry.due})" if entry.due else ""
+    key = Cell(entry.signature.key) if entry.signature else Cell("name as given, not verified" if entry.by else "–")
+    return (
+        Cell(str(entry.n), "number"),
+        time_cell(entry.time),
+        Cell(what),
+        Cell(entry.by or "–"),
+        Cell(f"{entry.text}{due}" or "–"),
+        key,
+    )

@@ -1,0 +1,419 @@
+"""Published measures and findings of a run."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+from fastapi import APIRouter
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from flows.runs.review import Note, note_view
+from flows.serving.pages.lists import (
+    STATE_WORDS,
+    Column,
+    in_order,
+    number,
+    number_cell,
+    run_state,
+    sorted_by,
+    steps,
+    table,
+)
+from flows.serving.site import Field, Page, Site, Sorted, Tables, made, missing, run_path
+from schemas.artifact import Artifact
+from tasks.reporting.text import Cell, Link, Section, guarded
+
+# --------------------------------------------------------------------------------------------------------------------
+# Measures of a run as published: filtered, sorted, 100 a page; the same as CSV and JSON at the same address.
+
+
+PER_PAGE: Final = 100
+_TABLE: Final = "measures"
+_KEYS: Final = ("method", "group", "measure", "state")
+_WHERE = """
+    ($method = '' OR method = $method) AND ($group = '' OR "group" = $group)
+    AND ($measure = '' OR measure = $measure) AND ($state = '' OR state = $state)
+"""
+_SHOWN = (
+    *("method", "decision_maker", "protected_attribute", "group", "measure", "parameters"),
+    *("value", "low", "high", "n", "state", "reason"),
+)
+COLUMNS: Final = (
+    *(Column("Method", "method"), Column("Decisions of", "decision_maker"), Column("Attribute", "protected_attribute")),
+    *(Column("Group", "group"), Column("Measure", "measure"), Column("Parameters", "parameters")),
+    *(Column("Value", "value", falls=True), Column("95 % interval"), Column("n", "n", falls=True)),
+    Column("State", "state"),
+)
+Asked = Mapping[str, str]
+
+
+def routes(site: Site) -> APIRouter:
+    """Their routes."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}/measures")
+    def measures(
+        run: str, method: str = "", group: str = "", measure: str = "", state: str = "", sort: str = "", page: int = 1
+    ) -> Response:
+        asked = {"method": method, "group": group, "measure": measure, "state": state, "sort": in_order(sort, COLUMNS)}
+        return made(_page(site, run, asked, max(page, 1)))
+
+    @router.get("/runs/{run}/measures.csv")
+    def as_csv(run: str, method: str = "", group: str = "", measure: str = "", state: str = "") -> Response:
+        asked = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
+        return Response(_csv(_found(site, site.table(run, _TABLE), asked)), media_type="text/csv; charset=utf-8")
+
+    @router.get("/runs/{run}/measures.json")
+    def as_json(run: str, method: str = "", group: str = "", measure: str = "", state: str = "") -> Response:
+        asked = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
+        rows = _found(site, site.table(run, _TABLE), asked).to_pylist()
+        return Response(json.dumps({"run": run, "measures": rows}, allow_nan=False), media_type="application/json")
+
+    return router
+
+
+def _found(site: Site, whole: pa.Table | None, asked: Asked) -> pa.Table:
+    """The rows that fit, in order."""
+    if whole is None:
+        return pa.table({name: [] for name in _SHOWN})
+    column, falling = asked["sort"].removeprefix("-"), asked["sort"].startswith("-")
+    order = f' ORDER BY "{column}" {"DESC" if falling else "ASC"} NULLS LAST' if column else ""  # of COLUMNS alone
+    names = ", ".join(f'"{name}"' for name in _SHOWN)
+    query = f"SELECT {names} FROM measures WHERE {_WHERE}{order}"  # noqa: S608 words of ours; values are bound
+    return site.tables.ask({"measures": whole}, query, {name: asked[name] for name in _KEYS})
+
+
+def _page(site: Site, run: str, asked: Asked, number: int) -> Page:
+    whole = site.table(run, _TABLE)
+    options = {name: _words(whole, name) for name in ("method", "group", "measure")}
+    fields = {**options, "state": tuple(STATE_WORDS)}
+    words = {"state": STATE_WORDS}
+    form = tuple(Field(name, name.capitalize(), asked[name], fields[name], words.get(name, {})) for name in _KEYS)
+    found = _found(site, whole, asked)
+    more_of = {"section": _section(run, asked, found), "sorted": _table(run, asked, found, number), "form": form}
+    here = {name: word for name, word in asked.items() if word}
+    more = steps(run_path(run, "measures"), here, number, found.num_rows, PER_PAGE)
+    return site.page(run, "Measures", ("measures",), more=more, **more_of)
+
+
+def _section(run: str, asked: Asked, found: pa.Table) -> Section:
+    kept = {name: asked[name] for name in _KEYS}
+    files = [Link(f"As {kind.upper()}", run_path(run, f"measures.{kind}", **kept)) for kind in ("csv", "json")]
+    return Section("Measures", "measures", (f"{found.num_rows:,} measures fit, as published.",), links=tuple(files))
+
+
+def _table(run: str, asked: Asked, found: pa.Table, number: int) -> Sorted | None:
+    rows = found.slice((number - 1) * PER_PAGE, PER_PAGE).to_pylist()
+    view = table("Measures", [column.words for column in COLUMNS], map(_row, rows))
+    kept = {name: asked[name] for name in _KEYS}
+    return sorted_by(view, COLUMNS, run_path(run, "measures"), kept, asked["sort"]) if rows else None
+
+
+def _words(whole: pa.Table | None, name: str) -> tuple[str, ...]:
+    return () if whole is None else tuple(sorted(word for word in whole[name].unique().to_pylist() if word))
+
+
+def _row(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    ends = "–" if row["low"] is None or row["high"] is None else f"[{number(row['low'])}, {number(row['high'])}]"
+    parameters = row["parameters"] if row["parameters"] not in (None, "{}") else "–"
+    return (
+        *(Cell(row[name]) for name in ("method", "decision_maker", "protected_attribute", "group", "measure")),
+        Cell(parameters),
+        number_cell(row["value"], row["reason"]),
+        Cell(ends),
+        number_cell(row["n"], row["reason"]),
+        run_state(row["state"]),
+    )
+
+
+def _csv(found: pa.Table) -> bytes:
+    """Rows as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(found.column_names)
+    writer.writerows([guarded(value) for value in row.values()] for row in found.to_pylist())
+    return sink.getvalue().encode()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One complainant beside the nearest own and nearest reference applicants: columns as rows, differences marked.
+
+
+NEAREST: Final = 3
+"""Applicants of each side that are shown."""
+DIFFERS: Final = "\N{NOT EQUAL TO} differs: "
+"""A sign and a word: no colour tells what nothing else does."""
+_NEAR = """
+    SELECT role, rank, value AS distance, other_row_id AS row_id FROM evidence
+    WHERE method = $method AND row_id = $row AND protected_attribute = $attribute AND decision_maker = $maker
+      AND rank <= $most AND other_row_id <> row_id
+    ORDER BY role, rank
+"""
+_ROWS = "SELECT * FROM applicants WHERE row_id IN (SELECT unnest($rows))"
+_DECIDED = """
+    SELECT row_id, favourable FROM decisions WHERE decision_maker = $maker AND row_id IN (SELECT unnest($rows))
+"""
+_OWN: Final = ("row_id", "run")
+
+
+def twins(
+    tables: Tables,
+    given: Mapping[str, Sequence[pa.Table]],
+    case: Mapping[str, Any],
+    place: tuple[int, int],
+    *,
+    ids: bool,
+) -> Section:
+    """The page of one complainant.
+
+    Args:
+        tables: that are asked.
+        given: evidence, applicants and decisions of the run, as its stages wrote them.
+        case: the finding.
+        place: its number, and how many there are.
+        ids: whether identifiers of rows are shown.
+    """
+    n, of = place
+    near = _near(tables, given["evidence"], case)
+    rows = [case["row_id"], *(each["row_id"] for each in near)]
+    people = _by_row(tables.ask({"applicants": given["applicants"][0]}, _ROWS, {"rows": rows}))
+    asked = {"rows": rows, "maker": case["decision_maker"]}
+    decided = _by_row(tables.ask({"decisions": given["decisions"][0]}, _DECIDED, asked))
+    heads = ["Complainant", *(f"{_role(each['role'])} {each['rank']}" for each in near)]
+    body = [*_facts(near, decided, rows, ids=ids), *_values(people, rows)]
+    words = (
+        f"Number {n:,} of {of:,}: {case['group']}, decisions of the {case['decision_maker']}, by {case['method']}: "
+        f"{case['verdict'].replace('_', ' ')}.",
+        "A finding is a reason to look, and not the end of a review.",
+    )
+    shown = replace(table("Complainant and nearest applicants", ("Column", *heads), body), rest="")
+    return Section(f"Complainant {n}", "complainant", words, tables=(shown,))
+
+
+def _near(tables: Tables, evidence: Sequence[pa.Table], case: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The nearest applicants of each side; none where the method keeps none."""
+    mine = [each for each in evidence if case["method"] in each["method"].unique().to_pylist()]
+    if not mine:
+        return []
+    asked = {"method": case["method"], "row": case["row_id"], "attribute": case["protected_attribute"]}
+    more = {"maker": case["decision_maker"], "most": NEAREST}
+    found: list[dict[str, Any]] = tables.ask({"evidence": mine[0]}, _NEAR, {**asked, **more}).to_pylist()
+    return found
+
+
+def _by_row(found: pa.Table) -> dict[str, dict[str, Any]]:
+    return {row["row_id"]: row for row in found.to_pylist()}
+
+
+def _role(role: str) -> str:
+    return {"control": "Own group", "test": "Reference group"}.get(role, role.replace("_", " ").capitalize())
+
+
+def _facts(
+    near: Sequence[Mapping[str, Any]], decided: Mapping[str, Mapping[str, Any]], rows: Sequence[str], *, ids: bool
+) -> list[tuple[Cell, ...]]:
+    """Identifiers if asked for, decisions, distances."""
+    words = {True: "favourable", False: "unfavourable", None: "unknown"}
+    decisions = [words[decided.get(row, {}).get("favourable")] for row in rows]
+    told = [(Cell("application"), *map(Cell, rows))] if ids else []
+    distances = (Cell("distance"), Cell("–", "none"), *(number_cell(each["distance"], "–") for each in near))
+    return [*told, (Cell("decision"), *_marked(decisions)), distances]
+
+
+def _values(people: Mapping[str, Mapping[str, Any]], rows: Sequence[str]) -> list[tuple[Cell, ...]]:
+    """A row a column of the applications; what differs from the complainant is marked by a sign and a word."""
+    names = [name for name in next(iter(people.values()), {}) if name not in _OWN]
+    return [(Cell(name), *_marked([_text(people.get(row, {}).get(name)) for row in rows])) for name in names]
+
+
+def _marked(values: Sequence[str]) -> list[Cell]:
+    return [Cell(values[0]), *(Cell(each if each == values[0] else f"{DIFFERS}{each}") for each in values[1:])]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Findings of a run: counts as published; with ``--restricted`` the complainants, and one beside the nearest others.
+#
+# Each page with rows of persons is an entry of the log. No name stands on it, and a row id only if it is asked for:
+# the entry then says so.
+
+
+FINDINGS_PER_PAGE: Final = 50
+ROWS_OF_PERSONS: Final = "Restricted: rows of persons. This page is entered in the log, and is not to be passed on."
+_REFUSED: Final = (
+    "Rows of persons are not shown here: start a server of your own with --restricted and --as NAME. Every such page "
+    "is then an entry of the log."
+)
+_TWINS: Final = "cst"
+_COUNTS = ("Method", "Decisions of", "Attribute", "Group", "Verdict", "Why not", "Findings", "Mean statistic")
+_LIST = ("Number", "Group", "Decisions of", "Verdict", "Statistic", "Interval", "q")
+_COLUMNS = 'row_id, method, decision_maker, protected_attribute, "group", verdict, statistic, low, high, q'
+_STRONGEST = f"""
+    SELECT {_COLUMNS} FROM findings
+    WHERE method = $method AND refusal IS NULL AND ($group = '' OR "group" = $group)
+    ORDER BY verdict <> 'detected', q NULLS LAST, statistic DESC NULLS LAST, row_id, decision_maker, protected_attribute
+"""  # noqa: S608 words of ours; values are bound
+
+
+def findings_routes(site: Site) -> APIRouter:
+    """Their routes."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}/findings")
+    def findings(run: str, method: str = "", group: str = "", page: int = 1) -> Response:
+        if not site.settings.restricted:
+            return made(site.page(run, "Findings", ("findings",), section=_counts(site, run)))
+        chosen, page = method or first_method(site, run), max(page, 1)
+        require_rows(site, run, ((page - 1) * FINDINGS_PER_PAGE + 1, chosen, group))
+        note_reading(site, run, f"findings of {chosen}, page {page}" + _of(group))
+        return _list(site, run, {"method": chosen, "group": group}, page)
+
+    @router.get("/runs/{run}/findings/{n}")
+    def finding(run: str, n: int, method: str = "", group: str = "", ids: bool = False) -> Response:
+        site.summary(run)
+        if not site.settings.restricted:
+            raise HTTPException(403, _REFUSED)
+        chosen = method or first_method(site, run)
+        require_rows(site, run, (n, chosen, group))
+        shown = ", with ids" if ids else ""
+        note_reading(site, run, f"findings, number {n} of {chosen}" + _of(group) + shown)
+        return _one(site, run, (n, chosen, group), ids=ids)
+
+    return router
+
+
+def _of(group: str) -> str:
+    return f", {group}" if group else ""
+
+
+def require_rows(site: Site, run: str, which: tuple[int, str, str]) -> None:
+    """Only what is there is entered in the log: an address from elsewhere writes no words of its own into it.
+
+    Raises:
+        HTTPException: the run has no such complainant, of that method and group.
+    """
+    n, method, group = which
+    found = strongest(site, run, method, group)
+    if not 1 <= n <= found.num_rows:
+        missing(f"There are {found.num_rows:,} complainants of {method}.")
+
+
+def note_reading(site: Site, run: str, what: str) -> None:
+    """Enter in the log that somebody was shown rows of persons, before they are shown.
+
+    Raises:
+        InfrastructureError: the log cannot be written: then nothing is shown.
+    """
+    site.summary(run)
+    note_view(site.known().lake, run, Note(site.settings.by, what))
+
+
+def _counts(site: Site, run: str) -> Section:
+    told = site.table(run, "findings") if _is_told(site, run) else None
+    words = "Counts of what was found, as published; a group with one small count is withheld whole."
+    link = Link("Rows of persons", run_path(run, "findings", "1"))
+    if told is None:
+        return Section("Findings", "findings", ("This run has no published counts of findings.",))
+    rows = [_count(row) for row in told.to_pylist()]
+    shown = (table("Findings", _COUNTS, rows),) if rows else ()
+    return Section("Findings", "findings", (words, _REFUSED), links=(link,), tables=shown)
+
+
+def _is_told(site: Site, run: str) -> bool:
+    """Whether a run has counts that are made to be published: the raw table of an older version has rows of persons."""
+    artifact = site.run(run).published("findings")
+    return artifact is not None and artifact.table.startswith("published_")
+
+
+def _count(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    names = ("method", "decision_maker", "protected_attribute", "group", "verdict", "refusal")
+    return (
+        *(Cell(str(row[name] or "–")) for name in names),
+        number_cell(row["findings"], "withheld"),
+        number_cell(row["mean_statistic"], "–"),
+    )
+
+
+def first_method(site: Site, run: str) -> str:
+    """The method whose findings are shown where none is asked for: CST, which has twins, else the first of the run."""
+    found = [name for each in raw(site, run, "findings") for name in set(site.read(each)["method"].to_pylist())]
+    return _TWINS if _TWINS in found or not found else found[0]
+
+
+def strongest(site: Site, run: str, method: str, group: str) -> pa.Table:
+    """Complainants of a method, the strongest findings first.
+
+    Raises:
+        HTTPException: the run has no findings of that method.
+    """
+    tables = [site.read(each) for each in raw(site, run, "findings")]
+    own = [each for each in tables if method in each["method"].unique().to_pylist()]
+    if not own:
+        missing(f"This run has no findings of {method!r}.")
+    whole = pa.concat_tables(own)
+    return site.tables.ask({"findings": whole}, _STRONGEST, {"method": method, "group": group})
+
+
+def raw(site: Site, run: str, name: str) -> list[Artifact]:
+    """A table with rows of persons, of each stage that wrote one."""
+    return [each for partition in site.run(run).partitions for each in partition.tables if each.table == name]
+
+
+def _list(site: Site, run: str, asked: Mapping[str, str], page: int) -> Response:
+    found = strongest(site, run, **asked)
+    rows = found.slice((page - 1) * FINDINGS_PER_PAGE, FINDINGS_PER_PAGE).to_pylist()
+    first = (page - 1) * FINDINGS_PER_PAGE + 1
+    cells = [_listed(run, n, row, asked) for n, row in enumerate(rows, first)]
+    words = f"{found.num_rows:,} complainants of {asked['method']}, the strongest findings first."
+    links = (Link("Complainants", run_path(run, "findings", **asked)),)
+    section = Section(
+        "Findings", "findings", (words,), links=links, tables=(table("Findings", _LIST, cells),) if cells else ()
+    )
+    groups = tuple(sorted(set(strongest(site, run, asked["method"], "")["group"].to_pylist())))
+    form = (Field("method", "Method", asked["method"]), Field("group", "Group", asked["group"], groups))
+    more = steps(run_path(run, "findings"), dict(asked), page, found.num_rows, FINDINGS_PER_PAGE)
+    return made(
+        site.page(run, "Findings", ("findings",), section=section, form=form, more=more, restricted=ROWS_OF_PERSONS)
+    )
+
+
+def _listed(run: str, n: int, row: Mapping[str, Any], asked: Mapping[str, str]) -> tuple[Cell, ...]:
+    ends = "–" if row["low"] is None or row["high"] is None else f"[{row['low']:.3f}, {row['high']:.3f}]"
+    return (
+        Cell(f"number {n}", address=run_path(run, "findings", str(n), **asked)),
+        Cell(row["group"]),
+        Cell(row["decision_maker"]),
+        Cell(row["verdict"].replace("_", " ")),
+        number_cell(row["statistic"], "–"),
+        Cell(ends),
+        number_cell(row["q"], "–"),
+    )
+
+
+def _one(site: Site, run: str, which: tuple[int, str, str], *, ids: bool) -> Response:
+    n, method, group = which
+    found = strongest(site, run, method, group)
+    case = found.slice(n - 1, 1).to_pylist()[0]
+    tables = {
+        name: [site.read(each) for each in raw(site, run, name)] for name in ("evidence", "applicants", "decisions")
+    }
+    asked = {"method": method, "group": group}
+    section = twins(site.tables, tables, case, (n, found.num_rows), ids=ids)
+    ways = [(each, words) for each, words in ((n - 1, "Before"), (n + 1, "Next")) if 1 <= each <= found.num_rows]
+    more = tuple((run_path(run, "findings", str(each), **asked), words) for each, words in ways)
+    own = run_path(run, "findings", str(n), **asked, ids=None if ids else 1)
+    more = (*more, (own, "Hide identifiers of rows" if ids else "Show identifiers of rows"))
+    page = site.page(
+        run, f"Complainant {n}", ("findings", str(n)), section=section, more=more, restricted=ROWS_OF_PERSONS
+    )
+    return made(page)

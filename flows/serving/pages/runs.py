@@ -1,0 +1,337 @@
+"""List of runs, and two runs compared."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, Final
+
+from fastapi import APIRouter
+from starlette.responses import RedirectResponse, Response
+
+from flows.runs.index import Run, shares_rows
+from flows.runs.summary import Summary
+from flows.serving.index import Known
+from flows.serving.pages.lists import (
+    QUESTIONS,
+    STATE_WORDS,
+    Column,
+    by_question,
+    gravity,
+    in_order,
+    run_cell,
+    run_state,
+    sorted_by,
+    steps,
+    table,
+    time_cell,
+)
+from flows.serving.site import Field, Page, Site, Sorted, made, missing, run_path
+from schemas.tables.verdicts import VERDICTS
+from tasks.reporting.text import Cell, Link, Section, significant
+
+# --------------------------------------------------------------------------------------------------------------------
+# The list of runs, newest first or as asked for, 50 a page; every filter and the order stand in the address.
+
+
+PER_PAGE: Final = 50
+_SIGNED: Final = ("unsigned", "prepared", "reviewed", "approved", "rejected", "withdrawn")
+_FILTERS: Final = ("audit", "year", "partition", "state", "signed")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Filters and order of a list."""
+
+    filters: dict[str, str]
+    sort: str
+    page: int
+
+
+def routes(site: Site) -> APIRouter:
+    """Its route."""
+    router = APIRouter()
+
+    @router.get("/runs")
+    def runs(
+        audit: str = "",
+        year: str = "",
+        partition: str = "",
+        state: str = "",
+        signed: str = "",
+        sort: str = "",
+        page: int = 1,
+    ) -> Response:
+        filters = dict(zip(_FILTERS, (audit, year, partition, state, signed), strict=True))
+        return made(_page(site.known(), _Asked(filters, in_order(sort, COLUMNS), max(page, 1))))
+
+    return router
+
+
+def _page(known: Known, asked: _Asked) -> Page:
+    found = _ordered(known, [run for run in known.newest_first if _fits(known, run, asked.filters)], asked.sort)
+    shown = found[(asked.page - 1) * PER_PAGE :][:PER_PAGE]
+    order = "newest first" if not asked.sort else "in the order of the column that is marked"
+    words = f"{len(found):,} of {len(known.newest_first):,} runs fit, {order}."
+    here = {**asked.filters, "sort": asked.sort}
+    return Page(
+        "Runs",
+        Section("Runs", "runs", (words,)),
+        sorted=_table(known, shown, asked) if shown else None,
+        form=_form(known, asked.filters),
+        more=steps("/runs", here, asked.page, len(found), PER_PAGE),
+        here="/runs",
+    )
+
+
+def _value(run: Summary) -> str:
+    return " ".join((run.partition or {}).values())
+
+
+def _fits(known: Known, run: Summary, asked: dict[str, str]) -> bool:
+    own = {
+        "audit": run.audit,
+        "year": str(run.year),
+        "partition": (run.partition or {}).get("value", ""),
+        "state": run.state,
+        "signed": known.signed.get(run.run, "unsigned"),
+    }
+    return all(wanted in ("", own[name]) for name, wanted in asked.items())
+
+
+def _form(known: Known, asked: dict[str, str]) -> tuple[Field, ...]:
+    options: dict[str, tuple[str, ...]] = {
+        "audit": tuple(known.audits),
+        "year": tuple(map(str, sorted({run.year for run in known.newest_first}, reverse=True))),
+        "partition": (),
+        "state": tuple(STATE_WORDS),
+        "signed": _SIGNED,
+    }
+    words = {"state": STATE_WORDS}
+    names = [name for name in _FILTERS if name != "partition" or known.has_partitions]
+    return tuple(Field(name, name.capitalize(), asked[name], options[name], words.get(name, {})) for name in names)
+
+
+_KEYS: dict[str, Callable[[Known, Summary], Any]] = {
+    "run": lambda _, run: run.run,
+    "audit": lambda _, run: run.audit,
+    "year": lambda _, run: run.year,
+    "partition": lambda _, run: _value(run),
+    "state": lambda _, run: gravity(run.state),
+    "finished": lambda _, run: run.finished,
+    "signed": lambda known, run: known.signed.get(run.run, "unsigned"),
+}
+COLUMNS: Final = (
+    *(Column("Run", "run"), Column("Audit", "audit"), Column("Year", "year", falls=True)),
+    *(Column("Partition", "partition"), Column("State", "state"), Column("By question")),
+    *(Column("Finished", "finished", falls=True), Column("Signed", "signed")),
+)
+
+
+def _ordered(known: Known, found: Sequence[Summary], sort: str) -> Sequence[Summary]:
+    key = _KEYS.get(sort.removeprefix("-"))
+    return sorted(found, key=lambda run: key(known, run), reverse=sort.startswith("-")) if key else found
+
+
+def _table(known: Known, shown: Sequence[Summary], asked: _Asked) -> Sorted:
+    kept = [column for column in COLUMNS if column.name != "partition" or any(run.partition for run in shown)]
+    rows = [tuple(_cells(known, run)[column.words] for column in kept) for run in shown]
+    view = table("Runs", [column.words for column in kept], rows)
+    return sorted_by(view, kept, "/runs", asked.filters, asked.sort)
+
+
+def _cells(known: Known, run: Summary) -> dict[str, Cell]:
+    protected = ", protected" if run.run in known.protected else ""
+    return {
+        "Run": run_cell(run.run),
+        "Audit": Cell(run.audit),
+        "Year": Cell(str(run.year), "number"),
+        "Partition": Cell(_value(run) or "–"),
+        "State": run_state(run.state),
+        "By question": by_question(run),
+        "Finished": time_cell(run.finished),
+        "Signed": Cell(known.signed.get(run.run, "unsigned") + protected),
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Two runs side by side: what changed of spec, data and code, and each figure with the interval of the difference.
+
+
+MOST_KEYS: Final = 200
+"""Keys of the spec that are shown."""
+_KEY: Final = ("theory", "decision_maker", "protected_attribute", "group", "measure", "reference_group")
+MOST_RUNS: Final = 200
+"""Runs to choose from; of more, one is written."""
+_HEADER = (
+    "Question",
+    "Decisions of",
+    "Attribute",
+    "Group",
+    "Measure",
+    "Before",
+    "Now",
+    "Difference",
+    "Interval of it",
+    "State before",
+    "State now",
+)
+_OTHER_ROWS = (
+    "The two are of two partitions, which have no application in common: the interval is that of a difference of "
+    "independent figures."
+)
+_OTHER_YEAR = (
+    "The two are of other data and another year, and are taken as independent: the interval does not hold for "
+    "applications that are in both."
+)
+_SHARED = "The two may have applications in common, so that no interval of the difference can be told from both."
+
+
+def compare_routes(site: Site) -> APIRouter:
+    """Their routes."""
+    router = APIRouter()
+
+    @router.get("/runs/{run}/compare")
+    def before(run: str, other: str = "") -> Response:
+        site.summary(run)
+        earlier = site.known().before(run)
+        chosen = other or (earlier.run if earlier else "")
+        if chosen:
+            return RedirectResponse(run_path(run, "compare", site.summary(chosen).run), status_code=303)
+        words = "No run came before it." if _others(site, run) else "The lake has no other run of this audit."
+        return _shown(site, run, Section("Compare", "compare", (words,)))
+
+    @router.get("/runs/{run}/compare/{other}")
+    def compare(run: str, other: str) -> Response:
+        if run == other:
+            missing("These are one run.")
+        return _shown(site, run, _section(site, site.run(run), site.run(other)), other)
+
+    return router
+
+
+def _shown(site: Site, run: str, section: Section, other: str = "") -> Response:
+    """The page, with a form that asks for another run."""
+    others = _others(site, run)
+    options = tuple(others) if len(others) <= MOST_RUNS else ()
+    form = (Field("other", "Compare with", other, options, every=False),) if others else ()
+    action = run_path(run, "compare")
+    return made(site.page(run, "Compare", ("compare",), section=section, form=form, action=action))
+
+
+def _others(site: Site, run: str) -> list[str]:
+    """The other runs of the audit: those of the same partition first, the newest first."""
+    known = site.known()
+    alike = [each.run for each in known.alike(run)]
+    every = [each.run for each in known.audits[known.runs[run].audit]]
+    return [each for each in dict.fromkeys((*alike, *every)) if each != run]
+
+
+def independent(one: Run, other: Run) -> str:
+    """Why the figures of two runs are taken as independent; empty where they may share applications.
+
+    Another edition of the same year, or the same file under another year, shares nearly all of them.
+    """
+    if not shares_rows(one.partition, other.partition):
+        return _OTHER_ROWS
+    return _OTHER_YEAR if one.source_sha256 != other.source_sha256 and one.year != other.year else ""
+
+
+def _section(site: Site, now: Run, then: Run) -> Section:
+    apart = independent(then, now)
+    changed = table("What the two are", ("", "Before", "Now"), _identity(then, now))
+    keys = list(_changes(then.spec, now.spec))
+    words = [f"{len(keys)} keys of the spec differ." if keys else "The specs are the same."]
+    differing = [(Cell(key), Cell(one), Cell(other)) for key, one, other in keys[:MOST_KEYS]]
+    spec = (table("Keys of the spec that differ", ("Key", "Before", "Now"), differing),) if differing else ()
+    rows = list(_figures(site, then, now, independent=bool(apart)))
+    figures = (table("Figures", _HEADER, rows, apart or _SHARED),) if rows else ()
+    links = (Link("The other way round", run_path(then.run, "compare", now.run)),)
+    return Section("Compare", "compare", tuple(words), links=links, tables=(changed, *spec, *figures))
+
+
+def _identity(then: Run, now: Run) -> list[tuple[Cell, ...]]:
+    told = {
+        "Run": (run_cell(then.run), run_cell(now.run)),
+        "Year": (Cell(str(then.year)), Cell(str(now.year))),
+        "Partition": (Cell(then.value), Cell(now.value)),
+        "State": (run_state(then.state), run_state(now.state)),
+        "Finished": (time_cell(then.finished), time_cell(now.finished)),
+        "Data": (Cell(then.vintage), Cell(now.vintage)),
+    }
+    same = {
+        "Data, sha256": (then.source_sha256, now.source_sha256),
+        "Code": (then.code, now.code),
+        "Libraries": (_libraries(then, now), _libraries(now, then)),
+    }
+    rows: list[tuple[Cell, ...]] = [(Cell(name), *cells) for name, cells in told.items()]
+    for name, (one, other) in same.items():
+        words = ("the same", "the same") if one == other else (one or "–", other or "–")
+        rows.append((Cell(name), *map(Cell, words)))
+    return rows
+
+
+def _libraries(run: Run, other: Run) -> str:
+    return ", ".join(f"{name} {said}" for name, said in run.versions.items() if other.versions.get(name) != said)
+
+
+def _changes(one: Any, other: Any, path: str = "") -> "list[tuple[str, str, str]]":
+    """Dotted key, value before and now, of every key that differs."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        found = []
+        for key in dict.fromkeys((*one, *other)):
+            found += _changes(one.get(key), other.get(key), f"{path}.{key}" if path else str(key))
+        return found
+    return [] if one == other else [(path, _short(one), _short(other))]
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:200]} ..."
+
+
+def _figures(site: Site, then: Run, now: Run, *, independent: bool) -> "list[tuple[Cell, ...]]":
+    """A row for each group and theory that both have."""
+    before, after = (_verdicts(site, run) for run in (then, now))
+    return [_row(key, before[key], after[key], independent=independent) for key in after if key in before]
+
+
+def _verdicts(site: Site, run: Run) -> dict[tuple[str, ...], Mapping[str, Any]]:
+    artifact = run.published(VERDICTS.name)
+    rows = site.read(artifact).to_pylist() if artifact else []
+    return {tuple(str(row[name]) for name in _KEY): row for row in rows if row["role"] == "primary"}
+
+
+def _row(
+    key: tuple[str, ...], one: Mapping[str, Any], other: Mapping[str, Any], *, independent: bool
+) -> tuple[Cell, ...]:
+    theory, maker, attribute, group, measure, _ = key
+    difference, ends = difference_of(one, other) if independent else (_plain(one, other), None)
+    interval = f"[{significant(ends[0])}, {significant(ends[1])}]" if ends else "–"
+    return (
+        *(Cell(QUESTIONS.get(theory, theory)), Cell(maker), Cell(attribute), Cell(group), Cell(measure)),
+        *(_number(one["value"]), _number(other["value"]), _number(difference)),
+        Cell(interval),
+        *(run_state(one["state"]), run_state(other["state"])),
+    )
+
+
+def _plain(one: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
+    return None if None in (one["value"], other["value"]) else other["value"] - one["value"]
+
+
+def difference_of(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float | None, tuple[float, float] | None]:
+    """Second figure less first, with an interval by the two intervals (square-and-add; Zou and Donner 2008, eq. 3).
+
+    It is that of independent figures; None where one of them has no interval.
+    """
+    gap = _plain(one, other)
+    ends = [each[name] for each in (one, other) for name in ("plain_low", "plain_high")]
+    if gap is None or None in ends:
+        return gap, None
+    down = sqrt((other["value"] - other["plain_low"]) ** 2 + (one["plain_high"] - one["value"]) ** 2)
+    up = sqrt((other["plain_high"] - other["value"]) ** 2 + (one["value"] - one["plain_low"]) ** 2)
+    return gap, (gap - down, gap + up)
+
+
+def _number(value: float | None) -> Cell:
+    return Cell("withheld", "none") if value is None else Cell(significant(value), "number")

@@ -1,0 +1,466 @@
+"""Years, partitions and trend of an audit."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from flows.runs.run_names import audit_and_year
+from flows.runs.summary import Summary
+from flows.serving.index import Known, value_of
+from flows.serving.pages.lists import badge, run_cell, run_state, table, time_cell, told
+from flows.serving.site import Field, Page, Site, made, missing, path_of, size_of
+from schemas.audit.partition import ALL
+from schemas.errors import IntegrityError, SpecError
+from schemas.terms import State
+from tasks.reporting.text import Cell, Figure, Link, Section, TableView
+
+if TYPE_CHECKING:
+    from flows.operations.status import Standing, YearOfPartitions
+    from flows.partitions.trends import RunsOfYear
+    from flows.runs.index import Run
+
+__all__ = ["told", "years_routes"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Years of an audit by partitions, such as lenders: how many stand in which state, and those that failed.
+#
+# A year that was back-filled is told by its records, another by its runs. Rows of partitions are exact numbers, and are
+# not shown: they only order the list.
+
+
+MOST: Final = 50
+"""Partitions that are listed."""
+_FRESH_SECONDS: Final = 10
+_SHARE: Final = 20
+"""Records are read anew after 10 seconds, or 20 times what it takes to read them."""
+_VERDICTS = {"breach": State.BREACH, "insufficient": State.INSUFFICIENT_EVIDENCE, "within": State.WITHIN}
+"""States of records that are those of runs."""
+_WORDS = {"too_few": "too few people"}
+_COLOURS = {"failed": "failed", "interrupted": "failed", "running": "quarantined"}
+_ORDER = ("failed", "interrupted", "running", "not begun", *(state.value for state in State), "too_few")
+_BAD = ("failed", "interrupted")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A partition of a year."""
+
+    value: str
+    state: str
+    """That of its run, or how it ended without one."""
+    run: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Year:
+    """A year of partitions: those that failed first, then the largest first."""
+
+    year: int
+    column: str
+    parts: tuple[Part, ...]
+    order: str = "those that failed, then the largest"
+
+    @property
+    def states(self) -> Counter[str]:
+        """State -> partitions."""
+        return Counter(part.state for part in self.parts)
+
+    @property
+    def done(self) -> int:
+        """Partitions that need no audit any more."""
+        return sum(n for state, n in self.states.items() if state not in ("running", "not begun", *_BAD))
+
+
+@dataclass
+class Partitions:
+    """Keeps what records say, for some seconds."""
+
+    _held: "dict[str, tuple[float, list[YearOfPartitions]]]" = field(default_factory=dict)
+
+    def of(self, site: Site, audit: str) -> list[Year]:
+        """The years of an audit by partitions, the newest first; none of an audit without."""
+        known = site.known()
+        recorded = {each.year: _recorded(each) for each in self._records(known, audit)}
+        found = _of_runs(known, audit, mixed=bool(recorded)) | recorded
+        return [found[year] for year in sorted(found, reverse=True)]
+
+    def _records(self, known: Known, audit: str) -> "Sequence[YearOfPartitions]":
+        from flows.operations.status import partition_status
+
+        began, held = time.monotonic(), self._held.get(audit)
+        if held is None or began > held[0]:
+            found = partition_status(known.lake, audit)
+            now = time.monotonic()
+            held = self._held[audit] = (now + max(_FRESH_SECONDS, _SHARE * (now - began)), found)
+        return held[1]
+
+
+def _recorded(year: "YearOfPartitions") -> Year:
+    parts = tuple(
+        Part(each.value, _VERDICTS.get(each.state, each.state), each.run, told(each.message))
+        for each in year.partitions
+    )
+    return Year(year.year, year.column, parts)
+
+
+def _of_runs(known: Known, audit: str, *, mixed: bool) -> dict[int, Year]:
+    """The years by their runs alone; none where no run is of a partition and no year (``mixed``) has records."""
+    years: dict[int, list[Summary]] = {}
+    for run in known.audits.get(audit, ()):
+        mixed = mixed or bool(run.partition)
+        if run.run in known.valid:
+            years.setdefault(run.year, []).append(run)
+    return {year: _of_year(year, runs) for year, runs in years.items()} if mixed else {}
+
+
+def _of_year(year: int, runs: Sequence[Summary]) -> Year:
+    """A year in which single partitions were audited; a run without one is of all rows."""
+    parts = [Part(value_of(run), run.state, run.run) for run in runs]
+    column = next((run.partition["column"] for run in runs if run.partition), "")
+    ordered = sorted(parts, key=lambda part: (_place(part.state), part.value))
+    return Year(year, column, tuple(ordered), "the gravest state first")
+
+
+def page(site: Site, audit: str, years: Sequence[Year], asked: str) -> Page:
+    """The page: all years, and the partitions of one: of the one asked for, else the newest with a failure."""
+    failing = (each for each in years if any(state in each.states for state in _BAD))
+    shown = next((each for each in years if str(each.year) == asked), next(failing, years[0]))
+    title = f"Years of {audit}"
+    links = [Link("All of its runs", path_of("runs", audit=audit))]
+    if audit in site.known().audits:
+        links += [Link("Trend of its measures", path_of("audits", audit, "trend"))]
+    words = f"A year is audited once for each value of {shown.column}." if shown.column else "All rows were audited."
+    tables = (_matrix(audit, years), _listed(audit, shown))
+    section = Section(title, "years", (words,), links=tuple(links), tables=tables)
+    form = (Field("year", "Partitions of", str(shown.year), tuple(str(each.year) for each in years), every=False),)
+    running = any("running" in each.states for each in years)
+    return Page(title, section, crumbs=(("/", "Audits"),), refresh=running, form=form if len(years) > 1 else ())
+
+
+def _matrix(audit: str, years: Sequence[Year]) -> TableView:
+    states = sorted({state for each in years for state in each.states}, key=_place)
+    rows = [_year_row(audit, each, states) for each in years]
+    header = ("Year", "Done", *(_words(state) for state in states))
+    return table("Partitions of each year by their state", header, rows, "Done: audited, or of too few people.")
+
+
+def _year_row(audit: str, year: Year, states: Sequence[str]) -> tuple[Cell, ...]:
+    counts: Mapping[str, int] = year.states
+    cells = [
+        Cell(
+            f"{counts.get(state, 0):,}",
+            "number",
+            address=path_of("runs", audit=audit, year=year.year, state=state) if counts.get(state) else "",
+        )
+        if state in set(State)
+        else Cell(f"{counts.get(state, 0):,}", "number")
+        for state in states
+    ]
+    whole = path_of("audits", audit, "years", year=year.year)
+    done = Cell(f"{year.done:,} of {len(year.parts):,}", "number")
+    return (Cell(str(year.year), "number", address=whole), done, *cells)
+
+
+def _listed(audit: str, year: Year) -> TableView:
+    rows = [
+        (
+            Cell(part.value, address=path_of("runs", audit=audit, year=year.year, partition=part.value)),
+            run_state(part.state) if part.state in set(State) else badge(_words(part.state), _colour(part.state)),
+            run_cell(part.run) if part.run else Cell("–", "none"),
+            Cell(part.why or "–"),
+        )
+        for part in year.parts[:MOST]
+    ]
+    whole = len(year.parts)
+    note = f"The first {MOST} of {whole:,}: {year.order}." if whole > MOST else ""
+    return table(f"Partitions of {year.year}", ("Partition", "State", "Run", "Why"), rows, note)
+
+
+def _words(state: str) -> str:
+    if state in set(State):
+        return run_state(state).text
+    return _WORDS.get(state, state)
+
+
+def _colour(state: str) -> str:
+    return _COLOURS.get(state, "not_run")
+
+
+def _place(state: str) -> tuple[int, str]:
+    return (_ORDER.index(state) if state in _ORDER else len(_ORDER)), state
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The trend of an audit: what Decide is made of over the years, or one measure; of an audit by partitions, of one.
+#
+# A page has room for so much. What does not fit is a table in place of a chart, or else is named, and is asked for
+# alone.
+
+
+ROOM: Final = 138_000
+"""Bytes of charts, tables and choices: with what stands around them a page has less than 150 kB."""
+_OPTION: Final = 30
+"""Bytes of a choice beside its words."""
+MOST_OPTIONS: Final = 200
+"""Partitions to choose from; of more, one is written."""
+_DAMAGED: Final = "its run cannot be read; `evenhand verify` says why"
+
+
+def routes(site: Site) -> APIRouter:
+    """Its route."""
+    router = APIRouter()
+
+    @router.get("/audits/{audit}/trend")
+    def trend(audit: str, measure: str = "", partition: str = "") -> Response:
+        runs, known = site.audit(audit), site.known()
+        values = known.values_of.get(audit, ())
+        if not runs or not values:
+            missing("The audit has no run yet, and so no trend.")
+        value = partition or next((each for each in values if each == ALL), values[0])
+        if value not in values:
+            missing("The audit has no run of such a partition.")
+        mine = [run for run in runs if value_of(run) == value]
+        key = ("trend", audit, measure, value, known.log.head.sha256, *(run.run for run in mine))
+        return site.pages.page(key, lambda: _page(known, audit, mine, _Asked(value, measure, values)))
+
+    return router
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Which trend."""
+
+    value: str
+    measure: str
+    values: Sequence[str]
+
+
+def _page(known: Known, audit: str, mine: Sequence[Summary], asked: _Asked) -> Page:
+    from flows.partitions.trends import trend_by  # loads what reports are made with
+
+    years = [
+        _trend_of_year(known, [run for run in mine if run.year == year]) for year in sorted({run.year for run in mine})
+    ]
+    try:
+        found = trend_by(audit, years, known.lake, asked.value, asked.measure)
+    except SpecError:
+        raise IntegrityError("no run of this audit can be read; `evenhand verify --all` says why") from None
+    options = tuple(asked.values) if len(asked.values) <= MOST_OPTIONS else ()
+    parts = Field("partition", "Partition", asked.value, options, every=False)
+    names = tuple(sorted({*found.names, asked.measure} - {""}))
+    headline = {"": "of the first page"}
+    one = Field("measure", "Measure", asked.measure, ("", *names), headline, every=False)
+    section = fitted(found.section, ROOM - sum(_OPTION + 2 * len(each.encode()) for each in (*options, *names)))
+    form = (one, parts) if len(asked.values) > 1 else (one,)
+    return Page(section.title, section, crumbs=(("/", "Audits"),), form=form, kicker=f"Decisions, {found.span}")
+
+
+def _trend_of_year(known: Known, runs: Sequence[Summary]) -> "RunsOfYear":
+    """The runs of a year, newest first, by their manifests; one that cannot be read takes no other year away."""
+    from flows.partitions.trends import RunsOfYear
+
+    last = runs[0]
+    valid = next(run for run in runs if run.run in known.valid)
+    before = next((run for run in runs if run.source_sha256 != last.source_sha256), None)
+    run, newest, former = (_read(known, each) for each in (valid, last, before))
+    pair = (former, newest) if former and newest else None
+    return RunsOfYear(last.year, run, pair, "" if run else _DAMAGED)
+
+
+def _read(known: Known, run: Summary | None) -> "Run | None":
+    from flows.runs.index import run_of
+
+    try:
+        return run_of(known.lake, run.run) if run else None
+    except (IntegrityError, SpecError, KeyError, ValueError):
+        return None
+
+
+def fitted(section: Section, room: int = ROOM) -> Section:
+    """A section with what there is room for, in its order: charts, else tables, else a name.
+
+    Args:
+        section: of chapters, whose parts are of one measure each.
+        room: bytes.
+    """
+    left: list[str] = []
+    chapters: list[Section] = []
+    for chapter in section.parts:
+        room -= size_of(replace(chapter, parts=()))
+        parts: list[Section] = []
+        for part in chapter.parts:
+            fitting = next((each for each in _forms(part) if size_of(each) <= room), None)
+            if fitting is None:
+                left.append(part.title)
+                continue
+            room -= size_of(fitting)
+            parts.append(fitting)
+        chapters += [replace(chapter, parts=tuple(parts))] if parts or not chapter.parts else []
+    words = f"There is no room here for {len(left)} more; ask for one measure alone:"
+    more = (Section("Not shown", "not-shown", (words,), points=tuple(left)),) if left else ()
+    return replace(section, parts=(*chapters, *more))
+
+
+def _forms(part: Section) -> Iterator[Section]:
+    """A part as it is, then with tables in place of its charts."""
+    yield part
+    if part.figures:
+        yield replace(part, figures=(), tables=(*map(_as_table, part.figures), *part.tables))
+
+
+def _as_table(figure: Figure) -> TableView:
+    found = figure.chart.table().without_empty()
+    rows = tuple(tuple(map(Cell, row)) for row in found.rows)
+    return TableView(figure.chart.title, found.header, rows, figure.caption, folded=True)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Years of an audit: the verdict of each, whether it stands by today's data and code, and every stage of it.
+#
+# Of an audit by partitions: ``partitions``. The trend of its measures: ``trend``.
+
+
+CRUMBS: Final = (("/", "Audits"),)
+_HEADER = ("Year", "Verdict", "Today", "Run", "Edition", "Ended", "Why")
+_STAGES = {"ok": "held", "failed": "failed", "insufficient": "insufficient_evidence", "running": "quarantined"}
+_TODAY = {"stands": "held", "stale": "quarantined", "running": "quarantined", "failed": "failed"}
+"""A state -> colour and sign of its badge; others have none."""
+_BARRED = "cannot be told from this server"
+_ATTEMPTS = ("running", "failed", "interrupted", "insufficient")
+_CANNOT = "Its manifest is not the one that was written; `evenhand verify` says more."
+
+
+@dataclass
+class Asked:
+    """What was asked of a lake a moment ago: years of one audit."""
+
+    found: "list[Standing]"
+    damaged: list[str]
+    """Runs whose manifest cannot be read."""
+    until: float
+
+
+@dataclass
+class Years:
+    """Keeps how the years of each audit stand, for some seconds."""
+
+    _held: dict[str, Asked] = field(default_factory=dict)
+
+    def of(self, site: Site, audit: str) -> Asked:
+        """The years of an audit."""
+        from flows.operations.status import status  # loads what plans are made with
+
+        began, held = time.monotonic(), self._held.get(audit)
+        if held is None or began > held.until:
+            damaged: list[str] = []
+            found = status(site.known().lake, audit, damaged)
+            now = time.monotonic()
+            held = self._held[audit] = Asked(found, damaged, now + max(_FRESH_SECONDS, _SHARE * (now - began)))
+        return held
+
+
+def years_routes(site: Site) -> APIRouter:
+    """Their routes."""
+    router, held = APIRouter(), Years()
+    router.include_router(routes(site))
+    by_partitions = Partitions()
+
+    @router.get("/audits/{audit}/years")
+    def years(audit: str, year: str = "") -> Response:
+        site.audit(audit)
+        parts = by_partitions.of(site, audit)
+        if parts:
+            return made(page(site, audit, parts, year))
+        asked = held.of(site, audit)
+        running = any(each.state == "running" for each in asked.found)
+        section = _section(site.known(), audit, asked)
+        return made(Page(section.title, section, crumbs=CRUMBS, refresh=running))
+
+    return router
+
+
+def _section(known: Known, audit: str, asked: Asked) -> Section:
+    links = [Link("All of its runs", path_of("runs", audit=audit))]
+    links += [Link("Trend of its measures", path_of("audits", audit, "trend"))] if audit in known.audits else []
+    names = list(dict.fromkeys(stand.stage for each in asked.found for stand in each.stages))
+    rows = [(each.year, _row(known, each)) for each in asked.found]
+    rows += [(int(year), _damaged(known, run, year)) for run in asked.damaged for _, year in (audit_and_year(run),)]
+    years = table("Years", _HEADER, [row for _, row in sorted(rows, key=lambda pair: pair[0])])
+    matrix = table("Stages of each year", ("Year", *names), [_stages(each, names) for each in asked.found])
+    tables = tuple(each for each in (years, matrix) if each.rows)
+    return Section(f"Years of {audit}", "years", (_planned(asked.found),), links=tuple(links), tables=tables)
+
+
+def _planned(found: "Sequence[Standing]") -> str:
+    """What a back-fill would do, in a sentence."""
+    barred = [str(each.year) for each in found if each.barred]
+    again = [str(each.year) for each in found if each.state in ("stale", "failed", "interrupted") and not each.barred]
+    said = [f"A back-fill would audit {', '.join(again)}: `evenhand plan` says what that costs."] if again else []
+    said += [f"Of {', '.join(barred)} this server cannot tell: it does not have their data or spec."] if barred else []
+    return " ".join(said) or "A back-fill has nothing to do: every year stands by today's data, code and spec."
+
+
+def today(each: "Standing") -> str:
+    """Whether a year stands by today's data, code and spec, or how its last attempt ended without a run."""
+    if each.state in _ATTEMPTS and not each.run:
+        return each.state
+    if each.barred:
+        return _BARRED
+    if each.state in ("running", "failed", "interrupted", "stale"):
+        return each.state
+    return "protected" if each.protected else "stands"
+
+
+def _row(known: Known, each: "Standing") -> tuple[Cell, ...]:
+    run, word = _run(known, each), today(each)
+    return (
+        Cell(str(each.year), "number", detail=each.partition),
+        run_state(known.runs[run].state) if run in known.runs else Cell("–", "none"),
+        badge(word, _TODAY.get(word, "not_run")),
+        run_cell(run) if run else Cell("–", "none"),
+        Cell(each.vintage or "–"),
+        time_cell(each.ended),
+        Cell("–" if each.barred else _why(each, each.message) or "–"),
+    )
+
+
+def _why(each: "Standing", reason: str) -> str:
+    """A reason as it may be shown; the run of the year stands beside it."""
+    return told(reason.replace(each.run, "this run") if each.run else reason)
+
+
+def _run(known: Known, each: "Standing") -> str:
+    """The run that a year has: a failed attempt takes none away."""
+    if each.run:
+        return each.run
+    runs = (run for run in known.audits.get(each.audit, ()) if run.year == each.year and run.run in known.valid)
+    return next((run.run for run in runs), "")
+
+
+def _damaged(known: Known, run: str, year: str) -> tuple[Cell, ...]:
+    verdict = run_state(known.runs[run].state) if run in known.runs else Cell("–", "none")
+    cannot = badge("cannot be read", "failed")
+    return (Cell(year, "number"), verdict, cannot, Cell(run), Cell("–"), time_cell(""), Cell(_CANNOT))
+
+
+def _stages(each: "Standing", names: Sequence[str]) -> tuple[Cell, ...]:
+    """A cell a stage: its state, the reason where it does not stand, and the end of the run's id."""
+    stands = {stand.stage: stand for stand in each.stages}
+    run = each.run.rpartition("-")[2]
+    cells = []
+    for name in names:
+        stand = stands.get(name)
+        if stand is None:
+            cells.append(Cell("–", "none"))
+            continue
+        said = [_why(each, stand.reason), f"run {run}" if run else ""]
+        colour = _STAGES.get(stand.state.value, "not_run")
+        cells.append(badge(stand.state.value, colour, "; ".join(filter(None, said))))
+    return (Cell(str(each.year), "number", detail=each.partition), *cells)

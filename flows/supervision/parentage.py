@@ -1,0 +1,58 @@
+"""Ends a process when the one that started it is gone: killed, it could not end its children itself.
+
+The id of the parent is looked at twice a second. Linux's PR_SET_PDEATHSIG is bound to the thread that started the
+child, and fires when that thread ends. Workers of stages wait for their parent in ``flows.concurrency.workers``.
+
+Run as a program it is another module's program that ends so: ``python parentage.py PID MODULE ...``. By its path, as
+that program may run where this package is not found.
+"""
+
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+
+_LOOK_SECONDS = 0.5
+_LAST_SECONDS = 3.0
+"""Between SIGTERM to what the process itself started, and its end."""
+_GONE = 5
+
+
+def ended_with(module: str) -> list[str]:
+    """The words that run a module of Python as a program which ends with this process."""
+    return [sys.executable, __file__, str(os.getpid()), module]
+
+
+def end_with(parent: int) -> None:
+    """End this process, and what it started, once it is no longer a child of ``parent``."""
+    threading.Thread(target=_watch, args=(parent,), name="parent", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_LOOK_SECONDS)
+    _end_children()
+    os._exit(_GONE)
+
+
+def _end_children() -> None:
+    """Kill what this process started: nobody is left to whom it could say how it went."""
+    import psutil  # a server need not load it before
+
+    with suppress(psutil.Error):
+        children = psutil.Process().children(recursive=True)
+        for child in children:
+            with suppress(psutil.Error):
+                child.send_signal(signal.SIGKILL)
+        psutil.wait_procs(children, timeout=_LAST_SECONDS)
+
+
+if __name__ == "__main__":
+    _, given, name, *rest = sys.argv
+    sys.path.pop(0)  # the folder of this file, whose names are no modules of that program
+    end_with(int(given))
+    sys.argv = [name, *rest]
+    runpy.run_module(name, run_name="__main__", alter_sys=True)

@@ -1,0 +1,385 @@
+"""Prefect's server: embedded or as a child process, its readiness, and the flow runs of one lake."""
+
+import json
+import logging
+import os
+import secrets
+import socket
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import httpx
+import psutil
+from filelock import FileLock, Timeout
+
+from flows.supervision.parentage import ended_with
+from flows.supervision.prepare import seed_database
+from flows.supervision.shutdown import shielded_children
+from schemas.errors import InfrastructureError
+from tasks.lake.storage import storage_at
+from tasks.lake.store import Lake
+
+if TYPE_CHECKING:
+    from prefect.client.orchestration import SyncPrefectClient
+    from prefect.client.schemas.filters import FlowRunFilter
+    from prefect.client.schemas.objects import FlowRun
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Asks Prefect's server whether it is ready, in words that say what to do, before a run ends in Prefect's own words.
+#
+# `/api/ready` asks the database; `/api/health` answers always. A password in the address is in no message.
+
+
+_ANSWER_SECONDS: Final = 10
+_TRIES: Final = 4
+_PAUSE_SECONDS: Final = 1.0
+"""Between two tries: a server that is started again answers within seconds."""
+_AUTH: Final = "PREFECT_API_AUTH_STRING"
+WANTS_PASSWORD: Final = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
+START: Final = f"start it, or mend PREFECT_API_URL and {_AUTH}"
+NO_PREFECT: Final = "PREFECT_API_URL ends with /api, such as http://127.0.0.1:4200/api"
+GIVE_PASSWORD: Final = f"set {_AUTH} to evenhand:PASSWORD"
+LOOK_AT_DATABASE: Final = "look whether its database is full, or away; its log says which"
+
+
+def require_server(api: str) -> None:
+    """Return if the server at ``api`` is ready, or is Prefect Cloud, which does not say so.
+
+    Raises:
+        InfrastructureError: nothing answers there, or something that is no Prefect server, or one without its database.
+    """
+    if os.environ.get("PREFECT_API_KEY"):
+        return
+    found = fault_at(api)
+    for _ in range(_TRIES - 1):
+        if found is None or not found.passing:
+            break
+        time.sleep(_PAUSE_SECONDS)
+        found = fault_at(api)
+    if found is not None:
+        raise InfrastructureError(f"{found.what}: {found.step}; without PREFECT_API_URL a command starts a server")
+
+
+class Fault(NamedTuple):
+    """Why runs cannot go to a server, and the next step."""
+
+    what: str
+    step: str
+    passing: bool = False
+    """Whether it may pass by itself: the server is away, or its database."""
+
+
+def fault_at(api: str) -> Fault | None:
+    """Why runs cannot go to the server at ``api``; None if they can."""
+    shown = shown_address(api)
+    try:
+        answer = httpx.get(f"{api.rstrip('/')}/ready", timeout=_ANSWER_SECONDS, auth=_password())
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        return Fault(f"no server answers at {shown} ({type(error).__name__})", START, passing=True)
+    if answer.is_server_error:  # also a proxy's page, while the server behind it is started again
+        what = f"the server at {shown} is not ready ({answer.status_code})"
+        return Fault(what, LOOK_AT_DATABASE, passing=True)
+    if answer.status_code in WANTS_PASSWORD:
+        return Fault(f"the server at {shown} refuses the password ({answer.status_code})", GIVE_PASSWORD)
+    if not (answer.is_success and _is_prefect(answer)):
+        return Fault(f"what answers at {shown} is no Prefect server ({answer.status_code})", NO_PREFECT)
+    return None
+
+
+def shown_address(api: str) -> str:
+    """An address without name and password."""
+    parts = urlsplit(api)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _is_prefect(answer: httpx.Response) -> bool:
+    """Whether an answer is in JSON, as all of Prefect's are; a page is from somebody else."""
+    return "json" in answer.headers.get("content-type", "")
+
+
+def _password() -> tuple[str, str] | None:
+    user, colon, password = os.environ.get(_AUTH, "").partition(":")
+    return (user, password) if colon else None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Prefect's API for a command: the configured server, else an embedded one with its database in the lake.
+#
+# The embedded API is a server on the loopback interface that Prefect starts. Runs take turns to use it. The run in turn
+# owns the server: it passes address and password to its child processes, which would otherwise each start a server, and
+# stops it. The password is for the server's life, in the environment of these processes alone.
+# The next run stops the server of a killed process.
+
+
+log = logging.getLogger("evenhand")
+
+
+class InUseError(InfrastructureError):
+    """Another run is using the embedded API of a lake."""
+
+
+@contextmanager
+def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
+    """Prefect at hand: the server where one is named, else the embedded API.
+
+    Runs on the embedded API of one lake take turns; a server takes any number at once.
+
+    Raises:
+        InUseError: another run has its turn, and ``wait`` is false.
+        InfrastructureError: the server that is named is not ready.
+    """
+    prepare_environment(lake.storage.local)
+    if api := os.environ.get("PREFECT_API_URL"):
+        require_server(api)
+        yield
+        return
+    turn = FileLock(lake.storage.local / "locks" / "embedded-api.lock")
+    try:
+        turn.acquire(blocking=False)
+    except Timeout:
+        if not wait:
+            raise InUseError(
+                f"a run uses the embedded Prefect of the lake {lake.location}; try again when it has ended"
+            ) from None
+        log.info("another audit is running on this lake: waiting for it to end")
+        turn.acquire()
+    try:
+        seed_database(Path(os.environ["PREFECT_HOME"]))
+        with _server(lake.storage.local / "locks" / "embedded-api.json"):
+            yield
+    finally:
+        Path(turn.lock_file).unlink(missing_ok=True)  # while it is held: who has it open sees that it is another's
+        turn.release()
+
+
+def prepare_environment(local: Path) -> None:
+    """Keep Prefect's files in the lake, its telemetry off and its log quiet, unless the user has said otherwise.
+
+    ``local`` is where the lake keeps files on this machine, wherever it lies: Prefect's database has to be locked.
+    """
+    home = local / "prefect"
+    wanted = {
+        "PREFECT_HOME": str(home),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",
+        "PREFECT_LOGGING_SERVER_LEVEL": "CRITICAL",
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
+    }
+    for name, value in wanted.items():
+        os.environ.setdefault(name, value)
+    os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
+
+
+@contextmanager
+def _server(record: Path) -> Iterator[None]:
+    """The server, named to this process and those that it starts; ``record`` says to others which process it is."""
+    _end_orphan(record)
+    server, password = None, f"evenhand:{secrets.token_urlsafe(32)}"
+    try:
+        with shielded_children():  # an audit that is stopped has to tell Prefect so
+            server, api = embedded_server(password)
+        record.write_text(json.dumps({"pid": server.pid, "began": psutil.Process(server.pid).create_time()}))
+        from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+
+        wait_for(server, api)
+        with temporary_settings({PREFECT_API_URL: api, PREFECT_API_AUTH_STRING: password}):
+            yield
+    finally:
+        if server is not None:
+            end(server)
+        record.unlink(missing_ok=True)
+
+
+def _end_orphan(record: Path) -> None:
+    """End the server of a killed process; the run in turn has exclusive use of the embedded API."""
+    try:
+        known = json.loads(record.read_text())
+        process = psutil.Process(known["pid"])
+        if process.create_time() == known["began"]:  # else its number was given to another process
+            process.terminate()
+    except (OSError, ValueError, KeyError, psutil.Error):
+        return
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Prefect's server as a process of its own: the embedded API of a lake, or a complete one for the length of a check.
+#
+# Prefect starts the embedded API of a lake without the services that create scheduled runs. Prefect's own class for it
+# imports the whole server into the process that starts one, which takes longer than most stages.
+
+
+Server = subprocess.Popen[bytes]
+_START_SECONDS = 120
+_STOP_SECONDS = 10
+_PLAN_SECONDS = 2
+"""How often the server looks for schedules without a run; Prefect's own default is a minute."""
+_EMBEDDED: Final = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
+"""What Prefect gives the server that it starts for one process."""
+
+
+def embedded_server(password: str) -> tuple[Server, str]:
+    """Start a server on a free loopback port with the environment of this process; its process and the URL of its API.
+
+    What it logs goes where this process logs. Whoever asks it for anything has to give ``password``, since every
+    account of the machine reaches its port: a deployment that is made there is code that runs as this user.
+    """
+    port = _free_port()
+    own = {**_EMBEDDED, "PREFECT_SERVER_API_AUTH_STRING": password}
+    return _started(port, {**os.environ, **own}), f"http://127.0.0.1:{port}/api"
+
+
+def wait_for(server: Server, api: str) -> None:
+    """Wait until it answers.
+
+    Raises:
+        InfrastructureError: it ended by itself, or did not answer in time.
+    """
+    _wait(f"{api}/ready", server, float(os.environ["PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS"]))
+
+
+def end(server: Server) -> None:
+    """End it, and do not leave before it has ended."""
+    server.terminate()
+    try:
+        server.wait(timeout=_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+@contextmanager
+def scratch_server(home: Path) -> Iterator[str]:
+    """A server on a free loopback port with its files in ``home``; gives the URL of its API, and ends it.
+
+    Raises:
+        InfrastructureError: the server ended by itself, or did not answer within two minutes.
+    """
+    seed_database(home)
+    port, log = _free_port(), home / "server.log"
+    with log.open("w") as output:
+        process = _started(port, _environment(home), cwd=home, stdout=output, stderr=output)
+        try:
+            _wait(f"http://127.0.0.1:{port}/api/ready", process, _START_SECONDS, log)
+            yield f"http://127.0.0.1:{port}/api"
+        finally:
+            end(process)
+
+
+def _started(port: int, environment: Mapping[str, str], **places: Any) -> Server:
+    app = ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on", "--log-level", "error"]
+    words = [*ended_with("uvicorn"), *app, "--host", "127.0.0.1", "--port", str(port)]
+    return subprocess.Popen(words, env=environment, **places)  # noqa: S603 our own words
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """The environment without any setting of Prefect's: one of them names the database of the server in use."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    return {
+        **kept,
+        "PREFECT_HOME": str(home),
+        "PREFECT_UI_ENABLED": "false",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "DO_NOT_TRACK": "1",
+        "PREFECT_LOGGING_SERVER_LEVEL": "ERROR",
+        "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": str(_PLAN_SECONDS),
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(url: str, process: Server, seconds: float, log: Path | None = None) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise InfrastructureError(f"it ended with exit code {process.returncode}: {_last_line(log)}")
+        try:
+            if httpx.get(url, timeout=5).is_success:
+                return
+        except httpx.TransportError:
+            pass  # it does not listen yet
+        time.sleep(0.1)
+    raise InfrastructureError(f"it did not answer within {seconds:g} s: {_last_line(log)}")
+
+
+def _last_line(log: Path | None) -> str:
+    if log is None:
+        return "what it said is above"
+    lines = log.read_text(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Finds and deletes the Prefect flow runs of one lake.
+#
+# Prefect keeps every run for ever. The results of an audit are in the lake; a flow run is only its log.
+
+
+_PAGE = 200
+"""As many as the server gives at once."""
+
+
+def of_lake(client: "SyncPrefectClient", lake: Lake, states: list[str]) -> Iterator["FlowRun"]:
+    """The flow runs on a lake that are in one of these states, such as PENDING, the newest first."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
+    from prefect.client.schemas.objects import StateType
+
+    wanted = FlowRunFilterStateType(any_=[StateType(state) for state in states])
+    for run in _pages(client, FlowRunFilter(state=FlowRunFilterState(type=wanted))):
+        if _location(str(run.parameters.get("lake", ""))) == lake.location:
+            yield run
+
+
+def outdated(client: "SyncPrefectClient", lake: Lake, newest: int) -> list["FlowRun"]:
+    """The flow runs on a lake that are over, without the newest so many of every flow, audit and year."""
+    alike: dict[tuple[str, ...], list[FlowRun]] = defaultdict(list)
+    for run in of_lake(client, lake, ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]):
+        alike[_subject(run)].append(run)
+    return [run for group in alike.values() for run in group[newest:]]
+
+
+def remove_outdated(client: "SyncPrefectClient", lake: Lake, newest: int) -> int:
+    """Remove them, with their task runs; gives their number."""
+    gone = outdated(client, lake, newest)
+    for run in gone:
+        client.delete_flow_run(run.id)
+    return len(gone)
+
+
+def _location(given: str) -> str:
+    """The place that a parameter ``lake`` names, as the lake itself says it; nothing is opened for it."""
+    scheme, separator, _ = given.partition("://")
+    return given if separator and scheme != "file" else storage_at(given).location
+
+
+def _subject(run: "FlowRun") -> tuple[str, ...]:
+    """What a flow run was about: its flow, and the audit and year or years among its parameters."""
+    spec: Any = run.parameters.get("spec")
+    name, year = (spec.get("name"), spec.get("year")) if isinstance(spec, dict) else (spec, None)
+    return str(run.flow_id), str(name), str(run.parameters.get("years") or run.parameters.get("year") or year)
+
+
+def _pages(client: "SyncPrefectClient", wanted: "FlowRunFilter") -> Iterator["FlowRun"]:
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    seen = 0
+    while True:
+        page = client.read_flow_runs(
+            flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE, offset=seen
+        )
+        yield from page
+        seen += len(page)
+        if len(page) < _PAGE:
+            return

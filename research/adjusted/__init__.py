@@ -1,0 +1,1 @@
+"""Textbook regressions and benchmarks of adjusted disparities."""

@@ -1,0 +1,196 @@
+"""Regressions of drawn applications: what ``evenhand bench adjusted`` starts as a process of its own.
+
+Rows are drawn into a Parquet file once, and every pass of a streamed fit reads it from the start.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from threadpoolctl import threadpool_limits
+
+from research.adjusted.bench import SCENARIOS, estimate_coverage
+from research.adjusted.textbooks import ladder_boston
+from research.benchmark import answer, peak_mb, timed
+from research.figures import texas_spec
+from schemas.tables.applications import DECISIONS
+from tasks.in_memory import tables_through
+from tasks.methods.adjusted.adjust.rows import Case, cases, judged
+from tasks.methods.adjusted.adjust.settings import AdjustSettings, settings_of
+from tasks.methods.adjusted.algorithm.ladder import Ladder, climb
+from tasks.methods.adjusted.algorithm.streamed import Batch, Batches, fit_batches, fit_logit, logit_effects
+from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.numerics.arrays import Floats
+
+SEED, BATCH = 18, 65_536
+GROUPS, CATEGORIES, NUMBERS = 3, 20, 16
+"""Columns of 0 and 1 for groups, of 0 and 1 for a category such as the purpose, and of numbers with their squares; with
+the intercept 40."""
+SHARES = (0.7, 0.15, 0.1, 0.05)
+"""Of the reference group, and of the others."""
+EFFECTS = (0.5, 0.2, 0.0)
+"""Log odds of denial that groups add."""
+
+
+def generate(file: str, rows: str) -> dict[str, Any]:
+    """Draw applications and write them batch by batch."""
+    rng = np.random.default_rng(SEED)
+    slopes = rng.normal(0, 0.15, CATEGORIES + NUMBERS)
+    with timed() as times:
+        writer: pq.ParquetWriter | None = None
+        for start in range(0, int(rows), BATCH):
+            table = drawn(min(BATCH, int(rows) - start), slopes, rng)
+            writer = writer or pq.ParquetWriter(file, table.schema)
+            writer.write_table(table)
+        if writer:
+            writer.close()
+    return {"rows": int(rows), "file_mb": Path(file).stat().st_size / 1e6, **times}
+
+
+def drawn(rows: int, slopes: Floats, rng: np.random.Generator) -> pa.Table:
+    """Some applications: indicators as bytes, numbers as they are, and the decision."""
+    group, category = rng.choice(GROUPS + 1, rows, p=SHARES), rng.integers(0, CATEGORIES + 1, rows)
+    numbers = rng.normal(0, 1, (rows, NUMBERS // 2)) - 0.3 * (group > 0)[:, None]
+    numbers = np.hstack([numbers, numbers**2])
+    of = (group[:, None] == np.arange(1, GROUPS + 1), category[:, None] == np.arange(1, CATEGORIES + 1))
+    linear = -1.5 + of[0] @ np.array(EFFECTS) + np.hstack([of[1], numbers]) @ slopes
+    denied = rng.random(rows) < 1 / (1 + np.exp(-linear))
+    flags = np.hstack([denied[:, None], *of]).astype(np.uint8)
+    names = ["denied", *(f"flag_{i}" for i in range(flags.shape[1] - 1)), *(f"number_{i}" for i in range(NUMBERS))]
+    return pa.table([*flags.T, *numbers.T], names=names)
+
+
+def streamed(file: str, rows: int | None = None) -> Batches:
+    """The rows of a file in batches, with an intercept; the first ``rows`` of them if given."""
+
+    def passed() -> Iterator[Batch]:
+        file_rows = pq.ParquetFile(file)
+        left = file_rows.metadata.num_rows if rows is None else rows
+        for group in range(file_rows.num_row_groups):
+            if left <= 0:
+                return
+            # one row group at a time: ``iter_batches`` would hold the whole file
+            table = file_rows.read_row_group(group).slice(0, left).combine_chunks()
+            left -= table.num_rows
+            yield _batch(table)
+
+    return passed
+
+
+def _batch(table: pa.Table) -> Batch:
+    x = np.empty((table.num_rows, table.num_columns), order="F")
+    x[:, 0] = 1.0
+    for at in range(1, table.num_columns):
+        x[:, at] = table.column(at).to_numpy()
+    return Batch(table.column(0).to_numpy().astype(np.float64), x)
+
+
+def linear(file: str, rows: str) -> dict[str, Any]:
+    """Least squares with HC1 errors, in two passes."""
+    with timed() as times:
+        fit = fit_batches(streamed(file, int(rows)))
+    effect = {"effect": fit.coefficients[1], "effect_se": fit.se[1]}
+    return {
+        "rows": int(rows),
+        **times,
+        "peak_mb": peak_mb(),
+        "passes": 2,
+        **effect,
+        **_estimates(fit.coefficients, fit.hc1),
+    }
+
+
+def logit(file: str, rows: str) -> dict[str, Any]:
+    """Logit by streamed Newton, with effects over own members and all rows, and sandwich errors."""
+    batches = streamed(file, int(rows))
+    with timed() as times:
+        fit = fit_logit(batches)
+        told = logit_effects(batches, fit.coefficients, range(1, 1 + GROUPS))
+    assert fit.converged, "drawn rows are not separated"  # noqa: S101
+    effect = {"effect": told.own[0].value, "effect_se": told.own[0].se}
+    return {
+        "rows": int(rows),
+        **times,
+        "peak_mb": peak_mb(),
+        "passes": fit.passes + 1,
+        **effect,
+        **_estimates(fit.coefficients, told.covariance),
+    }
+
+
+def family() -> dict[str, Any]:
+    """The whole ladder on Boston 1990: all rungs, groups and estimators by the default settings."""
+    applications = ladder_boston()
+    with timed() as times:
+        found = climb(applications, AdjustedSettings(), 0.95, np.random.default_rng(SEED))
+    return {**times, "peak_mb": peak_mb(), "rows": found.used, "effects": len(found.effects)}
+
+
+def coverage(rows: str, repetitions: str) -> dict[str, Any]:
+    """Intervals of the logit's own effect in all scenarios of so many rows, by the default form."""
+    scenarios = [each for each in SCENARIOS if each.rows == int(rows)]
+    with timed() as times:
+        found = [
+            estimate_coverage(each, ("logit",), int(repetitions), SEED + place)[0]  # samples of its own
+            for place, each in enumerate(scenarios)
+        ]
+    shares = {each.scenario.name: each.covered for each in found}
+    return {**times, "peak_mb": peak_mb(), "rows": int(rows), "covered": shares}
+
+
+def texas(data: str) -> dict[str, Any]:
+    """The whole ladder on Texas 2022 by its audit spec: all rungs, groups and estimators, by race and by sex."""
+    spec = texas_spec(Path(data), {"explain.decision_makers": "[lender]"})
+    settings = settings_of(spec)
+    assert settings is not None, "the spec asks for the ladder"  # noqa: S101
+    tables = tables_through(spec, "preprocess")
+    given = (tables["applications"], DECISIONS.empty(), tables["memberships"])
+    asked = list(cases(*given, set(), settings))
+    with timed() as times:
+        found = [_climbed(case, settings) for case in asked]
+    effects = {case.attribute: len(each.effects) for case, each in zip(asked, found, strict=True)}
+    return {**times, "peak_mb": peak_mb(), "rows": tables["applications"].num_rows, "effects": effects}
+
+
+def _climbed(case: Case, settings: AdjustSettings) -> Ladder:
+    ladder = judged(settings, case).ladder
+    return climb(case.applications, ladder, settings.level, np.random.default_rng(SEED))
+
+
+def statsmodels_linear(file: str, rows: str) -> dict[str, Any]:
+    """The same by statsmodels, on the rows read into memory."""
+    from statsmodels.regression.linear_model import OLS
+
+    with timed() as times:
+        whole = _whole(file, int(rows))
+        fit = OLS(whole.y, whole.x).fit(cov_type="HC1")
+        covariance = fit.cov_params()
+    return {"rows": int(rows), **times, "peak_mb": peak_mb(), **_estimates(fit.params, covariance)}
+
+
+def statsmodels_logit(file: str, rows: str) -> dict[str, Any]:
+    """The same by statsmodels, on the rows read into memory, and without effects."""
+    from statsmodels.discrete.discrete_model import Logit
+
+    with timed() as times:
+        whole = _whole(file, int(rows))
+        fit = Logit(whole.y, whole.x).fit(disp=0, tol=1e-10, cov_type="HC0")
+        covariance = fit.cov_params()
+    return {"rows": int(rows), **times, "peak_mb": peak_mb(), **_estimates(fit.params, covariance)}
+
+
+def _whole(file: str, rows: int) -> Batch:
+    return _batch(pq.read_table(file).slice(0, rows).combine_chunks())
+
+
+def _estimates(coefficients: Floats, covariance: Floats) -> dict[str, Any]:
+    """All coefficients and errors, to be held against each other."""
+    return {"coefficients": coefficients.tolist(), "errors": np.sqrt(np.diag(covariance)).tolist()}
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):  # a second thread of linear algebra waits, at full speed, for a core that others use
+        answer(generate, linear, logit, family, coverage, texas, statsmodels_linear, statsmodels_logit)

@@ -1,0 +1,1 @@
+"""Benchmarks of the product that belong to no single method."""

@@ -1,0 +1,127 @@
+"""Times the bundled Boston audit against its targets: in an empty lake, and again unchanged.
+
+The command runs as a user runs it, with its default jobs, in a lake that is deleted afterwards. CPU seconds of stages
+come from their lineage records. A fixed piece of work, the yardstick, is timed before each run, since other work on the
+machine slows both: its wall time beside its CPU time tells how busy the cores were.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flows.runs.index import Run, runs_of
+from research.benchmark import Bench, Room, Row, at_most, row
+from schemas.tables.applications import VALIDATIONS
+from tasks.lake.store import Lake
+
+MOST_STAGES_S, MOST_WALL_S, MOST_UNCHANGED_S, MOST_VALIDATION_S = 60.0, 45.0, 2.5, 1.5
+ADDED = ("adjust", "detect adjusted", "publish")
+"""Steps that commit 98f8be6, which the target of the stages is of, did not have."""
+FREE_MB = 2_000
+BOSTON = "Boston 1990"
+_SPEC = Path(__file__).parents[2] / "data" / "audits" / "boston1990.yaml"
+_ENDED = (0, 1, 3)
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    lake = room.place / "lake"
+    before, first = yardstick(), _audited(lake)
+    [run] = runs_of(Lake(lake))
+    steps = steps_of(run, _names(Lake(lake), run))
+    held = [each for each in steps if each["step"] not in ADDED]
+    yield _yardstick(before, "yardstick of the first run")
+    cpu = _sum(held, "cpu_seconds")
+    yield _against(run, "stages of commit 98f8be6", before, cpu_s=cpu, most=(cpu, MOST_STAGES_S, " CPU s"))
+    for each in steps:
+        name = f"{each['step']} (beside)" if each["step"] in ADDED else each["step"]
+        costs = {"seconds": each["seconds"], "cpu_s": each["cpu_seconds"], "peak_mb": each["peak_memory_mb"]}
+        yield row(BOSTON, run.rows, f"  {name}", **costs)
+    validating = _sum(steps, "validation_cpu_seconds")
+    most = (validating, MOST_VALIDATION_S, " CPU s")
+    yield _against(run, "validation (counts by DuckDB, judged), all stages", before, cpu_s=validating, most=most)
+    yield row(
+        BOSTON, run.rows, "  of it the judge, Great Expectations, on the same counts", cpu_s=_judging(Lake(lake), run)
+    )
+    told = {"seconds": first["seconds"], "cpu_s": first["cpu_s"]}
+    yield _against(run, "the command, empty lake", before, **told, most=(first["seconds"], MOST_WALL_S, " s"))
+    again, unchanged = yardstick(), _audited(lake)
+    yield _yardstick(again, "yardstick of the second run")
+    told = {"seconds": unchanged["seconds"], "cpu_s": unchanged["cpu_s"]}
+    yield _against(run, "the command, unchanged", again, **told, most=(told["cpu_s"], MOST_UNCHANGED_S, " CPU s"))
+
+
+def yardstick() -> dict[str, float]:
+    """Wall and CPU seconds of a fixed piece of work of Python and numpy: about one CPU second."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    rng = np.random.default_rng(1)
+    for _ in range(12):
+        values = rng.random(2_000_000)
+        np.sort(values)
+        np.cumsum(np.exp(-values))
+    total = 0
+    for number in range(8_000_000):
+        total += number & 7
+    return {"seconds": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+
+
+def steps_of(run: Run, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Lineage records of a run's steps, each with the name of its step."""
+    return [{**record, "step": name} for name, record in zip(names, run.lineage, strict=True)]
+
+
+def _names(lake: Lake, run: Run) -> list[str]:
+    manifest = json.loads(lake.storage.read(f"runs/{run.run}/manifest.json") or b"")
+    return [step["name"] for step in manifest["steps"]]
+
+
+def _sum(records: Sequence[dict[str, Any]], name: str) -> float:
+    return sum(float(record[name]) for record in records)
+
+
+def _judging(lake: Lake, run: Run) -> float:
+    """CPU seconds of the judge alone, on the counts of every stage again, with what its first suite loads."""
+    from tasks.pipeline.judge import judge, prepare  # loads Great Expectations
+
+    prepare()
+    counts = [lake.read(part.table(VALIDATIONS.name)).to_pydict() for part in run.partitions]
+    began = time.process_time()
+    for each in counts:
+        judge(each["elements"], each["unexpected"])
+    return time.process_time() - began
+
+
+def _yardstick(told: dict[str, float], what: str) -> Row:
+    busy = f"cores {told['seconds'] / told['cpu_s'] - 1:.0%} busy with other work" if told["cpu_s"] else ""
+    return row(BOSTON, None, what, **told, ratio=1.0, found=busy)
+
+
+def _against(run: Run, what: str, yard: dict[str, float], most: tuple[float, float, str], **costs: float) -> Row:
+    """A row against its target; its ratio is CPU seconds in yardsticks."""
+    return row(BOSTON, run.rows, what, **costs, ratio=costs["cpu_s"] / yard["cpu_s"], **at_most(*most))
+
+
+def _audited(lake: Path) -> dict[str, float]:
+    """Wall and CPU seconds of the command, with all processes that it started."""
+    command = [sys.executable, "-m", "flows.cli", "audit", str(_SPEC), "--quiet", "--lake", str(lake)]
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    wall, cpu = time.perf_counter(), _children()
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 our own
+    if done.returncode not in _ENDED:
+        raise RuntimeError(f"the audit ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    return {"seconds": time.perf_counter() - wall, "cpu_s": _children() - cpu}
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+BENCH = Bench("audit", _lines, fewest=1_989, why="it audits all rows of Boston", memory_mb=FREE_MB)

@@ -1,0 +1,46 @@
+"""Measures what verdicts and their intervals cost beside the methods, on the applications of Texas in 2022.
+
+All steps of an audit run once as plain function calls. Each step that computes something for a verdict then runs twice
+in processes of its own, with that part under a clock and without it. ``ratio`` is a part's share of the CPU seconds of
+all steps. Memory is what the part adds to its step's peak, and what counts is by how much the largest peak of all
+steps grows. The refits of GCFN and CEC are off, as they are by default.
+
+Scope: runs and targets. The timed work: ``work.cost``.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+from research.bench.timed_cost import PARTS, WITH, WITHOUT
+from research.benchmark import Bench, Room, Row, apart, at_most, row
+from research.figures import TEXAS_FILE
+
+MOST_S, MOST_MB = 5.0, 300.0
+FREE_MB = 4_000
+"""Memory that has to be free: the detection of FGCE and CST on 50,000 rows."""
+TEXAS = "Texas 2022"
+
+_run = partial(apart, "research.bench.timed_cost")
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    told = _run("whole", room.data, room.place)
+    every, rows = sum(told["steps"].values()), told["rows"]
+    yield row(TEXAS, rows, "all steps, of a method each or of all", cpu_s=every)
+    total, largest = 0.0, dict.fromkeys((WITH, WITHOUT), 0.0)
+    for name in dict.fromkeys(part.step for part in PARTS):
+        found = {how: _run("step", room.place, name, how) for how in largest}
+        largest = {how: max(peak, found[how]["peak_mb"]) for how, peak in largest.items()}
+        added = found[WITH]["peak_mb"] - found[WITHOUT]["peak_mb"]
+        for part in (part for part in PARTS if part.step == name):
+            took = found[WITH]["parts"][part.name]
+            total += 0.0 if part.within else took
+            memory = None if part.within or not part.can_be_left_out else added
+            yield row(TEXAS, rows, part.name, cpu_s=took, peak_mb=memory, ratio=took / every)
+    yield row(TEXAS, rows, "all parts", cpu_s=total, ratio=total / every, **at_most(total, MOST_S, " s"))
+    grown = largest[WITH] - largest[WITHOUT]
+    found_mb = f"{largest[WITHOUT]:.0f} MB without"
+    yield row(TEXAS, rows, "largest peak of a step", peak_mb=grown, **at_most(grown, MOST_MB, " MB"), found=found_mb)
+
+
+BENCH = Bench("cost", _lines, files=(TEXAS_FILE,), fewest=50_000, why="the sample has so many rows", memory_mb=FREE_MB)

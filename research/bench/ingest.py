@@ -1,0 +1,76 @@
+"""Times the conversion of an HMDA file to canonical columns against a plain copy by DuckDB.
+
+Rows are drawn. Both conversions read the same file in the same run, each in a process of its own (``work.ingest``),
+twice in turn, and the lesser time counts. A file three times as long shows whether memory grows with the rows; then
+it is sorted by state and lender, and lenders are read from it.
+
+Scope: runs and targets. The timed work: ``work.ingest``.
+"""
+
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from research.benchmark import Bench, Room, Row, apart, at_least, at_most, per_second, row, timed_row
+from tasks.lake.store import Lake
+
+LEAST_RATIO, MOST_MB, MOST_GROWTH = 0.5, 2_000, 1.25
+MOST_SORTING_MB, MOST_SECONDS = 1_500, (0.05, 0.5)
+"""Memory of the sort; CPU seconds of reading a lender in the middle, and the largest."""
+ROWS, TIMES_MORE = 1_000_000, 3
+FEWEST = 3_000
+REPETITIONS = 2
+FREE_MB = 2_500
+BYTES_A_ROW = 700
+"""On disk: the file, both conversions of it, and what is put aside."""
+DRAWN = "99 columns, drawn"
+
+_run = partial(apart, "research.bench.timed_ingest")
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    longer = room.rows or ROWS * TIMES_MORE
+    Lake(room.place).require_space(longer * BYTES_A_ROW, "the benchmark")
+    yield from _conversions(room.place, longer // TIMES_MORE, longer)
+    yield from _lenders(room.place)
+
+
+def _conversions(place: Path, shorter: int, longer: int) -> Iterator[Row]:
+    made = _run("generate", place, shorter)
+    yield row(DRAWN, shorter, "apart: rows drawn", seconds=made["seconds"], found=f"{made['file_mb']:.0f} MB of text")
+    runs = [(_run("plain", place), _run("canonical", place)) for _ in range(REPETITIONS)]
+    plain, canonical = (min(each, key=lambda told: told["seconds"]) for each in zip(*runs, strict=True))
+    yield timed_row(DRAWN, plain, "DuckDB's plain conversion", per_s=per_second(plain), ratio=1.0)
+    ratio = plain["seconds"] / canonical["seconds"]
+    found = {"per_s": per_second(canonical), "found": f"of CPU time {plain['cpu_s'] / canonical['cpu_s']:.2f}"}
+    what = "recognised, canonical, validated"
+    yield timed_row(DRAWN, canonical, what, ratio=ratio, **found, **at_least(ratio, LEAST_RATIO))
+    _empty(place)
+    _run("generate", place, longer)
+    more = _run("canonical", place)
+    met = at_most(max(canonical["peak_mb"], more["peak_mb"]), MOST_MB, " MB")
+    yield timed_row(DRAWN, more, "the same, of the longer file", per_s=per_second(more), **met)
+    growth = more["peak_mb"] / canonical["peak_mb"]
+    about = f"peak memory, for {longer / shorter:.0f} times the rows"
+    yield row(DRAWN, longer, "growth", ratio=growth, found=about, **at_most(growth, MOST_GROWTH))
+
+
+def _lenders(place: Path) -> Iterator[Row]:
+    """The longer file again, sorted as a vintage is, and lenders read from it."""
+    told = _run("sorting", place)
+    found = {"per_s": per_second(told), "found": f"{told['lenders']:,} lenders"}
+    what = "sorted by state and lender, with digests"
+    yield timed_row(DRAWN, told, what, **found, **at_most(told["peak_mb"], MOST_SORTING_MB, " MB"))
+    for which, most in (("middle", MOST_SECONDS[0]), ("largest", MOST_SECONDS[1])):
+        one = _run("lender", place, which)
+        said = f"{one['cpu_s']:.4f} CPU s"
+        yield timed_row(DRAWN, one, f"the {which} lender read", found=said, **at_most(one["cpu_s"], most, " CPU s"))
+
+
+def _empty(place: Path) -> None:
+    for each in place.iterdir():
+        shutil.rmtree(each) if each.is_dir() else each.unlink()
+
+
+BENCH = Bench("ingest", _lines, fewest=FEWEST, why="with fewer nothing takes any time", memory_mb=FREE_MB, disk=0)

@@ -1,0 +1,179 @@
+"""The timed work of the benchmark of what verdicts cost: an audit as plain function calls, its parts under a clock.
+
+A part is some functions of the product, found by name where they are called from. They are timed in a run of the whole
+audit, and left out in a run of their step alone, whose peak memory is then that of the methods.
+"""
+
+import pickle
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial, wraps
+from importlib import import_module
+from inspect import isgeneratorfunction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from threadpoolctl import threadpool_limits
+
+from research.benchmark import answer, peak_mb
+from research.figures import texas_spec
+from tasks.plan import STAGES, Step, plan
+
+UNASKED: Mapping[str, str] = {"methods.gcfn": "null"}
+"""Its refits are off, and without them it has no verdict: minutes of fits that nothing is learnt from here."""
+
+Function = Callable[..., Any]
+WITH, WITHOUT = "with", "without"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is computed for a verdict or its interval, and for nothing else."""
+
+    name: str
+    step: str
+    places: tuple[str, ...]
+    """``module:name`` of the functions, where they are called from."""
+    nothing: Any = None
+    """What stands for their results where the part is left out."""
+    within: bool = False
+    """Whether its time is counted by another part as well."""
+    can_be_left_out: bool = True
+
+
+PARTS = (
+    Part("model: fitted anew on 200 resamples", "score", ("tasks.scoring.fitting:refits",)),
+    Part("CST: effects, their errors, p", "detect cst", ("tasks.methods.cst.algorithm.detection:aggregates",), ()),
+    Part(
+        "CST: of these, the causal model on 50 resamples",
+        "detect cst",
+        ("tasks.methods.cst.algorithm.effects:structural_variances",),
+        within=True,
+    ),
+    Part("FGCE: 199 relabelled draws", "ablate", ("tasks.methods.fgce.ablate.searches:_relabelled",), ()),
+    Part(
+        "CEC: 99 relabelled draws",
+        "detect cec",
+        ("tasks.methods.cec.algorithm.detection:_above_own_group",),
+        ([], []),
+    ),
+    Part(
+        "RAGUEL: model and costs on 200 resamples",
+        "rerank",
+        ("tasks.methods.raguel.rerank.lists:refits", "tasks.methods.raguel.rerank.lists:means"),
+    ),
+    Part(
+        "table of verdicts",
+        "measure",
+        (
+            *(
+                "tasks.metrics.verdicts:Gathered.of",
+                "tasks.metrics.stage:_own_cases",
+                "tasks.metrics.stage:of_families",
+            ),
+            *("tasks.metrics.verdicts:judged", "tasks.metrics.verdicts:tables"),
+        ),
+        can_be_left_out=False,
+    ),
+)
+
+
+def whole(data: str, kept: str) -> Mapping[str, Any]:
+    """CPU seconds of every step of an audit of Texas, which is run here to have what each step reads.
+
+    Args:
+        data: The directory that ``--data`` gives.
+        kept: A folder for it, a file for each step.
+    """
+    tables: dict[str, list[pa.Table]] = {}
+    took: dict[str, float] = {}
+    _alone()
+    for each in plan(texas_spec(Path(data), UNASKED)).steps:
+        given = _given(each, tables)
+        (Path(kept) / each.name).write_bytes(pickle.dumps((each.stage.name, each.settings, given)))
+        clock = time.process_time()
+        produced = each.stage.function(*given, settings=each.settings)
+        took[each.name] = time.process_time() - clock
+        for name, table in produced.unheld().items():
+            tables.setdefault(name, []).append(table)
+    return {"steps": took, "rows": tables["applications"][0].num_rows}
+
+
+def step(kept: str, name: str, how: str) -> Mapping[str, Any]:
+    """CPU seconds of one step and of its parts, and its peak memory, in a process of its own.
+
+    Args:
+        kept: The folder with what it reads.
+        name: The step.
+        how: ``with`` its parts, or ``without`` them.
+    """
+    stage, settings, given = pickle.loads((Path(kept) / name).read_bytes())  # noqa: S301 written by ``whole``
+    parts = [part for part in PARTS if part.step == name]
+    used = dict.fromkeys((part.name for part in parts), 0.0)
+    _alone()
+    with ExitStack() as patched:
+        for part in parts:
+            for place in part.places:
+                if how == WITH:
+                    patched.enter_context(_replaced(place, partial(_clocked, used=used, name=part.name)))
+                elif not part.within and part.can_be_left_out:
+                    patched.enter_context(_replaced(place, partial(_without, nothing=part.nothing)))
+        clock = time.process_time()
+        STAGES[stage].function(*given, settings=settings)
+        return {"parts": used, "cpu_s": time.process_time() - clock, "peak_mb": peak_mb(), "rows": given[0].num_rows}
+
+
+def _alone() -> None:
+    """One thread of linear algebra, as every stage of an audit has it."""
+    threadpool_limits(1, user_api="blas")
+
+
+def _given(asked: Step, tables: Mapping[str, list[pa.Table]]) -> list[pa.Table]:
+    unread = {table.name for table in asked.unread}
+    found = [[] if table.name in unread else tables.get(table.name, []) for table in asked.stage.reads]
+    return [
+        pa.concat_tables(parts) if parts else table.empty()
+        for table, parts in zip(asked.stage.reads, found, strict=True)
+    ]
+
+
+@contextmanager
+def _replaced(place: str, by: Callable[[Function], Function]) -> Iterator[None]:
+    """Something stands for a function of a module, or of a class in it, for a while."""
+    module, path = place.split(":")
+    holder = import_module(module)
+    *classes, name = path.split(".")
+    for each in classes:
+        holder = getattr(holder, each)
+    own = vars(holder)[name]
+    made = by(getattr(holder, name))
+    setattr(holder, name, staticmethod(made) if classes else made)
+    try:
+        yield
+    finally:
+        setattr(holder, name, own)
+
+
+def _without(function: Function, nothing: Any) -> Function:  # noqa: ARG001 it stands for it
+    return lambda *given, **named: nothing  # noqa: ARG005
+
+
+def _clocked(function: Function, used: dict[str, float], name: str) -> Function:
+    """The same function, whose CPU seconds are added up; what it generates is generated at once."""
+
+    @wraps(function)
+    def clocked(*given: Any, **named: Any) -> Any:
+        clock = time.process_time()
+        found = function(*given, **named)
+        found = list(found) if isgeneratorfunction(function) else found
+        used[name] += time.process_time() - clock
+        return found
+
+    return clocked
+
+
+if __name__ == "__main__":
+    answer(whole, step)

@@ -1,0 +1,257 @@
+"""Declares benchmarks, starts their timed work in processes of its own, and compares with targets."""
+
+import json
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from research.figures import require
+from schemas.errors import InfrastructureError, SpecError
+from tasks.lake.store import Lake
+
+# --------------------------------------------------------------------------------------------------------------------
+# Hands a benchmark's process its input and times its work; the process answers in JSON.
+#
+# Neither tables nor stages are imported here, so that the process's peak memory is that of the work.
+
+
+_PIPED = "-"
+
+
+@dataclass(frozen=True)
+class Piped:
+    """Rows that a process of the benchmark gets through its standard input; on its command line stands ``-``."""
+
+    rows: object
+
+    def __str__(self) -> str:
+        """Returns what stands for them among the words of a command."""
+        return _PIPED
+
+    def packed(self) -> bytes:
+        """Returns them as the bytes that ``answer`` reads."""
+        return pickle.dumps(self.rows)
+
+
+def sampled(rows: int, most: int, seed: int = 0) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+    """Draws ``most`` rows without replacement, ascending, or all if there are no more."""
+    return np.sort(np.random.default_rng(seed).choice(rows, min(most, rows), replace=False))
+
+
+@contextmanager
+def timed() -> Iterator[dict[str, float]]:
+    """Yields a mapping that has ``seconds`` and ``cpu_s`` when the work ends."""
+    told: dict[str, float] = {}
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield told
+    told |= {"seconds": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+
+
+def peak_mb() -> float:
+    """Returns the most memory that this process has held.
+
+    ``resource.getrusage`` would also count the process that started this one, from before it became this one.
+    """
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) / 1024
+
+
+def device() -> dict[str, Any]:
+    """Returns the accelerator that torch sees, or none."""
+    import torch  # seconds to import, and half of the benchmarks do without
+
+    return {"cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None}
+
+
+def answer(*runs: Callable[..., Mapping[str, Any]]) -> None:
+    """Runs the function named on the command line with its other words as arguments; prints the result as JSON."""
+    name, *words = sys.argv[1:]
+    about = [_piped() if word == _PIPED else word for word in words]
+    sys.stdout.write(json.dumps({each.__name__: each for each in runs}[name](*about)))
+
+
+def _piped() -> Any:
+    """Returns the rows that the benchmark gave this process."""
+    return pickle.load(sys.stdin.buffer)  # noqa: S301 from the process that started this one, and from no file
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Declares benchmarks: the room and files that one needs, runs in processes of their own, rows with targets.
+
+
+Row = dict[str, Any]
+
+ALL = 2**31 - 1
+"""No limit on rows."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a benchmark works with."""
+
+    place: Path
+    """A folder of its own, deleted at the end."""
+    data: Path
+    """The directory that ``--data`` gives."""
+    rows: int | None
+    """The limit that the user gave, for a quick look."""
+    reps: int | None = None
+    """Repetitions that the user gave, of a benchmark that repeats simulations."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """What the user gave for ``Bench.takes``: option -> value."""
+
+    @property
+    def limit(self) -> int:
+        """Most rows of each data set."""
+        return self.rows or ALL
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark: the rows of its table, and what it needs to measure them."""
+
+    name: str
+    lines: Callable[[Room], Iterable[Row]]
+    """Runs the measurements and yields the rows of the table."""
+    files: tuple[str, ...] = ()
+    """Files inside the directory that ``--data`` gives."""
+    fewest: int = 1
+    """Least limit on rows."""
+    why: str = ""
+    """Reason for that."""
+    memory_mb: int = 0
+    """Memory that has to be free."""
+    disk: int = 2**30
+    """Bytes that have to be free."""
+    forms: Mapping[str, Callable[[Room], Iterable[Row]]] = field(default_factory=dict)
+    """Option -> what runs in place of ``lines`` where it is given."""
+    repeats: bool = False
+    """Whether it repeats simulations, as often as ``--reps`` says."""
+    takes: tuple[str, ...] = ()
+    """Further options, which ``lines`` finds in the room."""
+    of_any_size: bool = False
+    """Whether targets hold for whatever rows are asked for; else they are for the full sizes alone."""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that it takes."""
+        return (*("--data",) * bool(self.files), "--rows", *("--reps",) * self.repeats, *self.forms, *self.takes)
+
+    def run(
+        self,
+        data: Path | None = None,
+        rows: int | None = None,
+        reps: int | None = None,
+        form: str | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> list[Row]:
+        """Measures, and returns the rows of the table.
+
+        Args:
+            data: Directory with the files.
+            rows: Most rows of each data set, for a quick look; targets, which are for the full sizes, are left out,
+                but for those of simulations, which hold for any size.
+            reps: Repetitions of simulations.
+            form: The option of ``forms`` that is given.
+            given: Options of ``takes``, with their values.
+
+        Raises:
+            SpecError: The limit on rows is too low.
+            InfrastructureError: A file is missing, memory is short, or the disk is too full.
+        """
+        if rows is not None and rows < self.fewest:
+            raise SpecError(f"--rows {rows}: bench {self.name} needs {self.fewest} rows at least; {self.why}")
+        inside = data or Path()
+        require(inside, [inside / file for file in self.files])
+        free = psutil.virtual_memory().available // 2**20
+        if free < self.memory_mb:
+            needed = f"the benchmark needs up to {self.memory_mb}; free some"
+            raise InfrastructureError(f"{free} MB of memory are free and {needed}")
+        with tempfile.TemporaryDirectory() as place:
+            Lake(Path(place)).require_space(self.disk, "the benchmark")
+            lines = self.forms[form] if form else self.lines
+            found = list(lines(Room(Path(place), inside, rows, reps, given or {})))
+        whole = rows is None or self.repeats or self.of_any_size
+        return found if whole else [{**each, "target": None, "met": None} for each in found]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A measure by which a method is held against twins of HMDA, and which planted discrimination it can find."""
+
+    measure: str
+    finds: tuple[str, ...]
+    """What it can find where the group is no input of the model. Of the rest the rate is shown, without a target."""
+    finds_by_input: tuple[str, ...]
+    """The same where the group is an input of the model."""
+    why_not: str = ""
+    """Reason for the rest."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """How a method is run on a twin of HMDA, and what it is held against there."""
+
+    smaller: str
+    """Settings, as YAML, with which its part of an audit takes seconds. No measure that it is held by is touched."""
+    measures: tuple[Held, ...]
+
+
+def apart(module: str, what: str, *about: object) -> Mapping[str, Any]:
+    """Runs a function of a module in a process of its own, so that its peak memory is that of the work."""
+    command = [sys.executable, "-m", module, what, *map(str, about)]
+    given = next((each.packed() for each in about if isinstance(each, Piped)), None)
+    done = subprocess.run(command, input=given, capture_output=True, check=False)  # noqa: S603 our own
+    if done.returncode:
+        raise RuntimeError(f"{what} ended with {done.returncode}:\n{done.stderr.decode()[-2000:]}")
+    said: Mapping[str, Any] = json.loads(done.stdout)
+    return said
+
+
+def row(name: str, rows: int | None, what: str, **more: Any) -> Row:
+    """Returns a row of the table; columns that are not given are empty."""
+    columns = ("seconds", "cpu_s", "per_s", "peak_mb", "ratio", "target", "met", "found")
+    return {"data": name, "rows": rows, "what": what, **dict.fromkeys(columns), **more}
+
+
+def timed_row(name: str, said: Mapping[str, Any], what: str, **more: Any) -> Row:
+    """Returns the row of a process: its rows, times and memory as far as it gave them, and more columns."""
+    times = {column: said.get(column) for column in ("seconds", "cpu_s", "peak_mb")}
+    return row(name, said["rows"], what, **{**times, **more})
+
+
+def per_second(said: Mapping[str, Any], rows: int | None = None) -> int:
+    """Returns rows a second, of all or of those given."""
+    rate: int = round((rows or said["rows"]) / said["seconds"])
+    return rate
+
+
+def at_most(value: float, most: float, unit: str = "") -> Row:
+    """Returns an upper target, and whether it was met."""
+    return against(f"at most {most:g}{unit}", value <= most)
+
+
+def below(value: float, most: float, unit: str) -> Row:
+    """Returns an upper target that is itself too much, and whether it was met."""
+    return against(f"below {most:g}{unit}", value < most)
+
+
+def at_least(value: float, least: float) -> Row:
+    """Returns a lower target, and whether it was met."""
+    return against(f"at least {least:g}", value >= least)
+
+
+def against(target: str, met: bool) -> Row:
+    """Returns a target, and whether it was met."""
+    return {"target": target, "met": "met" if met else "missed"}

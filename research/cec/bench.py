@@ -1,0 +1,153 @@
+"""Measures what consistency costs in CEC's training, and times matching and scoring.
+
+Rows are read once by the stages of an audit, which is timed apart. Every measurement then runs in a process of its own
+(``work``). Ratios are of CPU seconds of an epoch, the least of several, as training works on one thread.
+
+Scope: runs and targets. The timed work: ``work``.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from research.benchmark import (
+    ALL,
+    Bench,
+    Expected,
+    Held,
+    Piped,
+    Room,
+    Row,
+    apart,
+    at_least,
+    at_most,
+    below,
+    per_second,
+    row,
+    timed_row,
+)
+from research.cec.experiments import EXPERIMENTS
+from research.figures import TEXAS_FILE, texas_spec
+
+if TYPE_CHECKING:
+    from tasks.methods.cec.algorithm.models import Lending
+
+MOST_OF_PLAIN = 4.0
+MOST_APART = 0.01
+LEAST_OF_DOUBLE_BACKWARD = 3.0
+MOST_SCORING_S = 20.0
+MOST_MATCHING_S = {50_000: 1.0, 1_000_000: 20.0}
+
+PAIRS, FEATURES = 50_000, 6
+EPOCH_ROWS, QUALITY_ROWS = 10_000, 10_000
+FREE_MB = 2_000
+"""Memory that has to be free: a million rows, their trees and their matches."""
+
+TEXAS, GERMAN, DRAWN = "Texas 2022", "German Credit", "drawn rows"
+PLAIN, DEFAULT, PAPER, DOUBLE = "plain", "default", "paper", "paper, double backward"
+TITLES = {
+    PLAIN: "prediction alone",
+    DEFAULT: "all three losses, default: T = 8, half of the pairs",
+    PAPER: "all three losses, T = 32, all pairs",
+    DOUBLE: "all three losses, T = 32, all pairs, double backward",
+}
+
+_run = partial(apart, "research.cec.timed_work")
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    start = time.perf_counter()
+    texas, german = _prepared(room)
+    inputs = f"{len(texas.feature_of_input)} inputs, {', '.join(texas.financial_names)} financial"
+    seconds = time.perf_counter() - start
+    yield row("both", None, "apart: ingest, preprocess", seconds=seconds, found=f"{TEXAS}: {inputs}")
+    lending = {TEXAS: Piped(texas), GERMAN: Piped(german)}
+    yield from _training(lending[TEXAS], room.limit)
+    yield from _quality(lending, room.limit)
+    yield from _scoring(lending[TEXAS], room.limit)
+    yield from _matching(room.limit)
+    yield from _accelerator(lending[TEXAS], room.limit)
+
+
+def _prepared(room: Room) -> "tuple[Lending, Lending]":
+    """Both data sets read and encoded."""
+    from research.cec import data  # torch takes seconds to import
+
+    texas = texas_spec(room.data, {"methods": "{fgce: null, cec: {}}"})
+    german, _ = data.of_spec(EXPERIMENTS["german"].read(room.data))
+    return data.one_hot(*data.of_spec(texas)), german
+
+
+def _training(texas: Piped, limit: int) -> Iterator[Row]:
+    """An epoch of the same net, trained in four ways."""
+    told = {each: _run("epoch", texas, each, min(limit, EPOCH_ROWS), "cpu") for each in TITLES}
+    cpu_s = {variant: each["cpu_s"] for variant, each in told.items()}
+    targets = {DEFAULT: at_most(cpu_s[DEFAULT] / cpu_s[PLAIN], MOST_OF_PLAIN)}
+    for variant, each in told.items():
+        ratio = cpu_s[variant] / cpu_s[PLAIN]
+        what = f"an epoch, {TITLES[variant]}"
+        yield timed_row(TEXAS, each, what, ratio=ratio, **targets.get(variant, {}), found="ratio to plain")
+    faster = cpu_s[DOUBLE] / cpu_s[PAPER]
+    met = at_least(faster, LEAST_OF_DOUBLE_BACKWARD)
+    what = "T = 32, all pairs: closed form against double backward"
+    yield row(TEXAS, told[PAPER]["rows"], what, ratio=faster, **met, found="times faster, a whole epoch")
+    alone = (cpu_s[DOUBLE] - cpu_s[PLAIN]) / (cpu_s[PAPER] - cpu_s[PLAIN])
+    yield row(TEXAS, told[PAPER]["rows"], what, ratio=alone, found="times faster, less prediction alone")
+
+
+def _quality(lending: Mapping[str, Piped], limit: int) -> Iterator[Row]:
+    """Trained to the end: how much consistency the cheaper defaults cost on rows held out."""
+    for name, rows, folds in ((GERMAN, ALL, 5), (TEXAS, QUALITY_ROWS, 1)):
+        told = {each: _run("quality", lending[name], each, min(limit, rows), folds) for each in (PLAIN, DEFAULT, PAPER)}
+        for variant, each in told.items():
+            found = f"CEC {each['cec']:.4f}, floor {each['cec_floor']:.4f}, regime B {each['regime_b_percent']:.1f} %"
+            what = f"30 epochs, held out of {folds} of 5 folds, {TITLES[variant]}"
+            yield row(name, each["rows"], what, cpu_s=each["cpu_s"], found=found)
+        change = told[DEFAULT]["cec"] - told[PAPER]["cec"]
+        met = at_most(abs(change), MOST_APART, " apart")
+        yield row(name, told[PAPER]["rows"], "CEC of the default against T = 32", found=f"{change:+.4f}", **met)
+
+
+def _scoring(texas: Piped, limit: int) -> Iterator[Row]:
+    pairs = min(limit, PAIRS)
+    said = _run("score", texas, pairs, limit)
+    met = below(said["seconds"], MOST_SCORING_S, " s")
+    what = f"{pairs:,} pairs matched, explained exactly and scored"
+    yield timed_row(TEXAS, said, what, per_s=per_second(said, pairs), **met, found=f"CEC {said['cec']:.4f}")
+
+
+def _matching(limit: int) -> Iterator[Row]:
+    for size, most in MOST_MATCHING_S.items():
+        said = _run("match", min(limit, size), FEATURES)
+        met = below(said["seconds"], most, " s")
+        what, found = f"everybody matched, {FEATURES} features", f"{said['matched']:,} matched"
+        yield timed_row(DRAWN, said, what, per_s=per_second(said), **met, found=found)
+
+
+def _accelerator(texas: Piped, limit: int) -> Iterator[Row]:
+    """The same epochs on CUDA, where there is a device; nothing is aimed at there."""
+    cuda = _run("device")["cuda"]
+    if cuda is None:
+        yield row("device", None, "CUDA", found="no device: nothing measured")
+        return
+    plain = None
+    for variant in (PLAIN, DEFAULT, PAPER):
+        each = _run("epoch", texas, variant, min(limit, EPOCH_ROWS), "cuda")
+        plain = plain or each["seconds"]
+        times = {"seconds": each["seconds"], "ratio": each["seconds"] / plain}
+        yield row(cuda, each["rows"], f"an epoch, {TITLES[variant]}", **times, found="ratio to plain, by the clock")
+
+
+BENCH = Bench("cec", _lines, (TEXAS_FILE, *EXPERIMENTS["german"].sources), memory_mb=FREE_MB)
+TWIN = Expected(
+    "{theta_steps: 0}",
+    (
+        Held(
+            "cec_above_own_group",
+            (),
+            ("direct",),
+            "the model has the same reasons for everybody: it does not see the group, or it is means that differ",
+        ),
+    ),
+)

@@ -1,0 +1,297 @@
+"""Trains the models and baselines of the CEC paper."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Final
+
+import numpy as np
+
+from research.cec.data import CEC_MODEL, QUANTITIES, UNCONSTRAINED
+from research.figures import Cell, Drawing, Value, curves
+from tasks.methods.cec.algorithm import mitigations as cv_mitigations
+from tasks.methods.cec.algorithm.mitigations import (
+    Fold,
+    Mitigated,
+    Outcome,
+    Population,
+    Split,
+    Variant,
+    ablation,
+    non_dominated,
+)
+from tasks.methods.cec.algorithm.models import Bridge, Lending
+from tasks.metrics.compare.algorithm import Performance, performance
+from tasks.numerics.networks.network import PAPER, TrainingSettings
+
+# --------------------------------------------------------------------------------------------------------------------
+# Trains the CEC paper's models on folds and averages their figures on held-out rows over the folds.
+#
+# Scope: the settings of the paper and the cells. Matching and scoring:
+# ``tasks.methods.cec.algorithm.models``.
+
+
+log = logging.getLogger("evenhand")
+
+FOLDS: Final = 5
+"""Of the paper."""
+
+SETTINGS: Final = replace(TrainingSettings(device="cpu"), **PAPER)
+"""The paper's; always on the CPU, so that figures do not depend on the machine."""
+
+TABLE_2: Final = {"pred": UNCONSTRAINED, "full": CEC_MODEL}
+"""What Table 2 calls two of the variants of Table 4."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """How models are trained."""
+
+    folds: int = 1
+    """The first so many of the paper's five."""
+    settings: TrainingSettings = SETTINGS
+
+    @property
+    def sparing(self) -> "Course":
+        """The same with attributions by 8 midpoints on half of the pairs, as audits have them by default."""
+        audit = TrainingSettings()
+        return replace(self, settings=replace(self.settings, steps=audit.steps, pair_share=audit.pair_share))
+
+
+@dataclass(frozen=True)
+class Told:
+    """Figures of one model on one fold."""
+
+    performance: Performance
+    consistency: Mapping[str, float]
+    """Empty where there is no logit to explain."""
+
+
+ByModel = Mapping[str, Sequence[Told | None]]
+"""By the name of a model: its figures on each fold, in order; None where it leaves no model."""
+
+
+def outcomes(rows: Lending, variants: Sequence[Variant], course: Course) -> list[Outcome]:
+    """Trains the variants on the first folds of five."""
+    bridge, told, settings = Bridge(rows), list[Outcome](), course.settings
+    for fold in islice(cv_mitigations.split(rows.population, FOLDS, settings.seed), course.folds):
+        for outcome in cv_mitigations.evaluate(rows.population, fold, variants, settings, bridge.match, bridge.score):
+            cec = outcome.consistency["cec"]
+            log.info("fold %d of %d, %s: CEC %.3f", fold.number + 1, course.folds, outcome.variant.name, cec)
+            told.append(outcome)
+    return told
+
+
+def variants(whole: bool) -> tuple[Variant, ...]:
+    """Returns all variants of Table 4, or the two of Table 2."""
+    every = ablation(SETTINGS)
+    return every if whole else tuple(variant for variant in every if variant.name in TABLE_2)
+
+
+def by_model(told: Iterable[Outcome], suffix: str = "") -> ByModel:
+    """Returns the figures by the names of the variants in Table 4 and, with the suffix, in Table 2."""
+    of: dict[str, list[Told]] = {}
+    for outcome in told:
+        variant = outcome.variant.name
+        for name in dict.fromkeys((variant, TABLE_2.get(variant, variant))):
+            of.setdefault(name + suffix, []).append(Told(outcome.performance, outcome.consistency))
+    return of
+
+
+def cells(told: ByModel) -> Mapping[Cell, Value]:
+    """Returns means over folds of models that every fold has."""
+    found: dict[Cell, Value] = {}
+    for model, several in told.items():
+        there = [each for each in several if each is not None]
+        found |= {Cell(quantity, model): value for quantity, value in means(there).items()}
+    return found
+
+
+def means(several: Sequence[Told]) -> dict[str, float]:
+    """Returns means of the quantities that every fold has, and the number of folds with a collapsed model."""
+    by_fold = [{**vars(each.performance), **each.consistency} for each in several]
+    common = [name for name in by_fold[0] if all(name in each for each in by_fold)]
+    found = {name: float(np.mean([each[name] for each in by_fold])) for name in common}
+    return found | {"collapsed_folds": float(sum(each.performance.collapsed for each in several))}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Trains the baselines of the CEC paper: the same net, on the same rows of the same folds.
+#
+# Nothing here is held against the paper: it does not say how its baselines were made, and explains some that have no
+# logit. Scope: the mitigation for each column of Table 2, and its figures.
+
+
+ADVERSARY_WEIGHT: Final = 0.3
+"""Of the adversary's gradient. At the library's own, 1, a net for synthetic applicants came to decide by group."""
+
+MITIGATION_OF: Final[Mapping[str, Callable[[Split, TrainingSettings], Mitigated]]] = {
+    "Hardt": cv_mitigations.threshold_optimizer,
+    "adversarial": partial(cv_mitigations.adversarial, weight=ADVERSARY_WEIGHT),
+    "Lagrangian": cv_mitigations.grid_search,
+    "Agarwal": cv_mitigations.exponentiated_gradient,
+    "DIR": cv_mitigations.disparate_impact_remover,
+}
+"""By the column of Table 2."""
+
+NO_SCORES, NO_LOGIT, NO_MODEL = "no scores", "no logit", "no model"
+"""Stand where a model on some fold has no figure: a mean over fewer folds would stand beside means over all."""
+
+
+def told(rows: Lending, columns: Iterable[str], course: Course) -> ByModel:
+    """Trains mitigations, by their columns in Table 2, on the first folds of five."""
+    bridge, found = Bridge(rows), {column: list[Told | None]() for column in columns}
+    for fold in islice(cv_mitigations.split(rows.population, FOLDS, course.settings.seed), course.folds):
+        for column, of_column in found.items():
+            of_column.append(_told(bridge, fold, column, course.settings))
+            log.info("fold %d of %d, %s", fold.number + 1, course.folds, column)
+    return found
+
+
+def baselines_cells(found: ByModel) -> Mapping[Cell, Value]:
+    """Returns means of mitigations over their folds, or a word where there is none."""
+    return {Cell(name, column): value for column, several in found.items() for name, value in _figures(several)}
+
+
+def _told(bridge: Bridge, fold: Fold, column: str, settings: TrainingSettings) -> Told | None:
+    """A mitigation on one fold; None where it leaves no model."""
+    people, held = bridge.rows.population, fold.test
+    made = MITIGATION_OF[column](_split(people, fold), settings)
+    if made.predicted is None:
+        return None
+    measured = performance(people.favourable[held], people.protected[held], made.predicted, made.scores)
+    seen = fold if made.repair is None else replace(fold, inputs=made.repair.of(fold.inputs, people.protected))
+    return Told(measured, bridge.score(made.net, seen) if made.net else {})
+
+
+def _split(people: Population, fold: Fold) -> Split:
+    fitted, held = fold.train, fold.test
+    label, group = people.favourable, people.protected
+    return Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[held], group[held])
+
+
+def _figures(several: Sequence[Told | None]) -> Iterator[tuple[str, Value]]:
+    """Means by the name of a quantity, and a word for each quantity of Table 2 that has none."""
+    there = [each for each in several if each is not None]
+    if len(there) < len(several):
+        yield from dict.fromkeys(QUANTITIES, NO_MODEL).items()
+        return
+    found = means(there)
+    known = {name: value for name, value in found.items() if np.isfinite(value)}
+    yield from {name: NO_SCORES if name in found else NO_LOGIT for name in QUANTITIES if name not in known}.items()
+    yield from known.items()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Trains the grid of both lambdas on German credit (Figure 6), and what the paper's text says of it.
+#
+# The paper draws six heat maps without numbers; their reading in its text is asked of ours. Scope: the figures and the
+# drawings of the grid. Its variants: ``algorithm.training.frontier``.
+
+
+Grid = Mapping[tuple[float, float], Mapping[str, float]]
+"""By lambda_EO and lambda_CEC: means over folds, and the number of collapsed folds."""
+
+DRAWN: Final = {
+    "f1": ("lambda-grid-f1", "F1"),
+    "eo_gap": ("lambda-grid-eo-gap", "EO gap"),
+    "cec": ("lambda-grid-cec", "CEC"),
+    "flip_percent": ("lambda-grid-flips", "pairs with other predictions, percent"),
+    "regime_a_percent": ("lambda-grid-regime-a", "pairs in regime A, percent"),
+    "regime_b_percent": ("lambda-grid-regime-b", "pairs in regime B, percent"),
+    "collapsed_folds": ("lambda-grid-collapsed-folds", "collapsed folds"),
+}
+"""Of a quantity: the name of its drawing, and the title of what is drawn."""
+
+LEAST, HALF, ONE = 0.1, 0.5, 1.0
+"""The values of lambda_CEC that the paper's text is about."""
+
+
+def grid_of(outcomes: Sequence[Outcome]) -> Grid:
+    """Returns means over folds of every pair of lambdas."""
+    of: dict[Variant, list[Told]] = {}
+    for each in outcomes:
+        of.setdefault(each.variant, []).append(Told(each.performance, each.consistency))
+    return {(variant.lambda_eo, variant.lambda_cec): means(several) for variant, several in of.items()}
+
+
+def lambda_grid_cells(grid: Grid) -> Mapping[Cell, Value]:
+    """Returns what is asked of the grid, each by its worst lambda_EO, and the collapsed folds of every pair."""
+    found: dict[Cell, Value] = {
+        Cell("cec_fall", f"lambda_EO {eo:g}"): grid[eo, LEAST]["cec"] - grid[eo, HALF]["cec"]
+        for eo in dict.fromkeys(eo for eo, _ in grid)
+    }
+    little = [each["regime_b_percent"] for (_, cec), each in grid.items() if cec == LEAST]
+    much = [each["regime_b_percent"] for (_, cec), each in grid.items() if cec >= ONE]
+    moderate = [each["f1"] for (_, cec), each in grid.items() if cec <= ONE]
+    found[Cell("least_regime_b_percent", "lambda_CEC 0.1")] = min(little)
+    found[Cell("most_regime_b_percent", "lambda_CEC from 1")] = max(much)
+    found[Cell("least_f1", "lambda_CEC to 1")] = min(moderate)
+    return found | dict(_collapsed(grid))
+
+
+def _collapsed(grid: Grid) -> Iterator[tuple[Cell, Value]]:
+    for (eo, cec), each in grid.items():
+        yield Cell("collapsed_folds", f"lambda_EO {eo:g}, lambda_CEC {cec:g}"), each["collapsed_folds"]
+
+
+def drawings(grid: Grid) -> Iterator[Drawing]:
+    """Yields a drawing for each quantity: a curve over lambda_CEC for each lambda_EO."""
+    places = list(dict.fromkeys(cec for _, cec in grid))
+    for quantity, (name, title) in DRAWN.items():
+        series = {
+            f"lambda_EO {eo:g}": [grid[eo, cec][quantity] for cec in places]
+            for eo in dict.fromkeys(eo for eo, _ in grid)
+        }
+        heading = f"{title} by the weights of both terms, German credit"
+        yield Drawing(name, "Figure 6", heading, "lambda_CEC", title, curves(places, series))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Counts the folds on which no other model is better than a model (Table 3).
+#
+# The paper's count is on F1, EO gap and CEC together, where whoever has the lowest CEC of a fold cannot lose. Two more
+# stand beside it: on F1 and EO gap alone, of models without a logit, too, and on all three without collapsed models.
+# Scope: the counts, in percent of the folds. The frontier of one fold: ``algorithm.training.frontier``.
+
+
+ON_ALL_THREE: Final = "non_dominated_percent"
+ON_DECISIONS: Final = "non_dominated_f1_eo_percent"
+UNCOLLAPSED: Final = "non_dominated_uncollapsed_percent"
+
+NON_DOMINATION_NO_LOGIT: Final = "no logit"
+"""Stands in the counts with CEC for models that have none."""
+
+Point = tuple[float, float, float]
+"""F1, EO gap and CEC; NaN keeps a model out of a fold's comparison."""
+
+
+def non_domination_cells(told: ByModel) -> Mapping[Cell, Value]:
+    """Returns the three counts of every model; models that some fold lacks have none and compete with nobody."""
+    whole = {model: [each for each in several if each] for model, several in told.items() if all(several)}
+    found: dict[Cell, Value] = {}
+    for name, of in ((ON_ALL_THREE, _three), (ON_DECISIONS, _decisions), (UNCOLLAPSED, _uncollapsed)):
+        found |= {Cell(name, model): value for model, value in _percent(whole, of)}
+    return found
+
+
+def _three(told: Told) -> Point:
+    return told.performance.f1, told.performance.eo_gap, told.consistency.get("cec", np.nan)
+
+
+def _decisions(told: Told) -> Point:
+    return told.performance.f1, told.performance.eo_gap, 0.0
+
+
+def _uncollapsed(told: Told) -> Point:
+    return (np.nan, np.nan, np.nan) if told.performance.collapsed else _three(told)
+
+
+def _percent(whole: Mapping[str, list[Told]], of: Callable[[Told], Point]) -> Iterator[tuple[str, Value]]:
+    points = np.array([[of(each) for each in several] for several in whole.values()]).reshape(len(whole), -1, 3)
+    best = np.column_stack([non_dominated(*points[:, fold].T) for fold in range(points.shape[1])])
+    for (model, several), folds in zip(whole.items(), best, strict=True):
+        explained = of is _decisions or all("cec" in each.consistency for each in several)
+        yield model, float(100 * folds.mean()) if explained else NON_DOMINATION_NO_LOGIT

@@ -1,0 +1,132 @@
+"""Times CEC on rows that are prepared already; ``evenhand bench cec`` starts it as a process of its own.
+
+Nets are trained, held-out pairs scored and drawn rows matched here, so that the process's peak memory is that of the
+work. Numba's kernels are compiled, or loaded from its cache, on few rows before anything is timed.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from research.benchmark import answer, device, peak_mb, sampled, timed
+from tasks.counterfactuals.algorithm import nearest
+from tasks.counterfactuals.algorithm.nearest import Matching
+from tasks.methods.cec.algorithm import mitigations
+from tasks.methods.cec.algorithm.mitigations import Fold, Population
+from tasks.methods.cec.algorithm.models import Bridge, Lending, summary
+from tasks.numerics.networks import training
+from tasks.numerics.networks.network import PAPER, TrainingSettings
+from tasks.numerics.networks.training import TrainingRows, train
+
+FOLDS, WARM_ROWS, REPETITIONS = 5, 640, 7
+
+DEFAULT = TrainingSettings(device="cpu")
+VARIANTS = {
+    "plain": replace(DEFAULT, lambda_eo=0.0, lambda_cec=0.0),
+    "default": DEFAULT,
+    "paper": replace(DEFAULT, **PAPER),
+    "paper, double backward": replace(DEFAULT, **PAPER),
+}
+"""What is trained: by prediction alone, by all three losses, and by these with T = 32 and all pairs of a batch."""
+
+
+def some(rows: Lending, most: int) -> Lending:
+    """Returns the rows, or so many drawn from them."""
+    people, kept = rows.population, sampled(len(rows.financial), most)
+    drawn = Population(people.features[kept], people.favourable[kept], people.protected[kept])
+    return replace(rows, population=drawn, financial=rows.financial[kept])
+
+
+def epoch(lending: Lending, variant: str, rows: str, device: str) -> dict[str, Any]:
+    """Returns the least time of several epochs, run one after the other and each from fresh weights."""
+    bridge = Bridge(some(lending, int(rows)), Matching())
+    given = _training_rows(bridge, next(_folds(bridge)))
+    settings = replace(VARIANTS[variant], epochs=1, device=device)  # type: ignore[arg-type] # a name of a device
+    with _differentiated_twice() if variant.endswith("double backward") else nullcontext():
+        train(_first(given, WARM_ROWS), settings)
+        each = [_times(given, settings) for _ in range(REPETITIONS)]
+    least = {name: min(times[name] for times in each) for name in ("seconds", "cpu_s")}
+    return {"rows": len(given.inputs), **least, "peak_mb": peak_mb()}
+
+
+def quality(lending: Lending, variant: str, rows: str, number: str) -> dict[str, Any]:
+    """Trains to the end on so many of five folds and returns means of consistency on the rows held out."""
+    bridge = Bridge(some(lending, int(rows)), Matching())
+    with timed() as times:
+        folds = islice(_folds(bridge), int(number))
+        told = [bridge.score(train(_training_rows(bridge, f), VARIANTS[variant]).net, f) for f in folds]
+    means = {name: float(np.mean([each[name] for each in told])) for name in told[0]}
+    return {"rows": len(bridge.rows.financial), "cpu_s": times["cpu_s"], **means}
+
+
+def score(lending: Lending, pairs: str, rows: str) -> dict[str, Any]:
+    """Times so many pairs matched, explained exactly and scored, of a net that was trained for an epoch."""
+    bridge = Bridge(some(lending, int(rows)), Matching())
+    fold = next(_folds(bridge))
+    net = train(_training_rows(bridge, fold), replace(VARIANTS["plain"], epochs=1)).net
+    bridge.scored(net, fold, fold.test[:WARM_ROWS])
+    asked = np.resize(np.arange(len(fold.inputs)), int(pairs))  # over again where there are fewer rows
+    with timed() as times:
+        said = summary(bridge.scored(net, fold, asked))
+    return {"rows": len(fold.inputs), **times, "peak_mb": peak_mb(), **said}
+
+
+def match(rows: str, features: str) -> dict[str, Any]:
+    """Times the matching of so many drawn rows with the other group, to which a third of them belong."""
+    rng, n = np.random.default_rng(1), int(rows)
+    financial = rng.normal(size=(n, int(features))) + 0.7 * rng.normal(size=(n, 1))
+    group, label = (rng.random(n) < 1 / 3).astype(np.int32), rng.random(n) < 0.7
+    everybody = np.ones(n, np.bool_)
+    names = tuple(f"feature {number + 1}" for number in range(int(features)))
+    with timed() as times:
+        at = nearest.standardise(financial, names, everybody, Matching().winsorise)
+        index = nearest.index(at, label, group, everybody, Matching())
+        found = [nearest.match_nearest(index, np.flatnonzero(group != to), to) for to in (0, 1)]
+    return {
+        "rows": n,
+        **times,
+        "peak_mb": peak_mb(),
+        "matched": int(sum(each.matched.sum() for each in found)),
+        "median": float(np.median(np.concatenate([each.distance for each in found]))),
+    }
+
+
+@contextmanager
+def _differentiated_twice() -> Iterator[None]:
+    """Train through integrated gradients as autograd does it, and not by the closed form."""
+    closed = training.integrated_gradients
+    training.integrated_gradients = training.twice_differentiated
+    try:
+        yield
+    finally:
+        training.integrated_gradients = closed
+
+
+def _folds(bridge: Bridge) -> Iterator[Fold]:
+    return mitigations.split(bridge.rows.population, FOLDS, DEFAULT.seed)
+
+
+def _training_rows(bridge: Bridge, fold: Fold) -> TrainingRows:
+    people, fitted = bridge.rows.population, fold.train
+    return TrainingRows(fold.inputs[fitted], people.favourable[fitted], people.protected[fitted], bridge.match(fold))
+
+
+def _first(given: TrainingRows, most: int) -> TrainingRows:
+    """The first rows, and those of their matches that are among them."""
+    match = given.match[:most]
+    within = np.where(match < most, match, training.UNMATCHED)
+    return TrainingRows(given.inputs[:most], given.favourable[:most], given.protected[:most], within)
+
+
+def _times(given: TrainingRows, settings: TrainingSettings) -> dict[str, float]:
+    with timed() as times:
+        train(given, settings)
+    return times
+
+
+if __name__ == "__main__":
+    answer(epoch, quality, score, match, device)

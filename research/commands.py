@@ -1,0 +1,264 @@
+"""Commands `evenhand bench` and `evenhand reproduce`."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer.models import CommandInfo
+
+from flows.cli.options import load_spec, pair
+from flows.cli.terminal import console, print_rows, show_progress
+from schemas.errors import SpecError
+from schemas.terms import ExitCode
+
+# --------------------------------------------------------------------------------------------------------------------
+# What the commands of proof share: their option for JSON, and progress shown.
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+@contextmanager
+def shown(work: str) -> Iterator[None]:
+    """Show how far it has come."""
+    from tasks.pipeline.progress import course_of, stage_began
+
+    show_progress()
+    with course_of([work], [None]):
+        stage_began(1)
+        yield
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``bench``: times against references.
+
+
+app = typer.Typer()
+
+_FORM = "--group-as-input"
+
+
+@app.command(epilog="Example: evenhand bench fgce --data DIR, or: evenhand bench overhead --spec SPEC.yaml")
+def bench(
+    name: Annotated[
+        str,
+        typer.Argument(help="overhead, audit, scale, ingest, twin, cost, or a method, such as fgce."),
+    ],
+    spec: Annotated[Path | None, typer.Option(help="overhead: audit spec; the bundled boston1990 if left out.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="overhead: set any key of the spec.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Methods that need it: directory with data/ (cst: and golden/) in it.")
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="all but overhead: at most so many rows, for a quick look; scale: rows of the year."),
+    ] = None,
+    group_as_input: Annotated[
+        bool,
+        typer.Option("--group-as-input", help="twin: the race is an input of the model, as it is not in the spec."),
+    ] = False,
+    gcfn: Annotated[bool, typer.Option("--gcfn", help="scale: audit with GCFN, too.")] = False,
+    kill: Annotated[
+        bool,
+        typer.Option("--kill", help="scale: kill a worker in the middle, go on, and compare with audits left alone."),
+    ] = False,
+    runner: Annotated[
+        Literal["dask", "processes"] | None, typer.Option(help="scale: where partitions run; dask if left out.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="scale: partitions at a time; cores, at most four, if left out.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
+    from research.bench.listing import OVERHEAD, bench_of, options_of
+    from research.bench.overhead import overhead
+
+    given: dict[str, Any] = {
+        "--spec": spec,
+        "--set": set_,
+        "--data": data,
+        "--rows": rows,
+        _FORM: group_as_input,
+    }
+    given |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers}
+    _refuse_options_of_others(name, given)
+    if "--data" in options_of(name) and data is None:
+        raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
+    if name == OVERHEAD:
+        said = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
+    else:
+        with shown(f"bench {name}"):
+            said = bench_of(name).run(data, rows, form=_FORM if group_as_input else None, given=given)
+    if as_json:
+        console.print_json(json.dumps(said))
+    else:
+        print_rows(console, f"bench {name}", said)
+
+
+def _refuse_options_of_others(name: str, given: dict[str, Any]) -> None:
+    """An option that only another benchmark takes would be ignored in silence."""
+    from research.bench.listing import BENCHES, options_of
+
+    if name not in BENCHES:
+        raise SpecError(f"no benchmark {name!r}; known: {', '.join(map(repr, BENCHES))}")
+    for option, value in given.items():
+        if value and option not in options_of(name):
+            other = next(bench for bench in BENCHES if option in options_of(bench))
+            taken = " and ".join(options_of(other))
+            raise SpecError(f"bench {name} takes no {option}; bench {other} does, and takes {taken}")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Command ``reproduce``: figures against the papers.
+
+
+reproduce_app = typer.Typer()
+
+JOBS = 2
+"""Data sets at a time, unless said."""
+
+
+@reproduce_app.command(
+    epilog="Examples: evenhand reproduce fgce --data shared --only german, or: evenhand reproduce all --data shared "
+    "--quick --keep results --markdown reproduction.md"
+)
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="The method, by its paper's acronym, such as fgce; or all.")],
+    data: Annotated[Path, typer.Option(help="Directory with data/ and golden/ in it.")],
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="This data set only, such as german of fgce; may be given again."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="At a size of about a minute a paper; all: five minutes on two cores.")
+    ] = False,
+    folds: Annotated[
+        int | None, typer.Option(min=1, max=5, help="cec: folds to train on, of the paper's five; one if left out.")
+    ] = None,
+    baseline: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of the systems that the paper compares itself with; all if left out; may be given again.",
+        ),
+    ] = None,
+    no_baselines: Annotated[bool, typer.Option("--no-baselines", help="None of these systems.")] = False,
+    networks: Annotated[
+        int | None, typer.Option(min=1, help="gcfn: generators trained together; the paper's ten if left out.")
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="gcfn: passes over 10,000 rows; the paper's 300 if left out.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=5, help="gcfn: runs that means are taken over; five if left out.")
+    ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            min=2_500, help="raguel: records of the longest list that is drawn; the paper's 1,000,000 if left out."
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="all: folder that keeps each data set's result, from which a second call goes on."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="all: data sets at a time.")] = JOBS,
+    markdown: Annotated[
+        Path | None, typer.Option(help="all: file for the ledger, a row for every table and figure of the papers.")
+    ] = None,
+    charts: Annotated[
+        Path | None, typer.Option(help="File for a page (HTML) with what is drawn of the papers' figures.")
+    ] = None,
+    every_cell: Annotated[bool, typer.Option("--every-cell", help="Print the cells that agree, too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a paper's experiment and compare with what it prints. Exit 1 if a figure differs beyond its tolerance."""
+    from research.reproduction import ALL_PAPERS, Asked
+
+    baselines = () if no_baselines else tuple(baseline) if baseline else None
+    size: dict[str, Any] = {"folds": folds, "baseline": baselines, "networks": networks, "epochs": epochs}
+    size |= {"seeds": seeds, "records": records}
+    of_one = {"only": only, "every-cell": every_cell, **size}
+    of_all = {"keep": keep, "markdown": markdown, "jobs": jobs if jobs != JOBS else None}
+    whole = paper == ALL_PAPERS
+    _refuse(paper, of_one if whole else of_all, "a single paper" if whole else "`reproduce all`")
+    if whole:
+        differs = _all(data, keep, jobs, quick=quick, as_json=as_json, files={"markdown": markdown, "charts": charts})
+    else:
+        asked = Asked(paper, tuple(only or ()), quick, size)
+        differs = _one(asked, data, charts, every_cell=every_cell, as_json=as_json)
+    if differs:
+        raise typer.Exit(ExitCode.BREACH)
+
+
+def _refuse(paper: str, options: Mapping[str, Any], taken: str) -> None:
+    """An option that is for others would be ignored in silence."""
+    for option, value in options.items():
+        if value not in (None, False):
+            raise SpecError(f"reproduce {paper} takes no --{option}; {taken} does")
+
+
+def _one(asked: Any, data: Path, charts: Path | None, *, every_cell: bool, as_json: bool) -> bool:
+    """Run a paper, print its figures, and tell whether any differs."""
+    from research.figures import Verdict
+    from research.reproduction import as_json as plain
+    from research.reproduction import reproduce as run
+    from research.reproduction import summary, tables
+    from research.reproduction_page import charts_page
+
+    with shown(f"reproduce {asked.paper}"):
+        found = run(asked, data)
+    lines = [line for each in found.values() for line in each.lines]
+    drawings = {name: [drawing.plain() for drawing in each.drawings] for name, each in found.items()}
+    if as_json:
+        console.print_json(json.dumps(plain(lines) | {"drawings": drawings}))
+    else:
+        for dataset, rows in tables(lines, every_cell=every_cell):
+            print_rows(console, dataset, rows)
+            console.print()
+        console.print(summary(lines), markup=False)
+    if charts:
+        charts.write_text(charts_page({(asked.paper, name): several for name, several in drawings.items()}))
+    return any(line.verdict is Verdict.DIFFERS for line in lines)
+
+
+def _all(
+    data: Path, keep: Path | None, jobs: int, *, quick: bool, as_json: bool, files: Mapping[str, Path | None]
+) -> bool:
+    """Run all papers, print the ledger, and tell whether any figure differs or is missing."""
+    from research.figures import Status, Verdict
+    from research.reproduction import Whole, ledgers, reproduce_all
+    from research.reproduction import as_json as plain
+    from research.reproduction_page import COLUMNS, cells, charts_page, page, totals
+
+    show_progress()
+    found = reproduce_all(Whole(data, quick, keep, jobs))
+    rows = ledgers(found)
+    if as_json:
+        said = [plain(each.lines) | {"paper": each.part.paper, "drawings": each.drawings} for each in found]
+        shown_rows = {
+            paper: [dict(zip(COLUMNS, cells(row), strict=True)) for row in each] for paper, each in rows.items()
+        }
+        console.print_json(json.dumps({"ledger": shown_rows, "data_sets": said}))
+    else:
+        for paper, each in rows.items():
+            print_rows(console, paper, [dict(zip(COLUMNS, cells(row), strict=True)) for row in each])
+            console.print()
+        console.print(totals(rows), markup=False)
+    if (markdown := files["markdown"]) is not None:
+        markdown.write_text(page(rows, found))
+    if (charts := files["charts"]) is not None:
+        charts.write_text(charts_page({(each.part.paper, each.part.dataset): each.drawings for each in found}))
+    differs = any(line.verdict is Verdict.DIFFERS for each in found for line in each.lines)
+    return differs or any(Status.MISSING in row.status for each in rows.values() for row in each)
+
+
+def commands() -> list[CommandInfo]:
+    """The commands that the command line adds."""
+    return [*app.registered_commands, *reproduce_app.registered_commands]

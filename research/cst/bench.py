@@ -1,0 +1,339 @@
+"""Benchmark of CST, and the coverage of its intervals."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from research.benchmark import (
+    Bench,
+    Expected,
+    Held,
+    Piped,
+    Room,
+    Row,
+    against,
+    apart,
+    at_least,
+    at_most,
+    below,
+    per_second,
+    row,
+    timed_row,
+)
+from research.cst import problem as cst_problem
+from research.cst.experiments import EXPERIMENTS
+from research.cst.timed_work import case_of, sample
+from research.figures import TEXAS_FILE, texas_spec
+from tasks.methods.cst.algorithm.contrasts import Contrast, Lists, Sides, contrast, sides_of
+from tasks.methods.cst.algorithm.detection import units as complainants
+from tasks.methods.cst.algorithm.effects import Frame
+from tasks.methods.cst.algorithm.situations import CST, NOBODY, Comparison, applicants_of, compare, judge, lay
+from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.problem import Problem
+from tasks.numerics.statistics.intervals import Pair
+from tasks.numerics.statistics.sampling import Asked, allotted, design_variance, hashes
+
+# --------------------------------------------------------------------------------------------------------------------
+# How often samples of the complainants cover what all of them would have said: many draws of one search.
+#
+# The neighbours of a complainant do not depend on who else is asked, so that one search serves all draws. What a draw
+# gives is computed by the functions of an audit: weights, design variance, q-values over those asked.
+#
+# Scope: draws and counts. The bench and the tests print and judge them.
+
+
+Z = 1.959964
+"""Of a two-sided interval at 95 %."""
+
+TEXAS_ROWS, TEXAS_QUERIES, FEWEST = 20_000, 2_000, 100
+TEXAS_LENDER = {
+    "methods": "{fgce: null, cst: {k: 50, ks: [50], null_permutations: 0, sensitivity: false}}",
+    "explain.decision_makers": "[lender]",
+}
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What one sample of a group says; each a value and the standard error that the design gives it."""
+
+    st_effect: tuple[float, float]
+    share_detected: tuple[float, float]
+    share_significant: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Covered:
+    """One measure of one group over many draws."""
+
+    group: int
+    measure: str
+    asked: int
+    of: int
+    value: float
+    """Of everybody."""
+    share: float
+    """Of the draws whose interval by the design covers that."""
+    spread: float
+    """Standard deviation of the draws."""
+    error: float
+    """Root of the mean variance that the design gives."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The searches and regressions of one group, of all complainants."""
+
+    sides: Sides
+    values: Floats
+    denied: Floats
+    lists: Lists
+    pair: Pair
+    """Of situation testing, or of CST where there are counterfactuals."""
+    row: Longs
+    settings: CstSettings
+
+    def sampled(self, drawn: Bools, part: tuple[int, int]) -> Sampled:
+        """What those drawn ``(n,)`` say."""
+        some = drawn[self.lists.row]
+        lists = Lists(self.lists.row[some], self.lists.control[some], self.lists.test[some])
+        effect: Contrast = contrast(self.sides, self.values, lists, part)
+        tests = judge(Pair(*(each[:, drawn[self.row]] for each in self.pair)), self.settings)
+        return Sampled(
+            (effect.value(self.denied), effect.sampling**0.5),
+            _share(tests.detected(self.settings.tau)[0], part),
+            _share(tests.significant(self.settings.alpha)[0], part),
+        )
+
+
+def _share(met: Floats, part: tuple[int, int]) -> tuple[float, float]:
+    known = met[~np.isnan(met)]
+    value = float(known.mean())
+    return value, design_variance((known - value) / len(known), *part) ** 0.5
+
+
+def coverage(problem: Problem, settings: CstSettings, queries: int, draws: int, fewest: int) -> Iterator[Covered]:
+    """Coverage of the effect of situation testing and of the shares detected and significant, group by group.
+
+    Args:
+        problem: Rows with counterfactuals, or without.
+        settings: ``k`` alone is looked at.
+        queries: Complainants drawn each time, of all groups in their shares.
+        draws: Each by a seed of its own, from 0.
+        fewest: Complainants drawn below which a group is left out.
+    """
+    once = settings.model_copy(update={"ks": (settings.k,)})
+    ground = lay(problem, once, problem.group, applicants_of(problem).counterfactuals)
+    frame, counts = Frame(ground), np.bincount(problem.group, minlength=len(problem.groups))
+    counts[problem.reference] = 0
+    sizes = allotted(counts, queries, floor=0)
+    ids = [str(row) for row in range(len(problem.group))]
+    asked = [Asked.of(hashes(ids, seed), problem.group, sizes) for seed in range(draws)]
+    for group in np.flatnonzero(sizes >= fewest).tolist():
+        found = _group(frame, group, compare(ground, group, np.flatnonzero(problem.group == group)))
+        if found is not None:
+            yield from _covered(found, group, [(each.drawn, each.part(group)) for each in asked])
+
+
+def _group(frame: Frame, group: int, compared: Comparison) -> _Group | None:
+    rows = frame.rows(group)
+    sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied)
+    if sides is None:
+        return None
+    control, test = compared.control.members.rows, compared.factual.members.rows
+    full = (control[:, 0] != NOBODY) & (test[:, 0] != NOBODY)
+    lists = Lists(compared.row[full], control[full], test[full])
+    pair = compared.pairs.get(CST, next(iter(compared.pairs.values())))
+    return _Group(sides, frame.columns.values, frame.denied, lists, pair, compared.row, frame.settings)
+
+
+def _covered(found: _Group, group: int, asked: list[tuple[Bools, tuple[int, int]]]) -> Iterator[Covered]:
+    everybody = len(found.row)
+    whole = found.sampled(np.ones(len(found.values), np.bool_), (everybody, everybody))
+    drawn = [found.sampled(*each) for each in asked]
+    part = asked[0][1]
+    for name in (field.name for field in fields(Sampled)):
+        value = getattr(whole, name)[0]
+        values, errors = np.array([getattr(each, name) for each in drawn]).T
+        covered = float((np.abs(values - value) <= Z * errors).mean())
+        error = float(np.sqrt((errors**2).mean()))
+        yield Covered(group, name, *part, value, covered, float(values.std(ddof=1)), error)
+
+
+def texas(data: Path, draws: int = 200) -> Iterator[tuple[str, Covered]]:
+    """Judged groups of Texas 2022 by the lender's decisions: 2,000 complainants of 20,000 rows, each time.
+
+    Args:
+        data: The directory that holds the file.
+        draws: Samples of each protected attribute.
+    """
+    spec = texas_spec(data, TEXAS_LENDER)
+    for protected in spec.protected:
+        made = cst_problem.scene(spec, protected.name)
+        problem = made.problem
+        imagined = made.imagined(protected.name, np.flatnonzero(problem.group != problem.reference))
+        case = case_of(replace(problem, applicants=replace(applicants_of(problem), counterfactuals=imagined)))
+        settings = spec.methods.of(CstSettings) or CstSettings()
+        for each in coverage(sample(case, TEXAS_ROWS), settings, TEXAS_QUERIES, draws, FEWEST):
+            name = problem.groups[each.group]
+            if protected.judges(name):
+                yield name, each
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Times CST and measures its memory on the paper's grid, on a million rows, and on a year of complainants.
+#
+# Rows, decisions and counterfactuals are made once by the stages of an audit, which is timed apart. Every measurement
+# then runs in a process of its own (``work``), so that its peak memory is its own.
+#
+# Scope: runs and targets. The timed work: ``work``.
+
+
+MOST_GRID_CPU_S = 20.0
+MOST_SEARCH_S = 20.0
+LEAST_RATIO = 50.0
+MOST_APART = 1e-12
+MOST_YEAR_S = 10.0
+MOST_YEAR_MB = 1_000.0
+MOST_LARGEST_MB = 1_500.0
+
+MILLION, NEIGHBOURS, MEMORY_MB = 1_000_000, 100, 32
+LARGEST, MOST_NEIGHBOURS = 418_000, 50
+FREE_MB = 2_000
+"""Memory that has to be free: a million rows, their index, and scikit-learn's copy of them."""
+
+DRAWS = 200
+"""Samples whose coverage is counted."""
+
+DRAWN, TEXAS = "drawn applicants", "Texas 2022"
+
+_run = partial(apart, "research.cst.timed_work")
+
+TEXAS_YEAR = {
+    "methods": "{fgce: null, cst: {k: 50, ks: [50], null_permutations: 0, sensitivity: false}}",
+    "explain.decision_makers": "[model]",
+}
+"""Everybody once: not again with labels permuted, nor without an edge of the causal graph."""
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    yield from _grid(room)
+    yield from _search(min(room.limit, MILLION))
+    yield from _year(room)
+    yield from _national(min(room.limit, LARGEST))
+    yield from _samples(room)
+
+
+def _grid(room: Room) -> Iterator[Row]:
+    """The data sets of the paper, with all methods and numbers of neighbours, and their total."""
+    grids = [(e, grid) for e in EXPERIMENTS.values() for grid in e.grids if grid.tabled]
+    start = time.perf_counter()
+    prepared = [experiment.prepared(grid, room.data) for experiment, grid in grids]
+    cases = [Piped(case_of(each.problem)) for each in prepared]
+    settings = prepared[-1].settings.model_copy(update={"sensitivity": False}).model_dump_json()
+    yield row("paper", None, "apart: ingest, preprocess, score, imagine", seconds=time.perf_counter() - start)
+    start = time.perf_counter()
+    _run("detect", cases[0], settings, 1)  # compiles, so that no process below spends time on it
+    yield row("paper", 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start)
+    told = [_run("detect", case, settings, room.limit) for case in cases]
+    for (_, grid), each in zip(grids, told, strict=True):
+        yield _of_case(f"{Path(grid.spec).stem}, {grid.group}", each, "3 methods, 4 k", found=_detected(each))
+    total = sum(each["cpu_s"] for each in told)
+    seconds = sum(each["seconds"] for each in told)
+    met = at_most(total, MOST_GRID_CPU_S, " CPU s")
+    yield row("paper", None, "whole grid: 4 data sets, 3 methods, 4 k", seconds=seconds, cpu_s=total, **met)
+
+
+def _search(rows: int) -> Iterator[Row]:
+    """Exact neighbours among drawn applicants, and scikit-learn's of a sample in the same process."""
+    said = _run("search", rows, min(NEIGHBOURS, rows), MEMORY_MB)
+    at, total = (DRAWN, said["rows"]), said["index_s"] + said["search_s"]
+    per_s, brute = said["queries"] / total, said["sample"] / said["brute_s"]
+    what = f"{said['queries']:,} queries, k = {NEIGHBOURS}, 7 numeric and 5 nominal columns"
+    index = f"index {said['index_s']:.1f} s, search {said['search_s']:.1f} s"
+    yield row(*at, what, seconds=total, per_s=round(per_s), found=index, **at_most(total, MOST_SEARCH_S, " s"))
+    yield row(*at, f"scikit-learn, brute force, {said['sample']} queries", seconds=said["brute_s"], per_s=round(brute))
+    ratio, most = per_s / brute, said["furthest_apart"]
+    yield row(*at, "queries per second against scikit-learn's", ratio=ratio, **at_least(ratio, LEAST_RATIO))
+    met = against("equal", most <= MOST_APART)
+    yield row(*at, "distances against scikit-learn's", found=f"at most {most:.1g} apart", **met)
+    grown = said["peak_mb"] - said["indexed_mb"]
+    met = at_most(grown, MEMORY_MB, " MB more, the setting")
+    found = f"{said['data_mb']:.0f} MB with the rows, {said['indexed_mb']:.0f} indexing them"
+    found += f", {grown:.0f} more searching"
+    yield row(*at, "peak memory", peak_mb=said["peak_mb"], found=found, **met)
+
+
+def _year(room: Room) -> Iterator[Row]:
+    """All complainants of a state's year, by the default profile."""
+    start = time.perf_counter()
+    spec = texas_spec(room.data, TEXAS_YEAR)
+    scene = cst_problem.scene(spec, "race")
+    imagined = scene.imagined("race", np.flatnonzero(complainants(scene.problem)))
+    applicants = replace(applicants_of(scene.problem), counterfactuals=imagined)
+    case = Piped(case_of(replace(scene.problem, applicants=applicants)))
+    yield row(TEXAS, None, "apart: ingest, preprocess, score, imagine", seconds=time.perf_counter() - start)
+    said = _run("detect", case, (spec.methods.of(CstSettings) or CstSettings()).model_dump_json(), room.limit)
+    met = below(said["seconds"], MOST_YEAR_S, " s")
+    yield _of_case(TEXAS, said, "complainants of all groups but the white, k = 50", **met)
+    met = below(said["peak_mb"], MOST_YEAR_MB, " MB")
+    yield row(TEXAS, said["rows"], "peak memory", peak_mb=said["peak_mb"], **met)
+
+
+def _national(rows: int) -> Iterator[Row]:
+    """Memory among as many rows as the largest sample of a national year has, its evidence made and dropped."""
+    said = _run("national", rows, MOST_NEIGHBOURS)
+    grown = f"{said['evidence']:,} rows of evidence; {said['data_mb']:.0f} MB with the rows alone"
+    met = below(said["peak_mb"], MOST_LARGEST_MB, " MB")
+    yield timed_row(DRAWN, said, f"complainants of five groups, k = {MOST_NEIGHBOURS}", found=grown, **met)
+
+
+def _samples(room: Room) -> Iterator[Row]:
+    """How often samples of the complainants of Texas cover what all of them say, by the variance of the design."""
+    found = list(texas(room.data, room.reps or DRAWS))
+    for measure in ("st_effect", "share_detected", "share_significant"):
+        own = [(name, each) for name, each in found if each.measure == measure]
+        shares = [each.share for _, each in own]
+        said = ", ".join(f"{name} {each.share:.1%} ({each.asked} of {each.of})" for name, each in own)
+        mean = float(np.mean(shares))
+        met = {} if measure == "share_significant" else against("93 to 97 %", 0.93 <= mean <= 0.97)
+        yield row(TEXAS, TEXAS_ROWS, f"{measure}: samples cover all complainants", ratio=mean, found=said, **met)
+
+
+def _of_case(name: str, said: Mapping[str, Any], what: str, **more: Any) -> Row:
+    """Times of a case, and its number of complainants unless more is found."""
+    found = f"{said['complainants']:,} complainants, {said['refused']:,} of them refused"
+    per_s = per_second(said, said["complainants"])
+    return timed_row(name, said, what, **{"peak_mb": None, "per_s": per_s, "found": found, **more})
+
+
+def _detected(said: Mapping[str, Any]) -> str:
+    """How many complainants were detected, by variant and number of neighbours."""
+    return "detected: " + "; ".join(
+        f"{variant} {' '.join(map(str, counts))}" for variant, counts in said["detected"].items()
+    )
+
+
+BENCH = Bench(
+    "cst",
+    _lines,
+    (*(source for each in EXPERIMENTS.values() for source in each.sources), TEXAS_FILE),
+    memory_mb=FREE_MB,
+)
+TWIN = Expected(
+    "{ks: [100], k: 100, taus: [0], null_permutations: 0, null_draws: 0, sensitivity: false}",
+    (
+        Held("cst_effect", ("direct", "mediated"), ("direct", "mediated")),
+        Held(
+            "st_effect",
+            ("direct",),
+            ("direct",),
+            "it compares applicants with equal finances, and here these are what was moved",
+        ),
+    ),
+)

@@ -1,0 +1,572 @@
+"""The problem of the CST authors, our results, balances, the printed tables and reference outputs."""
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from research.figures import Cell, Drawing, Figure, Value, curves, place, tables
+from schemas.audit.causal import CausalGraph
+from schemas.audit.spec import AuditSpec
+from tasks.counterfactuals.algorithm import causal_model
+from tasks.counterfactuals.generators import World
+from tasks.detection import stage as detect
+from tasks.detection.problems import cases
+from tasks.in_memory import tables_through
+from tasks.methods.cst.algorithm.situations import (
+    CENTRED,
+    CF,
+    CST,
+    NOBODY,
+    ST,
+    Comparison,
+    Members,
+    SearchSpace,
+    Tests,
+    applicants_of,
+    compare,
+    judge,
+    lay,
+)
+from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.problem import Counterfactuals, Problem
+from tasks.pipeline.method import ProblemTables
+from tasks.scoring.decider import Decide, decider
+
+# --------------------------------------------------------------------------------------------------------------------
+# Reads the tables of the CST paper: by variant and number of neighbours k, or as rows of named quantities.
+
+
+VARIANTS = (CST, ST, CENTRED)
+"""Variants that count neighbours; counterfactual fairness (CF) knows no k."""
+
+
+def figures(said: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
+    """Yields the figures of the tables of a data set."""
+    for table in tables(said, dataset):
+        for cell, value in _cells(table):
+            least = cell.quantity in table.get("at_least", ())
+            said_value = value if isinstance(value, str) else float(value)
+            yield Figure(table["source"], False, cell, said_value, table.get("tolerance", 0.0), at_least=least)
+
+
+def _cells(table: Mapping[str, Any]) -> Iterator[tuple[Cell, Value]]:
+    if "quantities" in table:
+        for at, row in zip(table.get("at", [()]), table["rows"], strict=True):
+            for quantity, value in zip(table["quantities"], row, strict=True):
+                yield Cell(quantity, table["group"], place(at)), value
+        return
+    for variant in VARIANTS:
+        for k, value in zip(table["ks"], table.get(variant, ()), strict=variant in table):
+            yield Cell(table["quantity"], table["group"], (variant, float(k))), value
+    if CF in table:
+        yield Cell(table["quantity"], table["group"], (CF,)), table[CF]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Builds the CST authors' problem from an audit spec, by the stages and the causal model of an audit.
+#
+# Scope: the two differences from an audit. The authors generate counterfactuals of all rows, not of complainants alone,
+# because the z-scores of the counterfactual data depend on it. And they merge all other groups into one reference
+# group.
+
+
+Coefficients = Mapping[tuple[str, str], float]
+"""By column, and by its cause or 'intercept'."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One protected attribute of an audit, before counterfactuals are generated."""
+
+    problem: Problem
+    world: World
+    decide: Decide | None
+
+    def imagined(self, attribute: str, rows: Longs) -> Counterfactuals:
+        """Generates the counterfactuals of rows ``(r,)`` as members of the reference group, with decisions on them."""
+        return self.world.imagine(attribute, self.decide)(rows, self.problem.group, None)
+
+    def against(self, attribute: str, group: int) -> "Scene":
+        """Merges all other groups into the reference group, for the causal mechanisms as well."""
+        labels = np.where(self.problem.group == group, group, self.problem.reference).astype(np.int32)
+        groups = {**self.world.groups, attribute: replace(self.world.groups[attribute], group=labels)}
+        return Scene(replace(self.problem, group=labels), replace(self.world, groups=groups), self.decide)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The problem of one protected attribute and one group of complainants."""
+
+    problem: Problem
+    """It has two groups: the complainants', and everybody else under the name of the reference group."""
+    group: int
+    """Number of the complainants' group."""
+    coefficients: Coefficients
+    settings: CstSettings
+
+
+def scene(spec: AuditSpec, attribute: str) -> Scene:
+    """Runs the stages of an audit up to the model's decisions, and fits the world of its causal graph."""
+    tables = ProblemTables.of(tables_through(spec, "score"))
+    # without a causal graph the cases do not look for the counterfactuals that an audit would have made by now
+    everybody = {"causal_graph": CausalGraph(), "sampling": None}
+    nothing_assumed = detect.settings_of(spec.model_copy(update=everybody), "cst")
+    problem = next(case.problem for case in cases(tables, nothing_assumed) if case.attribute == attribute)
+    columns = applicants_of(problem).columns
+    world = World.of(columns, tables.memberships, tables.ids, detect.settings_of(spec, "cst"))
+    decide = decider(spec.model, tables.models, tables.encodings, tables.decisions)
+    return Scene(problem, world, decide)
+
+
+def prepared(spec: AuditSpec, attribute: str, group: str) -> Prepared:
+    """Builds the authors' problem: one group against everybody else, with a counterfactual for every row."""
+    settings = spec.methods.of(CstSettings)
+    if settings is None:
+        raise ValueError(f"{spec.name} does not ask for CST")
+    everybody = scene(spec, attribute)
+    own = everybody.problem.groups.index(group)
+    of = everybody.against(attribute, own)
+    imagined = of.imagined(attribute, np.arange(len(of.problem.group)))
+    alone = replace(applicants_of(of.problem), counterfactuals=imagined, crossed=False, singles=())
+    fitted, roots = of.world.fit(attribute, of.problem.group)
+    references = {name: of.world.groups[name].groups[of.world.groups[name].reference] for name in roots.names}
+    return Prepared(
+        problem=replace(of.problem, applicants=alone),
+        group=own,
+        coefficients=against_reference(causal_model.terms(fitted), references),
+        settings=settings,
+    )
+
+
+def against_reference(
+    terms: Mapping[str, Mapping[str, float]], references: Mapping[str, str]
+) -> dict[tuple[str, str], float]:
+    """Converts coefficients to the paper's form: the effect of not belonging to the reference group.
+
+    A fit leaves out the group that comes first by name, and in all data sets of the paper that is not the reference.
+
+    Args:
+        terms: Column -> 'intercept', a cause, or 'attribute=group' -> coefficient.
+        references: Protected attribute -> its reference group.
+    """
+    found: dict[tuple[str, str], float] = {}
+    for column, of_column in terms.items():
+        numbers = {term: value for term, value in of_column.items() if "=" not in term}
+        effects = {name: -of_column[f"{name}={group}"] for name, group in references.items()}
+        found |= {(column, term): value for term, value in (numbers | effects).items()}
+        found[column, "intercept"] -= sum(effects.values())
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Compares and tests every complainant of the CST paper's problems, and converts the results to cells.
+#
+# Scope: counts, shares, coefficients and single complainants. Comparison with the reference outputs: ``golden``.
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The complainants of one problem, ``c`` of them."""
+
+    prepared: Prepared
+    ground: SearchSpace
+    compared: Comparison
+    judged: Mapping[str, Tests]
+    """By variant."""
+
+    @property
+    def row(self) -> Longs:
+        """``(c,)`` rows of the complainants, ascending."""
+        return self.compared.row
+
+    @property
+    def unfair(self) -> Floats:
+        """``(c,)`` 1 where refused but for the group, -1 the other way round, else 0."""
+        assert self.compared.unfair is not None, "a rule decides on the imagined, too"  # noqa: S101 for mypy
+        return self.compared.unfair
+
+    def detected(self, variant: str) -> Floats:
+        """``(len(ks), c)`` 1 where detected; ``(1, c)`` by counterfactual fairness."""
+        return (self.unfair > 0).astype(np.float64)[None] if variant == CF else self.judged[variant].detected(0.0)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """All variants, counterfactual fairness last."""
+        return (*self.judged, CF)
+
+    def at(self, variant: str) -> list[tuple[Value, ...]]:
+        """Returns what the cells of a variant are at, in the order of its rows."""
+        return [(CF,)] if variant == CF else [(variant, float(k)) for k in self.prepared.settings.ks]
+
+
+def tested(prepared: Prepared) -> Tested:
+    """Searches, counts and tests as the method does, and keeps the results of every complainant."""
+    problem, settings = prepared.problem, prepared.settings
+    ground = lay(problem, settings, problem.group, applicants_of(problem).counterfactuals)
+    compared = compare(ground, prepared.group, np.flatnonzero(problem.group == prepared.group))
+    judged = {variant: judge(pair, settings) for variant, pair in compared.pairs.items()}
+    return Tested(prepared, ground, compared, judged)
+
+
+def cells(found: Tested, group: str, complainants: Iterable[int]) -> Mapping[Cell, Value]:
+    """Returns the cells of a problem's group as a whole, and of the given complainants."""
+    out = {Cell(quantity, group, at): value for quantity, at, value in _counts(found)}
+    out |= {Cell("coefficient", group, at): value for at, value in found.prepared.coefficients.items()}
+    out |= {Cell(quantity, name): value for name, quantity, value in _shares(found, group)}
+    out |= {Cell(quantity, group, at): value for quantity, at, value in _intervals(found, complainants)}
+    return out
+
+
+def multiple(whole: Tested, parts: Iterable[Tested], group: str) -> Mapping[Cell, Value]:
+    """Counts members of a crossed group who are detected by each single attribute."""
+    both: dict[tuple[Value, ...], Bools] = {}
+    for part in parts:
+        own = np.searchsorted(part.row, whole.row)
+        for variant in whole.variants:
+            for at, detected in zip(whole.at(variant), part.detected(variant)[:, own] > 0, strict=True):
+                both[at] = both.get(at, np.ones(len(own), dtype=bool)) & detected
+    return {Cell("detected_by_both_alone", group, at): float(yes.sum()) for at, yes in both.items()}
+
+
+def _counts(found: Tested) -> Iterator[tuple[str, tuple[Value, ...], float]]:
+    yield "complainants", (), float(len(found.row))
+    for variant in found.variants:
+        for at, detected in zip(found.at(variant), found.detected(variant), strict=True):
+            yield "detected", at, float(detected.sum())
+            yield "detected_percent", at, float(100 * detected.mean())
+    for variant, tests in found.judged.items():
+        significant, positive = (tests.low > 0) & (tests.delta > 0), tests.positive(0.0)
+        for i, at in enumerate(found.at(variant)):
+            yield "significant", at, float(significant[i].sum())
+            yield "positive", at, float(positive[i].sum())
+    missed = (found.unfair > 0) & (found.detected(CENTRED) == 0)
+    for at, count in zip(found.at(CENTRED), missed.sum(axis=1).tolist(), strict=True):
+        yield "unfair_but_not_detected", at, float(count)
+
+
+def _shares(found: Tested, group: str) -> Iterator[tuple[str, str, float]]:
+    """Sizes and refusals, in percent, of the group and of the others."""
+    favourable, mine = found.ground.applicants.favourable, found.ground.group == found.prepared.group
+    imagined = found.ground.imagined
+    yield group, "rows", float(len(mine))
+    yield group, "percent_of_rows", float(100 * mine.mean())
+    for name, rows in ((group, mine), (f"not {group}", ~mine)):
+        yield name, "refused_percent", float(100 * (~favourable[rows]).mean())
+        yield name, "accepted_percent", float(100 * favourable[rows].mean())
+    if imagined is not None and imagined.refused is not None:
+        yield group, "refused_percent_imagined", float(100 * imagined.refused[mine].mean())
+
+
+def _intervals(found: Tested, complainants: Iterable[int]) -> Iterator[tuple[str, tuple[Value, ...], float]]:
+    """The test with centres of single complainants, at the settings' k, and what they would have been."""
+    tests, at = found.judged[CENTRED], found.prepared.settings.ks.index(found.prepared.settings.k)
+    applicants = found.ground.applicants
+    for row in complainants:
+        i = int(np.searchsorted(found.row, row))
+        said = (tests.pair.control_share, tests.pair.test_share, tests.delta, tests.low, tests.high)
+        for quantity, values in zip(("p_c", "p_t", "delta", "low", "high"), said, strict=True):
+            yield quantity, (float(row),), float(values[at, i])
+        yield "unfair", (float(row),), float(found.unfair[i])
+        if applicants.counterfactuals is not None:
+            for name, value in zip(applicants.columns.names, applicants.counterfactuals.values[row], strict=True):
+                yield "imagined", (float(row), name), float(value)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Compares the reference outputs of CST with ours, complainant by complainant.
+#
+# They are thousands of numbers, of which a line has the largest difference, or how many differ. There are frames of the
+# factual and the counterfactual data, a table for each variant and k with a row for each complainant, and the
+# neighbours
+# of the first 300 complainants.
+
+
+FILES = {CST: "CSTwo", ST: "ST", CENTRED: "CSTwi"}
+"""What the files call the variants."""
+
+KS = (15, 30, 50, 100)
+NEIGHBOURS_OF = 15
+"""The k whose neighbours are listed."""
+
+TOLERANCE = 1e-12
+DECLARED = 3
+"""The reference divides distances by the number of declared attributes, the protected one among them."""
+
+DECISIONS = ("LoanApproval", "Y")
+"""Names of the column that holds the decision, which is positive where favourable."""
+
+TABLES, LISTS = "*_k*.csv.gz", "*_neighbours.jsonl.gz"
+"""What the lines call the files of which there is one for each variant."""
+
+OURS = {"delta_p": "delta", "ci_lo": "low", "ci_hi": "high"}
+"""Our names of their columns."""
+
+Told = Iterator[tuple[Figure, Value]]
+"""A figure of the reference, and ours."""
+
+
+@dataclass(frozen=True)
+class Golden:
+    """The reference outputs of one problem."""
+
+    place: Path
+    name: str
+    """Begins the names of its files."""
+    group: str
+    """Those who complain."""
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that are read."""
+        tables = [f"{file}_k{k}.csv.gz" for file in FILES.values() for k in KS]
+        lists = [self._neighbours(variant) for variant in FILES]
+        return [self._file(name) for name in ("factual.csv.gz", "counterfactual.csv.gz", *tables, *lists)]
+
+    def told(self, found: Tested) -> Told:
+        """Yields all figures of the files, with ours."""
+        yield from self._frames(found)
+        for variant in FILES:
+            for at, k in enumerate(KS):
+                yield from self._table(found, variant, at, k)
+            yield from self._lists(found, variant)
+
+    def _file(self, name: str) -> Path:
+        return self.place / f"{self.name}_{name}"
+
+    def _neighbours(self, variant: str) -> str:
+        return f"{FILES[variant]}_k{NEIGHBOURS_OF}_neighbours.jsonl.gz"
+
+    def _line(self, file: str, quantity: str, at: tuple[Value, ...], ours: float, tolerance: float = 0.0) -> Any:
+        """The reference differs from itself by nothing, so that ours is how much we differ from it."""
+        return Figure(f"{self.name}_{file}", True, Cell(quantity, self.group, at), 0.0, tolerance), ours
+
+    def _frames(self, found: Tested) -> Told:
+        """Values and decisions of all rows, to the last digit."""
+        applicants = found.ground.applicants
+        imagined = applicants.counterfactuals
+        if imagined is None or imagined.favourable is None:
+            raise ValueError("the frames are of rows that are all imagined and decided on")
+        both = {
+            "factual": (applicants.columns.values, applicants.favourable),
+            "counterfactual": (imagined.values, imagined.favourable),
+        }
+        for kind, (values, favourable) in both.items():
+            file = f"{kind}.csv.gz"
+            frame = pd.read_csv(self._file(file))
+            yield self._line(file, f"{kind}_rows_missing", (), float(abs(len(frame) - len(values))))
+            if len(frame) != len(values):
+                continue
+            (decision,) = (name for name in DECISIONS if name in frame)
+            differ = (frame[decision].to_numpy() > 0) != favourable
+            yield self._line(file, f"{kind}_values_differing", (decision,), float(differ.sum()))
+            for name, column in zip(applicants.columns.names, values.T, strict=True):
+                if name in frame:
+                    differ = frame[name].to_numpy(dtype=float) != column
+                    yield self._line(file, f"{kind}_values_differing", (name,), float(differ.sum()))
+
+    def _table(self, found: Tested, variant: str, at: int, k: int) -> Told:
+        """One variant and k, by complainant."""
+        frame = pd.read_csv(self._file(f"{FILES[variant]}_k{k}.csv.gz")).set_index("individual")
+        others = len(frame.index.symmetric_difference(pd.Index(found.row)))
+        place, theirs = (variant, float(k)), frame.reindex(found.row)
+        yield self._line(TABLES, "complainants_differing", place, float(others))
+        for column, values in _reals(found.judged[variant]).items():
+            furthest = float(np.abs(theirs[column].to_numpy() - values[at]).max())
+            yield self._line(TABLES, f"{OURS.get(column, column)}_furthest_apart", place, furthest, TOLERANCE)
+        flags = {"cf_flag": np.where(found.unfair < 0, 2.0, found.unfair)}
+        for column, values in (_wholes(found.judged[variant], at) | flags).items():
+            differ = theirs[column].to_numpy(dtype=float) != values
+            yield self._line(TABLES, f"{column}_differing", place, float(differ.sum()))
+
+    def _lists(self, found: Tested, variant: str) -> Told:
+        """Whose neighbours differ, and how far the distances of those listed are apart.
+
+        The files list equal distances in another order than that in which they were chosen.
+        """
+        packed = self._file(self._neighbours(variant)).read_bytes()
+        told = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
+        control, test = _members(found, variant)
+        place = np.searchsorted(found.row, [each["id"] for each in told])
+        for role, near, key in (("control", control, "ctr"), ("test", test, "tst")):
+            differ, furthest = 0, 0.0
+            for i, each in zip(place.tolist(), told, strict=True):
+                known = near.rows[i] >= 0
+                ours = near.distances[i, known] * found.ground.space.divisor / DECLARED
+                differ += sorted(near.rows[i, known].tolist()) != sorted(each[key])
+                if len(ours) == len(each[key]):
+                    furthest = max(furthest, float(np.abs(ours - each[f"{key}_d"]).max()))
+            yield self._line(LISTS, f"{role}_groups_differing", (variant,), float(differ))
+            yield self._line(LISTS, f"{role}_distances_furthest_apart", (variant,), furthest, TOLERANCE)
+
+
+def _reals(tests: Tests) -> dict[str, Floats]:
+    """``(len(ks), c)`` by their names of the columns."""
+    pair = tests.pair
+    return {
+        "p_c": pair.control_share,
+        "p_t": pair.test_share,
+        "delta_p": tests.delta,
+        "ci_lo": tests.low,
+        "ci_hi": tests.high,
+    }
+
+
+def _wholes(tests: Tests, at: int) -> dict[str, Floats]:
+    """``(c,)`` of one k, by their names of the columns."""
+    significant = (tests.low[at] > 0) & (tests.delta[at] > 0)
+    return {
+        "n_c": tests.pair.control_n[at],
+        "n_t": tests.pair.test_n[at],
+        "detected": tests.detected(0.0)[at],
+        "significant": significant.astype(np.float64),
+    }
+
+
+def _members(found: Tested, variant: str) -> tuple[Members, Members]:
+    """Control and test group of every complainant; those of situation testing are searched without counterfactuals."""
+    of = found.compared
+    if variant == ST:
+        of = compare(replace(found.ground, imagined=None), found.prepared.group, found.row)
+    return of.control.members, of.test.members
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Figure 2 of the CST paper: account balances of women, factual and counterfactual, and around single complainants.
+#
+# The left half is the distribution of one column before and after the intervention. The right half has the mean of that
+# column in three groups around a complainant: the control group, the test group of situation testing, and that of
+# counterfactual situation testing. The paper draws five complainants at random among those whom both methods detect;
+# here
+# they are the five with the largest difference of shares.
+#
+# Scope: figures without printed numbers. Tables: ``obtained``.
+
+
+BINS = 40
+"""Equal-width bins of the distribution."""
+
+SHOWN = 5
+"""Complainants of the right half, as in the paper."""
+
+CONTROL, SITUATION, COUNTERFACTUAL = "control group", "test group of ST", "test group of CST"
+
+
+@dataclass(frozen=True)
+class Balances:
+    """One column of the complainants of a problem, ``c`` of them."""
+
+    found: Tested
+    column: str
+    group: str
+    """What the lines call the complainants."""
+
+    @property
+    def factual(self) -> Floats:
+        """``(c,)`` the column as it is."""
+        return self._all[self.found.row]
+
+    @property
+    def counterfactual(self) -> Floats:
+        """``(c,)`` the column after the intervention.
+
+        Raises:
+            ValueError: The problem has no counterfactuals.
+        """
+        imagined = applicants_of(self.found.prepared.problem).counterfactuals
+        if imagined is None:
+            raise ValueError("Figure 2 compares with counterfactuals, and the problem has none")
+        own: Floats = imagined.values[np.searchsorted(imagined.row, self.found.row), self._place]
+        return own
+
+    @property
+    def most_different(self) -> Longs:
+        """``(s,)`` places of the complainants with the largest delta of CST among those whom ST detects, too."""
+        at = self.found.prepared.settings.ks.index(self.found.prepared.settings.k)
+        delta = self.found.judged[CST].delta[at]
+        both = np.flatnonzero((self.found.detected(CST)[at] > 0) & (self.found.detected(ST)[at] > 0))
+        return both[np.argsort(-delta[both], kind="stable")][:SHOWN]
+
+    @property
+    def around(self) -> Mapping[str, Floats]:
+        """Mean of the column in each of the three groups around those complainants, ``(s,)`` each."""
+        compared, some = self.found.compared, self.most_different
+        tested = np.searchsorted(compared.tested, some)
+        return {
+            CONTROL: self._means(compared.control.members, some),
+            SITUATION: self._means(compared.factual.members, some),
+            COUNTERFACTUAL: self._means(compared.test.members, tested),
+        }
+
+    @property
+    def _place(self) -> int:
+        return self.found.ground.applicants.columns.names.index(self.column)
+
+    @property
+    def _all(self) -> Floats:
+        values: Floats = self.found.ground.applicants.columns.values[:, self._place]
+        return values
+
+    def _means(self, members: Members, some: Longs) -> Floats:
+        rows = members.rows[some]
+        means: Floats = np.nanmean(np.where(rows == NOBODY, np.nan, self._all[rows]), axis=1)
+        return means
+
+
+def balances_cells(balances: Balances) -> Iterator[tuple[Cell, Value]]:
+    """Yields the means behind both halves, and how often the test group of ST is nearer to the control group."""
+    factual, imagined, at = balances.factual, balances.counterfactual, (balances.column,)
+    for quantity, values in (
+        ("mean_factual", factual),
+        ("mean_counterfactual", imagined),
+        ("mean_shift", imagined - factual),
+    ):
+        yield Cell(quantity, balances.group, at), float(values.mean())
+    around = balances.around
+    for name, means in around.items():
+        for number, mean in enumerate(means.tolist(), start=1):
+            yield Cell("mean_around", balances.group, (name, float(number))), mean
+    nearer = np.abs(around[SITUATION] - around[CONTROL]) < np.abs(around[COUNTERFACTUAL] - around[CONTROL])
+    yield Cell("st_nearer_to_control", balances.group), float(nearer.sum())
+
+
+def drawings(balances: Balances) -> tuple[Drawing, ...]:
+    """Returns both halves of Figure 2."""
+    return _distributions(balances), _around(balances)
+
+
+def _distributions(balances: Balances) -> Drawing:
+    sides = {"factual": balances.factual, "counterfactual": balances.counterfactual}
+    edges = np.histogram_bin_edges(np.concatenate(list(sides.values())), BINS)
+    shares = {name: np.histogram(values, edges)[0] / len(values) for name, values in sides.items()}
+    return Drawing(
+        "balances-factual-and-counterfactual",
+        "Figure 2",
+        f"{balances.column} of complainants: {balances.group}",
+        f"{balances.column}, middle of {BINS} bins",
+        "share of complainants",
+        curves(((edges[1:] + edges[:-1]) / 2).tolist(), {name: y.tolist() for name, y in shares.items()}),
+    )
+
+
+def _around(balances: Balances) -> Drawing:
+    some = balances.most_different
+    own = {
+        "the complainant": balances.factual[some],
+        "its counterfactual": balances.counterfactual[some],
+    }
+    means = {name: y.tolist() for name, y in {**balances.around, **own}.items()}
+    return Drawing(
+        "balances-around-complainants",
+        "Figure 2",
+        f"{balances.column} around the {len(some)} complainants with the largest delta that ST and CST both detect",
+        "complainant, by falling delta",
+        f"mean {balances.column} of the group",
+        curves(range(1, len(some) + 1), means),
+    )

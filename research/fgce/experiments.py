@@ -1,0 +1,116 @@
+"""Declares the data sets of the FGCE paper and compares each with the paper and the authors' outputs."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from research import figures
+from research.fgce import cells as fgce_cells
+from research.fgce import systems
+from research.fgce.cells import Golden, Shown
+from research.fgce.systems import KNOWN, Asked
+from research.figures import Cell, Compared, Experiment, Paper, Value
+from tasks.in_memory import tables_through
+
+log = logging.getLogger("evenhand")
+
+_NOT_ASKED = f"{figures.NOT_RUN}: the baseline was not asked for"
+
+
+@dataclass(frozen=True)
+class Reference(Experiment):
+    """A data set with reference outputs; its ``groups`` are the names of G0 and G1."""
+
+    golden: str = ""
+    """Folder of the reference outputs."""
+    outputs: tuple[str, ...] = ()
+    """Names of the reference outputs."""
+
+    def files(self, data: Path) -> Iterator[Path]:
+        """Yields the source and the reference outputs."""
+        yield from super().files(data)
+        yield from self.reference(data).files
+
+    def reference(self, data: Path) -> Golden:
+        """Returns the reference outputs."""
+        return Golden(data / self.golden, self.groups, self.outputs)
+
+
+EXPERIMENTS: Mapping[str, Reference] = {
+    "german": Reference(
+        "german-credit.yaml",
+        ("data/german_credit/german.data.gz",),
+        ("female", "male"),
+        "golden/fgce/old_GermanCredit",
+        tuple(f"{n}.json" for n in ("graph", "reachability", "coverage_kd", "dAUC", "kAUC", "cAUC", "k0d0", "acf")),
+    ),
+    "compas": Reference(
+        "compas.yaml",
+        ("data/compas/compas_two_years_no_names.csv.gz",),
+        ("Female", "Male"),
+        "golden/fgce/fast_old_Compas",
+        ("summary.json", "acf.json", "cAUC.json"),
+    ),
+    "adult": Reference(
+        "adult-integer-coded.yaml",
+        ("data/fgce/adult_integer_coded.csv.gz",),
+        ("female", "male"),
+        "golden/fgce/fast_old_Adult",
+        ("summary.json", "acf.json"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Experiments(Paper):
+    """The experiments of the FGCE paper, at its own size."""
+
+    name: ClassVar[str] = "fgce"
+    experiments: ClassVar[Mapping[str, Reference]] = EXPERIMENTS
+    quick: ClassVar[Mapping[str, Any]] = {"translations": 200}
+    known_baselines: ClassVar[tuple[str, ...]] = KNOWN
+
+    translations: int = 1000
+    """Directions that GLOBE-CE draws."""
+    baseline: tuple[str, ...] | None = None
+    """Baselines that are run; all if None."""
+
+    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+        """Runs detection on a data set and returns figures of the paper and of the reference, with our cells."""
+        experiment = EXPERIMENTS[dataset]
+        golden, spec = experiment.reference(data), experiment.read(data)
+        log.info("%s: ingest, preprocess, score, connect, detect", dataset)
+        tables = tables_through(spec, "detect")
+        log.info("%s: the graph over rows, coverage and attributes at the reference's limits", dataset)
+        group, names = fgce_cells.groups_of(tables)
+        problem = fgce_cells.problem_of(tables, spec)
+        found = {
+            **fgce_cells.obtained_cells(tables),
+            **fgce_cells.selections_cells(problem, spec, golden),
+            **fgce_cells.cells(tables["feasibility_nodes"], tables["feasibility_edges"], group, names),
+        }
+        log.info("%s: figures, and the systems that the paper compares itself with", dataset)
+        asked = Asked(problem, tables, fgce_cells.settings_of(spec))
+        beside = self._beside(dataset, asked, found, spec.seed)
+        told = [*fgce_cells.figures(said, dataset, experiment.groups), *golden.figures()]
+        others = list(fgce_cells.of_systems(said, dataset))
+        searched = dict(fgce_cells.windows_cells(told, found))
+        found |= {**{figure.cell: _NOT_ASKED for figure in others}, **beside.found, **searched}
+        shown = figures.beside(others, (*beside.found, *searched))
+        return Compared([*told, *others, *shown], found, beside.drawings)
+
+    def _beside(self, dataset: str, asked: Asked, found: Mapping[Cell, Value], seed: int) -> Shown:
+        """What no table by group holds: rules, figures, and the systems that are compared."""
+        chosen = frozenset(KNOWN if self.baseline is None else self.baseline)
+        ran, drawn = systems.obtained(dataset, asked, systems.Systems(chosen, self.translations, seed))
+        shown = [
+            fgce_cells.connected(asked.problem, asked.tables, asked.settings, asked.epsilon),
+            fgce_cells.components(asked.problem),
+            fgce_cells.changed(found, asked.problem),
+        ]
+        cells = {**dict(fgce_cells.constraints(asked.tables["encodings"])), **ran}
+        for each in shown:
+            cells |= each.found
+        return Shown(cells, (*(drawing for each in shown for drawing in each.drawings), *drawn))

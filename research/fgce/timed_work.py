@@ -1,0 +1,337 @@
+"""Timed work of FGCE, and plain loops that it is compared with."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from research.benchmark import answer, peak_mb, sampled
+from tasks.feasibility_graph import algorithm as feasibility
+from tasks.feasibility_graph.algorithm import IMMUTABLE, Built, Distinct, Rules, components
+from tasks.methods.fgce.algorithm import detection, optima, recourse
+from tasks.methods.fgce.algorithm.optima import Full, Limits
+from tasks.methods.fgce.algorithm.recourse import Explained, Pricing
+from tasks.methods.fgce.settings import FgceSettings
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.problem import FeasibilityGraph, Problem
+
+# --------------------------------------------------------------------------------------------------------------------
+# Runs FGCE in plain loops and with networkx: to be read beside the paper, and to measure the arrays against.
+#
+# Every row is a vertex of its own here, equal rows too, and nothing is packed, condensed or skipped. Audits do not use
+# this module; the benchmark does, and finds in both the same edges, components and coverage.
+#
+# Scope: graph, reach and greedy selection. Exact optima as printed: ``research.fgce.cells``.
+
+
+Costs = Mapping[int, Mapping[int, float]]
+"""For each factual row, what every candidate that it can reach costs."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows to explain, those that may serve as counterfactuals, and all others that a path may lead through."""
+
+    encoded: Floats
+    """``(n, p)`` features in [0, 1]."""
+    group: Ints
+    """``(n,)`` protected group; edges stay within it."""
+    factual: Bools
+    """``(n,)``"""
+    candidate: Bools
+    """``(n,)``"""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Results of the plain form."""
+
+    edges: int
+    """Edges between rows."""
+    components: tuple[int, ...]
+    """Weakly connected components of each group."""
+    covered: tuple[Longs, ...]
+    """For each group ``(L, k)``: factual rows covered at every limit on cost by the first 1, 2, ... k candidates."""
+
+
+def explain(rows: Rows, rules: Rules, epsilon: float, limits: Sequence[float], k: int) -> Plain:
+    """Computes graph, components, reach and all (k, d) tables of every group (FGCE, sections III and IV, Algorithm 1).
+
+    Args:
+        rows: All rows.
+        rules: The constraints, without allowed transitions.
+        epsilon: An edge is shorter than this, in encoded units.
+        limits: Limits d on cost, in encoded units.
+        k: Most candidates that are selected.
+    """
+    graph = feasibility_graph(rows, rules, epsilon)
+    number = _numbers(rows, rules)
+    components, covered = [], []
+    for group in np.unique(rows.group):
+        inside = graph.subgraph(np.flatnonzero(rows.group == group).tolist())
+        parts = [graph.subgraph(part) for part in nx.weakly_connected_components(inside)]
+        costs = {factual: paid for part in parts for factual, paid in _reached(part, rows).items()}
+        components.append(len(parts))
+        covered.append(np.array([greedy(costs, number, d, k) for d in limits]))
+    return Plain(graph.number_of_edges(), tuple(components), tuple(covered))
+
+
+def feasibility_graph(rows: Rows, rules: Rules, epsilon: float) -> "nx.DiGraph[int]":
+    """Builds the graph in which ``i -> j`` says that row ``i`` could come to look like row ``j`` in one step."""
+    points, group, direction = rows.encoded.tolist(), rows.group.tolist(), rules.direction.tolist()
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(len(points)))
+    for i, here in enumerate(points):
+        for j, there in enumerate(points):
+            if i != j and group[i] == group[j] and _allowed(here, there, direction):
+                distance = _distance(here, there)
+                if distance < epsilon:
+                    graph.add_edge(i, j, distance=distance)
+    return graph
+
+
+def _allowed(here: Sequence[float], there: Sequence[float], direction: Sequence[int]) -> bool:
+    """Whether a move breaks no constraint."""
+    for before, after, rule in zip(here, there, direction, strict=True):
+        if (rule == IMMUTABLE and after != before) or (rule != IMMUTABLE and rule * (after - before) < 0):
+            return False
+    return True
+
+
+def _distance(here: Sequence[float], there: Sequence[float]) -> float:
+    """L2 distance, summed column by column: an edge may hang on the last bit."""
+    squared = 0.0
+    for before, after in zip(here, there, strict=True):
+        squared += (after - before) * (after - before)
+    return math.sqrt(squared)
+
+
+def _reached(part: "nx.DiGraph[int]", rows: Rows) -> Costs:
+    """The feasible candidates of every factual of one component, with their L2 distance."""
+    return {
+        factual: {
+            candidate: _distance(rows.encoded[factual].tolist(), rows.encoded[candidate].tolist())
+            for candidate in nx.descendants(part, factual)
+            if rows.candidate[candidate]
+        }
+        for factual in part
+        if rows.factual[factual]
+    }
+
+
+def greedy(costs: Costs, number: Mapping[int, int], limit: float, k: int) -> list[int]:
+    """Counts factual rows covered within ``limit`` by the first 1, 2, ... ``k`` candidates of Algorithm 1.
+
+    Ties go to the smaller total cost over all factuals within the limit, covered before or not, then to the candidate
+    with the smaller ``number``.
+    """
+    serves: dict[int, set[int]] = {}
+    total: dict[int, float] = {}
+    for factual, paid in costs.items():
+        for candidate, cost in paid.items():
+            if cost <= limit:
+                serves.setdefault(candidate, set()).add(factual)
+                total[candidate] = total.get(candidate, 0.0) + cost
+    covered: set[int] = set()
+    counts = []
+    for _ in range(k):
+        order = ((-len(serves[each] - covered), round(total[each], 9), number[each], each) for each in serves)
+        covered |= serves[min(order)[-1]] if serves else set()
+        counts.append(len(covered))
+    return counts
+
+
+def _numbers(rows: Rows, rules: Rules) -> dict[int, int]:
+    """Rank of every row by its values, those that cannot change first: the order of the nodes that the arrays use."""
+    fixed = rules.direction == IMMUTABLE
+    keys = [(*rows.encoded[row, fixed].tolist(), *rows.encoded[row, ~fixed].tolist()) for row in range(len(rows.group))]
+    return {row: rank for rank, row in enumerate(sorted(range(len(keys)), key=lambda row: keys[row]))}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Times FGCE on scored rows, stage by stage; ``evenhand bench fgce`` starts it as a process of its own.
+#
+# It imports neither tables nor stages of an audit, so that the process's peak memory is that of the method. Numba's
+# kernels are compiled, or loaded from its cache, on a small sample before anything is timed.
+
+
+COLLAPSE, GRAPH, REACH, SELECT = "collapse equal rows", "graph", "reachability", "selection at every limit d"
+COMPONENTS, OPTIMA, TABLES = "components", "exact k0, d0, d0 at k0", "(k, d) tables and areas"
+TIMES = 3
+"""Runs, of which the fastest counts: other processes can only make one slower."""
+
+WARM_ROWS = 2_000
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Scored(Rows):
+    """Rows as the stages before the graph leave them: encoded, scored and split."""
+
+    direction: NDArray[np.int8]
+    """``(p,)`` constraint of each encoded column, as ``Rules`` of the graph has it; no allowed transitions."""
+    feature: Ints
+    """``(p,)`` source feature of each encoded column."""
+
+    def sample(self, size: int, seed: int) -> "Scored":
+        """Draws ``size`` rows without replacement, or all if there are no more."""
+        rows = sampled(len(self.group), size, seed)
+        by_row = ("encoded", "group", "factual", "candidate")
+        return replace(self, **{name: getattr(self, name)[rows] for name in by_row})
+
+
+class Clock:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, stage: str, work: Callable[[], _Value]) -> _Value:
+        """Does some work and notes its seconds."""
+        start = time.perf_counter()
+        done = work()
+        self.seconds[stage] = time.perf_counter() - start
+        return done
+
+
+@dataclass(frozen=True)
+class Done:
+    """Results of the stages."""
+
+    distinct: Distinct
+    built: Built
+    full: list[Full]
+    limits: Limits
+    explained: list[Explained]
+    seconds: dict[str, float]
+
+    @property
+    def edges_of_rows(self) -> int:
+        """Edges where equal rows are vertices of their own, linked both ways, as in the paper."""
+        rows, graph = self.distinct.multiplicity, self.built.graph
+        return int(np.repeat(rows, np.diff(graph.indptr)) @ rows[graph.indices] + rows @ (rows - 1))
+
+
+def stages(scored: Scored, settings: FgceSettings) -> Done:
+    """Computes graph, components, reachability, exact k0 and d0, and all (k, d) tables of every group."""
+    clock, rules = Clock(), Rules(scored.direction)
+    codes = np.zeros((len(scored.group), 0), dtype=np.int32)
+    distinct = clock(COLLAPSE, lambda: feasibility.collapse(scored.encoded, codes, scored.group[:, None], rules))
+    built = clock(GRAPH, lambda: feasibility.build(distinct, rules, float(settings.epsilon), settings))
+    clock(COMPONENTS, lambda: components(built.graph))
+    problem, members = _problem(scored, distinct, built.graph)
+    pricing = Pricing(problem, settings, np.random.default_rng(0))
+    searched = clock(REACH, lambda: [recourse.search(problem, rows, pricing.costs) for rows in members])
+    full = clock(OPTIMA, lambda: [_full(found, settings) for found in searched])
+    needed = max((each.d0_at_k0.value for each in full if each.n), default=None)
+    limits = optima.limits(pricing.dearest(searched), needed)
+    explained = clock(SELECT, lambda: [recourse.explain(found, limits.levels, settings.k) for found in searched])
+    clock(TABLES, lambda: [[*detection.coverage(of, limits), *detection.areas(of, limits)] for of in explained])
+    return Done(distinct, built, full, limits, explained, clock.seconds)
+
+
+def fastest(scored: Scored, settings: FgceSettings) -> Done:
+    """Returns the fastest of several runs."""
+    return min((stages(scored, settings) for _ in range(TIMES)), key=lambda done: sum(done.seconds.values()))
+
+
+def measure(scored: Scored, asked: str, rows: str, seed: str) -> dict[str, Any]:
+    """Measures times, counts and peak memory of the stages on so many rows."""
+    settings = FgceSettings.model_validate_json(asked)
+    sample = scored.sample(int(rows), int(seed))
+    stages(scored.sample(WARM_ROWS, int(seed)), settings)  # compiles: nothing after this waits for numba
+    done = fastest(sample, settings)
+    return {
+        "peak_mb": peak_mb(),
+        "rows": len(sample.group),
+        "nodes": done.built.graph.size,
+        "edges": done.built.edges,
+        "edges_of_rows": done.edges_of_rows,
+        "seconds": done.seconds,
+        "optima": [_words(each) for each in done.full],
+    }
+
+
+def compare(scored: Scored, asked: str, rows: str, seed: str) -> dict[str, Any]:
+    """Runs ``compared`` on the rows."""
+    return compared(scored, FgceSettings.model_validate_json(asked), int(rows), int(seed))
+
+
+def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
+    """Times the arrays and the plain form for the same work on the same rows.
+
+    Raises:
+        RuntimeError: If they do not find the same edges, components and coverage.
+    """
+    sample, clock = scored.sample(rows, seed), Clock()
+    stages(scored.sample(WARM_ROWS, seed), settings)
+    done = fastest(sample, settings)
+    ours = Plain(
+        done.edges_of_rows,
+        tuple(len(np.unique(each.searched.reach.component)) for each in done.explained),
+        tuple(each.selected.covered(each.offers.weight) for each in done.explained),
+    )
+    limits = [*done.limits.levels, np.inf]
+    rules, epsilon = Rules(sample.direction), float(settings.epsilon)
+    theirs = clock("plain", lambda: explain(sample, rules, epsilon, limits, settings.k))
+    _require_equal(ours, theirs)
+    return {
+        "rows": len(sample.group),
+        "edges_of_rows": ours.edges,
+        "factuals": int(sample.factual.sum()),
+        "covered": sum(int(each[-1, -1]) for each in ours.covered),
+        "cells": sum(each.size for each in ours.covered),
+        "arrays_s": sum(done.seconds[stage] for stage in (COLLAPSE, GRAPH, REACH, SELECT)),
+        "plain_s": clock.seconds["plain"],
+    }
+
+
+def _require_equal(ours: Plain, theirs: Plain) -> None:
+    same = [np.array_equal(mine, other) for mine, other in zip(ours.covered, theirs.covered, strict=True)]
+    if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not all(same):
+        raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
+
+
+def _problem(scored: Scored, distinct: Distinct, graph: FeasibilityGraph) -> tuple[Problem, list[Longs]]:
+    """The problem, and the rows of each of its groups."""
+    groups, group = np.unique(scored.group, return_inverse=True)
+    features = tuple(str(number) for number in np.unique(scored.feature))
+    problem = Problem(
+        encoded=scored.encoded,
+        feature_of_column=scored.feature,
+        features=features,
+        group=group.astype(np.int32),
+        groups=tuple(str(each) for each in groups),
+        reference=0,
+        factual=scored.factual,
+        candidate=scored.candidate,
+        node=distinct.node,
+        graph=graph,
+    )
+    return problem, [np.flatnonzero(group == each) for each in range(len(groups))]
+
+
+def _full(found: recourse.Searched, settings: FgceSettings) -> Full:
+    tables = optima.tables_of(found, settings)
+    if tables is None:
+        raise RuntimeError("a group has more than exact_pairs pairs; its optima would be bounds")
+    return optima.full(optima.parts_of(tables, found.weight), optima.solver_of(settings))
+
+
+def _words(full: Full) -> str:
+    """The optima of a group, with the reason of one that is none."""
+    if not full.n:
+        return "none coverable"
+    reasons = full.k0.reason or full.d0_at_k0.reason
+    values = f"k0 {full.k0.value:g}, d0 {full.d0.value:.4f}, at k0 {full.d0_at_k0.value:.4f}"
+    return f"{full.n} coverable: {values}" + (f" ({reasons})" if reasons else "")
+
+
+if __name__ == "__main__":
+    answer(measure, compare)

@@ -1,0 +1,118 @@
+"""Measures what an ensemble of GCFN's generators costs, how that grows, and how good the generators are.
+
+Rows are drawn. Every measurement runs in a process of its own (``work``).
+
+Scope: runs and targets. The timed work: ``work``.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from statistics import mean
+
+from research.benchmark import Bench, Expected, Held, Room, Row, against, apart, at_least, at_most, row, timed_row
+
+MOST_CPU_S = 36.0
+LEAST_RATIO = 2.0
+"""Automatic differentiation over compiled gradients, in CPU seconds."""
+LEAST_SLOPE = {0.5: 0.9, 0.1: 0.7}
+"""By the standard deviation of the noise."""
+MOST_ERROR = {0.5: 0.05}
+
+NETWORKS, EPOCHS = 10, 300
+EPOCHS_OF_FORMS = 6
+BATCHES = {256: 10_000, 64: 1_989}
+"""Size of a batch -> rows: by default, and as in the audit of the Boston data."""
+ROWS, MANY_ROWS, FEWEST_ROWS = 10_000, 101_570, 1_000
+"""Of the paper's synthetic and semi-synthetic data; and what lets either group fill a batch."""
+EPOCHS_ON_MANY, EPOCHS_ON_CUDA = 10, 30
+SEEDS = 5
+FREE_MB = 1_500
+"""Memory that has to be free: 101,570 rows, and what torch needs."""
+
+DRAWN = "equation 72"
+TITLES = {
+    "default": "ten GANs, default settings",
+    "paper": "ten GANs, paper's settings",
+    "quantile map": "quantile map",
+}
+
+_run = partial(apart, "research.gcfn.timed_work")
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    some = min(room.limit, ROWS)
+    yield from _speed(room.rows or MANY_ROWS)
+    yield from _forms(some)
+    yield from _quality(some, SEEDS if room.rows is None else 1)
+    yield from _accelerator(some)
+
+
+def _speed(limit: int) -> Iterator[Row]:
+    """Ten networks together, one alone, and ten on ten times as many rows."""
+    n = min(limit, ROWS)
+    ten, one = (_run("speed", n, networks, EPOCHS, "cpu") for networks in (NETWORKS, 1))
+    met = at_most(ten["cpu_s"], MOST_CPU_S, " CPU s")
+    yield timed_row(DRAWN, ten, f"{NETWORKS} networks together, {EPOCHS} epochs", **met)
+    yield timed_row(DRAWN, one, f"one network alone, {EPOCHS} epochs")
+    ratio = ten["cpu_s"] / one["cpu_s"]
+    alone = f"{NETWORKS} together against one alone"
+    yield row(DRAWN, n, alone, ratio=ratio, found="CPU seconds; each network is computed by itself")
+    many = _run("speed", min(limit, MANY_ROWS), NETWORKS, EPOCHS_ON_MANY, "cpu")
+    at = (DRAWN, many["rows"])
+    yield timed_row(DRAWN, many, f"{NETWORKS} networks together, {EPOCHS_ON_MANY} epochs")
+    growth = many["epoch_cpu_s"] / ten["epoch_cpu_s"]
+    found = f"CPU seconds of an epoch, for {many['rows'] / n:.2f} times the rows"
+    yield row(*at, "growth", ratio=growth, found=found)
+    left = (EPOCHS - EPOCHS_ON_MANY) * many["epoch_cpu_s"]
+    found = f"extrapolated: not run, {EPOCHS - EPOCHS_ON_MANY} more epochs at {many['epoch_cpu_s']:.2f} CPU s"
+    yield row(*at, f"{NETWORKS} networks together, {EPOCHS} epochs", cpu_s=many["cpu_s"] + left, found=found)
+
+
+def _forms(limit: int) -> Iterator[Row]:
+    """Compiled gradients against automatic differentiation, in one process and in turn."""
+    for batch, rows in BATCHES.items():
+        said = _run("forms", min(limit, rows), batch, EPOCHS_OF_FORMS)
+        ratio = said["autograd"] / said["compiled"]
+        found = f"automatic differentiation, {said['autograd']:.2f} CPU s, over compiled gradients"
+        what = f"{NETWORKS} networks in batches of {batch}"
+        yield row(
+            DRAWN, said["rows"], what, cpu_s=said["compiled"], ratio=ratio, found=found, **at_least(ratio, LEAST_RATIO)
+        )
+
+
+def _quality(rows: int, seeds: int) -> Iterator[Row]:
+    """Slope on the true noise and normalised error of the counterfactual, by settings and noise."""
+    for noise, least in LEAST_SLOPE.items():
+        for variant, title in TITLES.items():
+            said = _run("quality", variant, noise, rows, seeds)
+            slope, error = mean(said["slopes"]), mean(said["errors"])
+            each = " ".join(f"{value:.3f}" for value in said["slopes"])
+            errors = " ".join(f"{value:.4f}" for value in said["errors"])
+            found = f"slope {slope:.3f} ({each}), error {error:.4f} ({errors})"
+            met = _good_enough(slope, error, least, MOST_ERROR.get(noise)) if variant == "default" else {}
+            what = f"noise {noise:g}, {title}, mean of seeds: {seeds}"
+            yield row(DRAWN, rows, what, cpu_s=said["cpu_s"], found=found, **met)
+
+
+def _good_enough(slope: float, error: float, least: float, most: float | None) -> Row:
+    target = f"slope at least {least:g}" + (f", error at most {most:g}" if most is not None else "")
+    return against(target, slope >= least and (most is None or error <= most))
+
+
+def _accelerator(rows: int) -> Iterator[Row]:
+    """The same training on CUDA, where there is a device; nothing is aimed at there."""
+    cuda = _run("device")["cuda"]
+    if cuda is None:
+        yield row("device", None, "CUDA", found="no device: nothing measured")
+        return
+    here, there = (_run("speed", rows, NETWORKS, EPOCHS_ON_CUDA, device) for device in ("cpu", "cuda"))
+    what = f"{NETWORKS} networks together, {EPOCHS_ON_CUDA} epochs"
+    found = "times the speed of the CPU, an epoch by the clock"
+    yield row(cuda, rows, what, seconds=there["seconds"], ratio=here["epoch_s"] / there["epoch_s"], found=found)
+
+
+BENCH = Bench("gcfn", _lines, fewest=FEWEST_ROWS, why="so that either group fills a batch", memory_mb=FREE_MB)
+TWIN = Expected(
+    "{networks: 3, epochs: 60, batch: 128}",
+    (Held("share_changed", (), (), "without refits it has no interval, and is descriptive"),),
+)

@@ -1,0 +1,122 @@
+"""Declares the data sets of the GCFN paper and compares each with the paper."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from research import figures as research_figures
+from research.figures import Cell, Compared, Drawing, Experiment, Paper, Value
+from research.gcfn.truth import TITLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
+    from tasks.counterfactuals.algorithm.gan.networks import GanSettings
+    from tasks.ingest.synthetic.algorithm.lending import MediatedRows
+
+FORMS: Final[Mapping[str, Literal["sigmoid", "sin"]]] = {"law-sigmoid": "sigmoid", "law-sin": "sin"}
+"""The equation behind each set of drawn law students."""
+
+MEANS: Final = {"law-sigmoid": "Figure 12", "law-sin": "Figure 13"}
+"""The paper's figure of the mean utility."""
+
+Obtained = tuple[dict[Cell, Value], tuple[Drawing, ...]]
+"""Cells and drawings of a data set."""
+
+LAW_SCHOOL: Final = Experiment("law-school-covariates.yaml", ("data/law_school/lsac_law_data_21791.csv.gz",))
+EXPERIMENTS: Final[Mapping[str, Experiment]] = {
+    "synthetic": Experiment(),
+    **dict.fromkeys(FORMS, LAW_SCHOOL),
+    "adult": Experiment("adult-mediators.yaml", ("data/adult/adult.data.gz", "data/adult/adult.test.gz")),
+    "compas": Experiment("compas-race.yaml", ("data/compas/compas_two_years_no_names.csv.gz",)),
+}
+
+
+@dataclass(frozen=True)
+class Experiments(Paper):
+    """The experiments of the GCFN paper, at its own size or at a smaller one, as training takes long."""
+
+    name: ClassVar[str] = "gcfn"
+    experiments: ClassVar[Mapping[str, Experiment]] = EXPERIMENTS
+    quick: ClassVar[Mapping[str, Any]] = {
+        **{"networks": 2, "epochs": 60, "seeds": 1, "rows": 8_000},
+        "baseline": ("cfua", "cfan", "hscic"),
+    }
+    known_baselines: ClassVar[tuple[str, ...]] = tuple(TITLES)
+
+    networks: int = 10
+    epochs: int = 300
+    """On 10,000 rows. Law students are ten times as many and get a tenth of the epochs: the same number of steps."""
+    seeds: int = 5
+    """Runs over which means are taken."""
+    rows: int = 16_000
+    """Most training rows of a predictor, of those that generators learn from."""
+    baseline: tuple[str, ...] | None = None
+    """Systems that are compared with GCFN, by name; None for all."""
+
+    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+        """Runs the experiment on a data set and returns the paper's figures and what it does not print."""
+        found, drawings = self._obtained(dataset, data)
+        figures = list(research_figures.figures(said, dataset))
+        for figure in figures:
+            if figure.cell.group.split(", ")[0] in TITLES.values():
+                found.setdefault(figure.cell, research_figures.NOT_RUN)
+        return Compared([*figures, *research_figures.beside(figures, found)], found, drawings)
+
+    def _obtained(self, dataset: str, data: Path) -> Obtained:
+        if dataset == "synthetic":
+            return self._synthetic()
+        if dataset in FORMS:
+            return self._law(dataset, data)
+        return self._adult(data) if dataset == "adult" else self._compas(data)
+
+    def _synthetic(self) -> Obtained:
+        from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
+
+        return self._of_runs(lambda rng: synthetic(Synthetic(), rng), self._size(), ("Figure 10", "Figure 11"))
+
+    def _law(self, dataset: str, data: Path) -> Obtained:
+        from research.gcfn import truth  # torch takes seconds to import, and others need it not
+        from tasks.ingest.synthetic.algorithm.lending import LawSchool, Synthetic, law_school
+
+        students, settings = truth.students(EXPERIMENTS[dataset].read(data)), LawSchool(FORMS[dataset])
+        size = self._size(Synthetic().rows / settings.rows)
+        return self._of_runs(lambda rng: law_school(settings, students, rng), size, ("Figure 3", MEANS[dataset]))
+
+    def _of_runs(
+        self, draw: "Callable[[np.random.Generator], MediatedRows]", size: "GanSettings", figures: tuple[str, str]
+    ) -> Obtained:
+        """Table 3, utilities and systems of other papers, where the true counterfactuals are known."""
+        from research.gcfn import rivals, truth
+        from research.gcfn import rivals as utilities
+        from research.gcfn import truth as tradeoff
+
+        several = list(truth.runs(draw, size, self.seeds))
+        names = self.known_baselines if self.baseline is None else self.baseline
+        trimmed = [run.at_most(self.rows) for run in several]
+        others = [rivals.compared(run, names) for run in trimmed]
+        told = [{**tradeoff.compared(run), **other.told} for run, other in zip(trimmed, others, strict=True)]
+        found = {**truth.cells(several), **utilities.utilities_cells(told), **rivals.cells(others)}
+        return found, utilities.drawings(told, figures)
+
+    def _adult(self, data: Path) -> Obtained:
+        from research.gcfn import rivals, truth
+        from tasks.ingest.synthetic.algorithm.lending import Synthetic
+
+        earners = truth.earners(EXPERIMENTS["adult"].read(data))
+        return rivals.obtained(earners, self._size(Synthetic().rows / len(earners.rich)), self.rows)
+
+    def _compas(self, data: Path) -> Obtained:
+        from research.gcfn import rivals, truth
+
+        defendants = truth.defendants(EXPERIMENTS["compas"].read(data))
+        return rivals.recidivism_obtained(defendants, self._size(), self.seeds)
+
+    def _size(self, share: float = 1.0) -> "GanSettings":
+        """Training settings of this size; on the CPU, so that figures do not depend on the machine."""
+        from tasks.counterfactuals.algorithm.gan.networks import GanSettings
+
+        return GanSettings(networks=self.networks, epochs=max(1, round(self.epochs * share)), device="cpu")

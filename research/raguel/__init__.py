@@ -1,0 +1,1 @@
+"""Reproduction and benchmark of RAGUEL."""

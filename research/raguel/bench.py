@@ -1,0 +1,147 @@
+"""Times RAGUEL's recourse costs and both of its algorithms.
+
+People are read once by the stages of an audit, which is timed apart. Every measurement then runs in a process of its
+own (``work``), on one thread but for the sort of the longest list. Compilation is timed apart. Growth is measured in
+CPU seconds, because on a shared machine a longer run is interrupted more often.
+
+Scope: runs and targets. The timed work: ``work``.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from math import log
+from typing import Any
+
+from research.benchmark import (
+    Bench,
+    Expected,
+    Held,
+    Piped,
+    Room,
+    Row,
+    against,
+    apart,
+    at_most,
+    below,
+    per_second,
+    row,
+    timed_row,
+)
+from research.raguel.experiments import PEOPLE, judged
+
+LEAST_PER_S = {"closed": 10_000_000, "bounded": 200_000}
+MOST_CASE_S = 0.003
+MOST_ONE_BY_ONE_S, MOST_IN_BLOCKS_S = 0.25, 0.02
+MOST_MILLION_S, MOST_MILLION_MB = 0.5, 1_000
+MOST_GROWTH = 1.1
+
+RECORDS, GROWTH = 1_000_000, (10_000, 100_000, 1_000_000)
+"""Of costs and of a drawn list; of lists of growing length."""
+FEWEST, FEW_CHANGES = 1_000, 2
+FREE_MB = 1_500
+
+EVERYBODY = {
+    "source__keep": "{}",
+    "protected": "[{name: marital status, columns: [MARRIAGE], reference: not married, "
+    "groups: {married: [1], not married: [0, 2, 3]}}]",
+}
+"""All 30,000 clients: whose marital status is another or not known count as not married here."""
+DATA: tuple[tuple[str, Mapping[str, str]], ...] = (("german", {}), ("default-credit", EVERYBODY))
+TITLES = {"closed": "costs, closed form, 10 attributes", "bounded": "costs within bounds, 10 attributes"}
+GERMAN, CLIENTS, DRAWN = "German Credit", "credit card clients", "drawn lists"
+
+_run = partial(apart, "research.raguel.timed_work")
+
+
+def _lines(room: Room) -> Iterator[Row]:
+    start = time.perf_counter()
+    german, clients = (_people(room, name, overrides) for name, overrides in DATA)
+    yield row("both", None, "apart: ingest, preprocess, classifier", seconds=time.perf_counter() - start)
+    yield from _costs(room.rows or RECORDS)
+    yield from _steps(german)
+    yield from _rerankings(clients)
+    yield from _lists(room.rows or RECORDS)
+
+
+def _people(room: Room, name: str, overrides: Mapping[str, str]) -> Piped:
+    """A data set read and judged by a classifier."""
+    from research.raguel import series
+    from research.raguel.timed_work import People  # scikit-learn takes a second to import
+
+    found = judged(PEOPLE[name], room.data, **overrides)
+    actions = series.actions(found, bounded=False)
+    return Piped(People(found.values, found.people.group, found.boundary, actions))
+
+
+def _costs(limit: int) -> Iterator[Row]:
+    for kind, least in LEAST_PER_S.items():
+        said = _run("costs", limit, kind)
+        per_s = per_second(said)
+        yield _row(DRAWN, said, TITLES[kind], per_s=per_s, **against(f"at least {least:,} a second", per_s >= least))
+
+
+def _steps(people: Piped) -> Iterator[Row]:
+    """Everybody of German Credit: in whole steps, and with few changes too."""
+    for title, most in (("whole steps", 0), (f"whole steps, {FEW_CHANGES} attributes at most", FEW_CHANGES)):
+        said = _run("steps", people, most)
+        each = said["seconds"] / said["cases"]
+        met = below(1000 * each, 1000 * MOST_CASE_S, " ms each")
+        found = f"{1000 * each:.3f} ms a case, {said['refused']} out of reach, {said['unproven']} not proven"
+        yield _row(GERMAN, said, title, per_s=round(1 / each), found=found, **met)
+
+
+def _rerankings(people: Piped) -> Iterator[Row]:
+    """Everybody of the credit card clients, by both algorithms at every setting of the paper."""
+    said = _run("one_by_one", people)
+    met = below(1000 * said["seconds"], 1000 * MOST_ONE_BY_ONE_S, " ms")
+    yield _row(CLIENTS, said, "Algorithm 1, real steps, slowest tolerance", **met)
+    said = _run("in_blocks", people)
+    blocks, tolerance = said["slowest"]
+    met = below(1000 * said["seconds"], 1000 * MOST_IN_BLOCKS_S, " ms")
+    found = f"slowest: {blocks} blocks, t = {tolerance:.3f}; median setting {1000 * said['median_s']:.1f} ms"
+    yield _row(CLIENTS, said, "Algorithm 2, slowest setting of the grid", found=found, **met)
+
+
+def _lists(limit: int) -> Iterator[Row]:
+    """Lists of growing length in blocks of 100."""
+    lengths = [each for each in GROWTH if each < limit] + [limit]
+    told = {each: _run("drawn", each) for each in lengths}
+    for each, said in told.items():
+        quick = said["seconds"] < MOST_MILLION_S and said["peak_mb"] < MOST_MILLION_MB
+        met = against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick) if each == RECORDS else {}
+        found = f"of it the sort {1000 * said['sort_s']:.1f} ms"
+        yield _row(DRAWN, said, "blocks of 100, with the sort", per_s=per_second(said), found=found, **met)
+    first, last = lengths[0], lengths[-1]
+    if first < last:
+        growth = log(told[last]["cpu_s"] / told[first]["cpu_s"]) / log(last / first)
+        what = f"growth from {first:,} records: exponent of CPU time"
+        yield row(DRAWN, last, what, ratio=growth, **at_most(growth, MOST_GROWTH))
+
+
+def _row(name: str, said: Mapping[str, Any], what: str, found: str = "", **more: Any) -> Row:
+    """The row of a process, with the time of compilation apart."""
+    compiled = f"compiled apart in {said['compile_s']:.1f} s" if "compile_s" in said else ""
+    told = "; ".join(part for part in (found, compiled) if part)
+    return timed_row(name, said, what, found=told or None, **more)
+
+
+BENCH = Bench(
+    "raguel",
+    _lines,
+    tuple(source for people in PEOPLE.values() for source in people.sources),
+    fewest=FEWEST,
+    why="with fewer nothing takes any time",
+    memory_mb=FREE_MB,
+)
+TWIN = Expected(
+    "{block_counts: [10], tolerances: [0.3333], probes: 20}",
+    (
+        Held(
+            "recourse_cost_reference_over_group",
+            (),
+            ("direct",),
+            "lower means deny more applicants, and not by so much more; costs are of the denied",
+        ),
+    ),
+)

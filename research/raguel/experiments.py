@@ -1,0 +1,116 @@
+"""Declares the data sets of the RAGUEL paper and compares each with the paper.
+
+HMDA stands for lists that are drawn: the paper does not say which of its 25 million records it sampled.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from research import figures as research_figures
+from research.figures import NOT_RUN, Cell, Compared, Drawing, Experiment, Figure, Paper, Value
+from research.raguel.series import PUBLISHED_SIZES
+
+if TYPE_CHECKING:
+    from research.raguel.series import Judged
+
+log = logging.getLogger("evenhand")
+
+PEOPLE: Mapping[str, Experiment] = {
+    "german": Experiment("german-credit-marital.yaml", ("data/german_credit/german.data.gz",)),
+    "default-credit": Experiment(
+        "default-credit-marital.yaml", ("data/default_credit_card/credit-card-clients.csv.gz",)
+    ),
+}
+EXAMPLE, SERIES = "example", "hmda"
+BASELINES = ("thresholds", "fair_star", "foeir", "ar", "mace")
+"""What the paper compares itself with: fairlearn's thresholds by group, fair rankings, and counterfactual sources."""
+
+TOLD_OTHERWISE = frozenset({"blocks_made_fair"})
+"""What ``unfair_blocks`` tells as well."""
+
+Obtained = tuple[dict[Cell, Value], list[Figure], tuple[Drawing, ...]]
+"""Cells, requirements on them, and drawings."""
+
+
+@dataclass(frozen=True)
+class Experiments(Paper):
+    """The experiments of the RAGUEL paper, or some of them, as long lists take long."""
+
+    name: ClassVar[str] = "raguel"
+    experiments: ClassVar[Mapping[str, Experiment]] = {EXAMPLE: Experiment(), **PEOPLE, SERIES: Experiment()}
+    quick: ClassVar[Mapping[str, Any]] = {"records": 100_000, "trials": 2}
+    known_baselines: ClassVar[tuple[str, ...]] = BASELINES
+
+    records: int = PUBLISHED_SIZES[-1]
+    """Records of the longest list that is drawn."""
+    trials: int = 10
+    """Lists drawn of each length, as in the paper."""
+    samples: int = 50
+    """Samples of a list that FA*IR and FoEiR rank, as in the paper."""
+    baseline: tuple[str, ...] | None = None
+    """Baselines that are run; all if None."""
+
+    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+        """Runs a data set and returns figures of the paper, requirements on the default, and what is shown beside."""
+        figures = list(research_figures.figures(said, dataset))
+        found, asked, drawings = self._obtained(dataset, data)
+        for figure in figures:
+            found.setdefault(figure.cell, self._not_run(dataset))
+        figures += asked
+        told = (cell for cell in found if cell.quantity not in TOLD_OTHERWISE)
+        return Compared([*figures, *research_figures.beside(figures, told)], found, drawings)
+
+    def _not_run(self, dataset: str) -> str:
+        """Why a figure has nothing of ours beside it."""
+        if dataset == SERIES:
+            return f"{NOT_RUN}: lists are drawn up to {self.records:,} records"
+        return f"{NOT_RUN}: the baseline was not asked for"
+
+    def _obtained(self, dataset: str, data: Path) -> Obtained:
+        """All cells that our code fills, the requirements on them, and drawings."""
+        if dataset == EXAMPLE:
+            return _of_example()
+        if dataset == SERIES:
+            return _of_series(self.records, self.trials)
+        return _of_people(dataset, judged(PEOPLE[dataset], data), self.baseline, self.samples)
+
+
+def judged(experiment: Experiment, data: Path, **overrides: str) -> "Judged":
+    """Reads the people of a data set and fits the classifier; other keys of the spec may be overridden."""
+    from research.raguel import series
+
+    found = series.judge(series.read(experiment.read(data, **overrides)))
+    log.info("%s: %d people, %d attributes", experiment.spec, *found.values.shape)
+    return found
+
+
+def _of_example() -> Obtained:
+    from research.raguel import cells
+
+    found = dict(cells.example_cells())
+    return found, [], (cells.worked_example(found),)
+
+
+def _of_series(records: int, trials: int) -> Obtained:
+    from research.raguel import cells, series
+
+    found = dict(series.cells(records, trials))
+    asked = [*series.figures(records), *series.falling(found, records)]
+    return found, asked, cells.by_records(found, records)
+
+
+def _of_people(dataset: str, found: "Judged", baseline: tuple[str, ...] | None, samples: int) -> Obtained:
+    from research.raguel import cells, series
+
+    ranked = {who: series.ranked(found, who) for who in series.LISTS}
+    laws = [law for who in series.LISTS for law in series.never_lower(ranked[who], who)]
+    others = cells.Others(frozenset(BASELINES if baseline is None else baseline), samples)
+    told = {**cells.obtained_cells(found, others), **{figure.cell: value for figure, value in laws}}
+    asked = [figure for figure, _ in laws] + list(cells.obtained_laws(told, others, dataset))
+    drawings = [cells.ratio_by_blocks(told)]
+    if dataset == "default-credit":
+        drawings.append(cells.block_shares(ranked[series.ALL]))
+    return told, asked, tuple(drawings)

@@ -1,0 +1,481 @@
+"""Runs the experiments of the papers, keeps and prints their results."""
+
+import json
+import logging
+import math
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from flows.partitions.runners import shared_cores
+from research import figures
+from research.figures import (
+    ASKED,
+    BESIDE,
+    CONFIRMED,
+    REPRODUCED,
+    Cell,
+    Figure,
+    Line,
+    Paper,
+    Reproduced,
+    Row,
+    Value,
+    Verdict,
+    entries,
+    ledger,
+    require,
+    shipped,
+)
+from schemas.errors import SpecError, nearest
+from tasks.pipeline.digests import code_digest, versions
+from tasks.pipeline.progress import course_of, stage_began, stage_ended
+from tasks.pipeline.registry import METHODS
+
+# --------------------------------------------------------------------------------------------------------------------
+# The lines of a reproduction, for people and for programmes.
+#
+# Many cells agree, and nobody reads them: the short form has one row per table, quantity and group with the number of
+# cells that agree, and one row for every cell that does not.
+#
+# Scope: the form of the output. What a verdict means: ``research.figures``.
+
+
+_STYLE = {Verdict.AGREES: "green", Verdict.DIFFERS: "bold red", Verdict.OTHERWISE: "yellow", Verdict.INFORMATION: "dim"}
+
+_COLUMNS = ("source", "what", "group", "published", "obtained", "difference", "verdict")
+
+_OTHERWISE = (
+    f"'{CONFIRMED.capitalize()}' means that the authors' own code, or a faster derivation checked against it, "
+    "gives our figure for that cell, and that it is the paper that prints another."
+)
+
+_AT = {
+    "coverage": ("d", "k"),
+    "coverage_on_kauc_grid": ("d", "k"),
+    "least_cost": ("c", "k"),
+    "acf": ("attribute",),
+    "smallest_cost": ("c",),
+    **dict.fromkeys(("p_c", "p_t", "delta", "low", "high", "unfair"), ("complainant",)),
+    "imagined": ("complainant", "column"),
+    "coefficient": ("column", "cause"),
+    **dict.fromkeys(("factual_values_differing", "counterfactual_values_differing"), ("column",)),
+    **dict.fromkeys(("blocks_made_fair", "unfair_blocks"), ("blocks", "t")),
+    "overall_ratio": ("t", "blocks"),
+    **dict.fromkeys(("unfair_before", "unfair_after"), ("blocks", "t")),
+    **dict.fromkeys(("rkl_by_records", "rnd_by_records", "rrd_by_records"), ("records",)),
+    "mean_around": ("group", "complainant"),
+    **dict.fromkeys(("mean_cost", "mean_cost_face", "mean_cost_over_face", "rows_covered"), ("cost", "k")),
+    **dict.fromkeys(
+        ("feasible_share", "feasible_mean_cost", "least_feasible_share", "largest_feasible_share"),
+        ("epsilon", "removed"),
+    ),
+    **dict.fromkeys(("mean_factual", "mean_counterfactual", "mean_shift"), ("column",)),
+    **dict.fromkeys(("initial_ratio", "mean_block_ratio", "overall_ratio_after"), ("records",)),
+    **dict.fromkeys(("unfair_blocks_percent", "protected_modified_percent"), ("records",)),
+    **dict.fromkeys(("points_changed", "recourse_cost", "ratio", "listed", "rkl", "rnd", "rrd"), ("method",)),
+}
+"""Names of what a cell is at, where its quantity does not begin with it (kauc: k, dauc: d, cauc: c)."""
+
+_BY_VARIANT = ("variant", "k")
+"""The same of other cells that are at a word."""
+
+
+def tables(lines: Sequence[Line], *, every_cell: bool) -> Iterator[tuple[str, list[dict[str, str | Text]]]]:
+    """The rows of a table for each data set, each with the data set's name."""
+    for dataset, of_dataset in groupby(lines, key=lambda line: line.dataset):
+        yield dataset, [dict(zip(_COLUMNS, row, strict=True)) for row in _rows(list(of_dataset), every_cell)]
+
+
+def summary(lines: Sequence[Line]) -> str:
+    """Counts the lines by verdict: against what the paper prints, and against the reference outputs.
+
+    Lines beside them are only counted.
+    """
+    beside = [line for line in lines if line.figure.source == BESIDE]
+    asked = [line for line in lines if line.figure.source == ASKED]
+    reference = [line for line in lines if line.figure.reference or line.figure.source == REPRODUCED]
+    others = (REPRODUCED, ASKED, BESIDE)
+    printed = [line for line in lines if not line.figure.reference and line.figure.source not in others]
+    said = [_counted("against the paper's printed figures", printed), _counted("against the reference", reference)]
+    if asked:
+        said.append(_counted("against what is asked of the default", asked))
+    if beside:
+        said.append(f"told beside them, without a figure to compare with, {len(beside):,}")
+    if any(line.why == CONFIRMED for line in lines):
+        said.append(_OTHERWISE)
+    return "\n".join(said)
+
+
+def _counted(title: str, lines: Sequence[Line]) -> str:
+    counts = Counter(line.verdict for line in lines)
+    shown = [verdict for verdict in Verdict if counts[verdict] or verdict is Verdict.DIFFERS]
+    return f"{title}, {len(lines):,}: " + ", ".join(f"{verdict.value} {counts[verdict]:,}" for verdict in shown)
+
+
+def as_json(lines: Sequence[Line]) -> dict[str, Any]:
+    """Returns the lines as plain values; null stands for a figure that has no value."""
+    counts = Counter(line.verdict.value for line in lines)
+    return {"counts": {v.value: counts[v.value] for v in Verdict}, "lines": [_plain(line) for line in lines]}
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    cell = line.figure.cell
+    return {
+        "dataset": line.dataset,
+        "source": line.figure.source,
+        "reference": line.figure.reference,
+        "what": cell.quantity,
+        "group": cell.group,
+        "at": list(cell.at),
+        "published": _finite(line.figure.value),
+        "obtained": _finite(line.obtained),
+        "unfilled": line.obtained is None,
+        "difference": line.difference,
+        "tolerance": line.figure.tolerance,
+        "at_most": line.figure.at_most,
+        "at_least": line.figure.at_least,
+        "verdict": line.verdict.value,
+        "why": line.why,
+    }
+
+
+def _finite(value: Value | None) -> Value | None:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _rows(lines: list[Line], every_cell: bool) -> Iterator[tuple[str | Text, ...]]:
+    """The rows of one data set, in the order in which its sources were read."""
+    series: dict[tuple[str, str, str], list[Line]] = {}
+    for line in lines:
+        cell = line.figure.cell
+        series.setdefault((line.figure.source, cell.quantity, cell.group), []).append(line)
+    for (source, quantity, group), members in series.items():
+        agree = sum(line.verdict is Verdict.AGREES for line in members)
+        if len(members) == 1 or every_cell:
+            yield from map(_row, members)
+            continue
+        if agree:
+            count = Text(f"{agree} of {len(members)} cells agree", style=_STYLE[Verdict.AGREES])
+            yield source, _words(quantity), group, "", "", _furthest(members), count
+        yield from (_row(line) for line in members if line.verdict is not Verdict.AGREES)
+
+
+def _furthest(members: Sequence[Line]) -> str:
+    """The largest difference of cells that agree, if there is any."""
+    agreeing = (line for line in members if line.verdict is Verdict.AGREES)
+    furthest = max(abs(line.difference or 0.0) for line in agreeing)
+    return f"<= {furthest:.4g}" if furthest else ""
+
+
+def _row(line: Line) -> tuple[str | Text, ...]:
+    cell = line.figure.cell
+    worded = bool(cell.at) and isinstance(cell.at[0], str)
+    names = _AT.get(cell.quantity, _BY_VARIANT if worded else cell.quantity[:1])
+    at = ", ".join(f"{name} = {_number(value)}" for name, value in zip(names, cell.at, strict=False))
+    difference = "" if line.difference is None else f"{line.difference:+.4g}"
+    verdict = Text(line.verdict.value, style=_STYLE[line.verdict])
+    if line.why:
+        verdict.append(f": {line.why}")
+    published = _number(line.figure.value)
+    bound = "at most " if line.figure.at_most else "at least " if line.figure.at_least else ""
+    shown = (f"{bound}{published}", _number(line.obtained), difference)
+    what = f"{_words(cell.quantity)}, {at}" if at else _words(cell.quantity)
+    return (line.figure.source, Text(what), cell.group, *shown, verdict)
+
+
+def _words(quantity: str) -> str:
+    return quantity.replace("_", " ")
+
+
+def _number(value: Value | None) -> str:
+    """At most six digits and no exponent; of a digest the beginning."""
+    if value is None:
+        return "none"
+    if isinstance(value, str):
+        return value if len(value) < 40 else value[:12]
+    if math.isnan(value):
+        return "undefined"
+    return f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Runs a paper's experiments under the ``paper`` profile and compares them with paper and reference.
+#
+# Scope: the choice of data sets and sizes. Each method's ``Experiments`` in its ``reproduction.experiments`` declare
+# data
+# sets and figures (``research.figures``). Comparison: ``research.figures``.
+
+
+log = logging.getLogger("evenhand")
+
+ALL_PAPERS = "all"
+"""Stands for every paper."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which experiments of a paper are run, at which size."""
+
+    paper: str
+    """The method, by its paper's acronym."""
+    only: Sequence[str] = ()
+    """Data sets; all if there is none."""
+    quick: bool = False
+    """The size that takes about a minute of one core."""
+    size: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the paper's ``Experiments``; None where one is left out."""
+
+
+def reproduce(asked: Asked, data: Path) -> dict[str, Reproduced]:
+    """Runs data set after data set: lines for the figures of paper and reference, and drawings.
+
+    Args:
+        asked: What is run.
+        data: Directory that holds ``data/`` and ``golden/``.
+
+    Raises:
+        SpecError: The paper, a data set or a baseline is not known, or the paper has no such field.
+        InfrastructureError: A file is missing; nothing is run then.
+    """
+    paper = asked.paper
+    if paper not in METHODS:
+        raise SpecError(f"no paper {paper!r}; {nearest(paper, [*METHODS, ALL_PAPERS])}")
+    size = {name: value for name, value in asked.size.items() if value is not None}
+    experiments = _of_size(paper, {**(_experiments(paper).quick if asked.quick else {}), **size})
+    known = tuple(experiments.experiments)
+    for name in asked.only:
+        if name not in known:
+            raise SpecError(f"--only {name}: no such data set of {paper}; {nearest(name, known)}")
+    chosen = [name for name in known if not asked.only or name in asked.only]
+    require(data, [file for name in chosen for file in experiments.experiments[name].files(data)])
+    return {name: _run(experiments, name, data) for name in chosen}
+
+
+def experiments_of(paper: str, quick: bool) -> Paper:
+    """The experiments of a paper at their own size, or at the quick one."""
+    found = _experiments(paper)
+    return found.in_a_minute() if quick else found()
+
+
+def _of_size(paper: str, size: Mapping[str, Any]) -> Paper:
+    """The experiments of a paper, at another size than their own if one is said."""
+    for name in size:
+        taking = papers_taking(name)
+        if paper not in taking:
+            raise SpecError(f"reproduce {paper} takes no --{name}; reproduce {' and '.join(taking)} does")
+    experiments = _experiments(paper)
+    for name in size.get("baseline") or ():
+        if name not in experiments.known_baselines:
+            raise SpecError(
+                f"--baseline {name}: no such baseline of {paper}; {nearest(name, experiments.known_baselines)}"
+            )
+    return experiments(**size)
+
+
+def papers_taking(size: str) -> list[str]:
+    """Returns the papers whose ``Experiments`` have a field of this name, by which they are made smaller."""
+    return [paper for paper in METHODS if size in {field.name for field in fields(_experiments(paper))}]
+
+
+def _experiments(paper: str) -> type[Paper]:
+    found: type[Paper] = import_module(f"research.{paper}.experiments").Experiments
+    return found
+
+
+def _run(experiments: Paper, name: str, data: Path) -> Reproduced:
+    start = time.perf_counter()
+    found = experiments.run(name, data)
+    log.info("%s: %d figures compared, %.1f s", name, len(found.lines), time.perf_counter() - start)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One data set of one paper, run and kept: what a reproduction of all papers consists of, and resumes from.
+
+
+@dataclass(frozen=True)
+class Part:
+    """A data set of a paper."""
+
+    paper: str
+    dataset: str
+    quick: bool
+    data: Path
+
+    @property
+    def name(self) -> str:
+        """As progress and files have it."""
+        return f"{self.paper} {self.dataset}"
+
+    def file(self, kept: Path) -> Path:
+        """Where its result is kept."""
+        return kept / f"{self.paper}-{self.dataset}{'-quick' if self.quick else ''}.json"
+
+    def key(self) -> str:
+        """What its result depends on: code, libraries, published figures, the papers' specs, and its files."""
+        specs = sorted(shipped("audits/paper/loan.yaml").parent.glob("*.yaml"))
+        digest = code_digest(
+            [f"research.{self.paper}.experiments"],
+            [shipped(f"published/{self.paper}.toml"), *specs],
+        )
+        files = experiments_of(self.paper, self.quick).experiments[self.dataset].files(self.data)
+        seen = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files if path.is_file()]
+        return json.dumps([digest, versions(), seen], sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a part gave."""
+
+    part: Part
+    seconds: float
+    """Of one core, at the time that it was run."""
+    lines: list[Line]
+    drawings: list[dict[str, Any]]
+    """Plain, as in JSON."""
+
+
+def done(part: Part, kept: Path | None) -> Done:
+    """A part from what is kept, or run now and kept."""
+    known = _read(part, kept) if kept else None
+    return known or _parts_run(part, kept)
+
+
+def is_kept(part: Part, kept: Path | None) -> bool:
+    """Whether a result of this very code and these files is kept."""
+    return kept is not None and _read(part, kept) is not None
+
+
+def _parts_run(part: Part, kept: Path | None) -> Done:
+    began = time.process_time()
+    found = experiments_of(part.paper, part.quick).run(part.dataset, part.data)
+    said = Done(part, time.process_time() - began, found.lines, [each.plain() for each in found.drawings])
+    if kept:
+        plain = as_json(said.lines) | {"key": part.key(), "seconds": said.seconds, "drawings": said.drawings}
+        draft = part.file(kept).with_suffix(".draft")
+        kept.mkdir(parents=True, exist_ok=True)
+        draft.write_text(json.dumps(plain, indent=1))
+        draft.replace(part.file(kept))
+    return said
+
+
+def _read(part: Part, kept: Path) -> Done | None:
+    """None where nothing is kept, or of other code, libraries or files."""
+    file = part.file(kept)
+    if not file.is_file():
+        return None
+    said = json.loads(file.read_text())
+    if said.get("key") != part.key():
+        return None
+    return Done(part, said["seconds"], [_line(each) for each in said["lines"]], said["drawings"])
+
+
+def _line(said: Mapping[str, Any]) -> Line:
+    """The line that was written; a value that is no number comes back as NaN."""
+    figure = Figure(
+        said["source"],
+        said["reference"],
+        Cell(said["what"], said["group"], tuple(said["at"])),
+        _value(said["published"]),
+        said["tolerance"],
+        at_most=said["at_most"],
+        at_least=said["at_least"],
+    )
+    obtained = None if said["unfilled"] else _value(said["obtained"])
+    return Line(said["dataset"], figure, obtained, Verdict(said["verdict"]), said["why"])
+
+
+def _value(said: Value | None) -> Value:
+    return float("nan") if said is None else said
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# All papers in turn: every data set in a process of its own, what is done kept, and the ledger over them.
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What a reproduction of all papers is given."""
+
+    data: Path
+    quick: bool = False
+    kept: Path | None = None
+    """Folder with the results of data sets, from which an interrupted one goes on; None keeps nothing."""
+    jobs: int = 2
+    """Data sets at a time, each with one thread."""
+
+    def parts(self) -> list[Part]:
+        """The data sets of all papers, in the order of reports.
+
+        Raises:
+            InfrastructureError: A file is missing; nothing is run then.
+        """
+        papers = {paper: experiments_of(paper, self.quick).experiments for paper in METHODS}
+        require(self.data, [file for each in papers.values() for one in each.values() for file in one.files(self.data)])
+        return [Part(paper, name, self.quick, self.data) for paper, each in papers.items() for name in each]
+
+
+def reproduce_all(whole: Whole) -> list[Done]:
+    """Runs what is not kept yet, the papers with networks first as they take longest; returns all in their order.
+
+    Raises:
+        InfrastructureError: A file is missing; nothing is run then.
+    """
+    parts = whole.parts()
+    found = {part: done(part, whole.kept) for part in parts if is_kept(part, whole.kept)}
+    for part in found:
+        log.info("%s: kept from before", part.name)
+    left = sorted((part for part in parts if part not in found), key=_longest_first)
+    with course_of([part.name for part in left], [None] * len(left)):
+        for each in _whole_run(left, whole):
+            found[each.part] = each
+    return [found[part] for part in parts]
+
+
+_LONG = ("cec", "gcfn", "raguel", "fgce")
+"""Papers that take longest."""
+
+
+def _longest_first(part: Part) -> int:
+    return _LONG.index(part.paper) if part.paper in _LONG else len(_LONG)
+
+
+def _whole_run(parts: Sequence[Part], whole: Whole) -> Iterator[Done]:
+    """Yields parts as they end, each from a process of its own that has one thread."""
+    left, waiting = list(enumerate(parts, start=1)), dict[Future[Done], int]()
+    context = multiprocessing.get_context("spawn")
+    with (
+        shared_cores(whole.jobs, one=True),
+        ProcessPoolExecutor(whole.jobs, mp_context=context, max_tasks_per_child=1) as pool,
+    ):
+        while left or waiting:
+            while left and len(waiting) < whole.jobs:
+                n, part = left.pop(0)
+                waiting[pool.submit(done, part, whole.kept)] = n
+                stage_began(n)
+            ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ended:
+                each = future.result()
+                stage_ended(f"{len(each.lines):,} figures, {each.seconds:,.0f} CPU s", waiting.pop(future))
+                yield each
+
+
+def ledgers(found: Sequence[Done]) -> Mapping[str, list[Row]]:
+    """The ledger of each paper."""
+    return {paper: _ledger(paper, [each for each in found if each.part.paper == paper]) for paper in METHODS}
+
+
+def _ledger(paper: str, found: Sequence[Done]) -> list[Row]:
+    lines = [line for each in found for line in each.lines]
+    drawn = [(each.part.dataset, drawing["name"]) for each in found for drawing in each.drawings]
+    return ledger(entries(figures.read(paper)), lines, drawn)

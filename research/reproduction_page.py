@@ -1,0 +1,342 @@
+"""The page docs/reproduction.md and its charts."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from research.figures import Line, Row, Status, Verdict
+from research.reproduction import Done
+from tasks.pipeline.registry import METHODS
+from tasks.reporting.charts.layout import (
+    Axis,
+    Drawing,
+    PathShape,
+    Shape,
+    Sheet,
+    Table,
+    Text,
+    apart,
+    between,
+    circle,
+    element,
+    path,
+    segment,
+    style,
+    text_lines,
+)
+from tasks.reporting.charts.values import Unit, clean, exact, isolated
+
+# --------------------------------------------------------------------------------------------------------------------
+# Curves: values over a numeric axis, a panel a curve with the others faint behind it, all on the same two axes.
+
+
+_HEIGHT, _GUTTER, _DOTS = 110.0, 20.0, 16
+"""Of the area of a panel; between two panels; points that are marked one by one."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through its points; a value that is no number is a gap."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+
+    @property
+    def defined(self) -> list[tuple[float, float]]:
+        """The points that have a value."""
+        return [(x, y) for x, y in self.points if math.isfinite(y)]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Curves over one axis.
+
+    Raises:
+        ValueError: no curve has a value.
+    """
+
+    title: str
+    x: Unit
+    y: Unit
+    curves: tuple[Curve, ...]
+
+    def __post_init__(self) -> None:
+        if not any(curve.defined for curve in self.curves):
+            raise ValueError(f"no value: {self.title}")
+
+    def description(self) -> list[str]:
+        """A sentence for each curve: where it begins, where it ends, its least and its greatest value."""
+        return [f"{self.y.name} over {self.x.name}.", *(self._said(curve) for curve in self.curves)]
+
+    def _said(self, curve: Curve) -> str:
+        points = curve.defined
+        if not points:
+            return f"{isolated(curve.label)}: no value."
+        at = [f"{exact(y, self.y)} at {exact(x, self.x)}" for x, y in (points[0], points[-1])]
+        low, high = (exact(end(y for _, y in points), self.y) for end in (min, max))
+        return f"{isolated(curve.label)}: from {at[0]} to {at[1]}, between {low} and {high}."
+
+    def table(self) -> Table:
+        """A row for each point of each curve."""
+        rows = [
+            (curve.label, exact(x, self.x), exact(y, self.y) if math.isfinite(y) else "no value")
+            for curve in self.curves
+            for x, y in curve.points
+        ]
+        return Table(("Curve", self.x.name, self.y.name), tuple(rows))
+
+    def draw(self, sheet: Sheet) -> Drawing:
+        """Panels of equal size: two beside each other on a wide sheet, one above the other on a narrow one."""
+        columns = 1 if sheet.stacked or len(self.curves) == 1 else 2
+        width = (sheet.width - _GUTTER * (columns - 1)) / columns
+        shapes, y = list[Shape](), 4.0
+        for first in range(0, len(self.curves), columns):
+            row = self.curves[first : first + columns]
+            panels = [_Panel(self, curve, i * (width + _GUTTER), y, width, sheet) for i, curve in enumerate(row)]
+            shapes += [shape for panel in panels for shape in panel.shapes()]
+            y = max(panel.bottom for panel in panels) + 12
+        words = f"{clean(self.y.name)} over {clean(self.x.name)}"
+        caption = text_lines(words, 0, y + sheet.size, sheet.width, sheet, 3, "soft")
+        return Drawing(sheet.width, y + len(caption) * sheet.leading + 6, sheet.size, (*shapes, *caption))
+
+    def axes(self) -> tuple[Axis, Axis]:
+        """The two axes of all panels; both hold 0."""
+        points = [point for curve in self.curves for point in curve.defined]
+        across, up = (([point[i] for point in points]) for i in (0, 1))
+        return between(min(across), max(across), self.x, most=5), between(min(up), max(up), self.y, most=5)
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One curve among the others."""
+
+    chart: Curves
+    curve: Curve
+    left: float
+    top: float
+    width: float
+    sheet: Sheet
+
+    @property
+    def bottom(self) -> float:
+        """Where it ends, with the labels of its axis."""
+        return self._floor + self.sheet.leading
+
+    @property
+    def _ceiling(self) -> float:
+        return self.top + 2 * self.sheet.leading + 4
+
+    @property
+    def _floor(self) -> float:
+        return self._ceiling + _HEIGHT
+
+    def shapes(self) -> list[Shape]:
+        across, up = self.chart.axes()
+        labels = up.labels(self.chart.y)
+        start, end = self.left + self.sheet.room(labels) + 6, self.left + self.width - 8
+        ticks = [up.at(tick, self._floor, self._ceiling) for tick in up.ticks]
+        others = [each for each in self.chart.curves if each is not self.curve]
+        lines = [self._line(each, across, up, start, end) for each in others]
+        return [
+            *text_lines(
+                self.curve.label, self.left, self.top + self.sheet.size, self.width, self.sheet, 2, "ink", bold=True
+            ),
+            PathShape(" ".join(segment(start, y, end, y) for y in ticks), "faint", "line"),
+            *(PathShape(line, "faint", "soft") for line in lines if line),
+            *self._own(across, up, start, end),
+            *(
+                Text(start - 6, y + self.sheet.size * 0.36, label, anchor="end")
+                for y, label in zip(ticks, labels, strict=True)
+            ),
+            *self._places(across, start, end),
+        ]
+
+    def _own(self, across: Axis, up: Axis, start: float, end: float) -> list[PathShape]:
+        """The curve, and its points where they are few."""
+        line = self._line(self.curve, across, up, start, end)
+        points = [self._at(point, across, up, start, end) for point in self.curve.defined]
+        found = [PathShape(line, "bar", "accent")] if line else []
+        if len(points) <= _DOTS:
+            found += [PathShape(" ".join(circle(x, y, 4) for x, y in points), "fill", "accent")] if points else []
+        return found
+
+    def _at(self, point: tuple[float, float], across: Axis, up: Axis, start: float, end: float) -> tuple[float, float]:
+        return across.at(point[0], start, end), up.at(point[1], self._floor, self._ceiling)
+
+    def _line(self, curve: Curve, across: Axis, up: Axis, start: float, end: float) -> str:
+        """The path through neighbouring points that have values; empty where no two of them stand together."""
+        parts, pen = list[str](), False
+        for x, y in curve.points:
+            if not math.isfinite(y):
+                pen = False
+                continue
+            parts.append(path("L" if pen else "M", *self._at((x, y), across, up, start, end)))
+            pen = True
+        return " ".join(parts) if any(part.startswith("L") for part in parts) else ""
+
+    def _places(self, across: Axis, start: float, end: float) -> Sequence[Text]:
+        """Labels under the axis; every second where all of them would collide."""
+        labels = across.labels(self.chart.x)
+        for step in (1, 2, max(1, len(labels) - 1)):
+            kept = list(zip(across.ticks, labels, strict=True))[::step]
+            found = [
+                Text(across.at(tick, start, end), self._floor + self.sheet.leading, label, anchor="middle")
+                for tick, label in kept
+            ]
+            if apart(found, self.sheet):
+                return found
+        return ()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One page with what is drawn of the papers' figures, each with its numbers as a table; no script, no other file.
+
+
+_PAGE = Markup("""\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Figures of the papers, drawn from our results</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 Arial, Helvetica, sans-serif; max-width: 40rem; margin: 0 auto; padding: 1rem; }}
+table {{ border-collapse: collapse; }} td, th {{ padding: .1rem .6rem; text-align: left; }}
+.numbers {{ overflow-x: auto; }}
+{style}
+</style>
+</head>
+<body>
+<main>
+<h1>Figures of the papers, drawn from our results</h1>
+{sections}
+</main>
+</body>
+</html>
+""")
+
+
+def charts_page(drawings: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]) -> str:
+    """The page.
+
+    Args:
+        drawings: By paper and data set, as plain values (``Drawing.plain``).
+    """
+    sections = Markup("\n").join(_sections(drawings))
+    return str(_PAGE.format(style=Markup(style()), sections=sections))  # noqa: S704 - our own style sheet
+
+
+def _sections(drawings: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]) -> Iterator[Markup]:
+    for (paper, dataset), several in drawings.items():
+        for number, said in enumerate(several):
+            heading = f"{paper.upper()}, {said['figure']}, {dataset}: {said['title']}"
+            chart = element(_chart(said), f"{paper}-{dataset}-{number}")
+            yield Markup("<section>\n<h2>{}</h2>\n{}\n</section>").format(heading, chart)
+
+
+def _chart(said: Mapping[str, Any]) -> Curves:
+    curves = tuple(
+        Curve(
+            each["name"],
+            tuple((x, float("nan") if y is None else y) for x, y in zip(each["x"], each["y"], strict=True)),
+        )
+        for each in said["curves"]
+    )
+    return Curves(said["title"], Unit(said["x"]), Unit(said["y"]), curves)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# ``docs/reproduction.md``: every table and figure of the papers, and how ours stands to it.
+#
+# Scope: the form of the page. Its rows: ``research.figures``.
+
+
+COLUMNS = ("table or figure", "shows", "data sets", "status", "figures", "agree", "explained", "information", "not run")
+
+HEAD = """\
+# Reproduction: every table and figure of the papers
+
+Written by `evenhand reproduce all --data DIR{quick} --markdown docs/reproduction.md`, in {seconds} CPU seconds. A test
+holds its rows against `data/published`. Figure by figure: `evenhand reproduce METHOD --data DIR --every-cell`; what is
+drawn: `--charts FILE`.
+
+- **met**: every figure agrees within its tolerance, or the reason why it cannot is told. **beside**: published and
+  obtained stand side by side without a verdict. **drawn**: the paper prints no numbers; ours are drawn. **cannot**:
+  data or definition cannot be had. **not run**: not at this size. **differs**, **missing**: what they say.
+- *figures* are those that were compared. *agree* lie within their tolerance. *explained* were judged and are not the
+  paper's, for a reason that the command prints beside each. *information* have no tolerance, and count as no agreement.
+"""
+
+
+def page(ledgers: Mapping[str, Sequence[Row]], found: Sequence[Done]) -> str:
+    """The page as Markdown."""
+    quick = " --quick" if found and found[0].part.quick else ""
+    head = HEAD.format(quick=quick, seconds=f"{sum(each.seconds for each in found):,.0f}")
+    parts = [_paper(name, rows, found) for name, rows in ledgers.items()]
+    return "\n".join([head, *parts, "## In all\n\n" + totals(ledgers).replace("\n", "\n\n").rstrip() + "\n"])
+
+
+def _paper(name: str, rows: Sequence[Row], found: Sequence[Done]) -> str:
+    said = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", _table(map(cells, rows))]
+    cannot = [f"- {row.entry.what}: {reason}." for row in rows for reason in _reasons(row)]
+    differs = [_differing(line) for each in found if each.part.paper == name for line in each.lines if _differs(line)]
+    if cannot:
+        said += ["Why not:\n", *cannot, ""]
+    if differs:
+        said += ["Beyond their tolerance:\n", *differs, ""]
+    return "\n".join(said)
+
+
+def _reasons(row: Row) -> tuple[str, ...]:
+    """Why a table or figure cannot be had, or was not run."""
+    return tuple(sorted(row.tally.why)) if row.status == (Status.NOT_RUN,) else row.entry.reasons
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """The cells of a row of the page, or of the terminal."""
+    tally = row.tally
+    counts = (tally.figures, tally.agree, tally.explained, tally.information, tally.not_run)
+    status = ", ".join(each.value for each in row.status)
+    return (
+        row.entry.what,
+        row.entry.shows,
+        ", ".join(row.entry.datasets),
+        status,
+        *(f"{count:,}" if count else "" for count in counts),
+    )
+
+
+def _differs(line: Line) -> bool:
+    return line.verdict is Verdict.DIFFERS
+
+
+def _differing(line: Line) -> str:
+    cell, figure = line.figure.cell, line.figure
+    at = "".join(f", {each}" for each in cell.at)
+    where = f"{line.dataset}, {figure.source}: {cell.quantity} of {cell.group}{at}"
+    return f"- {where}: {figure.value} printed, {line.obtained} obtained."
+
+
+def _table(rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [" | ".join(("", *(cell.replace("|", "\\|") for cell in row), "")).strip() for row in rows]
+    return "\n".join([" | ".join(("", *COLUMNS, "")).strip(), "| --- " * len(COLUMNS) + "|", *lines, ""])
+
+
+def totals(ledgers: Mapping[str, Sequence[Row]]) -> str:
+    """Two lines: tables and figures by status, and printed figures by how they came out."""
+    rows = [row for several in ledgers.values() for row in several]
+    by_status = Counter(row.status[0] for row in rows)
+    said = ", ".join(f"{by_status[status]} {status.value}" for status in Status if by_status[status])
+    counted = ("figures", "agree", "explained", "information", "not_run", "differ")
+    sums = {name: sum(getattr(row.tally, name) for row in rows) for name in counted}
+    judged = sums["agree"] + sums["explained"] + sums["differ"]
+    return (
+        f"{len(rows)} tables and figures: {said}.\n"
+        f"{sums['figures']:,} figures: {judged:,} judged ({sums['agree']:,} agree, {sums['explained']:,} explained, "
+        f"{sums['differ']:,} differ), {sums['information']:,} for information, {sums['not_run']:,} not run.\n"
+    )

@@ -1,1 +1,0 @@
-"""Counterfactually fair predictors of other papers."""

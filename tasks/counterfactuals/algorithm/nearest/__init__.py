@@ -1,4 +1,0 @@
-"""Nearest neighbours of another group, with and without replacement.
-
-CST's situations are another search (``tasks.methods.cst.algorithm.neighbours``).
-"""

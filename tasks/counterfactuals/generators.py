@@ -1,0 +1,432 @@
+"""Generators of counterfactuals: the interface, nearest, SCM, and the choice among them."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from schemas.audit.causal import CausalGraph, Edge
+from schemas.audit.model import Model
+from schemas.audit.spec import Protected
+from schemas.errors import SpecError
+from schemas.terms import DecisionMaker
+from tasks.counterfactuals.algorithm import causal_model, nearest
+from tasks.counterfactuals.algorithm.causal_checks import Check, check_model
+from tasks.counterfactuals.algorithm.causal_model import Fitted, Imagined, Roots
+from tasks.counterfactuals.algorithm.nearest import Matches, Matching
+from tasks.counterfactuals.stage_settings import CausalAssumptions, GeneratorAssumptions
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Counterfactuals, Regenerate
+from tasks.preprocessing.columns import Grouped, columns_of, groups_of
+from tasks.scoring.decider import Decide, explainers, financial
+
+# --------------------------------------------------------------------------------------------------------------------
+# Interface of the generators of counterfactuals: the rows that they can serve, and their counterfactuals.
+#
+# Implementations are a structural causal model (``scm``) and a search among real applicants (``nearest``). Adversarial
+# networks take long to train and have a stage of their own (``mediate``).
+
+
+@dataclass(frozen=True)
+class Made:
+    """The members of one group as members of the reference group."""
+
+    attribute: str
+    group: str
+    rows: int
+    """Members of the group."""
+    imagined: Imagined
+    matches: Matches | None = None
+    """The real applicants that they stand for, of ``imagined.row``; None of a generator that makes new ones."""
+
+
+class Generator(Protocol):
+    """Generates counterfactuals of applicants as members of the reference group."""
+
+    @property
+    def name(self) -> str:
+        """Label of its counterfactuals."""
+
+    @property
+    def groups(self) -> Mapping[str, Grouped]:
+        """Groups of the rows, by protected attribute."""
+
+    def knows(self, attribute: str) -> bool:
+        """Whether it has counterfactuals for this attribute."""
+
+    def members(self, attribute: str, group: int, rows: Longs) -> Made:
+        """``rows``, ascending, which are the members of a group, as members of the reference group."""
+
+    def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
+        """A function that regenerates counterfactuals under other assumptions, with a model's decisions on them."""
+
+    def edges(self, attribute: str) -> tuple[Edge, ...]:
+        """The assumptions that can be left out one by one."""
+
+    def reached(self, *attributes: str) -> tuple[str, ...]:
+        """The features that any of these attributes is taken to influence, in the order of the columns."""
+
+    def checks(self) -> tuple[Check, ...]:
+        """Checks of the assumptions against the data."""
+
+
+def outside(generator: Generator, attribute: str) -> Iterator[Made]:
+    """Every group of an attribute but the reference group."""
+    known = generator.groups[attribute]
+    for number in range(len(known.groups)):
+        if number != known.reference:
+            yield generator.members(attribute, number, np.flatnonzero(known.group == number))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The generator ``nearest``: matches an applicant with the most comparable real member of the reference group.
+#
+# A match is a similar person with the same outcome, not what this person would have been (Popoola and Sheppard 2026,
+# Algorithm 1). If the outcome is the decision itself, both have the same decision, so that the lender's decisions never
+# differ. Matches come from the training rows of the model that decides on the applicant, as in CEC; from all rows if no
+# model was fitted here.
+
+
+@dataclass(frozen=True)
+class Lookalikes:
+    """``n`` rows with the features for comparing them."""
+
+    columns: Columns
+    groups: Mapping[str, Grouped]
+    label: Bools
+    """``(n,)`` true outcomes."""
+    financial: tuple[Floats, tuple[str, ...]]
+    """``(n, f)`` and names: what makes applicants comparable."""
+    pool_of: Ints
+    """``(n,)`` number of the pool that a row is matched with."""
+    pools: tuple[Bools, ...]
+    """``(n,)`` who belongs to each pool."""
+    matching: Matching
+    name: str = "nearest"
+
+    @classmethod
+    def of(
+        cls, applicants: tuple[pa.Table, pa.Table, pa.Table], decisions: pa.Table, asked: GeneratorAssumptions
+    ) -> "Lookalikes":
+        """From the tables ``applicants``, ``encodings`` and ``memberships``, and the decisions on the applicants.
+
+        Raises:
+            SpecError: no column has the role ``financial``.
+        """
+        handed_in, encodings, memberships = applicants
+        columns, ids = columns_of(handed_in, encodings), handed_in["row_id"].to_numpy()
+        own = _decisions(decisions, ids)
+        pool_of, pools = _pools(own, asked.model)
+        return cls(
+            columns,
+            groups_of(memberships, ids, asked.protected),
+            own["outcome"].to_numpy(dtype=bool),
+            financial(columns, encodings),
+            pool_of,
+            pools,
+            Matching.of(asked.matching),
+        )
+
+    def knows(self, attribute: str) -> bool:
+        """Everybody can be compared with members of any group that has some."""
+        return attribute in self.groups and self.groups[attribute].compared
+
+    def members(self, attribute: str, group: int, rows: Longs) -> Made:
+        """Rows of a group, each as the member of the reference group who is most like it."""
+        known = self.groups[attribute]
+        found = self._matches(known.group, rows, known.reference)
+        kept = np.flatnonzero(found.matched)
+        imagined = Imagined(
+            row=rows[kept],
+            values=self.columns.values[found.match[kept]],
+            noise={},
+            clipped={},
+            refused=rows[~found.matched],
+            reason=found.reason[~found.matched],
+        )
+        there = Matches(rows[kept], found.match[kept], found.distance[kept], found.reason[kept])
+        return Made(attribute, known.groups[group], len(rows), imagined, there)
+
+    def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
+        """A function that matches again with permuted labels; there is no causal graph to leave an edge out of."""
+
+        def again(
+            rows: Longs,
+            group: Ints,
+            without: Edge | None,  # noqa: ARG001
+            sample: Longs | None = None,  # noqa: ARG001
+        ) -> Counterfactuals:
+            found = self._matches(group, rows, self.groups[attribute].reference)
+            made = nearest.counterfactuals(found, self.columns, None)
+            there = replace(self.columns, values=made.values)
+            return replace(made, favourable=decide(there, made.row)[0] if decide else None)
+
+        return again
+
+    def edges(self, attribute: str) -> tuple[Edge, ...]:  # noqa: ARG002
+        """None: no cause is assumed."""
+        return ()
+
+    def reached(self, *attributes: str) -> tuple[str, ...]:  # noqa: ARG002
+        """None: no cause is assumed."""
+        return ()
+
+    def checks(self) -> tuple[Check, ...]:
+        """None: there is nothing assumed that data could contradict."""
+        return ()
+
+    def _matches(self, group: Ints, rows: Longs, reference: int) -> Matches:
+        """Rows ``(r,)`` matched with the members of the reference group, pool by pool."""
+        found = Matches(rows, *_nothing(len(rows)))
+        for number, (pool, at) in enumerate(zip(self.pools, self._standardised, strict=True)):
+            index = nearest.index(at, self.label, group, pool & (group == reference), self.matching)
+            own = np.flatnonzero(self.pool_of[rows] == number)
+            of_pool = nearest.match_nearest(index, rows[own], reference)
+            found.match[own], found.distance[own] = of_pool.match, of_pool.distance
+            found.reason[own] = of_pool.reason
+        return found
+
+    @cached_property
+    def _standardised(self) -> tuple[Floats, ...]:
+        values, names = self.financial
+        return tuple(nearest.standardise(values, names, pool, self.matching.winsorise) for pool in self.pools)
+
+
+def _nothing(n: int) -> tuple[Longs, Floats, Any]:
+    return np.full(n, nearest.UNMATCHED), np.full(n, np.nan), np.full(n, nearest.EMPTY_CELL, dtype="<U32")
+
+
+def _decisions(decisions: pa.Table, ids: "np.ndarray[Any, Any]") -> pd.DataFrame:
+    """The model's decisions in the order of the rows; the lender's where there is no model."""
+    frame = decisions.to_pandas()
+    makers = set(frame["decision_maker"])
+    maker = DecisionMaker.MODEL if DecisionMaker.MODEL in makers else DecisionMaker.LENDER
+    return frame[frame["decision_maker"] == maker].set_index("row_id").loc[ids]
+
+
+def _pools(own: pd.DataFrame, model: Model | None) -> tuple[Ints, tuple[Bools, ...]]:
+    """Which pool each row is matched with, and the rows of each; one of everybody where nothing was fitted here."""
+    if model is None or model.kind in ("none", "rule", "file") or own["fold"].isna().all():
+        return np.zeros(len(own), np.int32), (np.ones(len(own), dtype=bool),)
+    explainer, pools = explainers(own["fold"].to_numpy(np.int32), own["explained"].to_numpy(dtype=bool))
+    return np.maximum(explainer, 0), pools
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The generator ``scm``: the causal graph of an audit, its protected attributes as roots, and counterfactual rows.
+#
+# Edges of the audit spec name a protected attribute or its column. A crossed attribute is a root of its own where an
+# edge
+# names it; otherwise a change of it sets the single attributes that it crosses.
+
+
+PERMUTED_ROWS = 10_000
+"""Rows that mechanisms are fitted to where the labels are permuted; with fewer rows their effects are larger by
+chance, so that the calibration errs on the side of caution."""
+
+
+@dataclass(frozen=True)
+class World:
+    """Rows, their groups, and the assumed causal graph."""
+
+    columns: Columns
+    protected: tuple[Protected, ...]
+    groups: Mapping[str, Grouped]
+    graph: CausalGraph
+    """Among features and protected attributes, these by the name of the attribute."""
+    seed: int
+    name: str = "scm"
+    fits: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False, compare=False)
+    """What was fitted already: both decision makers ask for the same."""
+    moved: dict[tuple[object, ...], Counterfactuals] = field(default_factory=dict, repr=False, compare=False)
+    """Likewise, who was moved by a model of a resample."""
+
+    @classmethod
+    def of(
+        cls, columns: Columns, memberships: pa.Table, ids: "np.ndarray[Any, Any]", settings: CausalAssumptions
+    ) -> "World":
+        """The world of an audit's rows.
+
+        Raises:
+            SpecError: an edge leads out of a column of which there is no single protected attribute.
+        """
+        decision, protected = settings.decision.column if settings.decision else "", settings.protected
+        graph = _named(settings.causal_graph, protected).without_node(decision)
+        return cls(columns, protected, groups_of(memberships, ids, protected), graph, settings.seed)
+
+    def knows(self, attribute: str) -> bool:
+        """Whether an edge leads out of the attribute, and somebody belongs to its reference group."""
+        return bool(self.roots(attribute)) and self.groups[attribute].compared
+
+    def roots(self, attribute: str) -> tuple[str, ...]:
+        """The nodes that are set when somebody is imagined as a member of another group; none if nothing is assumed."""
+        nodes = {cause for cause, _ in self.graph.edges}
+        if attribute in nodes:
+            return (attribute,)
+        return tuple(p.name for p in self._crossed(attribute) if p.name in nodes)
+
+    def reached(self, *attributes: str) -> tuple[str, ...]:
+        """The features that any of these protected attributes can reach, in the order of the columns."""
+        directed, roots = self.graph.directed, [root for name in attributes for root in self.roots(name)]
+        found = set().union(*(nx.descendants(directed, root) for root in roots))
+        return tuple(name for name in self.columns.names if name in found)
+
+    def edges(self, attribute: str) -> tuple[Edge, ...]:
+        """The edges out of an attribute."""
+        return tuple(edge for edge in self.graph.edges if edge[0] in self.roots(attribute))
+
+    def fit(self, attribute: str, group: Ints, without: Edge | None = None) -> tuple[Fitted, Roots]:
+        """Fit the mechanisms to all rows; with labels that are not the rows' own, to as many of them as will do."""
+        roots = self._rooted(self._labels(attribute, group))
+        known = (attribute, without, hashlib.sha256(group.tobytes()).hexdigest())
+        if known not in self.fits:
+            graph, rng = (self.graph.without(without) if without else self.graph), np.random.default_rng(self.seed)
+            columns, some = self.columns, roots
+            if not np.array_equal(group, self.groups[attribute].group) and len(group) > PERMUTED_ROWS:
+                rows = np.sort(rng.choice(len(group), PERMUTED_ROWS, replace=False))
+                columns, some = columns.rows(rows), replace(roots, codes=roots.codes[rows])
+            self.fits[known] = causal_model.fit(graph, columns, some, rng)
+        return self.fits[known], roots
+
+    def checks(self) -> tuple[Check, ...]:
+        """What the data say of the causal graph and its mechanisms."""
+        return check_model(self.graph, self.columns, self._rooted({}), np.random.default_rng(self.seed))
+
+    def members(self, attribute: str, group: int, rows: Longs) -> Made:
+        """Rows of a group as members of the reference group."""
+        known = self.groups[attribute]
+        fitted, roots = self.fit(attribute, known.group)
+        return Made(attribute, known.groups[group], len(rows), self.imagined(attribute, fitted, roots, rows))
+
+    def noise(self, attribute: str) -> dict[str, Floats]:
+        """The noise behind every feature that an attribute reaches, ``(n, d)``; none if nothing is assumed of it.
+
+        It is what imagining keeps of an applicant. NaN for whom it cannot be found of all of these features.
+        """
+        if not self.knows(attribute):
+            return {}
+        fitted, roots = self.fit(attribute, self.groups[attribute].group)
+        made = self.imagined(attribute, fitted, roots, np.arange(len(self.columns.values)))
+        found = {name: np.full((len(self.columns.values), own.shape[1]), np.nan) for name, own in made.noise.items()}
+        for name, own in made.noise.items():
+            found[name][made.row] = own
+        return found
+
+    def imagined(self, attribute: str, fitted: Fitted, roots: Roots, rows: Longs) -> Imagined:
+        """Rows as members of the reference group of an attribute, with the columns of the attribute itself changed."""
+        own = self.groups[attribute]
+        labels = self._labels(attribute, np.array([own.reference]))
+        action = {name: int(codes[0]) for name, codes in labels.items() if name in roots.names}
+        made = causal_model.counterfactuals(fitted, self.columns, roots, rows, action)
+        return replace(made, values=self._relabelled(attribute, made.values))
+
+    def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
+        """What makes counterfactuals again for a method that asks how much its results owe to the assumptions."""
+
+        def again(rows: Longs, group: Ints, without: Edge | None, sample: Longs | None = None) -> Counterfactuals:
+            if sample is not None:
+                return self._refitted(attribute, rows, group, without, sample)
+            fitted, roots = self.fit(attribute, group, without)
+            made = self.imagined(attribute, fitted, roots, rows)
+            there = replace(self.columns, values=made.values)
+            return Counterfactuals(made.row, made.values, decide(there, made.row)[0] if decide else None)
+
+        return again
+
+    def _refitted(
+        self, attribute: str, rows: Longs, group: Ints, without: Edge | None, sample: Longs
+    ) -> Counterfactuals:
+        """Counterfactuals by a model fitted to a sample of rows, with the draws of the model of all rows."""
+        asked = hashlib.sha256(group.tobytes() + sample.tobytes() + rows.tobytes()).hexdigest()
+        known = (attribute, without, len(sample), asked)
+        if known not in self.moved:
+            whole, roots = self.fit(attribute, group, without)
+            some = replace(roots, codes=roots.codes[sample])
+            fitted = causal_model.refit(whole, self.columns.rows(sample), some)
+            made = self.imagined(attribute, fitted, roots, rows)
+            self.moved[known] = Counterfactuals(made.row, made.values, None)
+        return self.moved[known]
+
+    def _rooted(self, instead: Mapping[str, Ints]) -> Roots:
+        """The protected attributes that cause something, some of them with other labels."""
+        causes = {cause for cause, _ in self.graph.edges}
+        names = tuple(name for name in self.groups if name in causes)
+        codes = np.column_stack([instead.get(name, self.groups[name].group) for name in names])
+        return Roots(names, codes, tuple(self.groups[name].groups for name in names))
+
+    def _crossed(self, attribute: str) -> list[Protected]:
+        """The single attributes that an attribute crosses, in the order of its columns."""
+        columns = next(p.columns for p in self.protected if p.name == attribute)
+        if len(columns) == 1:
+            return []
+        single = {p.columns[0]: p for p in reversed(self.protected) if len(p.columns) == 1}
+        return [single[c] for c in columns if c in single]
+
+    def _labels(self, attribute: str, group: Ints) -> dict[str, Ints]:
+        """Labels of an attribute, as labels of the roots that stand for it."""
+        roots, known = self.roots(attribute), self.groups[attribute]
+        if roots == (attribute,):
+            return {attribute: group}
+        _, first = np.unique(known.group, return_index=True)
+        return {name: self.groups[name].group[first][group] for name in roots}
+
+    def _relabelled(self, attribute: str, values: Floats) -> Floats:
+        """Features that the attribute is made of, set to what is commonest in the reference group."""
+        known, out = self.groups[attribute], values.copy()
+        for name in next(p.columns for p in self.protected if p.name == attribute):
+            if name in self.columns.names:
+                place = self.columns.names.index(name)
+                there, counts = np.unique(
+                    self.columns.values[known.group == known.reference, place], return_counts=True
+                )
+                out[:, place] = there[counts.argmax()]
+        return out
+
+
+def _named(graph: CausalGraph, protected: Sequence[Protected]) -> CausalGraph:
+    """The graph with columns of protected attributes replaced by the attributes."""
+    attributes = {p.name for p in protected}
+    single = {p.columns[0]: p.name for p in protected if len(p.columns) == 1}
+    shared = Counter(p.columns[0] for p in protected if len(p.columns) == 1)
+    of_several = {column for p in protected for column in p.columns} - set(single) - attributes
+    edges = []
+    for i, (cause, effect) in enumerate(graph.edges):
+        if cause in of_several:
+            message = f"{cause!r} is only crossed with others; give it a protected attribute of its own"
+            raise SpecError(message, ("causal_graph", "edges", i))
+        if cause not in attributes and shared[cause] > 1:
+            names = " and ".join(p.name for p in protected if p.columns == (cause,))
+            message = f"several attributes are made of {cause!r}: {names}; name the one that is meant"
+            raise SpecError(message, ("causal_graph", "edges", i))
+        edges.append((cause if cause in attributes else single.get(cause, cause), effect))
+    return CausalGraph(edges=tuple(edges), mechanisms=graph.mechanisms)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Chooses the generator of an audit's counterfactuals by its settings.
+
+
+def generator_of(
+    applicants: tuple[pa.Table, pa.Table, pa.Table], decisions: pa.Table, asked: GeneratorAssumptions
+) -> Generator | None:
+    """The generator that the settings ask for; None where they assume nothing, or it cannot be asked again.
+
+    Args:
+        applicants: the tables ``applicants``, ``encodings`` and ``memberships``.
+        decisions: on the same rows.
+        asked: the generator, and what it needs.
+    """
+    handed_in, encodings, memberships = applicants
+    if asked.generator == "nearest":
+        return Lookalikes.of(applicants, decisions, asked)
+    if asked.generator == "scm" and asked.causal_graph.edges:
+        return World.of(columns_of(handed_in, encodings), memberships, handed_in["row_id"].to_numpy(), asked)
+    return None

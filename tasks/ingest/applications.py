@@ -1,0 +1,460 @@
+"""Applications and refused rows of a source, in the order of the source."""
+
+# ruff: noqa: S608 names are ours
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.audit.column import ColumnSpec
+from schemas.audit.source import KeptRule, Source
+from schemas.audit.spec import Decision, Protected
+from schemas.errors import DataQualityError, InfrastructureError, SpecError, TooFewError, nearest
+from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSALS
+from schemas.terms import Kind
+from tasks.ingest.sources import raw
+from tasks.ingest.sources.raw import Unread
+from tasks.ingest.statement import Line, Statement
+from tasks.lake import store
+from tasks.lake.storage import Setting, connected
+from tasks.lake.store import Drafts, Written
+from tasks.pipeline import stage as lineage
+from tasks.pipeline.resources import NAME, allowed_mb
+from tasks.pipeline.stage import Keeping, Kinds, whole
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The DuckDB of one ingest: its share of memory and threads, and where it puts what does not fit.
+
+
+SHARE = 0.25
+"""Of the memory that an audit may take."""
+MOST_MB = 800.0
+"""The tables that the stage holds and Arrow's readers come on top of it: a whole year stays below 1.5 GB."""
+
+
+@contextmanager
+def database(spill: Path | None) -> Iterator["duckdb.DuckDBPyConnection"]:
+    """A connection of its own; what does not fit into memory goes to a folder, or nowhere without one.
+
+    Raises:
+        InfrastructureError: EVENHAND_MEMORY is no size; the rows do not fit into the memory or onto the disk.
+    """
+    import duckdb
+
+    memory = f"{min(SHARE * allowed_mb(), MOST_MB):.0f}MB"
+    config: dict[str, Setting] = {
+        "memory_limit": memory,
+        "temp_directory": "" if spill is None else str(spill),
+        "preserve_insertion_order": False,
+    }
+    try:
+        with connected(config) as connection:
+            yield connection
+    except (duckdb.OutOfMemoryException, duckdb.IOException) as error:
+        raise _unfit(memory, error) from error
+    except OSError as error:
+        if "Out of Memory Error" in str(error):  # as Arrow hands it on from a stream
+            raise _unfit(memory, error) from error
+        raise
+
+
+def _unfit(memory: str, error: Exception) -> InfrastructureError:
+    first = str(error).strip().partition("\n")[0]
+    return InfrastructureError(
+        f"the source could not be read within {memory} of memory: {first}; set {NAME} higher, or make room on the disk"
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Judged rows in the order of the source, from a stream in any order and in bounded memory.
+#
+# DuckDB's own sort of wide rows ends with an error where it should spill, whatever the folder for it: few rows are
+# sorted
+# at once, and many are first put into files by ranges of their number, each of which is sorted for itself.
+
+
+RANGE = 2**19
+"""Numbers of rows of a file."""
+_HELD = 2**14
+"""Rows of a range that are held until they are written."""
+
+
+def in_order(batches: Iterable[pa.RecordBatch], folder: Path | None) -> Iterator[pa.Table]:
+    """The rows by ``place``, in tables one after the other.
+
+    Args:
+        batches: of one schema.
+        folder: is made if the rows are more than are held at once; they are held without one.
+    """
+    waiting, held, files = iter(batches), list[pa.RecordBatch](), None
+    for batch in waiting:
+        held.append(batch)
+        if folder is not None and sum(each.num_rows for each in held) > store.GROUP:
+            files = _Ranges(folder, batch.schema)
+            for each in held:
+                files.add(each)
+            held = []
+            break
+    if files is not None:
+        for batch in waiting:
+            files.add(batch)
+        yield from files.tables()
+    elif held:
+        yield _sorted(pa.Table.from_batches(held))
+
+
+def _sorted(rows: pa.Table) -> pa.Table:
+    place = rows["place"].to_numpy()
+    return rows if (place[1:] > place[:-1]).all() else rows.take(pa.array(np.argsort(place, kind="stable")))
+
+
+class _Ranges:
+    """A file for each range of numbers, open until all rows are there."""
+
+    def __init__(self, folder: Path, schema: pa.Schema) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._schema = folder, schema
+        self._held: dict[int, list[pa.RecordBatch]] = defaultdict(list)
+        self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        of = batch["place"].to_numpy() // RANGE
+        for at in np.unique(of).tolist():
+            self._held[at].append(batch.filter(pa.array(of == at)))
+            if sum(each.num_rows for each in self._held[at]) >= _HELD:
+                self._write(at)
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows of each range in order, whose file goes then."""
+        for at in sorted({*self._held, *self._writers}):
+            self._write(at)
+            self._writers[at].close()
+            with pa.ipc.open_file(str(self._path(at))) as file:
+                rows = file.read_all()
+            yield _sorted(rows)
+            self._path(at).unlink()
+
+    def _write(self, at: int) -> None:
+        if at not in self._writers:
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            self._writers[at] = pa.ipc.new_file(str(self._path(at)), self._schema, options=options)
+        rows = pa.Table.from_batches(self._held.pop(at, []), self._schema)
+        self._writers[at].write_table(rows.combine_chunks())
+
+    def _path(self, at: int) -> Path:
+        return self._folder / f"{at}.arrow"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The rows of a source as they are judged: applications of those that are used, and what became of each.
+#
+# Both grow on the disk where they are many, so that no more than a row group of either is held.
+
+
+BATCH = 65_536
+"""Rows of a record batch."""
+_JUDGED = {"place": pa.int64(), "row_id": pa.string(), "refused": pa.int32(), "favourable": pa.bool_()}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of the rows, in the order of the source; the connection has all of them as the view ``judged``."""
+
+    applications: pa.Table | Written
+    rows: int
+    lines: Sequence[Line]
+    """Reason and column by the number in ``refused`` of the view."""
+    attributes: tuple[str, ...]
+    """Protected attributes; ``g0``, ``g1``, ... of the view are their groups."""
+    every: pa.Table | Written
+    """The view's rows."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Columns of the view in the order of the source; DuckDB gives up an order that no statement asks for."""
+        if isinstance(self.every, Written):
+            return self.every.batches(columns)
+        return iter(self.every.select(columns).to_batches(BATCH))
+
+
+def judge(
+    statement: Statement,
+    columns: Mapping[str, ColumnSpec],
+    attributes: Sequence[str],
+    connection: "duckdb.DuckDBPyConnection",
+    drafts: Drafts,
+) -> Judged:
+    """Stream the statement's rows apart."""
+    wide = _applications(columns)
+    groups = [f"g{i}" for i in range(len(attributes))]
+    narrow = pa.schema([*_JUDGED.items(), *((name, pa.string()) for name in groups)])
+    used, every, rows = drafts.new(APPLICATIONS.name, wide), drafts.new("judged", narrow), 0
+    stream = connection.sql(statement.sql).to_arrow_reader(BATCH)
+    for judged in in_order(stream, drafts.aside("by number")):
+        rows += judged.num_rows
+        every.append(judged.select(narrow.names).cast(narrow))
+        taken = judged.filter(pc.is_null(judged["refused"]))
+        fixed = [taken["row_id"], taken["place"], taken["favourable"], taken["outcome"], taken["exempt"]]
+        typed = [taken[f"v{i}"] for i in range(len(columns))]
+        used.append(pa.Table.from_arrays([*fixed, *typed], names=wide.names).cast(wide))
+    applications = used.ended()
+    if isinstance(applications, pa.Table):
+        applications = applications.combine_chunks()
+    ended = every.ended()
+    _register(ended, connection)
+    return Judged(applications, rows, statement.lines, tuple(attributes), ended)
+
+
+def _applications(columns: Mapping[str, ColumnSpec]) -> pa.Schema:
+    kinds = [(name, pa.float64() if c.type is Kind.CONTINUOUS else pa.string()) for name, c in columns.items()]
+    return pa.schema([*APPLICATIONS.schema(), *(pa.field(name, kind) for name, kind in kinds)])
+
+
+def _register(rows: pa.Table | Written, connection: "duckdb.DuckDBPyConnection") -> None:
+    if isinstance(rows, Written):
+        connection.read_parquet(str(rows.path)).create_view("judged")
+    else:
+        connection.register("judged", rows)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Whether what was read can be audited: both decisions, every group that the spec names, and someone to compare.
+
+
+def year(
+    column: str, source: Source, wanted: int, statement: Statement, connection: "duckdb.DuckDBPyConnection"
+) -> int | None:
+    """The year by the rows that are kept and have one; None where none has.
+
+    Raises:
+        DataQualityError: a row is of another year than the one that is wanted.
+    """
+    text, missing = statement.cells.text(column), statement.cells.missing(column)
+    found = connection.sql(
+        f"SELECT {text}, count(*) FROM {statement.rows} WHERE {statement.kept} AND NOT {missing} "
+        f"GROUP BY {text} ORDER BY count(*) DESC, min(place)"
+    ).fetchall()
+    return raw.year_of(source.words, column, dict(found), wanted)
+
+
+def check_decision(decision: Decision, statement: Statement, connection: "duckdb.DuckDBPyConnection") -> None:
+    """A side of the decision that no row has, beside values of neither side, is a misspelling.
+
+    Raises:
+        SpecError: the side, with the nearest of the values that rows have.
+    """
+    text, missing = statement.cells.text(decision.column), statement.cells.missing(decision.column)
+    found = {value for (value,) in connection.sql(f"SELECT DISTINCT {text} FROM cells WHERE NOT {missing}").fetchall()}
+    neither = sorted(found - {*decision.favourable, *decision.unfavourable})
+    for side in ("favourable", "unfavourable"):
+        wanted = getattr(decision, side)
+        if neither and found.isdisjoint(wanted):
+            hint = nearest(wanted[0], neither)
+            raise SpecError(f"no row of {decision.column!r} holds any of {list(wanted)}; {hint}", ("decision", side))
+
+
+def check_usable(judged: Judged, source: Source, decision: Decision, connection: "duckdb.DuckDBPyConnection") -> int:
+    """The number of rows that are used, which have both decisions.
+
+    Raises:
+        DataQualityError: there is no row, or none that can be used, with the reasons that refuse most.
+        TooFewError: every decision is the same.
+    """
+    name = " and ".join(source.paths) or source.kind
+    if judged.rows == 0:
+        raise DataQualityError(f"{name} has no rows: at least one application is needed; give a table with rows")
+    ((usable, favourable),) = connection.sql(
+        "SELECT count(*), count_if(favourable) FROM judged WHERE refused IS NULL"
+    ).fetchall()
+    if usable == 0:
+        raise DataQualityError(
+            f"no row of {name} can be used: {_most_refused(judged, connection)}; "
+            "look at `decision`, `columns` and `source` in the spec"
+        )
+    if favourable in (0, usable):
+        side = "favourable" if favourable else "unfavourable"
+        every = f"all {usable:,} usable decisions are" if usable > 1 else "the one usable decision is"
+        raise TooFewError(
+            f"{every} {side}, so there is nothing to compare: add rows of both kinds, or mend the spec; "
+            f"decision.column is {decision.column!r}, favourable {list(decision.favourable)}"
+        )
+    return int(usable)
+
+
+def check_groups(protected: Sequence[Protected], usable: int, connection: "duckdb.DuckDBPyConnection") -> None:
+    """Every group that the spec names is there, and two of each attribute are left among the rows that are used.
+
+    Raises:
+        SpecError: no row belongs to a group, with the nearest that is there.
+        TooFewError: one group is left, or the reference group is not.
+    """
+    for i, p in enumerate(protected):
+        found = connection.sql(f"SELECT g{i}, bool_or(refused IS NULL) FROM judged GROUP BY g{i}").fetchall()
+        seen, left = sorted(group for group, _ in found), {group for group, used in found if used}
+        for group in (*p.groups, p.reference):
+            if group not in seen:
+                where = ("groups", group) if group in p.groups else ("reference",)
+                raise SpecError(f"no row belongs to group {group!r}; {nearest(group, seen)}", ("protected", i, *where))
+        if len(left) == 1:
+            raise TooFewError(
+                f"protected attribute {p.name!r} has one group only among the {usable:,} usable rows "
+                f"({next(iter(left))!r}): there is no group to compare it with"
+            )
+        if p.reference not in left:
+            raise TooFewError(
+                f"every row of the reference group {p.reference!r} of {p.name!r} was refused: "
+                "look at `columns` (types and bounds), or choose another reference"
+            )
+
+
+def _most_refused(judged: Judged, connection: "duckdb.DuckDBPyConnection") -> str:
+    """The three lines with most rows, of as many the one that came first."""
+    query = "SELECT refused, count(*) FROM judged GROUP BY refused ORDER BY count(*) DESC, min(place) LIMIT 3"
+    found = [(judged.lines[line], rows) for line, rows in connection.sql(query).fetchall()]
+    return "; ".join(f"{rows} rows: {reason} ({column})" for (reason, column), rows in found)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The refused rows of a source: counted, those drawn that are written, and the groups of all rows that are.
+#
+# A row that is not written is a number here, never a Python object.
+
+
+_STAGE = "ingest"
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What is written of the refused rows, and of the groups."""
+
+    refusals: pa.Table
+    memberships: pa.Table | Written
+    keeping: Keeping
+
+
+def refused(
+    judged: Judged,
+    unread: Sequence[Unread],
+    rule: KeptRule,
+    seed: int,
+    connection: "duckdb.DuckDBPyConnection",
+    drafts: Drafts,
+) -> Refused:
+    """Count the refused rows and those that could not be read, and draw those that are written."""
+    lines = list(dict.fromkeys([*judged.lines, *((each.reason.value, each.column) for each in unread)]))
+    connection.register("unread", _unread(unread, lines))
+    kinds = _kinds(judged, lines, connection)
+    every = whole(rule, kinds.total)
+    drawn = _drawn(rule, seed, connection) if not every else None
+    rows = _rows(judged, lines, drawn)
+    rows = pa.concat_tables([rows, _told(unread, drawn)])
+    memberships = _memberships(judged, None if drawn is None else drawn["place"], drafts)
+    return Refused(rows, memberships, Keeping(rule, seed, memberships, counted=kinds, given=rows.num_rows))
+
+
+def _unread(unread: Sequence[Unread], lines: Sequence[Line]) -> pa.Table:
+    """Rows of which nothing could be read, beside the view ``judged``."""
+    line = {each: i for i, each in enumerate(lines)}
+    return pa.table(
+        {
+            "place": pa.array([each.row for each in unread], pa.int64()),
+            "row_id": pa.array([f"line-{each.row}" for each in unread], pa.string()),
+            "refused": pa.array([line[each.reason.value, each.column] for each in unread], pa.int32()),
+        }
+    )
+
+
+def _kinds(judged: Judged, lines: Sequence[Line], connection: "duckdb.DuckDBPyConnection") -> Kinds:
+    """Numbers of refused rows that are alike; those that could not be read are of no group."""
+    order = sorted(range(len(judged.attributes)), key=lambda i: judged.attributes[i])
+    groups, none = [f"g{i}" for i in order], ["NULL::VARCHAR"] * len(order)
+    alike = ", ".join(["refused", "favourable", *groups])
+    of_no_group = ", ".join(["refused", "NULL::BOOLEAN", *none])
+    found = connection.sql(
+        f"SELECT {alike}, count(*) AS n FROM judged WHERE refused IS NOT NULL GROUP BY ALL "
+        f"UNION ALL SELECT {of_no_group}, count(*) FROM unread GROUP BY refused"
+    ).to_arrow_table()
+    reason, column = _words(found["refused"], lines)
+    told = [pa.array([_STAGE] * found.num_rows, pa.string()), reason, column, *found.columns[1:]]
+    return Kinds.of([judged.attributes[i] for i in order], told)
+
+
+def _drawn(rule: KeptRule, seed: int, connection: "duckdb.DuckDBPyConnection") -> pa.Table:
+    """Numbers of the rows that are written, each with the number of rows that it stands for."""
+    found = []
+    if rule == "sample":
+        hashed = f"md5_number_lower(concat({seed:d}, ':', row_id))"
+        found = connection.sql(
+            f"SELECT count(*), min_by(place, {hashed}, {lineage.SAMPLED_ROWS}) FROM ("
+            "SELECT place, row_id, refused FROM judged WHERE refused IS NOT NULL "
+            "UNION ALL SELECT place, row_id, refused FROM unread) GROUP BY refused"
+        ).fetchall()
+    places = [place for _, drawn in found for place in drawn]
+    weights = [n / len(drawn) for n, drawn in found for _ in drawn]
+    return pa.table({"place": pa.array(places, pa.int64()), "weight": pa.array(weights, pa.float64())})
+
+
+def _rows(judged: Judged, lines: Sequence[Line], drawn: pa.Table | None) -> pa.Table:
+    """The refused rows of the table that are written, in the order of the source."""
+    schema, found = REFUSALS.schema(), []
+    for batch in judged.batches(["place", "row_id", "refused", "favourable"]):
+        rows = batch.filter(pc.is_valid(batch["refused"]))
+        weight = pa.array(np.ones(rows.num_rows))
+        if drawn is not None:
+            at = pc.index_in(rows["place"], value_set=drawn["place"].combine_chunks())
+            rows, at = rows.filter(pc.is_valid(at)), at.drop_null()
+            weight = drawn["weight"].combine_chunks().take(at)
+        reason, column = _words(rows["refused"], lines)
+        stage, detail = pa.array([_STAGE] * rows.num_rows, pa.string()), pa.nulls(rows.num_rows, pa.string())
+        arrays = [rows["row_id"], rows["place"], stage, reason, column, detail, rows["favourable"], weight]
+        found.append(pa.Table.from_arrays(arrays, schema=schema))
+    return pa.concat_tables([schema.empty_table(), *found]).combine_chunks()
+
+
+def _told(unread: Sequence[Unread], drawn: pa.Table | None) -> pa.Table:
+    """The rows of which nothing could be read, as far as they are written."""
+    weight = None if drawn is None else dict(zip(*(column.to_pylist() for column in drawn.columns), strict=True))
+    rows = [each for each in unread if weight is None or each.row in weight]
+    return REFUSALS.build(
+        row_id=[f"line-{each.row}" for each in rows],
+        source_row=[each.row for each in rows],
+        stage=[_STAGE] * len(rows),
+        reason=[each.reason for each in rows],
+        column=[each.column for each in rows],
+        detail=[each.detail for each in rows],
+        favourable=[None] * len(rows),
+        weight=[1.0 if weight is None else weight[each.row] for each in rows],
+    )
+
+
+def _words(line: pa.Array, lines: Sequence[Line]) -> tuple[pa.Array, pa.Array]:
+    """Reason and column of the numbers of lines."""
+    reasons = pa.array([reason for reason, _ in lines], pa.string())
+    columns = pa.array([column for _, column in lines], pa.string())
+    return pc.take(reasons, line), pc.take(columns, line)
+
+
+def _memberships(judged: Judged, drawn: pa.ChunkedArray | None, drafts: Drafts) -> pa.Table | Written:
+    """The groups of the rows that are used and of the refused ones that are written, attribute by attribute."""
+    schema = MEMBERSHIPS.schema()
+    written = drafts.new(MEMBERSHIPS.name, schema)
+    chosen = None if drawn is None else drawn.combine_chunks()
+    for i, name in enumerate(judged.attributes):
+        for batch in judged.batches(["place", "refused", "row_id", f"g{i}"]):
+            rows = batch
+            if chosen is not None:
+                rows = batch.filter(pc.or_(pc.is_null(batch["refused"]), pc.is_in(batch["place"], value_set=chosen)))
+            attribute = pa.array([name] * rows.num_rows, pa.string())
+            written.append(pa.Table.from_arrays([rows["row_id"], attribute, rows[f"g{i}"]], schema=schema))
+    ended = written.ended()
+    return ended.combine_chunks() if isinstance(ended, pa.Table) else ended

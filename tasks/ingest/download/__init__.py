@@ -1,1 +1,0 @@
-"""Download of one file over HTTP: requests, checks of answers, resumption and progress."""

@@ -1,0 +1,631 @@
+"""Published layouts of HMDA files, and recognition of a file's layout."""
+
+import codecs
+import csv
+import gzip
+import re
+import shutil
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from io import BufferedIOBase
+from itertools import accumulate
+from pathlib import Path, PurePosixPath
+from typing import IO, Literal
+
+from schemas.errors import DataQualityError, InfrastructureError
+from tasks.ingest.sources.delimited_text import Dialect, Records, whole_lines
+from tasks.ingest.sources.raw import check_regular
+
+# --------------------------------------------------------------------------------------------------------------------
+# Opens a delivered file as plain text: as it is, from gzip, or from the one member of a zip archive.
+#
+# What comes from elsewhere is not trusted: a zip member is written under a name of our own, and nothing grows beyond
+# what
+# its packing makes plausible. What the text says is not looked at here.
+
+
+_CHUNK = 4 * 2**20
+_HEAD = 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How far a packed file may grow. The largest year is 11 GB of text, and HMDA packs to a tenth or so."""
+
+    size: int = 64 * 2**30
+    """Bytes of text."""
+    ratio: float = 100.0
+    """Bytes of text for a byte of the packed file; the first 16 MiB are free."""
+
+    def allowed(self, packed: int) -> int:
+        """Bytes to which a packed file of this size may grow."""
+        return min(self.size, max(int(packed * self.ratio), 2**24))
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file that can be read as it lies."""
+
+    path: Path
+    compression: Literal["none", "gzip"]
+    encoding: Literal["utf-8", "latin-1"]
+    """Latin-1 where some byte of the whole file is not UTF-8."""
+    head: bytes
+    """The first MiB of the text, without a byte order mark."""
+    whole: bool
+    """Whether the head is all of it."""
+    lines: int
+    """Lines of the whole file, blank ones and a last one without an end included."""
+    line_end: str
+    delimiter: str
+    """Pipe or comma, whichever the first line has more of."""
+
+
+def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
+    """The file, or what a zip archive holds, written into ``scratch``. Every byte is read once, for its encoding.
+
+    Raises:
+        DataQualityError: it is empty or no text; an archive without exactly one plain member, with a password, cut
+            short, or of such a packing that it can only be meant to fill a disk; a quote that is not closed in its
+            line, or a line without end.
+        SpecError: it is a directory, a FIFO or a device.
+        InfrastructureError: it cannot be read, or the disk is too small for what it holds.
+    """
+    limits = limits or Limits()
+    check_regular(path)
+    try:
+        magic = _first_bytes(path)
+        if magic == b"PAR1":
+            raise DataQualityError(
+                f"{path.name} is Parquet, and files of HMDA are delivered as text, plain or packed; an audit takes a "
+                "vintage's rows (applications) as source.path, and other Parquet as kind: parquet"
+            )
+        if magic.startswith(b"PK"):
+            return _text(_extracted(path, scratch, limits), "none", limits, path.name)
+        return _text(path, "gzip" if magic.startswith(b"\x1f\x8b") else "none", limits, path.name)
+    except (zipfile.BadZipFile, NotImplementedError, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise DataQualityError(f"{path.name} is damaged or cut short ({error}): fetch it again") from error
+    except OSError as error:
+        why = error.strerror or error
+        raise InfrastructureError(
+            f"{str(path)!r} cannot be read ({why}): see whether it is a file that this user may read"
+        ) from error
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+def _extracted(path: Path, scratch: Path, limits: Limits) -> Path:
+    """The archive's member in ``scratch``, under the archive's name: it does not say itself where it is written."""
+    with zipfile.ZipFile(path) as archive:
+        member = _only_member(archive, path.name)
+        allowed = limits.allowed(member.compress_size)
+        if member.file_size > allowed:
+            raise _bomb(path.name, member.file_size, allowed)
+        scratch.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(scratch).free
+        if member.file_size > free:
+            raise InfrastructureError(
+                f"{path.name} holds {member.file_size:,} bytes and {scratch} has {free:,} free: make room, or unpack it"
+            )
+        target = scratch / f"{path.name}.txt"
+        with archive.open(member) as packed, target.open("wb") as plain:
+            for chunk in _chunks(packed, allowed, path.name):
+                plain.write(chunk)
+    return target
+
+
+def _only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    members = archive.infolist()
+    if len(members) != 1:
+        raise DataQualityError(
+            f"{name} holds {len(members)} members, and one file of rows is expected: unpack it and give the file"
+        )
+    member = members[0]
+    inside = PurePosixPath(member.filename.replace("\\", "/"))
+    if member.is_dir() or inside.is_absolute() or len(inside.parts) != 1 or ".." in inside.parts or ":" in str(inside):
+        raise DataQualityError(
+            f"{name} holds {member.filename!r}, which is a path and no plain file name: this is no file of the "
+            "publisher; unpack it yourself if you trust it, and give the file"
+        )
+    if member.flag_bits & 0x1:
+        raise DataQualityError(f"{name} is locked by a password: unpack it and give the file")
+    return member
+
+
+def _chunks(stream: IO[bytes] | BufferedIOBase, allowed: int, name: str) -> Iterator[bytes]:
+    """The bytes of a stream, as long as they are no more than allowed, whatever was declared."""
+    total = 0
+    while chunk := stream.read(_CHUNK):
+        total += len(chunk)
+        if total > allowed:
+            raise _bomb(name, total, allowed)
+        yield chunk
+
+
+def _text(path: Path, compression: Literal["none", "gzip"], limits: Limits, name: str) -> Opened:
+    packed = path.stat().st_size
+    allowed = limits.allowed(packed) if compression == "gzip" else packed
+    head, total, encoding, records = b"", 0, _Encoding(), Records(name, _dialect(b""))
+    with gzip.open(path) if compression == "gzip" else path.open("rb") as stream:
+        for chunk in whole_lines(_chunks(stream, allowed, name)):
+            if not head.strip():
+                records.dialect = _dialect(chunk)
+            head += chunk[: _HEAD - len(head)]
+            total += len(chunk)
+            encoding.add(chunk)
+            records.add(chunk.removeprefix(codecs.BOM_UTF8) if total == len(chunk) else chunk)
+    records.finish()
+    if not head.strip():
+        raise DataQualityError(f"{name} is empty: rows of applications are expected")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
+        raise DataQualityError(f"{name} is no text in UTF-8 or Latin-1: is it another kind of file, or UTF-16?")
+    head = head.removeprefix(codecs.BOM_UTF8)
+    return Opened(
+        *(path, compression, encoding.name, head, total <= _HEAD, records.lines, _line_end(name, records)),
+        delimiter=records.dialect.delimiter.decode(),
+    )
+
+
+def _dialect(chunk: bytes) -> Dialect:
+    """By the first line; what has neither pipes nor commas has columns of fixed widths, and no quotes."""
+    first = chunk.lstrip().split(b"\n", 1)[0]
+    delimiter = b"|" if first.count(b"|") > first.count(b",") else b","
+    return Dialect(delimiter, quoting=delimiter in first)
+
+
+class _Encoding:
+    """UTF-8, as long as no byte contradicts it."""
+
+    def __init__(self) -> None:
+        self.name: Literal["utf-8", "latin-1"] = "utf-8"
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def add(self, chunk: bytes) -> None:
+        if self.name == "latin-1" or (chunk.isascii() and not self._decoder.getstate()[0]):
+            return
+        try:
+            self._decoder.decode(chunk)
+        except UnicodeDecodeError:
+            self.name = "latin-1"
+
+
+def _line_end(name: str, records: Records) -> str:
+    feeds, returns, pairs = records.line_feeds, records.returns, records.pairs
+    if returns != pairs or pairs not in (0, feeds):
+        raise DataQualityError(
+            f"{name} has {feeds:,} line ends and {returns:,} carriage returns, {pairs:,} of them "
+            "together as Windows has it: lines have to end alike, and cells to hold none; mend it or fetch it again"
+        )
+    return "\r\n" if pairs else "\n"
+
+
+def _bomb(name: str, size: int, allowed: int) -> DataQualityError:
+    return DataQualityError(
+        f"{name} grows to {size:,} bytes or more, and {allowed:,} are plausible for its packed size: not unpacked; "
+        "unpack it yourself if you trust it, and give the file"
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Published layouts of HMDA: names and order of their columns, and the years that they cover.
+#
+# Names are those of the files after ``normalised``: with underscores, in lower case. What the columns mean, and what
+# becomes of their codes, is not said here. Columns and positions: FFIEC and CFPB record formats of 2004 to 2025.
+
+
+Family = Literal["historic", "flat_2017", "modern", "canonical"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One published form of the loan application register."""
+
+    name: str
+    family: Family
+    """Whose codes and units the columns hold."""
+    years: tuple[int, int]
+    """First and last year of activity that was published so."""
+    columns: tuple[str, ...]
+    """Names in the order of the file."""
+    header: bool
+    """Whether it was published with a first line that names the columns; some files come otherwise."""
+    stops: tuple[int, ...] = ()
+    """Of fixed width: the position, from 1, at which each column ends; the next begins after it."""
+
+
+_SYNONYMS = {  # the header of a lender's Modified LAR says these otherwise
+    "applicant_credit_scoring_model": "applicant_credit_score_type",
+    "co_applicant_credit_scoring_model": "co_applicant_credit_score_type",
+    "other_non_amortizing_features": "other_nonamortizing_features",
+}
+
+
+def normalised(name: str) -> str:
+    """A column's name as it stands here: data browser and snapshot differ in hyphens only, but for one."""
+    plain = name.strip().lower().replace("-", "_")
+    return _SYNONYMS.get(plain, plain)
+
+
+def _names(text: str) -> list[str]:
+    """Names between blanks; ``race:5`` stands for race_1 to race_5."""
+    out = []
+    for word in text.split():
+        stem, colon, count = word.partition(":")
+        out += [f"{stem}_{i}" for i in range(1, int(count) + 1)] if colon else [word]
+    return out
+
+
+_PEOPLE = _names("applicant_ethnicity co_applicant_ethnicity applicant_race:5 co_applicant_race:5")
+
+_HISTORIC_TRACT = _names(
+    "population minority_population hud_median_family_income tract_to_msamd_income "
+    "number_of_owner_occupied_units number_of_1_to_4_family_units"
+)
+
+_HISTORIC_CODES = (
+    *_names("as_of_year respondent_id agency_code loan_type property_type loan_purpose owner_occupancy"),
+    *_names("loan_amount_000s preapproval action_taken msamd state_code county_code census_tract_number"),
+    *_PEOPLE,
+    *_names("applicant_sex co_applicant_sex applicant_income_000s purchaser_type denial_reason:3"),
+    *_names("rate_spread hoepa_status lien_status edit_status sequence_number"),
+    *_HISTORIC_TRACT,
+    "application_date_indicator",
+)
+
+_WITHOUT_LABEL = {
+    *_names("as_of_year respondent_id loan_amount_000s census_tract_number applicant_income_000s rate_spread"),
+    *("sequence_number", *_HISTORIC_TRACT, "application_date_indicator"),
+}
+
+
+def _labels_of(column: str) -> list[str]:
+    """The columns that say a code in words; they stand before it."""
+    if column in _WITHOUT_LABEL:
+        return []
+    stem, _, last = column.rpartition("_")
+    if last.isdigit():
+        return [f"{stem}_name_{last}"]
+    if column in ("agency_code", "state_code"):
+        return [f"{stem}_name", f"{stem}_abbr"]
+    return [f"{stem if last == 'code' else column}_name"]
+
+
+_HISTORIC_LABELS = tuple(name for column in _HISTORIC_CODES for name in (*_labels_of(column), column))
+
+_SLICE_NUMBERS = _names(
+    "tract_to_msamd_income rate_spread population minority_population number_of_owner_occupied_units "
+    "number_of_1_to_4_family_units loan_amount_000s hud_median_family_income applicant_income_000s"
+)
+_SLICE_TEXTS = {label for column in _HISTORIC_CODES for label in _labels_of(column)} | _WITHOUT_LABEL
+_HISTORIC_SLICE = (*_SLICE_NUMBERS, *sorted(_SLICE_TEXTS - set(_SLICE_NUMBERS), reverse=True))
+
+_NARA = (
+    *_names("as_of_year respondent_id agency_code loan_type loan_purpose owner_occupancy loan_amount_000s"),
+    *_names("action_taken msamd state_code county_code census_tract_number applicant_sex co_applicant_sex"),
+    *_names("applicant_income_000s purchaser_type denial_reason:3 edit_status property_type preapproval"),
+    *_PEOPLE,
+    *_names("rate_spread hoepa_status lien_status sequence_number"),
+)
+_NARA_WIDER = {  # all others are codes of one character
+    **{"as_of_year": 4, "respondent_id": 10, "loan_amount_000s": 5, "msamd": 5, "state_code": 2, "county_code": 3},
+    **{"census_tract_number": 7, "applicant_income_000s": 4, "rate_spread": 5, "sequence_number": 7},
+}
+_NARA_STOPS = tuple(accumulate(_NARA_WIDER.get(name, 1) for name in _NARA))
+
+_TRACT = _names(
+    "tract_population tract_minority_population_percent ffiec_msa_md_median_family_income "
+    "tract_to_msa_income_percentage tract_owner_occupied_units"
+)
+_DERIVED = _names("derived_loan_product_type derived_dwelling_category derived_ethnicity derived_race derived_sex")
+
+_FLAT_2017 = (
+    *_names("activity_year respondent_id agency_code loan_type property_type loan_purpose occupancy_type"),
+    *_names("loan_amount preapproval action_taken msa_md state_code county_code census_tract"),
+    *_PEOPLE,
+    *_names("applicant_sex co_applicant_sex income purchaser_type denial_reason:3"),
+    *_names("rate_spread hoepa_status lien_status"),
+    *(*_TRACT, "tract_one_to_four_family_units"),
+)
+
+_MODERN_PEOPLE = _names(
+    "applicant_ethnicity:5 co_applicant_ethnicity:5 applicant_ethnicity_observed co_applicant_ethnicity_observed "
+    "applicant_race:5 co_applicant_race:5 applicant_race_observed co_applicant_race_observed "
+    "applicant_sex co_applicant_sex applicant_sex_observed co_applicant_sex_observed"
+)
+_COSTS = _names("total_loan_costs total_points_and_fees origination_charges discount_points lender_credits")
+_SCORES = _names("applicant_credit_score_type co_applicant_credit_score_type")
+_DWELLING = _names(
+    "manufactured_home_secured_property_type manufactured_home_land_property_interest total_units "
+    "multifamily_affordable_units"
+)
+
+_PUBLIC_LAR = (
+    *_names("activity_year lei derived_msa_md state_code county_code census_tract conforming_loan_limit"),
+    *_DERIVED,
+    *_names("action_taken purchaser_type preapproval loan_type loan_purpose lien_status reverse_mortgage"),
+    *_names("open_end_line_of_credit business_or_commercial_purpose loan_amount combined_loan_to_value_ratio"),
+    *_names("interest_rate rate_spread hoepa_status"),
+    *_COSTS,
+    *_names("loan_term prepayment_penalty_term intro_rate_period negative_amortization interest_only_payment"),
+    *_names("balloon_payment other_nonamortizing_features property_value construction_method occupancy_type"),
+    *(*_DWELLING, "income", "debt_to_income_ratio", *_SCORES, *_MODERN_PEOPLE),
+    *_names("applicant_age co_applicant_age applicant_age_above_62 co_applicant_age_above_62"),
+    *_names("submission_of_application initially_payable_to_institution aus:5 denial_reason:4"),
+    *(*_TRACT, "tract_one_to_four_family_homes", "tract_median_age_of_housing_units"),
+)
+
+_MODIFIED_LAR = (
+    *_names("activity_year lei loan_type loan_purpose preapproval construction_method occupancy_type"),
+    *_names("loan_amount action_taken state_code county_code census_tract"),
+    *_MODERN_PEOPLE,
+    *_names("applicant_age applicant_age_above_62 co_applicant_age co_applicant_age_above_62 income"),
+    *_names("purchaser_type rate_spread hoepa_status lien_status"),
+    *_SCORES,
+    *_names("denial_reason:4"),
+    *_COSTS,
+    *_names("interest_rate prepayment_penalty_term debt_to_income_ratio combined_loan_to_value_ratio loan_term"),
+    *_names("intro_rate_period balloon_payment interest_only_payment negative_amortization"),
+    *("other_nonamortizing_features", "property_value", *_DWELLING),
+    *_names("submission_of_application initially_payable_to_institution aus:5"),
+    *_names("reverse_mortgage open_end_line_of_credit business_or_commercial_purpose"),
+)
+
+_DATA_BROWSER = tuple("loan_to_value_ratio" if c == "combined_loan_to_value_ratio" else c for c in _PUBLIC_LAR)
+
+_NO_LAST = 9999
+"""The modern layouts have no last year yet."""
+
+LAYOUTS: tuple[Layout, ...] = (
+    Layout("historic_labels", "historic", (2007, 2017), _HISTORIC_LABELS, header=True),
+    Layout("historic_codes", "historic", (2007, 2017), _HISTORIC_CODES, header=True),
+    Layout("historic_slice", "historic", (2007, 2017), _HISTORIC_SLICE, header=True),
+    Layout("nara_fixed", "historic", (2004, 2013), _NARA, header=False, stops=_NARA_STOPS),
+    # A file of 2017 with 45 fields is of this layout: the three more than 42 are what it had before.
+    Layout("ffiec_flat", "historic", (2014, 2017), _HISTORIC_CODES, header=False),
+    Layout("flat_2017", "flat_2017", (2017, 2017), _FLAT_2017, header=False),
+    Layout("flat_2017_three_year", "flat_2017", (2017, 2017), (*_FLAT_2017, *_DERIVED), header=False),
+    Layout("public_lar", "modern", (2018, _NO_LAST), _PUBLIC_LAR, header=True),
+    Layout("data_browser", "modern", (2018, _NO_LAST), _DATA_BROWSER, header=True),
+    Layout("modified_lar", "modern", (2018, _NO_LAST), _MODIFIED_LAR, header=True),
+)
+BY_NAME = {layout.name: layout for layout in LAYOUTS}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Recognises the layout of a file by its content: header, number of fields, and the shapes of values.
+#
+# The name of a file is never asked. What does not fit is an error that says what was found; a few broken lines are not,
+# they are counted where the rows are read.
+
+
+_SAMPLE_ROWS = 2000
+_LEAST_COLUMNS = 3
+
+_SHAPES = {  # of the columns by which one layout is told from another; blank cells say nothing
+    **dict.fromkeys(("activity_year", "as_of_year"), r"(19|20)\d\d"),
+    "lei": r"[0-9A-Za-z]{20}",
+    "agency_code": r"[1-9]",
+    "action_taken": r"[1-8]",
+    "loan_type": r"[1-4]",
+    "loan_purpose": r"[1-5]|31|32",
+    "preapproval": r"[1-3]",
+    **dict.fromkeys(("action_taken_name", "loan_type_name", "loan_purpose_name"), r"[A-Za-z].*"),
+    **dict.fromkeys(("applicant_race_1", "co_applicant_race_1"), r"[1-8]|2[1-7]|4[1-4]"),
+    **dict.fromkeys(("lien_status", "occupancy_type", "owner_occupancy"), r"[1-4]"),
+    **dict.fromkeys(("loan_amount", "loan_amount_000s", "tract_population", "population"), r"[-+0-9.eE]+|NA|Exempt"),
+}
+_YEARS = ("activity_year", "as_of_year")
+_FIXED = BY_NAME["nara_fixed"]
+"""The one layout of fixed width."""
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """A file and how it is to be read."""
+
+    path: Path
+    """A file that DuckDB reads as it is: text, packed by gzip or not, or Parquet of the canonical layout."""
+    layout: Layout
+    delimiter: str
+    """Empty where the columns have fixed widths."""
+    encoding: Literal["utf-8", "latin-1"]
+    columns: tuple[str, ...]
+    """Names in the order of the file, normalised."""
+    missing: tuple[str, ...] = ()
+    """Columns of the layout that the file has not."""
+    unknown: tuple[str, ...] = ()
+    """Columns of the file that the layout has not."""
+    header: bool = True
+    """Whether the first line is a header."""
+    compression: Literal["none", "gzip"] = "none"
+    line_end: str = "\n"
+    lines: int = 0
+    """Lines of the file, its header included."""
+
+
+def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recognised:
+    """The layout of a file. ``scratch`` is where the member of a zip archive is written, and stays the caller's.
+
+    Raises:
+        DataQualityError: no known layout; a header over rows of another layout; rows of a year that was not published
+            so; a lender's own submission; or the file cannot be opened (see ``opening``).
+        InfrastructureError: the file cannot be read, or the disk is too small.
+    """
+    file = opened(path, scratch, limits)
+    lines = _lines(file)
+    if not lines:
+        raise DataQualityError(f"{path.name} has blank lines alone: rows of applications are expected")
+    if file.head.lstrip()[:1] == b"<":
+        raise DataQualityError(f"{path.name} is a web page and no data: the download failed, fetch it again")
+    if _is_fixed(lines):
+        layout, names, has_header = _fixed(path.name, lines), list(_FIXED.columns), False
+    else:
+        layout, names, has_header = _delimited(path.name, _records(path.name, lines, file.delimiter))
+    known, found = set(layout.columns), set(names)
+    return Recognised(
+        *(file.path, layout, "" if layout.stops else file.delimiter, file.encoding, tuple(names)),
+        missing=tuple(name for name in layout.columns if name not in found),
+        unknown=tuple(name for name in names if name not in known),
+        header=has_header,
+        compression=file.compression,
+        line_end=file.line_end,
+        lines=file.lines,
+    )
+
+
+def years_said(path: Path, scratch: Path) -> tuple[int, ...]:
+    """The years that the first rows of a file are of, in order; none where it has no such column.
+
+    Raises:
+        DataQualityError, InfrastructureError: as ``recognise`` says.
+    """
+    file = opened(path, scratch)
+    lines = _lines(file)
+    if not lines:
+        return ()
+    if _is_fixed(lines):
+        found = {line[: _FIXED.stops[0]] for line in lines}
+    else:
+        records = _records(path.name, lines, file.delimiter)
+        _, names, has_header = _delimited(path.name, records)
+        at = next((names.index(name) for name in _YEARS if name in names), None)
+        found = set() if at is None else {row[at].strip() for row in records[has_header:] if len(row) > at}
+    return tuple(sorted(int(year) for year in found if re.fullmatch(_SHAPES["as_of_year"], year)))
+
+
+def _lines(file: Opened) -> list[str]:
+    """The first lines of the text; one that the head cuts through is left out."""
+    lines = file.head.decode(file.encoding, errors="ignore").split(file.line_end)
+    complete = lines if file.whole or len(lines) < 2 else lines[:-1]
+    return [line for line in complete if line.strip()][: _SAMPLE_ROWS + 1]
+
+
+def _records(name: str, lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    try:
+        return [record for record in csv.reader(lines, delimiter=delimiter) if record]
+    except csv.Error as error:
+        raise DataQualityError(f"{name}: its first lines do not split into cells ({error}); mend it") from error
+
+
+def _is_fixed(lines: Sequence[str]) -> bool:
+    """Whether most lines are as long as a record of the National Archives, and begin with a year."""
+    record = _FIXED.stops[-1]
+    fits = [record in (len(line), len(line.rstrip())) and re.match(_SHAPES["as_of_year"], line) for line in lines]
+    return sum(map(bool, fits)) * 2 > len(lines)
+
+
+def _fixed(name: str, lines: Sequence[str]) -> Layout:
+    starts = (0, *_FIXED.stops[:-1])
+    records = [[line[a:b].strip() for a, b in zip(starts, _FIXED.stops, strict=True)] for line in lines]
+    if wrong := _misfits(_FIXED, _FIXED.columns, records):
+        raise DataQualityError(f"{name} has lines of {_FIXED.stops[-1]} characters, and yet {_told(wrong)}")
+    return _FIXED
+
+
+def _delimited(name: str, records: Sequence[Sequence[str]]) -> tuple[Layout, list[str], bool]:
+    """The layout, the names of the file's columns, and whether the first record is a header."""
+    _check_no_submission(name, records[0])
+    names = [normalised(cell) or f"unnamed_{i}" for i, cell in enumerate(records[0], start=1)]
+    if not _is_header(names):
+        layout = _by_count(name, records)
+        return layout, list(layout.columns), False
+    _check_body(name, names, records[1:])
+    return _by_names(name, names, records[1:]), names, True
+
+
+def _is_header(names: Sequence[str]) -> bool:
+    known = {name for layout in LAYOUTS for name in layout.columns}
+    return sum(name in known for name in names) * 2 > len(names)
+
+
+def _check_no_submission(name: str, first: Sequence[str]) -> None:
+    if (first[0], len(first)) in (("1", 15), ("2", 110)):
+        raise DataQualityError(
+            f"{name} is a lender's own submission, with identifiers of loans, addresses and exact ages that public "
+            "HMDA leaves out, and is not read: fetch the lender's Modified LAR, or its rows from the data browser"
+        )
+
+
+def _check_body(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Hold the header against the rows below it."""
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise DataQualityError(f"{name}: the header names {twice} more than once; every column needs its own name")
+    counts = Counter(map(len, rows))
+    usual = counts.most_common(1)[0][0] if counts else len(names)
+    if usual != len(names):
+        of = [layout.name for layout in LAYOUTS if len(layout.columns) == usual]
+        hint = f", as in layout {' or '.join(of)}" if of else ""
+        raise DataQualityError(
+            f"{name} has a header of {len(names)} columns over rows of {usual} fields{hint}: header and body are of "
+            "different layouts; fetch the file again, or take the header that belongs to it"
+        )
+
+
+def _by_names(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Layout:
+    """The layout with the most of the columns whose values fit, and of several the one that lacks least."""
+    shared = {layout.name: len(set(names) & set(layout.columns)) for layout in LAYOUTS}
+    most = max(shared.values())
+    if most < _LEAST_COLUMNS:
+        raise DataQualityError(f"{name} has {most} columns of HMDA, too few to know their layout; use kind: csv")
+    equal = [layout for layout in LAYOUTS if shared[layout.name] == most]
+    fitting = [layout for layout in equal if not _misfits(layout, names, rows)]
+    if not fitting:
+        wrong = _misfits(equal[0], names, rows)
+        raise DataQualityError(
+            f"{name} has the header of layout {equal[0].name}, and below it {_told(wrong)}: header and body are of "
+            "different layouts, or the file is of another year"
+        )
+    if len({layout.family for layout in fitting}) > 1:
+        raise DataQualityError(
+            f"{name}: its columns fit {' and '.join(layout.name for layout in fitting)} alike, whose codes differ; "
+            "a file with more of its columns is needed"
+        )
+    return min(fitting, key=lambda layout: (len(layout.columns), not layout.header))
+
+
+def _by_count(name: str, records: Sequence[Sequence[str]]) -> Layout:
+    """The layout with as many columns as most lines have fields, whose values fit; those without header come first."""
+    count = Counter(map(len, records)).most_common(1)[0][0]
+    rows = [record for record in records if len(record) == count]
+    of_length = [layout for layout in LAYOUTS if len(layout.columns) == count and not layout.stops]
+    for layout in sorted(of_length, key=lambda layout: layout.header):
+        if not _misfits(layout, layout.columns, rows):
+            return layout
+    known = ", ".join(f"{len(layout.columns)} ({layout.name})" for layout in LAYOUTS)
+    told = f"; as {of_length[0].name}, {_told(_misfits(of_length[0], of_length[0].columns, rows))}" if of_length else ""
+    raise DataQualityError(
+        f"{name} begins with no header of HMDA, and its rows of {count} fields fit no layout{told}. Known are {known} "
+        "columns. A lender's Modified LAR has to come with its header; other files: use kind: csv"
+    )
+
+
+def _misfits(layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
+    """Columns whose shape most values do not have, or years that were not published so, each with such a value."""
+    wrong = []
+    whole = [row for row in rows if len(row) == len(columns)]
+    for i, column in enumerate(columns):
+        if column not in _SHAPES or column not in layout.columns:
+            continue
+        values = [re.sub(r"\.0+$", "", row[i].strip()) for row in whole]
+        said = [value for value in values if value and value != "NA"]
+        odd = [value for value in said if not _fits(layout, column, value)]
+        if len(odd) * 2 > len(said):
+            wrong.append((column, odd[0]))
+    return wrong
+
+
+def _fits(layout: Layout, column: str, value: str) -> bool:
+    if not re.fullmatch(_SHAPES[column], value):
+        return value in ("Exempt", "1111")
+    return column not in _YEARS or layout.years[0] <= int(value) <= layout.years[1]
+
+
+def _told(wrong: Sequence[tuple[str, str]]) -> str:
+    return "most values of " + ", ".join(f"{column} are like {value!r}" for column, value in wrong[:3])

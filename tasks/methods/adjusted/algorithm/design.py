@@ -1,0 +1,362 @@
+"""Design matrix of the ladder: applications, coded controls, complete rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from tasks.numerics.arrays import Bools, Floats, Ints
+
+# --------------------------------------------------------------------------------------------------------------------
+# Input of the ladder: applications with their decision, group and control columns, as arrays aligned by row.
+
+
+@dataclass(frozen=True)
+class Control:
+    """One column that similar applicants are similar in."""
+
+    name: str
+    kind: Literal["number", "category"]
+    values: Floats
+    """``(n,)`` numbers in the user's units, or the number of the category; NaN where missing."""
+    categories: tuple[str, ...] = ()
+    """Names of the categories, lowest first where they have an order; none for a number."""
+    ordered: bool = False
+    """Whether the categories have an order, and so percentiles."""
+    scale: Literal["linear", "log"] = "linear"
+    """Whether a number enters as its logarithm (money)."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The control columns that one rung adds to those below it."""
+
+    name: str
+    controls: tuple[Control, ...]
+
+
+@dataclass(frozen=True)
+class Applications:
+    """The applications of one decision maker and one protected attribute."""
+
+    denied: Bools
+    """``(n,)`` unfavourable decisions."""
+    group: Ints
+    """``(n,)`` index into ``groups``."""
+    groups: tuple[str, ...]
+    reference: int
+    """Index into ``groups`` of the reference group."""
+    blocks: tuple[Block, ...]
+    """In the order of the rungs; rung 0 has none."""
+    cluster: Ints | None = None
+    """``(n,)`` cluster of each row, from 0; None for independent rows."""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Coding of a control: one column of the table becomes columns of the design matrix.
+#
+# Numbers are standardised, which changes no effect and keeps coefficients comparable: separation is found by their
+# size.
+
+
+RARE = 30
+"""Categories with fewer rows are pooled."""
+POOLED = "(rare)"
+CLIPPED = (0.01, 0.99)
+"""Quantiles at which the form ``squared`` clips a number."""
+CONSTANT = 1e-10
+"""A standard deviation so small beside the largest value is rounding."""
+
+Form = Literal["squared", "linear"]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Columns of one control."""
+
+    columns: Floats
+    """``(n, k)``; none for a category that does not vary, zeros for a number that does not."""
+    names: tuple[str, ...]
+    merged: tuple[str, ...] = ()
+    """Levels without an indicator, each with the reason: they count as the base."""
+
+
+def code_control(control: Control, denied: Bools, used: Bools, form: Form) -> Coded:
+    """Code a control on the rows in use.
+
+    A number enters standardised, in the form ``squared`` clipped at the 1st and 99th percentile and with its square. A
+    number with two values has no square and is not clipped; nor is one clipped that would be constant then. A category
+    enters as indicators against its most frequent level, the base, and levels of fewer than 30 rows share one. They
+    have none if they are fewer than 30 rows together, all of one decision: it would separate the whole rung. A
+    category whose levels are all so rare has no columns.
+
+    Args:
+        control: Values of all rows.
+        denied: ``(n,)`` decisions on all rows.
+        used: ``(n,)`` rows in use; their values are finite, and above 0 on a log scale.
+        form: ``squared`` or ``linear`` (textbooks).
+    """
+    values = control.values[used]
+    if control.kind == "category":
+        return _code_category(control, values, denied[used])
+    if control.scale == "log":
+        values = np.log(values)
+    curved = form == "squared" and len(np.unique(values)) > 2
+    if curved:
+        clipped = np.clip(values, *np.quantile(values, CLIPPED))
+        values = clipped if clipped.min() < clipped.max() else values
+    z = standardised(values)
+    if not curved or not z.any():
+        return Coded(z[:, None], (control.name,))
+    return Coded(np.column_stack([z, standardised(z**2)]), (control.name, f"{control.name} squared"))
+
+
+def standardised(values: Floats) -> Floats:
+    """Values with mean 0 and standard deviation 1; zeros where they do not vary. Safe for values up to 1e308."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0:
+        return np.zeros(len(values))
+    scaled = values / largest
+    centred = scaled - scaled.mean()
+    sd = float(np.sqrt(np.mean(centred**2)))
+    return np.zeros(len(values)) if sd <= CONSTANT else centred / sd
+
+
+def own_levels(control: Control, used: Bools, names: tuple[str, ...]) -> Floats:
+    """Levels of a category that a design tells apart, ascending: the base, and those with an indicator in ``names``."""
+    levels, counts = np.unique(control.values[used], return_counts=True)
+    own = np.array([level_name(control, level) in names for level in levels], np.bool_)
+    own[counts.argmax()] = True
+    return np.asarray(levels[own])
+
+
+def level_name(control: Control, level: float) -> str:
+    """Name of a level's indicator."""
+    return f"{control.name}: {_level(control, level)}"
+
+
+def _code_category(control: Control, values: Floats, denied: Bools) -> Coded:
+    """Indicators of all levels but the most frequent one."""
+    levels, at, counts = np.unique(values, return_inverse=True, return_counts=True)
+    names = np.array([level_name(control, level) for level in levels], object)
+    rare = counts < RARE
+    if rare.all():
+        return Coded(_stacked([], len(values)), (), (f"{control.name}: {POOLED} (no level has {RARE} rows)",))
+    base = int(np.argmax(counts))
+    common = [each for each in range(len(counts)) if each != base and not rare[each]]
+    columns = [at == each for each in common]
+    pooled = rare & (np.arange(len(counts)) != base)
+    if counts[pooled].sum() < RARE and len(np.unique(denied[pooled[at]])) < 2:
+        merged = tuple(f"{name} (fewer than {RARE} rows, one decision)" for name in names[pooled])
+        return Coded(_stacked(columns, len(values)), tuple(names[common]), merged)
+    return Coded(_stacked([*columns, pooled[at]], len(values)), (*names[common], f"{control.name}: {POOLED}"))
+
+
+def _stacked(columns: list[Bools], n: int) -> Floats:
+    return np.column_stack(columns).astype(np.float64) if columns else np.zeros((n, 0))
+
+
+def _level(control: Control, level: float) -> str:
+    """Name of a level, or its number where it has none."""
+    place = int(level)
+    return control.categories[place] if 0 <= place < len(control.categories) and place == level else f"{level:g}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows of the ladder: those that are complete on its last rung, and the others by reason.
+#
+# Every rung uses the same rows. Rows with a missing control differ by group, so their denials are counted too.
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Rows of a group that no rung uses, for one reason."""
+
+    reason: str
+    group: int
+    """Index into the groups; -1 for rows of none."""
+    rows: int
+    denied: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which rows are used; rows used and rows left out add up to all rows."""
+
+    used: Bools
+    """``(n,)`` complete, and of a group with both denials and approvals."""
+    left_out: tuple[LeftOut, ...]
+    counts: Ints
+    """``(groups,)`` complete rows of each group."""
+    events: Ints
+    """``(groups,)`` denials among them."""
+
+    def fewest(self, group: int) -> int:
+        """Denials or approvals of a group, whichever are fewer."""
+        return int(min(self.events[group], self.counts[group] - self.events[group]))
+
+
+def complete_rows(applications: Applications) -> Rows:
+    """Find the rows that every rung uses, and the first reason against each other row.
+
+    Groups without a denial or without an approval are left out as well: their indicator has no finite coefficient, and
+    their rows say nothing of the other columns of a logit (Albert and Anderson 1984).
+    """
+    count, group = len(applications.groups), applications.group
+    reasons = ["no group", "no cluster"]
+    code = np.full(len(group), -1, np.int32)
+    code[(group < 0) | (group >= count)] = 0
+    if applications.cluster is not None:
+        code[(code < 0) & (applications.cluster < 0)] = 1
+    for control in (each for block in applications.blocks for each in block.controls):
+        for reason, bad in _faults(control):
+            code[(code < 0) & bad] = len(reasons)
+            reasons.append(reason)
+    ok = code < 0
+    counts = np.bincount(group[ok], minlength=count).astype(np.int32)
+    events = np.bincount(group[ok & applications.denied], minlength=count).astype(np.int32)
+    for outcome, none in (("denials", events == 0), ("approvals", events == counts)):
+        code[ok & (code < 0) & np.append(none, False)[np.where(ok, group, count)]] = len(reasons)
+        reasons.append(f"no {outcome} in the group")
+    return Rows(code < 0, _left_out(applications, code, reasons), counts, events)
+
+
+def _faults(control: Control) -> list[tuple[str, Bools]]:
+    """Reasons against rows, by one control."""
+    found = [
+        (f"missing {control.name}", np.isnan(control.values)),
+        (f"infinite {control.name}", np.isinf(control.values)),
+    ]
+    if control.kind == "number" and control.scale == "log":
+        found.append((f"{control.name} not above 0", control.values <= 0))
+    return found
+
+
+def _left_out(applications: Applications, code: Ints, reasons: list[str]) -> tuple[LeftOut, ...]:
+    """Counts by reason and group, without those that are 0."""
+    known = (applications.group >= 0) & (applications.group < len(applications.groups))
+    group = np.where(known, applications.group, -1)
+    found = []
+    for number, reason in enumerate(reasons):
+        of_reason = code == number
+        for each in np.unique(group[of_reason]):
+            rows = of_reason & (group == each)
+            found.append(LeftOut(reason, int(each), int(rows.sum()), int(applications.denied[rows].sum())))
+    return tuple(found)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The design matrix of the whole ladder: intercept, group indicators, then the columns of each block in turn.
+#
+# Columns that are combinations of those before them are left out once, so that a rung is the first columns of the last.
+
+
+COLLINEAR = 1e-10
+"""A column whose square left beside the others is so small a share of its square is a combination of them."""
+
+MOST_COLUMNS = 300
+"""A rung with more columns has no logit: fixed effects of many lenders or counties are told by the linear fit."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """Outcome and columns of the ``n`` rows in use."""
+
+    y: Floats
+    """``(n,)`` 1 for denied."""
+    x: Floats
+    """``(n, p)`` intercept, group indicators, controls; of full rank."""
+    group: Ints
+    """``(n,)``."""
+    reference: int
+    indicators: dict[int, int]
+    """Group -> its column."""
+    names: tuple[str, ...]
+    """``(p,)``."""
+    control: tuple[int, ...]
+    """``(p,)`` which control a column is of, counted over all blocks; -1 for intercept and indicators."""
+    widths: tuple[int, ...]
+    """Columns of each rung, rung 0 first."""
+    dropped: tuple[tuple[str, ...], ...]
+    """By rung: columns that its block would have added, each with ``(constant)``, ``(collinear)``, ``(fewer than 30
+    rows, one decision)`` or ``(no level has 30 rows)``."""
+    cluster: Ints | None
+    """``(n,)`` from 0 without gaps."""
+    terms: tuple[str, ...] = ()
+    """Names of the last columns of the last rung, where terms were chosen for it."""
+    partners: Mapping[int, int] = field(default_factory=dict)
+    """Column that is a product -> the control of its other factor."""
+
+    @property
+    def first_control(self) -> int:
+        """The column at which controls begin."""
+        return 1 + len(self.indicators)
+
+    def dropped_until(self, rung: int) -> tuple[str, ...]:
+        """Columns left out on a rung and those below it."""
+        return tuple(name for names in self.dropped[: rung + 1] for name in names)
+
+
+def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
+    """Code the rows in use; the reference group is one of them."""
+    used = rows.used
+    group = applications.group[used]
+    present = [g for g in range(len(applications.groups)) if g != applications.reference and (group == g).any()]
+    columns = [np.ones((int(used.sum()), 1)), (group[:, None] == np.array(present, np.int32)).astype(np.float64)]
+    names, control = ["intercept", *(applications.groups[g] for g in present)], [-1] * (1 + len(present))
+    ends, number = [len(names)], 0
+    without: list[list[str]] = [[]]
+    for block in applications.blocks:
+        without.append([])
+        for each in block.controls:
+            coded = code_control(each, applications.denied, used, form)
+            varies: Bools = np.asarray(coded.columns.any(axis=0), np.bool_)
+            without[-1] += _without(each, coded, varies)
+            columns.append(coded.columns[:, varies])
+            names += [name for name, kept in zip(coded.names, varies, strict=True) if kept]
+            control += [number] * int(varies.sum())
+            number += 1
+        ends.append(len(names))
+    x = np.hstack(columns)
+    kept = independent(x)
+    starts = [0, *ends[:-1]]
+    return Design(
+        y=applications.denied[used].astype(np.float64),
+        x=x[:, kept],
+        group=group,
+        reference=applications.reference,
+        indicators={g: 1 + place for place, g in enumerate(present)},
+        names=tuple(name for name, keep in zip(names, kept, strict=True) if keep),
+        control=tuple(place for place, keep in zip(control, kept, strict=True) if keep),
+        widths=tuple(int(kept[:end].sum()) for end in ends),
+        dropped=tuple(
+            (*none, *(f"{names[j]} (collinear)" for j in range(start, end) if not kept[j]))
+            for none, start, end in zip(without, starts, ends, strict=True)
+        ),
+        cluster=None if applications.cluster is None else renumbered(applications.cluster[used]),
+    )
+
+
+def independent(x: Floats) -> Bools:
+    """``(p,)`` columns that are no combination of those before them, by elimination in the scaled cross products."""
+    length = np.sqrt((x**2).sum(axis=0))
+    scaled = x / np.where(length > 0, length, 1.0)
+    left = scaled.T @ scaled
+    del scaled
+    kept = np.zeros(x.shape[1], np.bool_)
+    for j in range(x.shape[1]):
+        kept[j] = left[j, j] > COLLINEAR
+        if kept[j]:
+            left[j + 1 :, j + 1 :] -= np.outer(left[j + 1 :, j], left[j, j + 1 :]) / left[j, j]
+    return kept
+
+
+def _without(control: Control, coded: Coded, varies: Bools) -> list[str]:
+    """What of a control gets no column, and why."""
+    return list(coded.merged) if varies.any() or coded.merged else [f"{control.name} (constant)"]
+
+
+def renumbered(cluster: Ints) -> Ints:
+    """Clusters numbered from 0 without gaps."""
+    return np.unique(cluster, return_inverse=True)[1].astype(np.int32)

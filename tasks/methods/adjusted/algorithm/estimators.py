@@ -1,0 +1,540 @@
+"""Estimators of one rung of the ladder, and the wild bootstrap."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from tasks.methods.adjusted.algorithm.design import MOST_COLUMNS, Design
+from tasks.methods.adjusted.algorithm.propensity import (
+    Propensity,
+    Support,
+    aipw_effect,
+    expected_denials,
+    fit_propensity,
+    measure_support,
+    overlap_effect,
+    pair_rows,
+)
+from tasks.methods.adjusted.algorithm.regressions import (
+    CollinearError,
+    FirthFit,
+    LinearFit,
+    change,
+    cluster_sums,
+    effect_of,
+    fit_firth,
+    fit_linear,
+    profile_interval,
+)
+from tasks.methods.adjusted.algorithm.sensitivity import Sensitivity, e_value_of_effect, sensitivity
+from tasks.numerics.arrays import Floats, Ints
+from tasks.numerics.statistics.regression import FEW_CLUSTERS, Estimate, LogitFit, estimate, fit_logit
+
+# --------------------------------------------------------------------------------------------------------------------
+# Wild cluster bootstrap of one least squares coefficient, for few clusters.
+#
+# A clustered error is too small with few clusters. Here the t of the estimate is held against its distribution if the
+# residuals of whole clusters change sign and size at random while the null holds (Cameron, Gelbach and Miller 2008,
+# with
+# restricted residuals; six-point weights of Webb 2023). The interval is the set of nulls that are not rejected.
+
+
+DRAWS = 999
+WEBB = np.sqrt(np.array([0.5, 1.0, 1.5]))
+"""Sizes of the six-point weights; each has either sign."""
+DOUBLINGS = 12
+"""An end is looked for up to 2^12 standard errors from the estimate."""
+HALVINGS = 30
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """The t of one coefficient for any null b0 and weights of clusters; residuals are linear in b0.
+
+    ``outcome`` and ``own`` are ``(G, p)`` cluster sums of x times what the other columns leave of y and of the
+    coefficient's own column; ``row`` is its row of (X'X)^-1, ``slopes (G, p)`` that row times each cluster's X'X.
+    """
+
+    outcome: Floats
+    own: Floats
+    row: Floats
+    slopes: Floats
+    bread: Floats
+
+    def t(self, null: float, weights: Floats) -> Floats:
+        """``(draws,)`` of the weights ``(draws, G)``, without small-sample factor; weights of 1: the estimate's own."""
+        sums = self.outcome - null * self.own
+        moved = weights * (sums @ self.row)
+        left = moved - (weights @ sums @ self.bread) @ self.slopes.T
+        error = np.sqrt((left**2).sum(axis=1))
+        found: Floats = np.divide(moved.sum(axis=1), error, out=np.zeros(len(weights)), where=error > 0)
+        return found
+
+    def p(self, null: float, weights: Floats) -> float:
+        """Two-sided p of the null: share of the draws, and the estimate itself, that are as far out."""
+        own = abs(float(self.t(null, np.ones((1, weights.shape[1])))[0]))
+        return float((1 + (np.abs(self.t(null, weights)) >= own * (1 - 1e-12)).sum()) / (1 + len(weights)))
+
+
+def wild_interval(
+    x: Floats, y: Floats, fit: LinearFit, column: int, cluster: Ints, level: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Interval of a coefficient by 999 draws; NaN at an end that they do not bound.
+
+    Args:
+        x: ``(n, p)`` design of the fit.
+        y: ``(n,)`` outcome.
+        fit: Least squares fit, for the estimate and the first stride.
+        column: Whose coefficient.
+        cluster: ``(n,)`` from 0 without gaps.
+        level: Of the interval.
+        rng: Draws the weights.
+    """
+    clusters = int(cluster.max()) + 1
+    stride = float(np.sqrt(fit.classical[column, column]))
+    if clusters < 2 or not stride > 0:
+        return math.nan, math.nan
+    statistic = wild_statistic(x, y, column, cluster, clusters)
+    weights = rng.choice(np.concatenate([-WEBB, WEBB]), (DRAWS, clusters)).astype(np.float64)
+    value = float(fit.coefficients[column])
+    low, high = (_end(statistic, weights, value, side * stride, 1 - level) for side in (-1, 1))
+    return low, high
+
+
+def wild_statistic(x: Floats, y: Floats, column: int, cluster: Ints, clusters: int) -> Statistic:
+    """The pieces of the statistic that do not depend on the null or the draws."""
+    others = np.delete(x, column, axis=1)
+    q = np.linalg.qr(others)[0]
+    bread: Floats = np.linalg.inv(x.T @ x).astype(np.float64)
+    outcome, own = (values - q @ (q.T @ values) for values in (y, x[:, column]))
+    row = bread[column]
+    return Statistic(
+        outcome=cluster_sums(x * outcome[:, None], cluster, clusters),
+        own=cluster_sums(x * own[:, None], cluster, clusters),
+        row=row,
+        slopes=cluster_sums(x * (x @ row)[:, None], cluster, clusters),
+        bread=bread,
+    )
+
+
+def _end(statistic: Statistic, weights: Floats, value: float, stride: float, alpha: float) -> float:
+    """The null farthest from the estimate on one side that is not rejected, by bisection."""
+    inner, outer = value, value + stride
+    for _ in range(DOUBLINGS):
+        if statistic.p(outer, weights) < alpha:
+            break
+        inner, stride = outer, 2 * stride
+        outer = value + stride
+    else:
+        return math.nan
+    for _ in range(HALVINGS):
+        middle = (inner + outer) / 2
+        if statistic.p(middle, weights) < alpha:
+            outer = middle
+        else:
+            inner = middle
+    return inner
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Output of the ladder: one adjusted effect for each rung, group and estimator.
+
+
+Estimator = Literal["logit", "lpm", "overlap", "aipw"]
+Fit = Literal["newton", "firth", "cells", "streamed", ""]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The adjusted difference of denial between a group and the reference group, and what it rests on.
+
+    A number that cannot be had is NaN, and ``reason`` says why.
+    """
+
+    rung: int
+    blocks: tuple[str, ...]
+    """Names of the blocks that the rung adjusts for."""
+    group: int
+    estimator: Estimator
+    average_over: Literal["own", "all", "overlap"]
+    """Over whose rows the effect is averaged: the group's own, all, or those where both groups are."""
+    value: float
+    """Difference of the probability of denial, group minus reference (0.1 is 10 percentage points)."""
+    low: float
+    high: float
+    """95 % interval (the level of the audit)."""
+    se: float
+    df: float = math.inf
+    """Degrees of freedom of its interval: clusters less one; infinite for the normal."""
+    odds_ratio: float = math.nan
+    """Of the logit; else NaN."""
+    n: int = 0
+    """Rows of the group on this rung (the same on every rung)."""
+    events: int = 0
+    """Denials among them."""
+    support: float = math.nan
+    """Share of the group's rows whose propensity, at equal sizes of both groups, is inside [0.05, 0.95]."""
+    rv: float = math.nan
+    rv_alpha: float = math.nan
+    """Robustness values (Cinelli and Hazlett 2020) of the linear fit: at the estimate, and at the interval's end."""
+    e_value: float = math.nan
+    e_value_near: float = math.nan
+    """E-values of the logit's effect (VanderWeele and Ding 2017): at the estimate, and at the interval's near end."""
+    strongest: str = ""
+    """The control column that explains most of what is left of denial."""
+    adjusted_by_strongest: float = math.nan
+    """The effect if a column as strong as the strongest one were unseen."""
+    unseen: Sensitivity | None = None
+    """Of the linear fit: what every control explains, and the effect beside a column as strong."""
+    fit: Fit = ""
+    reason: str = ""
+    """Why there is no value, or what the reader must know of it (dropped columns, poor support)."""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# One rung of the ladder as the estimators see it: design, groups that can be judged, and what is said of all rows.
+
+
+FEW = "few_clusters"
+"""How a reason begins that says so."""
+INDEPENDENT = "which take rows as independent"
+"""What a reason says of intervals that leave out the clusters."""
+PLACE = "place"
+"""The block whose categories are fixed effects."""
+
+Over = Literal["own", "all", "overlap"]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One rung with the settings of its estimators."""
+
+    number: int
+    blocks: tuple[str, ...]
+    design: Design
+    level: float
+    counts: Ints
+    """``(groups,)`` rows of each group."""
+    events: Ints
+    """``(groups,)`` denials among them."""
+    groups: tuple[int, ...]
+    """Groups to be judged: present, with enough denials and approvals."""
+    notes: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Group -> what holds for each of its estimators (poor support)."""
+    support: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def x(self) -> Floats:
+        """``(n, p)`` columns of this rung."""
+        found: Floats = self.design.x[:, : self.design.widths[self.number]]
+        return found
+
+    @property
+    def indicators(self) -> slice:
+        """Columns of all groups."""
+        return slice(1, self.design.first_control)
+
+    @property
+    def too_wide(self) -> str:
+        """Why there is no logit; empty where there is."""
+        if PLACE in self.blocks:
+            return "place: fixed effects of lenders or places, the linear fit tells this rung"
+        columns = self.design.widths[self.number]
+        return f"too_many_columns: {columns}, the linear fit tells this rung" if columns > MOST_COLUMNS else ""
+
+    def row(
+        self,
+        group: int,
+        estimator: Estimator,
+        over: Over,
+        estimate: Estimate,
+        reasons: tuple[str, ...] = (),
+        **more: Any,
+    ) -> Effect:
+        """An effect with the counts of its group, and the reasons that hold for the whole rung."""
+        every = (
+            estimate.reason,
+            *reasons,
+            *self.notes.get(group, ()),
+            *self._dropped(),
+            *self._terms(),
+            self._few_clusters(group),
+        )
+        return Effect(
+            rung=self.number,
+            blocks=self.blocks,
+            group=group,
+            estimator=estimator,
+            average_over=over,
+            value=estimate.value,
+            low=estimate.low,
+            high=estimate.high,
+            se=estimate.se,
+            df=self._df,
+            n=int(self.counts[group]),
+            events=int(self.events[group]),
+            support=self.support.get(group, math.nan),
+            reason="; ".join(dict.fromkeys(each for each in every if each)),
+            **more,
+        )
+
+    @property
+    def _df(self) -> float:
+        """Of intervals: clusters less one."""
+        return math.inf if self.design.cluster is None else float(len(np.unique(self.design.cluster)) - 1)
+
+    def _dropped(self) -> tuple[str, ...]:
+        """Columns left out."""
+        dropped = self.design.dropped_until(self.number)
+        return (f"left out: {', '.join(dropped)}",) if dropped else ()
+
+    def _terms(self) -> tuple[str, ...]:
+        """Terms that were added."""
+        return (f"terms added: {', '.join(self.design.terms)}",) if self.design.terms else ()
+
+    def _few_clusters(self, group: int) -> str:
+        """Too few clusters, in all or with members of the group (MacKinnon and Webb 2017); empty where enough."""
+        if self.design.cluster is None:
+            return ""
+        clusters = len(np.unique(self.design.cluster))
+        own = len(np.unique(self.design.cluster[self.design.group == group]))
+        if clusters == 1:
+            return "one_cluster: no error can be had"
+        if clusters < FEW_CLUSTERS:
+            return f"{FEW}: {clusters}, errors are too small below {FEW_CLUSTERS}"
+        few = f"{FEW}: {own} with members of the group, errors are too small below {FEW_CLUSTERS}"
+        return few if own < FEW_CLUSTERS else ""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows of the linear probability model: coefficient of the group, and what an unseen column could do to it.
+#
+# It takes curvature for an effect where controls differ between groups, so it stands beside the logit and never
+# decides.
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Least squares fit of one column of a design on the others, got from (X'X)^-1 without another pass."""
+
+    coefficients: Floats
+    """``(p - 1,)``."""
+    classical: Floats
+    """``(p - 1, p - 1)``."""
+    df: int
+
+
+def membership(bread: Floats, column: int, n: int) -> Membership:
+    """The fit of a column on the others by the block inverse of ``bread``, (X'X)^-1 ``(p, p)``.
+
+    With B its inverse: coefficients -B_od / B_dd, squared residuals 1 / B_dd, inverse of the others' cross products
+    B_oo - B_od B_do / B_dd (Frisch, Waugh and Lovell).
+    """
+    others = np.delete(np.arange(len(bread)), column)
+    own, beside = float(bread[column, column]), bread[others, column]
+    df = n - len(others)
+    left = bread[np.ix_(others, others)] - np.outer(beside, beside) / own
+    return Membership(-beside / own, left / own / df, df)
+
+
+def linear_rows(
+    rung: Rung, names: tuple[str, ...], rng: np.random.Generator, *, bootstrap: bool
+) -> dict[int, list[Effect]]:
+    """Coefficients with HC1, or CR1 with clusters; a wild cluster bootstrap's interval where it is asked for.
+
+    Args:
+        rung: Its rows and columns.
+        names: Names of the controls, as the design counts them.
+        rng: For the bootstrap.
+        bootstrap: Whether intervals with clusters are the bootstrap's.
+    """
+    design = rung.design
+    try:
+        fit = fit_linear(design.y, rung.x, design.cluster)
+    except CollinearError as error:
+        return {g: [rung.row(g, "lpm", "all", Estimate(reason=str(error)))] for g in rung.groups}
+    return {g: [_row(rung, g, fit, names, rng, bootstrap)] for g in rung.groups}
+
+
+def _row(
+    rung: Rung, group: int, fit: LinearFit, names: tuple[str, ...], rng: np.random.Generator, bootstrap: bool
+) -> Effect:
+    """One group's coefficient with its robustness values."""
+    design, column = rung.design, rung.design.indicators[group]
+    found = estimate(float(fit.coefficients[column]), float(fit.se[column]), rung.level, design.cluster)
+    if bootstrap and design.cluster is not None:
+        low, high = wild_interval(rung.x, design.y, fit, column, design.cluster, rung.level, rng)
+        reason = "interval by wild cluster bootstrap"
+        found = found._replace(low=low, high=high, reason=reason if low <= high else f"{reason}: no bound")
+    if not fit.classical[column, column] > 0:
+        return rung.row(group, "lpm", "all", found)
+    unseen = _unseen(rung, column, fit, names)
+    strongest = unseen.adjusted_by_strongest
+    return rung.row(
+        *(group, "lpm", "all", found),
+        unseen=unseen,
+        rv=unseen.rv,
+        rv_alpha=unseen.rv_alpha,
+        strongest=unseen.strongest,
+        adjusted_by_strongest=math.nan if strongest is None else strongest.value,
+    )
+
+
+def _unseen(rung: Rung, column: int, fit: LinearFit, names: tuple[str, ...]) -> Sensitivity:
+    """Robustness values and benchmarks, a control being all its columns; a product is one of both its own."""
+    places: dict[str, list[int]] = {}
+    for place, control in enumerate(rung.design.control[: rung.x.shape[1]]):
+        if control >= 0:
+            places.setdefault(names[control], []).append(place)
+    for place, control in rung.design.partners.items():
+        places.setdefault(names[control], []).append(place)
+    residual = float(np.square(rung.design.y - rung.x @ fit.coefficients).sum())
+    bread = fit.classical * fit.df / residual
+    return sensitivity(fit, membership(bread, column, len(rung.design.y)), column, places, 1 - rung.level)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows of the logit: odds ratio, and the average marginal effect over the group's own members and over all rows.
+
+
+OVER: tuple[Over, ...] = ("own", "all")
+
+
+def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]], Floats | None]:
+    """Effects of each group from one logit of all groups; from Firth's penalised fit where that is separated.
+
+    Args:
+        rung: Its rows and columns.
+        start: Coefficients of the rung below.
+
+    Returns:
+        Rows by group, and coefficients to start the next rung from.
+    """
+    if rung.too_wide:
+        return {
+            g: [rung.row(g, "logit", over, Estimate(reason=rung.too_wide)) for over in OVER] for g in rung.groups
+        }, None
+    x, y = rung.x, rung.design.y
+    first = None if start is None else np.concatenate([start, np.zeros(x.shape[1] - len(start))])
+    fit = fit_logit(x, y, first)
+    if fit.separated:
+        return _firth_rows(rung, fit), None
+    return {g: _rows(rung, g, fit) for g in rung.groups}, fit.coefficients
+
+
+def _rows(rung: Rung, group: int, fit: LogitFit) -> list[Effect]:
+    """Own and all-row effects of a maximum likelihood fit."""
+    found = []
+    for over in OVER:
+        changed = change(fit.coefficients, _averaged(rung, group, over), rung.design.indicators[group], rung.indicators)
+        estimate = effect_of(changed, fit, rung.x, rung.design.y, rung.level, rung.design.cluster)
+        found.append(_denial_logit_row(rung, group, over, estimate, changed.on, fit.coefficients, "newton"))
+    return found
+
+
+def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
+    """Effects of the penalised fit; their intervals are the effects at the ends of the profile interval."""
+    x, y = rung.x, rung.design.y
+    reason = f"separated: {separated.separated}; Firth's penalised fit with profile intervals"
+    if rung.design.cluster is not None:
+        reason += f", {INDEPENDENT}"
+    fit = fit_firth(x, y)
+    if not fit.converged:
+        none = Estimate(reason=f"{reason}; it did not converge")
+        return {g: [rung.row(g, "logit", over, none, fit="firth") for over in OVER] for g in rung.groups}
+    return {g: _firth_row(rung, g, fit, reason) for g in rung.groups}
+
+
+def _firth_row(rung: Rung, group: int, fit: FirthFit, reason: str) -> list[Effect]:
+    """Own and all-row effects of one group; no standard error, which a separated fit has not.
+
+    A profile without an end reaches to the largest difference that two probabilities can have.
+    """
+    design, column = rung.design, rung.design.indicators[group]
+    ends = profile_interval(rung.x, design.y, fit, column, rung.level)
+    found = []
+    for over in OVER:
+        rows = _averaged(rung, group, over)
+        value, low, high = (
+            none if b is None else change(b, rows, column, rung.indicators).effect
+            for b, none in ((fit.coefficients, np.nan), (ends.low, -1.0), (ends.high, 1.0))
+        )
+        denial = float(expit(rows @ fit.coefficients).mean()) if over == "own" else np.nan
+        estimate = Estimate(value, low, high, np.nan, reason)
+        found.append(_denial_logit_row(rung, group, over, estimate, denial, fit.coefficients, "firth"))
+    return found
+
+
+def _averaged(rung: Rung, group: int, over: Over) -> Floats:
+    """The design rows that an effect is averaged over."""
+    return rung.x[rung.design.group == group] if over == "own" else rung.x
+
+
+def _denial_logit_row(
+    rung: Rung, group: int, over: Over, estimate: Estimate, denial: float, coefficients: Floats, fit: Fit
+) -> Effect:
+    """One row of the logit, with its odds ratio and E-values at the group's own share ``denial``."""
+    needed = e_value_of_effect(denial, estimate.value, estimate.low, estimate.high)
+    return rung.row(
+        *(group, "logit", over, estimate),
+        odds_ratio=float(np.exp(coefficients[rung.design.indicators[group]])),
+        e_value=needed.value,
+        e_value_near=needed.near_end,
+        fit=fit,
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows of the estimators that rest on the propensity: overlap weights and AIPW, and the support of both.
+
+
+POOR = 0.8
+"""A smaller share of the group's rows on support is said in the reason."""
+
+
+def propensities(rung: Rung) -> dict[int, Propensity]:
+    """The propensity of each group; none on a rung with too many columns."""
+    if rung.too_wide:
+        return {}
+    return {group: fit_propensity(pair_rows(rung.design, group, rung.number)) for group in rung.groups}
+
+
+def with_support(rung: Rung, found: dict[int, Propensity]) -> tuple[Rung, tuple[Support, ...]]:
+    """The rung with each group's support and a note where it is poor; and the rows of the support table."""
+    rows = tuple(measure_support(propensity, rung.number, group) for group, propensity in found.items())
+    comparable = {row.group: row.comparable for row in rows}
+    notes: dict[int, tuple[str, ...]] = {
+        group: (f"poor_support: {share:.0%} of the group have a propensity in [0.05, 0.95] at equal group sizes",)
+        for group, share in comparable.items()
+        if share < POOR
+    }
+    return replace(rung, support=comparable, notes=notes), rows
+
+
+def weighted_rows(
+    rung: Rung,
+    found: dict[int, Propensity],
+    estimators: Sequence[Estimator],
+    folds: int,
+    splits: int,
+    rng: np.random.Generator,
+) -> dict[tuple[int, Estimator], list[Effect]]:
+    """Overlap and AIPW rows of each group, those of the two that are asked for."""
+    rows: dict[tuple[int, Estimator], list[Effect]] = {}
+    expected = None
+    if found and "aipw" in estimators:
+        expected = expected_denials(rung.design, rung.number, folds, splits, rng)
+    for group in rung.groups:
+        propensity = found.get(group)
+        none = Estimate(reason=rung.too_wide)
+        if "overlap" in estimators:
+            effect = none if propensity is None else overlap_effect(propensity, rung.level)
+            rows[group, "overlap"] = [rung.row(group, "overlap", "overlap", effect)]
+        if "aipw" in estimators:
+            effect = none if not (propensity and expected) else aipw_effect(propensity, expected, rung.level)
+            rows[group, "aipw"] = [rung.row(group, "aipw", "own", effect)]
+    return rows

@@ -1,0 +1,759 @@
+"""The ladder: every rung, group and estimator, terms by double selection, and interactions."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import chi2, norm
+
+from tasks.methods.adjusted.algorithm.design import (
+    MOST_COLUMNS,
+    RARE,
+    Applications,
+    Block,
+    Control,
+    Design,
+    LeftOut,
+    Rows,
+    build_design,
+    complete_rows,
+    independent,
+    level_name,
+    own_levels,
+    standardised,
+)
+from tasks.methods.adjusted.algorithm.estimators import (
+    PLACE,
+    Effect,
+    Estimator,
+    Over,
+    Rung,
+    linear_rows,
+    logit_rows,
+    propensities,
+    weighted_rows,
+    with_support,
+)
+from tasks.methods.adjusted.algorithm.propensity import Support
+from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, standard_error
+
+# --------------------------------------------------------------------------------------------------------------------
+# Terms that may be added to a rung: hinges of numbers, and products across controls.
+#
+# A hinge is how far a number lies above, or below, one of its quantiles. Each term is a product of two factors, the
+# first
+# of which is 1 for a hinge alone, so that no matrix of all terms is ever held.
+
+
+KNOTS = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""Quantiles of a number at which a hinge alone begins."""
+PAIRED = ((0.5, 0.5), (0.75, 0.25))
+"""Quantiles at which the hinges of a product begin: those above, and those below."""
+MOST = 400
+"""Most terms looked at; of more the products that vary most."""
+AT_ONCE = 8
+"""Terms of which all rows are held."""
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A column that terms are made of."""
+
+    name: str
+    control: int
+    values: Floats
+    """``(n,)``."""
+    sort: str
+    """``plain`` (a number or an indicator), ``knot`` (a hinge alone), or side and rank of a hinge in products."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Products of two factors each."""
+
+    factors: Floats
+    """``(f, n)``; the first is 1."""
+    first: Ints
+    """``(m,)`` a factor of each term."""
+    second: Ints
+    """``(m,)`` the other one."""
+    names: tuple[str, ...]
+    """``(f,)`` of the factors."""
+    control: Ints
+    """``(f,)`` which control a factor is of; -1 for the first."""
+
+    def values(self, rows: Bools | Longs | slice, terms: Ints | slice = slice(None)) -> Floats:
+        """``(rows, terms)``."""
+        pairs = np.stack([self.first[terms], self.second[terms]])
+        own, places = np.unique(pairs, return_inverse=True)
+        one, two = places.reshape(pairs.shape)
+        factors = self.factors[own][:, rows]
+        found: Floats = factors[one]
+        found *= factors[two]
+        return found.T
+
+    def name(self, term: int) -> str:
+        """What a term is, in words."""
+        first, second = self.names[self.first[term]], self.names[self.second[term]]
+        return f"{first} x {second}" if first else second
+
+    def kept(self, terms: Bools) -> "Terms":
+        """Some of the terms."""
+        return replace(self, first=self.first[terms], second=self.second[terms])
+
+
+def terms_of(design: Design, applications: Applications, used: Bools, rung: int) -> Terms:
+    """All terms of the controls up to a rung that have 30 rows or more and vary.
+
+    Args:
+        design: Rows and columns, numbers with their squares.
+        applications: For the values of the controls, by which hinges are named.
+        used: ``(n,)`` rows of the design.
+        rung: Whose controls are looked at.
+    """
+    controls = [each for block in applications.blocks[:rung] for each in block.controls]
+    factors = [Factor("", -1, np.ones(len(design.y)), "one")]
+    for number, control in enumerate(controls):
+        factors += _factors(design, number, control, used)
+    pairs = [(0, k) for k, each in enumerate(factors) if each.sort == "knot"]
+    pairs += [
+        (i, j)
+        for i, one in enumerate(factors)
+        for j, other in enumerate(factors[i + 1 :], i + 1)
+        if i and one.control != other.control and _meet(one, other)
+    ]
+    first, second = np.array(pairs, np.int32).reshape(-1, 2).T
+    columns = np.stack([each.values for each in factors])
+    found = Terms(
+        columns, first, second, tuple(each.name for each in factors), np.array([each.control for each in factors])
+    )
+    return _common(found)
+
+
+def _meet(one: Factor, other: Factor) -> bool:
+    """Whether two factors make a product: plain ones, hinges of one rank, a hinge at the median with a level."""
+    if "knot" in (one.sort, other.sort):
+        return False
+    if "plain" in (one.sort, other.sort):
+        hinge, plain = (one, other) if other.sort == "plain" else (other, one)
+        return hinge.sort in ("plain", "above 0") and (hinge.sort == "plain" or _is_indicator(plain.values))
+    return one.sort[-1] == other.sort[-1]
+
+
+def _is_indicator(values: Floats) -> bool:
+    return bool(((values == 0) | (values == 1)).all())
+
+
+def _factors(design: Design, number: int, control: Control, used: Bools) -> Iterator[Factor]:
+    """The factors of one control: its own columns but squares, the base of a category, and hinges of a number."""
+    at = [j for j, of in enumerate(design.control) if of == number]
+    squared = f"{control.name} squared"
+    for j in at:
+        if design.names[j] != squared:
+            yield Factor(design.names[j], number, design.x[:, j], "plain")
+    if control.kind == "category":
+        if len(at) > 1:
+            levels, counts = np.unique(control.values[used], return_counts=True)
+            name = level_name(control, float(levels[counts.argmax()]))
+            yield Factor(name, number, 1 - design.x[:, at].sum(axis=1), "plain")
+    elif squared in (design.names[j] for j in at):
+        yield from _hinges(control, number, design.x[:, at[0]], control.values[used])
+
+
+def _hinges(control: Control, number: int, z: Floats, values: Floats) -> Iterator[Factor]:
+    """Hinges of a number ``z`` as it stands in the design, named by its own ``values``."""
+    for share in KNOTS:
+        yield Factor(_named(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot")
+    for rank, (above, below) in enumerate(PAIRED):
+        over, under = np.maximum(z - np.quantile(z, above), 0), np.maximum(np.quantile(z, below) - z, 0)
+        yield Factor(_named(control, "above", values, above), number, over, f"above {rank}")
+        yield Factor(_named(control, "below", values, below), number, under, f"below {rank}")
+
+
+def _named(control: Control, side: str, values: Floats, share: float) -> str:
+    return f"{control.name} {side} {np.quantile(values, share):.3g}"
+
+
+def _common(terms: Terms) -> Terms:
+    """Those that are not 0 in 30 rows or more; of more than 400 those that vary most."""
+    count, spread = np.zeros(len(terms.first)), np.zeros(len(terms.first))
+    for start in range(0, len(terms.first), AT_ONCE):
+        part = np.arange(start, min(start + AT_ONCE, len(terms.first)), dtype=np.int32)
+        values = terms.values(slice(None), part)
+        count[part], spread[part] = (values != 0).sum(axis=0), values.std(axis=0)
+    fit = (count >= RARE) & (spread > 0)
+    if fit.sum() > MOST:
+        order = np.argsort(-np.where(fit, np.where(terms.first == 0, np.inf, spread), -1.0), kind="stable")
+        fit[order[MOST:]] = False
+    return terms.kept(fit)
+
+
+def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
+    """The design up to a rung with terms as its last columns. A hinge is a column of its control, a product of both.
+
+    A term stands there less what the controls and the terms before it tell of it, which changes no effect: coefficients
+    stay of the size of one, and separation is found by theirs. Groups are not taken out: no control may depend on them.
+    """
+    width = design.widths[rung]
+    if not chosen:
+        return design
+    controls = design.x[:, np.r_[0, design.first_control : width]]
+    columns = _orthogonal(controls, terms.values(slice(None), np.array(chosen, np.int32)))
+    first, second = terms.control[terms.first[chosen]], terms.control[terms.second[chosen]]
+    return replace(
+        design,
+        x=np.hstack([design.x[:, :width], columns]),
+        names=(*design.names[:width], *(terms.name(k) for k in chosen)),
+        control=(*design.control[:width], *(int(each) for each in second)),
+        widths=(*design.widths[:rung], width + len(chosen)),
+        partners={width + place: int(each) for place, each in enumerate(first) if each >= 0},
+        terms=tuple(terms.name(k) for k in chosen),
+    )
+
+
+def _orthogonal(controls: Floats, columns: Floats) -> Floats:
+    """Columns ``(n, k)`` less what the controls ``(n, p)`` and the columns before tell of them, standardised."""
+    basis = np.linalg.qr(controls)[0]
+    found = []
+    for column in columns.T:
+        left = column - basis @ (basis.T @ column)
+        found.append(standardised(left - basis @ (basis.T @ left)))
+        basis = np.column_stack([basis, found[-1] / np.sqrt(len(left))])
+    return np.column_stack(found)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Choice of terms by double selection: those that tell denial, and those that tell a group, beside the columns.
+#
+# A product or a bend that the design lacks biases the difference only if it tells denial and group alike. Whatever
+# tells
+# one of the two is added (Belloni, Chernozhukov and Hansen 2014, section 2.4), so that an error in one choice leaves
+# little. Chosen forwards by score tests that hold without equal variances, at 5 % over all terms of an equation
+# (Bonferroni), while each column of the rung keeps 10 denials, approvals and members of the group.
+
+
+LEVEL = 0.05
+"""Of all tests of an equation together."""
+EVENTS = 10
+"""Fewest denials, approvals and members for each column."""
+MOST_ADDED = 20
+SHARE = 10
+"""Most of them that denial chooses before the groups, and that these choose, two of each at least."""
+LOOKED_AT = 8
+"""Terms of a step, the best under equal variances, whose errors are made without."""
+NEW = 1e-4
+"""Share of a term's square that has to be left beside the columns."""
+CHUNK = 2048
+"""Rows of which terms are held at a time."""
+FACTOR_ROWS = 200_000
+"""Rows of which factors are held a second time."""
+
+
+@dataclass(frozen=True)
+class Equation:
+    """What terms are held against: an outcome with the columns that it is fitted on."""
+
+    rows: Bools
+    """``(n,)`` rows of the design."""
+    x: Floats
+    """``(m, p)`` columns."""
+    kept: Bools
+    """``(p,)`` those that are no combination of others on these rows."""
+    residual: Floats
+    """``(m,)``; the columns are orthogonal to it."""
+    weight: Floats
+    """``(m,)`` slope of the fitted values: p (1 - p) of a logit, 1 of a linear fit."""
+    variance: float
+    """Of a residual, in its weight."""
+    cluster: Ints | None
+
+    def of(self, part: Bools) -> "Equation":
+        """Some of its rows, without a fit."""
+        inside = part[self.rows]
+        rows, x = self.rows & part, self.x[inside]
+        return replace(self, rows=rows, x=x, residual=self.residual[inside], weight=self.weight[inside])
+
+
+def with_terms(design: Design, applications: Applications, used: Bools, rung: int) -> Design:
+    """The design up to a rung with the terms that were chosen; the design itself where none is.
+
+    Denial is looked at before the groups and once more after them. Terms that would separate the logit are taken back;
+    none is looked for where it is separated without them, as by a model that decides by the columns.
+
+    Args:
+        design: All rows and columns.
+        applications: For the controls.
+        used: ``(n,)`` rows of the design.
+        rung: The judged one.
+    """
+    width = design.widths[rung]
+    room = min(MOST_ADDED, _room(design.y) - width, MOST_COLUMNS - width)
+    if room <= 0 or rung == 0 or fit_logit(design.x[:, :width], design.y).separated:
+        return design
+    terms = terms_of(design, applications, used, rung)
+    if not len(terms.first):
+        return design
+    chosen = choose(_denial(design, rung), terms, min(room, SHARE))
+    chosen = _of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
+    chosen += choose(_denial(added(design, terms, chosen, rung), rung), terms, room - len(chosen))
+    return _fitted(design, terms, chosen, rung)
+
+
+def _of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
+    """The terms chosen for denial, and after them those that tell each group; the reference rows are summed once."""
+    every = _membership(design, rung, None)
+    sums = {
+        label: _products(every.of(design.group == label), terms) for label in (design.reference, *design.indicators)
+    }
+    of_each, found = max(2, SHARE // len(design.indicators)), list(chosen)
+    for group in design.indicators:
+        equation = _membership(design, rung, group)
+        held = _room(design.group[equation.rows] == group) - design.widths[rung]
+        gram = sums[group] + sums[design.reference]
+        more = choose(equation, terms, min(of_each, held, room - len(found)), gram)
+        found += [k for k in more if k not in found]
+    return found
+
+
+def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = None) -> list[int]:
+    """Terms in the order of choice, ``most`` at most: the largest score of those that pass, then the next beside it.
+
+    Args:
+        equation: What terms are held against.
+        terms: All of them.
+        most: No choice is made if it is 0 or less.
+        gram: Their cross products with the columns, if they are known: of all columns, dependent ones too.
+    """
+    chosen: list[int] = []
+    if most <= 0:
+        return chosen
+    gram = _products(equation, terms) if gram is None else gram
+    kept = np.append(equation.kept, np.ones(len(terms.first), np.bool_))
+    gram, columns, p = gram[np.ix_(kept, kept)], _columns(equation.x, equation.kept), int(equation.kept.sum())
+    score = _scores(equation, terms)
+    beside = np.linalg.solve(gram[:p, :p], gram[:p, p:])
+    left, size = gram[p:, p:] - gram[:p, p:].T @ beside, np.diag(gram[p:, p:]).copy()
+    residual, critical = equation.residual, norm.isf(LEVEL / (2 * len(score)))
+    while len(chosen) < most:
+        own = np.diag(left)
+        new = own > NEW * size
+        t = np.where(new, np.abs(score) / np.sqrt(np.where(new, own, 1.0) * equation.variance), 0.0)
+        best = np.argsort(-t, kind="stable")[:LOOKED_AT].astype(np.int32)
+        orthogonal = _beside(columns, terms.values(equation.rows, best), equation.weight)
+        errors = [standard_error(each * residual, equation.cluster) for each in orthogonal.T]
+        robust = np.nan_to_num(np.where(new[best], np.abs(orthogonal.T @ residual) / np.maximum(errors, 1e-12), 0.0))
+        place = int(robust.argmax())
+        if robust[place] < critical:
+            break
+        k, column = int(best[place]), orthogonal[:, place]
+        step = score[k] / left[k, k]
+        residual = residual - equation.weight * column * step
+        score, left = score - left[:, k] * step, left - np.outer(left[:, k], left[k]) / left[k, k]
+        columns = np.column_stack([columns, column])
+        chosen.append(k)
+    return chosen
+
+
+def _room(events: Floats | Bools) -> int:
+    """Columns that outcomes of 0 and 1 have room for."""
+    count = int(events.sum())
+    return min(count, len(events) - count) // EVENTS
+
+
+def _denial(design: Design, rung: int) -> Equation:
+    """Denial by the logit of the rung; by a linear fit where terms separate it."""
+    return _equation(design, np.ones(len(design.y), np.bool_), design.x[:, : design.widths[rung]], design.y, logit=True)
+
+
+def _membership(design: Design, rung: int, group: int | None) -> Equation:
+    """Membership of a group against the reference group, by a linear fit on the controls; all rows without a group."""
+    rows: Bools = (design.group == group) | (design.group == design.reference) | (group is None)
+    x = design.x[np.ix_(rows, np.r_[0, design.first_control : design.widths[rung]])]
+    return _equation(design, rows, x, (design.group[rows] == group).astype(np.float64), logit=False)
+
+
+def _equation(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool) -> Equation:
+    kept, cluster = independent(x), None
+    own = np.ascontiguousarray(_columns(x, kept))
+    if design.cluster is not None:
+        cluster = np.unique(design.cluster[rows], return_inverse=True)[1].astype(np.int32)
+    if logit:
+        fit = fit_logit(own, y)
+        if not fit.separated:
+            return Equation(rows, x, kept, y - fit.fitted, fit.fitted * (1 - fit.fitted), 1.0, cluster)
+    residual = y - own @ np.linalg.solve(own.T @ own, own.T @ y)
+    return Equation(rows, x, kept, residual, np.ones(len(y)), float(np.mean(residual**2)), cluster)
+
+
+def _columns(x: Floats, kept: Bools) -> Floats:
+    """Those that are kept; no second array where all are."""
+    return x if kept.all() else x[:, kept]
+
+
+def _products(equation: Equation, terms: Terms) -> Floats:
+    """``(p + m, p + m)`` weighted cross products of columns and terms."""
+    width = equation.x.shape[1] + len(terms.first)
+    gram, at = np.zeros((width, width)), np.flatnonzero(equation.rows)
+    for start in range(0, len(at), CHUNK):
+        part = slice(start, start + CHUNK)
+        both = np.vstack([equation.x[part].T, terms.values(at[part]).T])
+        both *= np.sqrt(equation.weight[part])
+        gram += both @ both.T
+    return gram
+
+
+def _scores(equation: Equation, terms: Terms) -> Floats:
+    """``(m,)`` sums of term times residual."""
+    at = np.flatnonzero(equation.rows)
+    sums = np.zeros((len(terms.factors), len(terms.factors)))
+    for start in range(0, len(at), FACTOR_ROWS):
+        part = slice(start, start + FACTOR_ROWS)
+        factors = terms.factors[:, at[part]]
+        sums += (factors * equation.residual[part]) @ factors.T
+    found: Floats = sums[terms.first, terms.second]
+    return found
+
+
+def _beside(x: Floats, values: Floats, weight: Floats) -> Floats:
+    """Terms ``(m, k)`` less what columns ``(m, p)`` tell of them, in the weights."""
+    weighted = x * weight[:, None]
+    found: Floats = values - x @ np.linalg.solve(x.T @ weighted, weighted.T @ values)
+    return found
+
+
+def _fitted(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
+    """The design with the terms, less the last ones while the logit is separated."""
+    while chosen:
+        wide = added(design, terms, chosen, rung)
+        if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
+            return wide
+        chosen = chosen[:-1]
+    return design
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Effects that differ by a column: group x column terms, one block at a time.
+#
+# For each group and block the logit of the judged rung gets the group's indicator times the columns of the block: a
+# number's own column (not its square), a category's indicators. Where that fit is separated, each column has a fit
+# alone.
+# Joint Wald tests by column with the sandwich, Holm (1979) over all columns of a group. The effect is told at the
+# column's 10th, 50th and 90th percentile; at every level of a category without order. A level that the design does not
+# tell apart (rare ones) or that applicants of one side alone have is left out: the fit says nothing of it.
+
+
+PERCENTILES = (10, 50, 90)
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """The effect of a group at one value of a column, and the test that it differs by the column."""
+
+    group: int
+    block: str
+    column: str
+    terms: int
+    """Degrees of freedom of the test."""
+    statistic: float = math.nan
+    """Wald's chi-square."""
+    p: float = math.nan
+    p_holm: float = math.nan
+    """Over the columns of the group."""
+    percentile: int | None = None
+    """None for a category without order, and where there is a reason."""
+    at: float = math.nan
+    """The column's value there, in the user's units or the number of the category."""
+    value: float = math.nan
+    """Average marginal effect over the group's members, the column set to that value."""
+    low: float = math.nan
+    high: float = math.nan
+    se: float = math.nan
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A logit with interaction terms of one group and block."""
+
+    x: Floats
+    """``(n, p + k)`` columns of the rung, then the terms."""
+    column: int
+    """The group's indicator."""
+    of: tuple[int, ...]
+    """``(k,)`` which column of the rung a term is of."""
+    fit: LogitFit
+
+
+def interaction_rows(
+    applications: Applications, used: Bools, design: Design, rung: int, groups: tuple[int, ...], level: float
+) -> tuple[Interaction, ...]:
+    """Interactions of each group with the controls of each block up to a rung; reasons alone where that is separated.
+
+    Args:
+        applications: For the values of the controls.
+        used: ``(n,)`` rows of the design.
+        design: All columns.
+        rung: The judged rung; interactions are with the controls of blocks up to it.
+        groups: Those that are judged.
+        level: Of the intervals.
+    """
+    x = design.x[:, : design.widths[rung]]
+    start = fit_logit(x, design.y)
+    found = []
+    for group in groups:
+        if start.separated:
+            found += _separated(applications.blocks[:rung], group, start.separated)
+            continue
+        rows, number = [], 0
+        for block in applications.blocks[:rung]:
+            numbers = list(range(number, number + len(block.controls)))
+            together = _fit(design, x, group, numbers, start)
+            for place, control in zip(numbers, block.controls, strict=True):
+                fit = _fit(design, x, group, [place], start) if together.fit.separated else together
+                rows += _of_control(design, fit, group, block.name, control, place, used, level)
+            number += len(block.controls)
+        found += _holm(rows)
+    return tuple(found)
+
+
+def _separated(blocks: tuple[Block, ...], group: int, sign: str) -> list[Interaction]:
+    """A row with a reason for each control."""
+    reason = f"separated: {sign}"
+    return [Interaction(group, block.name, each.name, 0, reason=reason) for block in blocks for each in block.controls]
+
+
+def _fit(design: Design, x: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
+    """The logit with the group times the first column of each number and all indicators of each category."""
+    column, of = design.indicators[group], []
+    for j in range(design.first_control, x.shape[1]):
+        squared = design.names[j].endswith(" squared") and design.control[j] == design.control[j - 1]
+        if design.control[j] in controls and not squared:
+            of.append(j)
+    wide = np.hstack([x, x[:, of] * x[:, [column]]])
+    kept = independent(wide)
+    kept[: x.shape[1]] = True
+    terms = tuple(j for j, keep in zip(of, kept[x.shape[1] :], strict=True) if keep)
+    wide = wide[:, kept]
+    first = np.concatenate([start.coefficients, np.zeros(len(terms))])
+    return _Fit(wide, column, terms, fit_logit(wide, design.y, first))
+
+
+def _of_control(
+    design: Design, found: _Fit, group: int, block: str, control: Control, number: int, used: Bools, level: float
+) -> list[Interaction]:
+    """Test of one control and the effects at its values; one row with a reason where there is no test, or no value."""
+    width = found.x.shape[1] - len(found.of)
+    places = [width + k for k, j in enumerate(found.of) if design.control[j] == number]
+    base = Interaction(group, block, control.name, len(places))
+    if not places:
+        return [replace(base, reason="no variation within the group")]
+    if found.fit.separated:
+        return [replace(base, reason=f"separated: {found.fit.separated}")]
+    influence = found.fit.influence(found.x, design.y)[:, places]
+    statistic, p = _wald(found.fit.coefficients[places], influence, design)
+    tested = replace(base, statistic=statistic, p=p)
+    values = control.values[used]
+    rows = {}
+    for percentile, at in _values(design, control, group, used):
+        effect = _effect_at(design, found, group, number, int(np.argmax(values == at)), level)
+        rows[at] = replace(
+            tested, percentile=percentile, at=at, value=effect.value, low=effect.low, high=effect.high, se=effect.se
+        )
+    return list(rows.values()) or [replace(tested, reason="no level of its own that both sides have")]
+
+
+def _values(design: Design, control: Control, group: int, used: Bools) -> list[tuple[int | None, float]]:
+    """Percentiles of a number or an ordered category, or all levels, less those that the fit says nothing of."""
+    values = control.values[used]
+    found: list[tuple[int | None, float]] = [
+        (each, float(np.quantile(values, each / 100, method="closest_observation"))) for each in PERCENTILES
+    ]
+    if control.kind == "number":
+        return found
+    member = design.group == group
+    told = set(own_levels(control, used, design.names)) & set(values[member]) & set(values[~member])
+    return [each for each in found if each[1] in told] if control.ordered else [(None, at) for at in sorted(told)]
+
+
+def _wald(b: Floats, influence: Floats, design: Design) -> tuple[float, float]:
+    """Joint Wald chi-square of terms with the sandwich covariance of their influence ``(n, k)``, and its p."""
+    if design.cluster is not None:
+        count = int(design.cluster.max()) + 1
+        influence = np.column_stack([np.bincount(design.cluster, each) for each in influence.T])
+        influence = influence * math.sqrt(count / max(count - 1, 1))
+    covariance = influence.T @ influence
+    if np.linalg.matrix_rank(covariance, hermitian=True) < len(b):
+        return math.nan, math.nan
+    statistic = float(b @ np.linalg.solve(covariance, b))
+    return statistic, float(chi2.sf(statistic, len(b)))
+
+
+def _effect_at(design: Design, found: _Fit, group: int, number: int, row: int, level: float) -> Estimate:
+    """Average effect over the group's members, the control's columns set to those of a row that has the value."""
+    x = found.x[design.group == group].copy()
+    width = x.shape[1] - len(found.of)
+    own = [j for j in range(width) if design.control[j] == number]
+    x[:, own] = found.x[row, own]
+    x[:, width:] = x[:, list(found.of)]
+    x[:, found.column] = 1.0
+    off = x.copy()
+    off[:, found.column] = 0.0
+    off[:, width:] = 0.0
+    p1, p0 = expit(x @ found.fit.coefficients), expit(off @ found.fit.coefficients)
+    gradient = ((p1 * (1 - p1)) @ x - (p0 * (1 - p0)) @ off) / len(x)
+    influence = (found.x @ (found.fit.inverse @ gradient)) * (design.y - found.fit.fitted)
+    return estimate(float((p1 - p0).mean()), standard_error(influence, design.cluster), level, design.cluster)
+
+
+def _holm(rows: list[Interaction]) -> list[Interaction]:
+    """The rows of a group with p-values adjusted over its columns (Holm 1979)."""
+    by_column = {(row.block, row.column): row.p for row in rows if not math.isnan(row.p)}
+    adjusted, highest = {}, 0.0
+    for place, (column, p) in enumerate(sorted(by_column.items(), key=lambda each: each[1])):
+        highest = max(highest, min(1.0, (len(by_column) - place) * p))
+        adjusted[column] = highest
+    return [replace(row, p_holm=adjusted.get((row.block, row.column), math.nan)) for row in rows]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The ladder: every rung, group and estimator of one decision maker and protected attribute.
+#
+# All rungs use the same rows, those that are complete on the last one. Groups with too few denials or approvals are
+# refused by name; so is everything where the reference group has too few.
+
+
+"""The block of fixed effects, which is not judged by default."""
+OVER: dict[Estimator, tuple[Over, ...]] = {
+    "logit": ("own", "all"),
+    "lpm": ("all",),
+    "overlap": ("overlap",),
+    "aipw": ("own",),
+}
+"""Rows of each estimator."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Results of the ladder."""
+
+    effects: tuple[Effect, ...]
+    """By rung, group, estimator in the order of the settings; every group but the reference has a row of each."""
+    support: tuple[Support, ...]
+    interactions: tuple[Interaction, ...]
+    """On the judged rung."""
+    left_out: tuple[LeftOut, ...]
+    used: int
+    """Rows of every rung; with those left out, all rows."""
+
+
+def climb(applications: Applications, settings: AdjustedSettings, level: float, rng: np.random.Generator) -> Ladder:
+    """Adjusted effects on every rung.
+
+    Args:
+        applications: Decisions, groups and blocks of controls.
+        settings: Estimators, form, folds and the fewest events.
+        level: Of the intervals, 0.95 for 95 %.
+        rng: Draws folds and bootstrap weights.
+
+    Where ``settings.primary`` is no block, because the data lack its columns, nothing is judged instead: that rung
+    stands above the others without a number.
+    """
+    judged = primary_rung(applications, settings)
+    rows = complete_rows(applications)
+    refused = {group: refusal(applications, rows, group, settings.minimum_events) for group in others(applications)}
+    groups = tuple(group for group, reason in refused.items() if not reason)
+    design = build_design(applications, rows, settings.form) if groups else None
+    chosen = design
+    if design is not None and judged is not None and settings.terms == "selected" and settings.form == "squared":
+        chosen = with_terms(design, applications, rows.used, judged)
+    effects: list[Effect] = []
+    support: list[Support] = []
+    start: Floats | None = None
+    for number in range(len(applications.blocks) + 1):
+        found: dict[int, list[Effect]] = {}
+        of = chosen if number == judged else design
+        if of is not None and design is not None:
+            rung = Rung(number, names(applications, number), of, level, rows.counts, rows.events, groups)
+            found, start, supported = _climb_rung(rung, applications, settings, start, rng)
+            support += supported
+            start = None if start is None else start[: design.widths[number]]
+        for group, reason in refused.items():
+            effects += found.get(group) or _refused(applications, rows, settings, number, group, reason)
+    if judged is None:
+        reason = f"no_primary: these data have no column of the block {settings.primary!r}, which was to be judged"
+        for group in refused:
+            effects += _refused(applications, rows, settings, len(applications.blocks) + 1, group, reason)
+    tests: tuple[Interaction, ...] = ()
+    if design is not None and judged is not None:
+        tests = interaction_rows(applications, rows.used, design, judged, groups, level)
+    return Ladder(tuple(effects), tuple(support), tests, rows.left_out, int(rows.used.sum()))
+
+
+def primary_rung(applications: Applications, settings: AdjustedSettings) -> int | None:
+    """The rung that is judged: that of ``settings.primary``, else the last one before ``place``.
+
+    None where there is no block of that name: what is judged is never chosen after looking.
+    """
+    blocks = names(applications, len(applications.blocks))
+    if settings.primary is not None:
+        return 1 + blocks.index(settings.primary) if settings.primary in blocks else None
+    return blocks.index(PLACE) if PLACE in blocks else len(blocks)
+
+
+def others(applications: Applications) -> tuple[int, ...]:
+    """All groups but the reference."""
+    return tuple(group for group in range(len(applications.groups)) if group != applications.reference)
+
+
+def refusal(applications: Applications, rows: Rows, group: int, fewest: int) -> str:
+    """Why a group has no adjusted effect; empty where it has."""
+    for each in (group, applications.reference):
+        name = applications.groups[each]
+        if rows.counts[each] == 0:
+            return f"no_rows: {name} has no complete rows"
+        if rows.fewest(each) < fewest:
+            return f"too_few_events: {name} has fewer than {fewest} denials or approvals"  # counts may be withheld
+    return ""
+
+
+def names(applications: Applications, rung: int) -> tuple[str, ...]:
+    """Names of the blocks up to a rung."""
+    return tuple(block.name for block in applications.blocks[:rung])
+
+
+def _climb_rung(
+    rung: Rung, applications: Applications, settings: AdjustedSettings, start: Floats | None, rng: np.random.Generator
+) -> tuple[dict[int, list[Effect]], Floats | None, tuple[Support, ...]]:
+    """Effects by group, coefficients for the next rung, and support."""
+    scores = propensities(rung)
+    rung, support = with_support(rung, scores)
+    found: dict[tuple[int, Estimator], list[Effect]] = {}
+    if "logit" in settings.estimators:
+        by_group, start = logit_rows(rung, start)
+        found |= {(group, "logit"): rows for group, rows in by_group.items()}
+    if "lpm" in settings.estimators:
+        controls = tuple(control.name for block in applications.blocks for control in block.controls)
+        linear = linear_rows(rung, controls, rng, bootstrap=settings.cluster_bootstrap)
+        found |= {(group, "lpm"): rows for group, rows in linear.items()}
+    found |= weighted_rows(rung, scores, settings.estimators, settings.folds, settings.splits, rng)
+    ordered = {group: [row for each in settings.estimators for row in found[group, each]] for group in rung.groups}
+    return ordered, start, support
+
+
+def _refused(
+    applications: Applications, rows: Rows, settings: AdjustedSettings, number: int, group: int, reason: str
+) -> list[Effect]:
+    """The rows of a group without a number, on one rung."""
+    n, events = int(rows.counts[group]), int(rows.events[group])
+    blocks, nan = names(applications, number), math.nan
+    if number > len(applications.blocks):
+        blocks = (*blocks, str(settings.primary))
+    return [
+        Effect(number, blocks, group, estimator, over, nan, nan, nan, nan, n=n, events=events, reason=reason)
+        for estimator in settings.estimators
+        for over in OVER[estimator]
+    ]

@@ -1,0 +1,376 @@
+"""Propensity score, support, overlap weights and AIPW."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from tasks.methods.adjusted.algorithm.design import Design, independent, renumbered
+from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, fit_logit, standard_error
+
+# --------------------------------------------------------------------------------------------------------------------
+# The propensity score: probability that an applicant is of the group rather than of the reference group.
+#
+# Rosenbaum and Rubin (1983), by a logit of the controls of a rung.
+
+
+RIDGE = 0.1
+"""Penalty of nuisance fits where maximum likelihood has no maximum, or may have none on part of the rows."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The ``m`` rows of a group and of the reference group, with the controls of one rung."""
+
+    rows: Bools
+    """``(n,)`` which rows of the design they are."""
+    y: Floats
+    """``(m,)`` 1 for denied."""
+    member: Bools
+    """``(m,)`` of the group."""
+    x: Floats
+    """``(m, q)`` intercept and controls; of full rank."""
+    names: tuple[str, ...]
+    """``(q,)``."""
+    cluster: Ints | None
+
+
+@dataclass(frozen=True)
+class Propensity:
+    """A pair with its fitted propensity."""
+
+    pair: Pair
+    fit: LogitFit
+    """Of membership on the controls."""
+    separated: str
+    """The sign of separation that made the fit a penalised one; else empty."""
+
+    @property
+    def e(self) -> Floats:
+        """``(m,)`` propensities."""
+        return self.fit.fitted
+
+
+def pair_rows(design: Design, group: int, rung: int) -> Pair:
+    """The rows and controls of a group and the reference group on a rung."""
+    rows = (design.group == group) | (design.group == design.reference)
+    columns = np.r_[0, design.first_control : design.widths[rung]]
+    x = design.x[np.ix_(rows, columns)]
+    kept = independent(x)
+    names = tuple(design.names[column] for column in columns[kept])
+    cluster = None if design.cluster is None else renumbered(design.cluster[rows])
+    return Pair(rows, design.y[rows], design.group[rows] == group, np.ascontiguousarray(x[:, kept]), names, cluster)
+
+
+def fit_propensity(pair: Pair) -> Propensity:
+    """Fit membership; by a ridge logit where controls tell the two groups apart."""
+    member = pair.member.astype(np.float64)
+    fit = fit_logit(pair.x, member)
+    if not fit.separated:
+        return Propensity(pair, fit, "")
+    return Propensity(pair, fit_logit(pair.x, member, ridge=RIDGE), fit.separated)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The overlap-weighted difference: compares the groups where both are.
+#
+# Members are weighted by 1 - e and reference applicants by e. With a logit for e the weighted means of its columns are
+# equal exactly (Li, Morgan and Zaslavsky 2018, theorem 3).
+
+
+def overlap_weights(propensity: Propensity) -> Floats:
+    """``(m,)`` 1 - e for members and e for reference applicants."""
+    return np.where(propensity.pair.member, 1 - propensity.e, propensity.e)
+
+
+def overlap_effect(propensity: Propensity, level: float) -> Estimate:
+    """Difference of weighted denial rates, group minus reference.
+
+    Its influence function has a term for the estimated propensity: with sums A of a (1 - e) and B of (1 - a) e, and
+    D = - sum of e (1 - e) [a (y - mu1) / A + (1 - a) (y - mu0) / B] x, that term is D' H^-1 x_i (a_i - e_i)
+    (Li, Thomas and Li 2019, appendix).
+    """
+    pair, e = propensity.pair, propensity.e
+    member = pair.member.astype(np.float64)
+    weights = overlap_weights(propensity)
+    shares = [member * weights / (member @ weights), (1 - member) * weights / ((1 - member) @ weights)]
+    means = [float(share @ pair.y) for share in shares]
+    residuals = [pair.y - mean for mean in means]
+    influence = shares[0] * residuals[0] - shares[1] * residuals[1]
+    inside = [each / np.where(weights > 0, weights, 1.0) for each in shares]  # a / A and (1 - a) / B
+    slope = -(e * (1 - e) * (inside[0] * residuals[0] + inside[1] * residuals[1])) @ pair.x
+    influence = influence + (pair.x @ (propensity.fit.inverse @ slope)) * (member - e)
+    se = standard_error(influence, pair.cluster)
+    reason = f"propensity penalised: {propensity.separated}" if propensity.separated else ""
+    return estimate(means[0] - means[1], se, level, pair.cluster, reason)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Support: how far the reference group has applicants like those of the group, by the propensity and by columns.
+
+
+INSIDE = (0.05, 0.95)
+"""Propensities with support on both sides (Crump and others 2009 advise 0.1 and 0.9)."""
+CALIPER = 0.25
+"""Standard deviations of the logit of e within which a reference applicant is near (Rosenbaum and Rubin 1985)."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """Overlap of a group with the reference group on one rung."""
+
+    rung: int
+    group: int
+    n: int
+    """Rows of the group."""
+    inside: float
+    """Share of the group's rows with a propensity in [0.05, 0.95]; 1 on rung 0, which adjusts for nothing."""
+    comparable: float
+    """The same at equal sizes of both groups (odds of e times reference rows over group rows): what is judged, as the
+    propensity of a small group is below 0.05 for its size alone."""
+    difference_raw: float
+    """Largest standardised difference of a column: difference of means over the deviation of both groups together."""
+    column_raw: str
+    difference_weighted: float
+    """The same after overlap weights."""
+    column_weighted: str
+    unmatched: float
+    """Share of the group's rows without a reference applicant within 0.25 standard deviations of the logit of e."""
+    reason: str = ""
+
+
+def measure_support(propensity: Propensity, rung: int, group: int) -> Support:
+    """Support of a group on a rung."""
+    pair, e = propensity.pair, propensity.e
+    n = int(pair.member.sum())
+    if pair.x.shape[1] < 2:
+        return Support(rung, group, n, 1.0, 1.0, math.nan, "", math.nan, "", 0.0)
+    raw = standardised_differences(pair.x[:, 1:], pair.member, np.ones(len(e)))
+    weighted = standardised_differences(pair.x[:, 1:], pair.member, overlap_weights(propensity))
+    of_members = np.clip(e[pair.member], 1e-12, 1 - 1e-12)
+    odds = of_members / (1 - of_members) * (len(e) - n) / n
+    return Support(
+        rung=rung,
+        group=group,
+        n=n,
+        inside=_share_inside(of_members),
+        comparable=_share_inside(odds / (1 + odds)),
+        difference_raw=float(np.nanmax(raw)),
+        column_raw=pair.names[1 + int(np.nanargmax(raw))],
+        difference_weighted=float(np.nanmax(weighted)),
+        column_weighted=pair.names[1 + int(np.nanargmax(weighted))],
+        unmatched=unmatched_share(e, pair.member),
+        reason=f"propensity penalised: {propensity.separated}" if propensity.separated else "",
+    )
+
+
+def _share_inside(e: Floats) -> float:
+    return float(((e >= INSIDE[0]) & (e <= INSIDE[1])).mean())
+
+
+def standardised_differences(x: Floats, member: Bools, weights: Floats) -> Floats:
+    """``(q,)`` absolute differences of weighted means, in unweighted standard deviations of all rows (Austin 2009)."""
+    means = [np.average(x[each], axis=0, weights=weights[each]) for each in (member, ~member)]
+    found: Floats = np.abs(means[0] - means[1]) / x.std(axis=0)
+    return found
+
+
+def unmatched_share(e: Floats, member: Bools) -> float:
+    """Share of members without a reference applicant within the caliper on the logit of e."""
+    bounded = np.clip(e, 1e-12, 1 - 1e-12)
+    index = np.log(bounded / (1 - bounded))
+    reference = np.sort(index[~member])
+    place = np.searchsorted(reference, index[member])
+    below = index[member] - reference[np.maximum(place - 1, 0)]
+    above = reference[np.minimum(place, len(reference) - 1)] - index[member]
+    nearest = np.minimum(np.abs(below), np.abs(above))
+    return float((nearest > CALIPER * index.std()).mean())
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Cross-fitting: each row's probability by a logit fitted without the row's fold, for many splits at once.
+#
+# All folds of all splits start from the fit of all rows and share its curvature, so that a step of a hundred fits is
+# two
+# matrix products. Folds that do not converge so are fitted alone. Fits have a small ridge penalty: a part of the rows
+# may
+# lack a category's only denial.
+
+
+STEPS = 30
+SMALL = 1e-5
+"""Largest step of a coefficient at which a fit has converged."""
+CELLS = 2**22
+"""Rows times fits held at a time."""
+
+
+def draw_folds(strata: Ints, folds: int, splits: int, rng: np.random.Generator) -> Ints:
+    """``(splits, m)`` fold of each row, equally many of each stratum ``(m,)`` in every fold."""
+    found = np.empty((splits, len(strata)), np.int32)
+    places = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
+    for split in range(splits):
+        for rows in places:
+            found[split, rows] = rng.permutation(np.arange(len(rows)) % folds)
+    return found
+
+
+def draw_folds_of_clusters(strata: Ints, cluster: Ints, folds: int, splits: int, rng: np.random.Generator) -> Ints:
+    """``(splits, m)`` fold of each row, that of its whole cluster, so that no fit sees dependents of its held-out rows.
+
+    A cluster is dealt with those of the rarest stratum that it has rows of, which spreads each stratum over folds.
+
+    Args:
+        strata: ``(m,)``.
+        cluster: ``(m,)`` from 0 without gaps.
+        folds: Parts of a split.
+        splits: Random splits.
+        rng: Draws them.
+    """
+    pairs = np.unique(np.stack([strata, cluster]), axis=1)
+    clusters = np.bincount(pairs[0])
+    order = np.argsort(-clusters[pairs[0]], kind="stable")
+    rarest = np.zeros(int(cluster.max()) + 1, np.int32)
+    rarest[pairs[1][order]] = pairs[0][order]  # the last one written to a cluster is its rarest
+    return draw_folds(rarest, folds, splits, rng)[:, cluster]
+
+
+def fit_without_folds(x: Floats, y: Floats, fold: Ints, folds: int, start: Floats | None = None) -> Floats:
+    """Coefficients of a ridge logit without each fold of each split.
+
+    Args:
+        x: ``(m, q)`` design of full rank, intercept first.
+        y: ``(m,)`` 0 or 1.
+        fold: ``(splits, m)`` fold of each row, from 0.
+        folds: Number of folds.
+        start: ``(q,)`` coefficients near those of all rows, if there are any.
+
+    Returns:
+        ``(splits, q, folds)``.
+    """
+    whole = fit_logit(x, y, start, ridge=RIDGE)
+    at_once = max(1, CELLS // (len(x) * folds))
+    found = []
+    for first in range(0, len(fold), at_once):
+        part = fold[first : first + at_once]
+        kept = (part[:, None, :] != np.arange(folds, dtype=np.int32)[None, :, None]).reshape(-1, len(x)).T
+        found.append(_fit_many(x, y, kept, whole.coefficients, whole.inverse * folds / (folds - 1)))
+    return np.concatenate(found, axis=1).T.reshape(len(fold), folds, -1).transpose(0, 2, 1)
+
+
+def predict(x: Floats, coefficients: Floats, fold: Ints) -> Floats:
+    """``(splits, m)`` probabilities of the rows by the fit without their fold."""
+    found = [
+        expit(np.take_along_axis(x @ each, of[:, None].astype(np.int64), axis=1)[:, 0])
+        for each, of in zip(coefficients, fold, strict=True)
+    ]
+    return np.stack(found)
+
+
+def _fit_many(x: Floats, y: Floats, kept: Bools, start: Floats, curvature: Floats) -> Floats:
+    """``(q, f)`` ridge logits on the rows ``kept (m, f)``, by steps with the inverse Hessian ``curvature``."""
+    b = np.repeat(start[:, None], kept.shape[1], axis=1)
+    penalty = np.full((len(b), 1), RIDGE)
+    penalty[0] = 0.0
+    moving = np.arange(kept.shape[1])
+    for _ in range(STEPS):
+        residual = np.where(kept[:, moving], y[:, None] - expit(x @ b[:, moving]), 0.0)
+        step = curvature @ (x.T @ residual - penalty * b[:, moving])
+        b[:, moving] += step
+        moving = moving[~(np.abs(step).max(axis=0) <= SMALL)]
+        if not len(moving):
+            return b
+    for each in moving:
+        b[:, each] = fit_logit(x[kept[:, each]], y[kept[:, each]], start, ridge=RIDGE).coefficients
+    return b
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The doubly robust effect on the group's own members (AIPW for the average effect on the treated).
+#
+# What members were denied, minus what a model of the reference group's denials says of them, corrected by the reference
+# group's residuals with odds of membership as weights (Robins, Rotnitzky and Zhao 1994; Chernozhukov and others 2018,
+# equation 5.4, with cross-fitting and the median over splits of definition 3.3).
+
+
+CLIPPED = (0.01, 0.99)
+"""Propensities are clipped here, which bounds a weight by 99."""
+ONE_SPLIT = 200_000
+"""Above so many rows a single split is used: splits hardly differ there."""
+
+ONE_FOLD = "one_cluster: all rows of a group are held out together, and nothing is left to fit"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a model of the reference group's denials says of every row, fitted without the row's fold."""
+
+    fold: Ints
+    """``(splits, n)``."""
+    folds: int
+    denial: Floats
+    """``(splits, n)`` probabilities of denial."""
+
+
+def expected_denials(design: Design, rung: int, folds: int, splits: int, rng: np.random.Generator) -> Expected:
+    """Cross-fit the denials of the reference group, once for all groups. Folds are of whole clusters, if there are any.
+
+    Args:
+        design: Rows and columns.
+        rung: Whose controls the model has.
+        folds: Parts of a split.
+        splits: Random splits; one above 200,000 rows.
+        rng: Draws the splits.
+    """
+    many = 1 if len(design.y) > ONE_SPLIT else splits
+    if design.cluster is None:
+        fold = draw_folds(design.group, folds, many, rng)
+    else:
+        fold = draw_folds_of_clusters(design.group, design.cluster, folds, many, rng)
+    x = design.x[:, np.r_[0, design.first_control : design.widths[rung]]]
+    reference = design.group == design.reference
+    if _held_out_whole(fold, reference):
+        return Expected(fold, folds, np.full(fold.shape, np.nan))
+    x = np.ascontiguousarray(x[:, independent(x[reference])])
+    fits = fit_without_folds(x[reference], design.y[reference], fold[:, reference], folds)
+    return Expected(fold, folds, predict(x, fits, fold))
+
+
+def aipw_effect(propensity: Propensity, expected: Expected, level: float) -> Estimate:
+    """Median over splits of the cross-fitted effect on members.
+
+    The variance is the median of se^2 + (estimate - median)^2 over splits. There is no effect, but a reason, where one
+    fold has all rows of either group: those of a single cluster cannot be held out.
+
+    Args:
+        propensity: Rows of the group and of the reference group, with the fit of all of them to start from.
+        expected: Splits and expected denials of all rows.
+        level: Of the interval.
+    """
+    pair = propensity.pair
+    fold, member = expected.fold[:, pair.rows], pair.member.astype(np.float64)
+    if _held_out_whole(fold, pair.member) or _held_out_whole(fold, ~pair.member):
+        return Estimate(reason=ONE_FOLD)
+    fits = fit_without_folds(pair.x, member, fold, expected.folds, propensity.fit.coefficients)
+    e = np.clip(predict(pair.x, fits, fold), *CLIPPED)
+    found = [_effect(pair, *each) for each in zip(e, expected.denial[:, pair.rows], strict=True)]
+    values, variances = np.array(found).T
+    value = float(np.median(values))
+    se = float(np.sqrt(np.median(variances + (values - value) ** 2)))
+    return estimate(value, se, level, pair.cluster)
+
+
+def _held_out_whole(fold: Ints, rows: Bools) -> bool:
+    """Whether all these rows are in the same fold of some split."""
+    of = fold[:, rows]
+    return bool((of == of[:, :1]).all(axis=1).any())
+
+
+def _effect(pair: Pair, e: Floats, denial: Floats) -> tuple[float, float]:
+    """Effect and variance of one split, given held-out propensities and expected denials ``(m,)``."""
+    member = pair.member.astype(np.float64)
+    count = member.sum()
+    scores = (member - (1 - member) * e / (1 - e)) * (pair.y - denial)
+    value = float(scores.sum() / count)
+    return value, standard_error((scores - member * value) / count, pair.cluster) ** 2

@@ -1,0 +1,331 @@
+"""Least squares, Firth's logit and average marginal effects."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import chi2
+
+from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.statistics.regression import (
+    Estimate,
+    LogitFit,
+    estimate,
+    information,
+    inverse,
+    log_likelihood,
+    solve,
+    standard_error,
+)
+
+# --------------------------------------------------------------------------------------------------------------------
+# Least squares: coefficients with classical, heteroscedasticity-robust (HC1) and clustered (CR1) covariances.
+#
+# Scope: one fit of arrays in memory. Batches: ``tasks.methods.adjusted.algorithm.streamed``.
+
+
+COLLINEAR = 1e-10
+"""A column whose part beside the others is so small a share of its length is collinear."""
+
+
+class CollinearError(ValueError):
+    """A column of the design is a combination of the others."""
+
+
+@dataclass(frozen=True)
+class LinearFit:
+    """A least squares fit of ``p`` columns."""
+
+    coefficients: Floats
+    """``(p,)``."""
+    classical: Floats
+    """``(p, p)`` covariance under equal variances: s^2 (X'X)^-1."""
+    hc1: Floats
+    """``(p, p)`` sandwich with squared residuals, times n / (n - p)."""
+    cr1: Floats | None
+    """``(p, p)`` sandwich with scores summed by cluster, times G / (G - 1) and (n - 1) / (n - p); None without."""
+    df: int
+    """Residual degrees of freedom."""
+    clusters: int = 0
+
+    @property
+    def robust(self) -> Floats:
+        """``(p, p)`` CR1 with clusters, else HC1."""
+        return self.hc1 if self.cr1 is None else self.cr1
+
+    @property
+    def se(self) -> Floats:
+        """``(p,)`` robust standard errors."""
+        found: Floats = np.sqrt(np.diag(self.robust))
+        return found
+
+    @property
+    def t(self) -> Floats:
+        """``(p,)`` coefficients over classical standard errors, as sensitivity analysis needs them."""
+        found: Floats = self.coefficients / np.sqrt(np.diag(self.classical))
+        return found
+
+
+def fit_linear(y: Floats, x: Floats, cluster: Ints | None = None, absorbed: int = 0) -> LinearFit:
+    """Fit ``y`` on the columns of ``x`` by least squares.
+
+    Args:
+        y: ``(n,)`` outcome.
+        x: ``(n, p)`` design with its intercept; a column of ones is not added.
+        cluster: ``(n,)`` cluster of each row, from 0.
+        absorbed: Parameters that were taken out beforehand (levels of a fixed effect); they count in the degrees of
+            freedom.
+
+    Raises:
+        CollinearError: A column is a combination of those before it, or there are no more rows than columns.
+    """
+    n, p = x.shape
+    df = n - p - absorbed
+    if df < 1:
+        raise CollinearError(f"{n} rows are too few for {p + absorbed} columns")
+    q, r = np.linalg.qr(x)
+    beside, length = np.abs(np.diag(r)), np.linalg.norm(x, axis=0)
+    if np.any(beside <= COLLINEAR * length):
+        raise CollinearError(f"column {int(np.argmax(beside <= COLLINEAR * length))} is a combination of those before")
+    inverse = np.linalg.inv(r)
+    coefficients = inverse @ (q.T @ y)
+    residuals = y - x @ coefficients
+    bread = inverse @ inverse.T
+    scores = x * residuals[:, None]
+    cr1, clusters = None, 0
+    if cluster is not None:
+        sums = cluster_sums(scores, cluster, int(cluster.max()) + 1)
+        clusters = len(np.unique(cluster))
+        cr1 = sandwich(bread, sums.T @ sums, cr1_factor(n, df, clusters))
+    classical = bread * float(residuals @ residuals) / df
+    return LinearFit(coefficients, classical, sandwich(bread, scores.T @ scores, n / df), cr1, df, clusters)
+
+
+def sandwich(bread: Floats, meat: Floats, factor: float = 1.0) -> Floats:
+    """``(p, p)`` covariance of estimates whose scores have the cross products ``meat``."""
+    found: Floats = factor * (bread @ meat @ bread)
+    return found
+
+
+def cr1_factor(n: int, df: int, clusters: int) -> float:
+    """The small-sample factor of CR1, as Stata and statsmodels have it; NaN with one cluster."""
+    return math.nan if clusters < 2 else clusters / (clusters - 1) * (n - 1) / df
+
+
+def cluster_sums(scores: Floats, cluster: Ints, clusters: int) -> Floats:
+    """``(clusters, p)`` sums of the rows of each cluster."""
+    return np.column_stack([np.bincount(cluster, column, clusters) for column in scores.T])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Firth's penalised logistic regression, for groups or categories without a denial or without an approval.
+#
+# The likelihood times the root of the determinant of the information (Jeffreys' prior) has a finite maximum where the
+# likelihood has none (Firth 1993; Heinze and Schemper 2002). Intervals are of the profile penalised likelihood: a Wald
+# interval of a separated fit is meaningless.
+
+
+STEPS = 200
+SMALL = 1e-7
+"""A fit has converged when no coefficient moves by more."""
+LONGEST = 5.0
+"""No coefficient moves by more in one step (``maxstep`` of the R package logistf)."""
+FARTHEST = 40.0
+"""A profile that has not fallen enough so far from the estimate, and as far beyond zero, has no end."""
+MOST_FITS = 25
+"""Of one end: one that is not found by then counts as none, which makes the interval wider."""
+NEAR = 1e-6
+"""How near the profile comes to the quantile at an end."""
+
+
+@dataclass(frozen=True)
+class FirthFit:
+    """Maximum of the penalised likelihood."""
+
+    coefficients: Floats
+    """``(p,)``."""
+    likelihood: float
+    """Penalised log likelihood."""
+    inverse: Floats
+    """``(p, p)`` inverse information."""
+    converged: bool
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Interval of one coefficient; the fits at its ends give intervals of what depends on all coefficients."""
+
+    low: Floats | None
+    """``(p,)`` coefficients at the lower end, the others at their best there; None where there is no end."""
+    high: Floats | None
+
+
+@dataclass(frozen=True)
+class _Point:
+    """Coefficients with their penalised likelihood and what a step from them needs."""
+
+    b: Floats
+    fitted: Floats
+    information: Floats
+    likelihood: float
+
+
+def fit_firth(x: Floats, y: Floats, start: Floats | None = None, held: int | None = None) -> FirthFit:
+    """Maximise log L(b) + log det(X'WX) / 2 (Firth 1993) by steps I^-1 U*, U* = X'(y - p + h (1/2 - p)).
+
+    Args:
+        x: ``(n, p)`` design of full rank; h is the diagonal of its weighted hat matrix.
+        y: ``(n,)`` 0 or 1.
+        start: ``(p,)`` first coefficients; zeros if left out.
+        held: A column whose coefficient stays at its start (for profiles).
+    """
+    point = _at(x, y, np.zeros(x.shape[1]) if start is None else start)
+    free = np.arange(x.shape[1]) != (-1 if held is None else held)
+    converged = False
+    for _ in range(STEPS):
+        step = _step(x, y, point, free)
+        longest = float(np.abs(step).max(initial=0.0))
+        converged = longest <= SMALL
+        if converged:
+            break
+        reached = _ascend(x, y, point, step * min(1.0, LONGEST / longest))
+        if reached is point:
+            break
+        point = reached
+    return FirthFit(point.b, point.likelihood, inverse(point.information), converged)
+
+
+def penalised(x: Floats, y: Floats, b: Floats) -> float:
+    """Log likelihood plus half the log determinant of the information; minus infinity where that is singular."""
+    return _at(x, y, b).likelihood
+
+
+def profile_interval(x: Floats, y: Floats, fit: FirthFit, column: int, level: float) -> Profile:
+    """The coefficients at which twice the fall of the profile penalised likelihood is the chi-square quantile.
+
+    Heinze and Schemper (2002), section 2.3.
+    """
+    quantile = float(chi2.ppf(level, 1)) ** 0.5
+    low, high = (_end(x, y, fit, column, quantile, side) for side in (-1, 1))
+    return Profile(low, high)
+
+
+def _at(x: Floats, y: Floats, b: Floats) -> _Point:
+    index = x @ b
+    fitted = expit(index)
+    matrix = information(x, fitted)
+    sign, determinant = np.linalg.slogdet(matrix)
+    likelihood = log_likelihood(index, y) + 0.5 * float(determinant) if sign > 0 else -np.inf
+    return _Point(b, fitted, matrix, likelihood)
+
+
+def _step(x: Floats, y: Floats, point: _Point, free: Bools) -> Floats:
+    """Scoring step of the free coefficients, 0 for the one that is held."""
+    p = point.fitted
+    hat = p * (1 - p) * np.einsum("ij,ij->i", x @ inverse(point.information), x)
+    score = x.T @ (y - p + hat * (0.5 - p))
+    step = np.zeros(len(point.b))
+    step[free] = solve(point.information[np.ix_(free, free)], score[free])
+    return step
+
+
+def _ascend(x: Floats, y: Floats, point: _Point, step: Floats) -> _Point:
+    """The step, halved until the penalised likelihood does not fall beyond rounding; the point itself if it does."""
+    least = point.likelihood - 1e-12 * abs(point.likelihood)
+    for _ in range(25):
+        reached = _at(x, y, point.b + step)
+        if reached.likelihood >= least:
+            return reached
+        step = step / 2
+    return point
+
+
+def _end(x: Floats, y: Floats, fit: FirthFit, column: int, quantile: float, side: int) -> Floats | None:
+    """Coefficients at one end of the profile interval, None where the profile does not fall so far.
+
+    The signed root of twice the fall is nearly linear in the coefficient: false position on it, within a bracket.
+    """
+    direction = fit.inverse[column] / fit.inverse[column, column]
+    inner, outer = (0.0, -quantile), (np.inf, np.inf)  # distance from the estimate, root of the fall less the quantile
+    away = quantile * float(np.sqrt(fit.inverse[column, column]))
+    farthest = max(FARTHEST, 2 * float(abs(fit.coefficients[column])))
+    for _ in range(MOST_FITS):
+        if away > farthest:
+            break
+        found = fit_firth(x, y, fit.coefficients + side * away * direction, held=column)
+        excess = max(2 * (fit.likelihood - found.likelihood), 0.0) ** 0.5 - quantile
+        if abs(excess) <= NEAR:
+            return found.coefficients
+        inner, outer = ((away, excess), outer) if excess < 0 else (inner, (away, excess))
+        if outer[0] - inner[0] <= 1e-9 * max(1.0, inner[0]):
+            return found.coefficients
+        away = _next(inner, outer, farthest)
+    return None
+
+
+def _next(inner: tuple[float, float], outer: tuple[float, float], farthest: float) -> float:
+    """Where the line through two points of the root crosses zero, kept within the bracket; twice as far without one."""
+    if not np.isfinite(outer[0]):
+        return min(2 * inner[0], farthest) if inner[0] < farthest else np.inf
+    width = outer[0] - inner[0]
+    share = -inner[1] / (outer[1] - inner[1])
+    return inner[0] + width * min(max(share, 0.05), 0.95)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Average marginal effects of a group: the mean change of the fitted probability if its indicator is turned on.
+#
+# A discrete change, not a derivative: each row's probability with the indicator of the group at 1 and all other
+# indicators at 0, minus that with all at 0. Standard errors by the delta method with the sandwich: the influence of row
+# i
+# is G' H^-1 x_i (y_i - p_i), G the gradient of the effect (Wooldridge 2010, section 15.8.4; Greene 2012, section
+# 17.3.2).
+
+
+@dataclass(frozen=True)
+class Change:
+    """Mean probability of the rows with the group's indicator on and off."""
+
+    on: float
+    off: float
+    on_gradient: Floats
+    """``(p,)`` derivative of ``on`` by the coefficients."""
+    off_gradient: Floats
+
+    @property
+    def effect(self) -> float:
+        """The average marginal effect."""
+        return self.on - self.off
+
+    @property
+    def gradient(self) -> Floats:
+        """``(p,)`` of the effect."""
+        return self.on_gradient - self.off_gradient
+
+
+def change(coefficients: Floats, x: Floats, column: int, indicators: slice) -> Change:
+    """Mean probabilities of the rows ``x`` with the indicator ``column`` at 1 and at 0.
+
+    Args:
+        coefficients: ``(p,)`` of a logit.
+        x: ``(m, p)`` rows to average over.
+        column: Indicator of the group.
+        indicators: Columns of all groups, set to 0 first.
+    """
+    base = x.copy()
+    base[:, indicators] = 0.0
+    index = base @ coefficients
+    off, on = expit(index), expit(index + coefficients[column])
+    slope_off, slope_on = off * (1 - off), on * (1 - on)
+    off_gradient, on_gradient = slope_off @ base / len(x), slope_on @ base / len(x)
+    on_gradient[column] = slope_on.mean()
+    return Change(float(on.mean()), float(off.mean()), on_gradient, off_gradient)
+
+
+def effect_of(
+    found: Change, fit: LogitFit, x: Floats, y: Floats, level: float, cluster: Ints | None = None
+) -> Estimate:
+    """The effect with the interval of the delta method; ``x``, ``y``, ``cluster`` are the rows of the fit."""
+    influence = (x @ (fit.inverse @ found.gradient)) * (y - fit.fitted)
+    return estimate(found.effect, standard_error(influence, cluster), level, cluster)

@@ -1,0 +1,454 @@
+"""Streamed regressions for data larger than memory."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from tasks.methods.adjusted.algorithm.regressions import CollinearError, LinearFit, cr1_factor, sandwich
+from tasks.numerics.arrays import Floats, Ints
+
+# --------------------------------------------------------------------------------------------------------------------
+# Batches of rows that can be read again from the start, as often as an estimate needs a pass.
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows of a regression, ``m`` of them."""
+
+    y: Floats
+    """``(m,)`` outcome; 0 or 1 for a logit."""
+    x: Floats
+    """``(m, p)`` design with its intercept."""
+    cluster: Ints | None = None
+    """``(m,)`` cluster of each row, numbered from 0 over all batches; None for independent rows."""
+    level: Ints | None = None
+    """``(m,)`` level of the fixed effect that is to be taken out, numbered in the same way."""
+
+    def rows(self, chosen: slice) -> "Batch":
+        """Some of its rows."""
+        ids = (None if each is None else each[chosen] for each in (self.cluster, self.level))
+        return Batch(self.y[chosen], self.x[chosen], *ids)
+
+
+Batches = Callable[[], Iterator[Batch]]
+"""Each call begins a new pass over the same rows in the same order."""
+
+
+def every(batches: Batches, step: int) -> Batch:
+    """Every ``step``-th row in one batch, whichever way the rows are split; one pass."""
+    seen, y, x = 0, list[Floats](), list[Floats]()
+    for batch in batches():
+        chosen = slice(-seen % step, None, step)
+        y.append(batch.y[chosen].copy())  # a view would keep the whole batch
+        x.append(batch.x[chosen].copy())
+        seen += len(batch.y)
+    return Batch(np.concatenate(y), np.concatenate(x))
+
+
+class ClusterSums:
+    """Sums of scores by cluster, over batches; ``(G, p)`` grows with the clusters that were seen."""
+
+    def __init__(self, columns: int) -> None:
+        self.sums: Floats = np.zeros((0, columns))
+        self.rows: Floats = np.zeros(0)
+
+    def add(self, scores: Floats, cluster: Ints) -> None:
+        """Add the scores of a batch to the sums of their clusters."""
+        levels = max(len(self.rows), int(cluster.max(initial=-1)) + 1)
+        more = levels - len(self.rows)
+        self.sums, self.rows = np.pad(self.sums, ((0, more), (0, 0))), np.pad(self.rows, (0, more))
+        for column in range(self.sums.shape[1]):
+            self.sums[:, column] += np.bincount(cluster, scores[:, column], levels)
+        self.rows += np.bincount(cluster, minlength=levels)
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters have rows."""
+        return int(np.count_nonzero(self.rows))
+
+    @property
+    def meat(self) -> Floats:
+        """``(p, p)`` cross products of the sums."""
+        found: Floats = self.sums.T @ self.sums
+        return found
+
+
+class Meat:
+    """Cross products of scores, of rows or, where batches have them, of clusters."""
+
+    def __init__(self, columns: int) -> None:
+        self.of_rows: Floats = np.zeros((columns, columns))
+        self.by_cluster: ClusterSums | None = None
+
+    def add(self, x: Floats, residuals: Floats, cluster: Ints | None) -> None:
+        """Add the scores x * residual of a batch."""
+        scores = x * residuals[:, None]
+        self.of_rows += scores.T @ scores
+        if cluster is not None:
+            self.by_cluster = self.by_cluster or ClusterSums(x.shape[1])
+            self.by_cluster.add(scores, cluster)
+
+    @property
+    def robust(self) -> Floats:
+        """``(p, p)`` of rows, or of clusters times G / (G - 1); NaN with one cluster."""
+        by = self.by_cluster
+        if by is None:
+            return self.of_rows
+        return by.meat * (by.clusters / (by.clusters - 1) if by.clusters > 1 else np.nan)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Least squares from sufficient statistics: cross products by batches, and a second pass for robust errors.
+
+
+COLLINEAR = 1e-12
+"""A column of which the others leave so small a share of its squared length is collinear."""
+
+
+def fit_batches(batches: Batches, absorbed: int = 0) -> LinearFit:
+    """The fit of ``fit_linear`` on all rows together, in two passes.
+
+    The second pass takes residuals, whose cross products with the columns also correct the coefficients for what
+    rounding of the cross products has cost them (one step of iterative refinement).
+
+    Args:
+        batches: Rows, with clusters for CR1.
+        absorbed: Parameters that were taken out beforehand (levels of a fixed effect).
+
+    Raises:
+        CollinearError: A column is a combination of the others, or there are no more rows than columns.
+    """
+    n, gram, moments = _cross_products(batches)
+    df = n - len(moments) - absorbed
+    if df < 1:
+        raise CollinearError(f"{n} rows are too few for {len(moments) + absorbed} columns")
+    bread = inverse(gram)
+    coefficients = bread @ moments
+    meat, squares, left = Meat(len(moments)), 0.0, np.zeros(len(moments))
+    for batch in batches():
+        residuals = batch.y - batch.x @ coefficients
+        squares += float(residuals @ residuals)
+        left += batch.x.T @ residuals
+        meat.add(batch.x, residuals, batch.cluster)
+    refined = coefficients + bread @ left
+    hc1, by = sandwich(bread, meat.of_rows, n / df), meat.by_cluster
+    if by is None:
+        return LinearFit(refined, bread * squares / df, hc1, None, df)
+    cr1 = sandwich(bread, by.meat, cr1_factor(n, df, by.clusters))
+    return LinearFit(refined, bread * squares / df, hc1, cr1, df, by.clusters)
+
+
+def _cross_products(batches: Batches) -> tuple[int, Floats, Floats]:
+    """Rows, X'X ``(p, p)`` and X'y ``(p,)``."""
+    n, gram, moments = 0, np.zeros((0, 0)), np.zeros(0)
+    for batch in batches():
+        if n == 0:
+            gram, moments = np.zeros((batch.x.shape[1],) * 2), np.zeros(batch.x.shape[1])
+        n += len(batch.y)
+        gram += batch.x.T @ batch.x
+        moments += batch.x.T @ batch.y
+    return n, gram, moments
+
+
+def inverse(gram: Floats) -> Floats:
+    """``(p, p)`` inverse of cross products, with columns brought to length 1 beforehand.
+
+    Raises:
+        CollinearError: A column is a combination of the others, or zero in every row.
+    """
+    length = np.sqrt(np.diag(gram))
+    if not length.all():
+        raise CollinearError(f"column {int(length.argmin())} is zero in every row")
+    try:
+        root = np.linalg.cholesky(gram / np.outer(length, length))
+    except np.linalg.LinAlgError as error:
+        raise CollinearError("a column is a combination of the others") from error
+    if np.diag(root).min() ** 2 < COLLINEAR:
+        raise CollinearError(f"column {int(np.diag(root).argmin())} is a combination of those before")
+    half = np.linalg.inv(root)
+    found: Floats = half.T @ half / np.outer(length, length)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Logistic regression by Newton's method over batches: one pass a step, from a start on a sample.
+#
+# Scope: coefficients. Effects and robust errors, one pass more: ``effects``.
+
+
+MOST_STEPS = 25
+HALVINGS = 5
+"""How often a step that lowers the likelihood is halved."""
+DECREMENT = 1e-14
+"""A step that promises to raise the mean log likelihood by no more is the last."""
+SAMPLE, LEAST_ROWS = 100, 20
+"""Every so many-th row is in the sample of the start, if it then has so many rows for each column."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What one pass at given coefficients adds up."""
+
+    n: int
+    likelihood: float
+    """Log likelihood."""
+    score: Floats
+    """``(p,)`` its gradient."""
+    information: Floats
+    """``(p, p)`` its negative second derivative."""
+
+
+@dataclass(frozen=True)
+class Newton:
+    """Coefficients, and how they were found."""
+
+    coefficients: Floats
+    converged: bool
+    passes: int
+    n: int
+
+
+def fit_logit(batches: Batches, start: Floats | None = None, sample: int = SAMPLE) -> Newton:
+    """Maximise the likelihood of a logit over all rows.
+
+    Args:
+        batches: Rows with an outcome of 0 or 1.
+        start: ``(p,)`` coefficients to begin at; those of a sample if left out.
+        sample: Every so many-th row is in that sample.
+
+    Returns:
+        ``converged`` is false where columns separate the outcomes, or 25 steps do not do.
+    """
+    return _climb(batches, start) if start is not None else _from_sample(batches, sample)
+
+
+def _from_sample(batches: Batches, sample: int) -> Newton:
+    few = every(batches, sample)
+    start = np.zeros(few.x.shape[1])
+    if sample > 1 and len(few.y) >= LEAST_ROWS * len(start):
+        guess = _climb(lambda: iter([few]), start)
+        start = guess.coefficients if guess.converged else start
+    found = _climb(batches, start)
+    return replace(found, passes=found.passes + 1)
+
+
+def _climb(batches: Batches, start: Floats) -> Newton:
+    at, passes, size = start, 1, 1.0
+    best = added_up(batches, at)
+    step = _step(best)
+    for _ in range(MOST_STEPS):
+        if step is None:
+            return Newton(at, False, passes, best.n)
+        if float(best.score @ step) <= DECREMENT * best.n:
+            return Newton(at + step, True, passes, best.n)
+        now, passes = added_up(batches, at + size * step), passes + 1
+        if now.likelihood < best.likelihood and size > 0.5**HALVINGS:
+            size /= 2
+            continue
+        at, best, size = at + size * step, now, 1.0
+        step = _step(best)
+    return Newton(at, False, passes, best.n)
+
+
+def _step(at: Pass) -> Floats | None:
+    """Newton's step; None where the information has no inverse, as under separation."""
+    try:
+        found: Floats = inverse(at.information) @ at.score
+    except CollinearError:
+        return None
+    return found
+
+
+def added_up(batches: Batches, coefficients: Floats) -> Pass:
+    """Likelihood, score and information of all rows at given coefficients."""
+    p = len(coefficients)
+    n, likelihood, score, information = 0, 0.0, np.zeros(p), np.zeros((p, p))
+    for batch in batches():
+        linear = batch.x @ coefficients
+        fitted = expit(linear)
+        n += len(linear)
+        likelihood += float(log_expit(np.where(batch.y > 0, linear, -linear)).sum())
+        score += batch.x.T @ (batch.y - fitted)
+        half = batch.x * np.sqrt(fitted * (1 - fitted))[:, None]
+        information += half.T @ half
+    return Pass(n, likelihood, score, information)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Average effects of group indicators in a logit, with sandwich errors, in one pass over batches.
+#
+# Scope: effects as discrete changes of an indicator, over the group's own members and over all rows; delta method.
+
+
+BEYOND = 1e-8
+"""A fitted probability so near to 0 or 1 is a sign of separation."""
+
+
+@dataclass(frozen=True)
+class Average:
+    """An average effect and its standard error."""
+
+    value: float
+    se: float
+
+
+@dataclass(frozen=True)
+class LogitEffects:
+    """What one pass at the estimate tells, groups in the order of their columns."""
+
+    covariance: Floats
+    """``(p, p)`` sandwich (HC0); with clusters of scores summed by cluster, times G / (G - 1)."""
+    own: tuple[Average, ...]
+    """Averaged over the group's members, against the reference group."""
+    over_all: tuple[Average, ...]
+    """Averaged over all rows: everyone in the group against everyone in the reference group."""
+    denial: tuple[float, ...]
+    """Mean fitted probability of each group's members."""
+    members: tuple[int, ...]
+    n: int
+    separated: bool
+    """Whether a fitted probability is within 1e-8 of 0 or 1."""
+
+
+class _Sums:
+    """Sums for one group: differences of probabilities and their gradients."""
+
+    def __init__(self, columns: int) -> None:
+        self.members, self.denial, self.own, self.over_all = 0, 0.0, 0.0, 0.0
+        self.own_gradient: Floats = np.zeros(columns)
+        self.all_gradient: Floats = np.zeros(columns)
+
+
+def logit_effects(batches: Batches, coefficients: Floats, groups: Sequence[int]) -> LogitEffects:
+    """Sandwich covariance and average effects at the estimate.
+
+    Args:
+        batches: Rows with an outcome of 0 or 1.
+        coefficients: ``(p,)`` estimate.
+        groups: Places of the group indicators in the design; a row is in one group at most.
+    """
+    p, n, separated = len(coefficients), 0, False
+    sums, meat, information = [_Sums(p) for _ in groups], Meat(p), np.zeros((p, p))
+    for batch in batches():
+        linear = batch.x @ coefficients
+        fitted = expit(linear)
+        half = batch.x * np.sqrt(_slope(fitted))[:, None]
+        information += half.T @ half
+        meat.add(batch.x, batch.y - fitted, batch.cluster)
+        separated |= bool(np.any((fitted < BEYOND) | (fitted > 1 - BEYOND)))
+        n += len(linear)
+        _add(sums, batch, linear, coefficients, list(groups))
+    covariance = sandwich(inverse(information), meat.robust)
+    return LogitEffects(
+        covariance,
+        tuple(_average(each.own, each.own_gradient, each.members, covariance) for each in sums),
+        tuple(_average(each.over_all, each.all_gradient, n, covariance) for each in sums),
+        tuple(each.denial / each.members if each.members else np.nan for each in sums),
+        tuple(each.members for each in sums),
+        n,
+        separated,
+    )
+
+
+def _add(sums: Sequence[_Sums], batch: Batch, linear: Floats, coefficients: Floats, groups: list[int]) -> None:
+    """Add a batch: each row as it would be in the reference group, and in each group."""
+    base = linear - batch.x[:, groups] @ coefficients[groups]
+    without = expit(base)
+    for of, column in zip(sums, groups, strict=True):
+        inside = expit(base + coefficients[column])
+        change, slopes = inside - without, _slope(inside) - _slope(without)
+        mine = batch.x[:, column] == 1
+        of.members += int(mine.sum())
+        of.denial += float(inside[mine].sum())
+        of.own += float(change[mine].sum())
+        of.over_all += float(change.sum())
+        of.own_gradient += _gradient(batch.x[mine], slopes[mine], _slope(inside[mine]), groups, column)
+        of.all_gradient += _gradient(batch.x, slopes, _slope(inside), groups, column)
+
+
+def _gradient(x: Floats, slopes: Floats, inside: Floats, groups: list[int], column: int) -> Floats:
+    """``(p,)`` derivative of the summed differences; of the indicators only the group's own has one."""
+    found: Floats = x.T @ slopes
+    found[groups] = 0.0
+    found[column] = inside.sum()
+    return found
+
+
+def _slope(fitted: Floats) -> Floats:
+    return fitted * (1 - fitted)
+
+
+def _average(total: float, gradient: Floats, rows: int, covariance: Floats) -> Average:
+    if rows == 0:
+        return Average(np.nan, np.nan)
+    return Average(total / rows, float(np.sqrt(gradient @ covariance @ gradient)) / rows)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Fixed effects without dummies: the within transformation (Frisch, Waugh and Lovell).
+#
+# An intercept and whatever does not vary within a level become zero: leave them out of the design.
+
+
+MOST_ROUNDS = 10_000
+APART = 1e-12
+"""Rounds end when no value moves by more than this share of its column's standard deviation."""
+
+
+def demeaned(batches: Batches) -> tuple[Batches, int]:
+    """The same rows less the means of their level, and the number of levels; one pass, and one more for each use.
+
+    Raises:
+        ValueError: A batch has no levels.
+    """
+    sums: ClusterSums | None = None
+    for batch in batches():
+        values = np.column_stack([batch.y, batch.x])
+        sums = sums or ClusterSums(values.shape[1])
+        sums.add(values, _levels(batch.level))
+    if sums is None:
+        return batches, 0
+    means = sums.sums / np.maximum(sums.rows, 1)[:, None]
+
+    def less_means() -> Iterator[Batch]:
+        for batch in batches():
+            of = means[_levels(batch.level)]
+            yield replace(batch, y=batch.y - of[:, 0], x=batch.x - of[:, 1:])
+
+    return less_means, sums.clusters
+
+
+def _levels(level: Ints | None) -> Ints:
+    if level is None:
+        raise ValueError("rows without levels have no fixed effect to be taken out")
+    return level
+
+
+def within(values: Floats, effects: Sequence[Ints]) -> Floats:
+    """``(n, k)`` values less several fixed effects, by alternating projections (Guimaraes and Portugal 2010).
+
+    Args:
+        values: ``(n, k)`` outcome and columns.
+        effects: For each fixed effect ``(n,)`` levels, from 0.
+
+    Raises:
+        ValueError: The projections do not settle.
+    """
+    left: Floats = np.array(values, dtype=np.float64)
+    scale = np.maximum(left.std(axis=0), np.finfo(float).tiny)
+    for _ in range(MOST_ROUNDS):
+        before = left
+        for levels in effects:
+            left = _less_means(left, levels)
+        if len(effects) == 1 or float((np.abs(left - before) / scale).max(initial=0.0)) <= APART:
+            return left
+    raise ValueError(f"fixed effects did not settle in {MOST_ROUNDS} rounds")
+
+
+def _less_means(values: Floats, levels: Ints) -> Floats:
+    counts = np.maximum(np.bincount(levels), 1)
+    means = np.column_stack([np.bincount(levels, column) / counts for column in values.T])
+    found: Floats = values - means[levels]
+    return found

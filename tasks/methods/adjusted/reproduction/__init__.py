@@ -1,1 +1,0 @@
-"""Textbooks' regressions of the Boston Fed study, and golden values of the ladder, held against our code."""

@@ -1,0 +1,525 @@
+"""Nets trained for a group and the reference group, their figures on held-out rows."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+import numpy as np
+from sklearn.utils import resample
+from torch import nn
+
+from tasks.counterfactuals.algorithm import nearest
+from tasks.counterfactuals.algorithm.nearest import Matching
+from tasks.methods.cec.algorithm import mitigations
+from tasks.methods.cec.algorithm import pairs as cec_pairs
+from tasks.methods.cec.algorithm import pairs as cec_score
+from tasks.methods.cec.algorithm.mitigations import (
+    Fold,
+    Population,
+    Split,
+    Variant,
+    ablation,
+    lambda_grid,
+    non_dominated,
+)
+from tasks.methods.cec.algorithm.pairs import REGIMES, Scored
+from tasks.methods.cec.settings import CecSettings, CecTraining
+from tasks.metrics.compare.algorithm import Performance, performance
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.attributions import of_network
+from tasks.numerics.networks.network import NetSettings, Network, TrainingSettings, of_module
+from tasks.numerics.networks.training import UNMATCHED, Keeper
+from tasks.numerics.problem import ModelView
+from tasks.numerics.results import Aggregate
+from tasks.numerics.statistics.intervals import Parameters
+
+# --------------------------------------------------------------------------------------------------------------------
+# Nets trained on a fold, and the consistency of their explanations on held-out rows (CEC, section 5.2).
+#
+# Every held-out row is matched with the nearest training row of the other group with the same label. Attributions are
+# exact, where the paper sums 32 steps. Scope: joins training with matching and the score.
+
+
+THETA = 0.3
+"""CEC up to which reasons count as the same; the paper states none, and its tables fit this one."""
+
+GROUPS = (0, 1)
+
+AS_IN_THE_PAPER = Matching(winsorise=None)
+
+
+@dataclass(frozen=True)
+class Lending:
+    """``n`` rows to train on and to explain, with ``d`` inputs."""
+
+    population: Population
+    feature_of_input: Ints
+    """``(d,)`` index into ``features``."""
+    features: tuple[str, ...]
+    financial: Floats
+    """``(n, f)`` what applicants are comparable by, in the user's units."""
+    financial_names: tuple[str, ...]
+
+    def rows(self, chosen: Longs) -> "Lending":
+        """The same of some rows, ``(r,)``."""
+        people = self.population
+        some = Population(people.features[chosen], people.favourable[chosen], people.protected[chosen])
+        return replace(self, population=some, financial=self.financial[chosen])
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """What the paper tells of a model's pairs, and what it does not: the floor, and who could not be scored."""
+
+    pairs: int
+    """Rows with a score."""
+    unscored: int
+    """Rows without: nobody to be matched with, or no direction."""
+    cec: float
+    """Mean over the pairs, as the two that follow; NaN where there are none."""
+    cec_floor: float
+    cec_above_floor: float
+    flips: int
+    """Pairs whose predictions differ."""
+    regimes: tuple[int, ...]
+    """Pairs in each of ``algorithm.score.REGIMES``."""
+
+
+@dataclass(frozen=True)
+class Bridge:
+    """Matching and scoring of some rows, as the cross-validation wants them handed in."""
+
+    rows: Lending
+    matching: Matching = AS_IN_THE_PAPER
+    theta: float = THETA
+
+    def match(self, fold: Fold) -> Longs:
+        """For each training row the place of its match among the training rows, ``UNMATCHED`` without."""
+        pool, group, rows = self._pool(fold), self._group, self.rows
+        at = nearest.standardise(rows.financial, rows.financial_names, pool, self.matching.winsorise)
+        index = nearest.index(at, rows.population.favourable, group, pool, self.matching)
+        place = np.full(len(fold.train), UNMATCHED, np.int64)
+        for to in GROUPS:
+            asked = np.flatnonzero(group[fold.train] != to)
+            found = nearest.match_nearest(index, fold.train[asked], to)
+            place[asked[found.matched]] = np.searchsorted(fold.train, found.match[found.matched])
+        return place
+
+    def score(self, net: nn.Sequential, fold: Fold) -> Mapping[str, float]:
+        """Means over the held-out pairs of both groups; shares in percent."""
+        return summary(self.scored(net, fold, fold.test), self.theta)
+
+    def consistency(self, net: nn.Sequential, fold: Fold) -> Consistency:
+        """The same as numbers of pairs."""
+        return consistency(self.scored(net, fold, fold.test), self.theta)
+
+    def scored(self, net: nn.Sequential, fold: Fold, asked: Longs) -> tuple[Scored, ...]:
+        """Rows ``(r,)`` matched with training rows of the other group and scored, one group after the other."""
+        n, rows = len(fold.inputs), self.rows
+        explained = ModelView(
+            x=fold.inputs,
+            feature_of_column=rows.feature_of_input,
+            features=rows.features,
+            label=rows.population.favourable,
+            financial=rows.financial,
+            financial_names=rows.financial_names,
+            explainer=np.zeros(n, np.int32),
+            models=(of_network(of_module(net)),),
+            pools=(self._pool(fold),),
+        )
+        seen = cec_pairs.views(explained, self._group, self.matching)
+        return tuple(cec_pairs.score_pairs(explained, seen, asked[self._group[asked] != to], to) for to in GROUPS)
+
+    @property
+    def _group(self) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
+        return self.rows.population.protected.astype(np.int32)
+
+    def _pool(self, fold: Fold) -> Bools:
+        pool = np.zeros(len(fold.inputs), np.bool_)
+        pool[fold.train] = True
+        return pool
+
+
+def consistency(scored: tuple[Scored, ...], theta: float = THETA) -> Consistency:
+    """Consistency over the pairs of several groups together."""
+    cec, floor, above, flip = (
+        np.concatenate(parts)
+        for parts in zip(
+            *((s.compared.cec, s.compared.floor, s.above_floor, s.compared.flip) for s in scored), strict=True
+        )
+    )
+    regime = cec_score.regimes(cec, flip, theta)
+    known = regime != cec_score.NO_REGIME
+    return Consistency(
+        pairs=int(known.sum()),
+        unscored=int((~known).sum()),
+        cec=_mean(cec[known]),
+        cec_floor=_mean(floor[known]),
+        cec_above_floor=_mean(above[known]),
+        flips=int(flip[known].sum()),
+        regimes=tuple(np.bincount(regime[known], minlength=len(cec_score.REGIMES)).tolist()),
+    )
+
+
+def summary(scored: tuple[Scored, ...], theta: float = THETA) -> dict[str, float]:
+    """The same as a mapping, shares in percent of the pairs; those without a score in percent of the rows."""
+    found = consistency(scored, theta)
+    pairs = found.pairs or np.nan
+    return {
+        "cec": found.cec,
+        "cec_floor": found.cec_floor,
+        "cec_above_floor": found.cec_above_floor,
+        "flip_percent": 100 * found.flips / pairs,
+        "unscored_percent": 100 * found.unscored / max(found.pairs + found.unscored, 1),
+        **{
+            f"regime_{name.lower()}_percent": 100 * count / pairs
+            for name, count in zip(cec_score.REGIMES, found.regimes, strict=True)
+        },
+    }
+
+
+def _mean(values: Floats) -> float:
+    """Over those that have a value; NaN if none has."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Trains models for one group and the reference group, and evaluates them on held-out rows (CEC, section 5).
+#
+# Nets with and without the two added terms, a grid of their weights, and mitigations of a library use the same folds.
+# Those with a logit are explained in the same way. The nets learn the outcome of applications and are independent of
+# the
+# audited model. Scope: training. Summaries over the folds: ``figures``.
+
+
+UNCONSTRAINED: Final = "unconstrained"
+_ENDS: Final = (UNCONSTRAINED, "full")
+"""The variants that are trained whatever is left out."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the comparison."""
+
+    name: str
+    lambdas: tuple[float, float] | None = None
+    """Of odds and of consistency; None where it is not trained with the loss."""
+    grid: bool = False
+    """Whether it is one of the grid of lambdas, and so no candidate for the frontier of models."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One model on one fold."""
+
+    model: Model
+    fold: int
+    """From 0."""
+    rows: int
+    """Held-out rows."""
+    performance: Performance | None
+    """None where there is no such model."""
+    consistency: Consistency | None
+    """None where there is no logit to explain."""
+    reason: str = ""
+    """Why one of the two is missing."""
+    net: Network | None = None
+    """As it is to be kept: it takes inputs in the user's units. Nets of the grid, and on repaired inputs, are not."""
+
+
+def models(training: CecTraining) -> tuple[Model, ...]:
+    """All models, in the order in which they are trained on a fold."""
+    of_loss = [Model(v.name, (v.lambda_eo, v.lambda_cec), grid) for v, grid in _variants(training)]
+    return (*of_loss, *(Model(name) for name in training.mitigations))
+
+
+def settings_of(training: CecTraining, seed: int) -> TrainingSettings:
+    """Settings of a training run."""
+    return TrainingSettings(
+        net=NetSettings(training.hidden, training.activation, training.dropout),
+        learning_rate=training.learning_rate,
+        batch=training.batch,
+        epochs=training.epochs,
+        lambda_eo=training.lambda_eo,
+        lambda_cec=training.lambda_cec,
+        steps=training.steps,
+        pair_share=training.pair_share,
+        seed=seed,
+        device=training.device,
+    )
+
+
+def beside(everyone: Lending, group: Ints, one: int, reference: int) -> Lending:
+    """The rows of a group and of the reference group, the first of them as the protected one.
+
+    Args:
+        everyone: ``n`` rows of any group.
+        group: ``(n,)`` number of the group of each.
+        one: Number of the group.
+        reference: Number of the reference group.
+    """
+    chosen = np.flatnonzero((group == one) | (group == reference))
+    rows = everyone.rows(chosen)
+    return replace(rows, population=replace(rows.population, protected=group[chosen] == one))
+
+
+def drawn(rows: Lending, most: int | None, seed: int) -> Lending:
+    """At most so many of the rows, drawn so that the shares of the (label, group) cells are kept."""
+    people = rows.population
+    n = len(people.favourable)
+    if most is None or most >= n:
+        return rows
+    cell = people.favourable * 2 + people.protected
+    chosen = resample(np.arange(n), replace=False, n_samples=most, stratify=cell, random_state=seed)
+    return rows.rows(np.sort(chosen))
+
+
+def refusal(rows: Lending, parts: int, seed: int) -> str:
+    """Why nothing can be trained on rows in so many folds; empty if something can. Tells no number of rows."""
+    if not mitigations.has_cells(rows.population, parts):
+        return f"a label of a group has fewer rows than the {parts} folds"
+    compared = _comparable(rows, parts, seed)
+    if not compared.financial_names:
+        return "no financial feature has two values among the training rows of each fold"
+    constant = _constant(compared, parts, seed)
+    if constant.any():
+        name = compared.financial_names[int(np.argmax(constant))]
+        return f"the financial feature {name!r} is constant among the training rows of a fold"
+    return ""
+
+
+def trials(rows: Lending, settings: CecSettings, seed: int, keeper: Keeper | None = None) -> Iterator[Trial]:
+    """Train every model on every fold and tell of it on the held-out rows, one by one as they are ready.
+
+    Args:
+        rows: Of two groups, without a ``refusal``.
+        settings: ``training``, how rows are matched, and theta.
+        seed: Draws the folds, the first weights, batches and dropout.
+        keeper: Told of every epoch of the nets trained with the loss, which go on from what it kept. Mitigations are
+            the library's and are trained anew. The last good state of a run that diverged is kept whoever ran it.
+
+    Raises:
+        DataQualityError: If a cell has too few rows, or a financial feature is constant in a fold.
+        DivergedError: If a loss is no longer finite.
+        ValueError: If ``settings`` has no ``training``.
+    """
+    if settings.training is None:
+        raise ValueError("nothing is to be trained: the settings have no `training`")
+    compared = _comparable(rows, settings.training.folds, seed)
+    bridge = Bridge(compared, Matching.of(settings), settings.theta)
+    run_settings = settings_of(settings.training, seed)
+    for fold in mitigations.split(rows.population, settings.training.folds, seed):
+        yield from _of_loss(bridge, fold, settings.training, run_settings, keeper)
+        for name in settings.training.mitigations:
+            yield _mitigated(bridge, fold, name, run_settings, settings.training.fits, keeper)
+
+
+def _comparable(rows: Lending, parts: int, seed: int) -> Lending:
+    """The rows without the indicators of categories that nobody, or everybody, has among a fold's training rows."""
+    indicator = np.isin(rows.financial, (0, 1)).all(axis=0)
+    kept = np.flatnonzero(~(indicator & _constant(rows, parts, seed)))
+    names = tuple(rows.financial_names[at] for at in kept)
+    return replace(rows, financial=rows.financial[:, kept], financial_names=names)
+
+
+def _constant(rows: Lending, parts: int, seed: int) -> Bools:
+    """Financial features ``(f,)`` that have one value among the training rows of some fold."""
+    of_folds = [
+        np.ptp(rows.financial[fold.train], axis=0) == 0 for fold in mitigations.split(rows.population, parts, seed)
+    ]
+    constant: Bools = np.any(of_folds, axis=0)
+    return constant
+
+
+def _variants(training: CecTraining) -> Iterator[tuple[Variant, bool]]:
+    """The variants of the loss, and whether each is one of the grid."""
+    for variant in ablation(settings_of(training, 0)):
+        named = replace(variant, name=UNCONSTRAINED) if variant.name == "pred" else variant
+        if training.ablation or named.name in _ENDS:
+            yield named, False
+    for variant in lambda_grid(training.grid):
+        yield variant, True
+
+
+def _of_loss(
+    bridge: Bridge, fold: Fold, training: CecTraining, run_settings: TrainingSettings, keeper: Keeper | None
+) -> Iterator[Trial]:
+    """The nets trained with the loss."""
+    grid = dict(_variants(training))
+    for run in mitigations.runs(bridge.rows.population, fold, tuple(grid), run_settings, bridge.match, keeper):
+        variant = run.variant
+        model = Model(variant.name, (variant.lambda_eo, variant.lambda_cec), grid[variant])
+        yield _explained(bridge, fold, model, run.performance, run.trained.net)
+
+
+def _mitigated(
+    bridge: Bridge, fold: Fold, name: str, run_settings: TrainingSettings, fits: int, keeper: Keeper | None
+) -> Trial:
+    people, (fitted, held) = bridge.rows.population, (fold.train, fold.test)
+    label, group = people.favourable, people.protected
+    given = Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[held], group[held])
+    with mitigations.keeping_last_good(mitigations.name_of(fold, name), keeper):
+        found = mitigations.mitigate(name, given, run_settings, fits)
+    if found.predicted is None:
+        return Trial(Model(name), fold.number, len(held), None, None, found.reason)
+    measured = performance(label[held], group[held], found.predicted, found.scores)
+    if found.net is None:
+        return Trial(Model(name), fold.number, len(held), measured, None, found.reason)
+    if found.repair is not None:  # explained by what the net is given, and not kept: it takes no inputs as handed in
+        seen = replace(fold, inputs=found.repair.of(fold.inputs, group))
+        return Trial(Model(name), fold.number, len(held), measured, bridge.consistency(found.net, seen))
+    return _explained(bridge, fold, Model(name), measured, found.net)
+
+
+def _explained(bridge: Bridge, fold: Fold, model: Model, measured: Performance, net: nn.Sequential) -> Trial:
+    """A net with its reasons on the held-out rows."""
+    kept = None
+    if not model.grid:
+        kept = of_module(net).before_scaling(*mitigations.scale(bridge.rows.population.features, fold.train))
+    return Trial(model, fold.number, len(fold.test), measured, bridge.consistency(net, fold), net=kept)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Figures of trained models over the folds: mean and standard deviation of each, as aggregates.
+#
+# If a fold lacks a figure, such as the AUC of a model without scores, its mean is null with the reason: a mean over
+# fewer
+# folds is not comparable with the others.
+
+
+Name = tuple[str, str]
+"""A measure, and the regime that it is of, if any."""
+
+OF_DECISIONS = tuple(field.name for field in fields(Performance))
+OF_REASONS = ("cec", "cec_floor", "cec_above_floor")
+
+NO_SCORES = "the model gives decisions without scores"
+NO_ROWS = "a group, or a label, has no held-out row in a fold"
+NO_PAIRS = "no held-out row of a fold has a pair whose reasons could be compared"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of one model on one fold."""
+
+    value: float
+    """NaN where it has none."""
+    n: int
+    """Held-out rows, or pairs, that it is about."""
+    events: int | None = None
+    """Those that it counts, where it is a share of them."""
+    reason: str = ""
+    """Why there is no value."""
+
+
+def aggregates(trials: Sequence[Trial], group: int) -> Iterator[Aggregate]:
+    """Every figure of every model: its mean over the folds and the standard deviation, with n of all folds.
+
+    ``trained_collapsed`` and ``trained_non_dominated`` are shares of the folds, and have no deviation. The latter is
+    said of models that are no part of the grid, against each other.
+
+    Args:
+        trials: Of all models on all folds.
+        group: Number of the group that is held against the reference group.
+    """
+    best = _non_dominated(trials)
+    for model, own in _by_model(trials).items():
+        said = {name: [_figures(trial)[name] for trial in own] for name in _figures(own[0])}
+        for (measure, regime), figures in said.items():
+            of: Parameters = {"regime": regime} if regime else {}
+            yield _over_folds(group, measure, {**_named(model), **of}, figures, "mean")
+            yield _over_folds(group, measure, {**_named(model), **of}, figures, "sd")
+        yield _over_folds(group, "trained_collapsed", _named(model), [_collapsed(trial) for trial in own], "mean")
+        if not model.grid:
+            on_frontier = [best[trial.fold, model] for trial in own]
+            yield _over_folds(group, "trained_non_dominated", _named(model), on_frontier, "mean")
+
+
+def refused(models: Iterable[Model], group: int, rows: int, reason: str) -> Iterator[Aggregate]:
+    """The models that nobody could train for a group of so many rows, reference group included, and why."""
+    for model in models:
+        if not model.grid:
+            yield _over_folds(group, "trained_cec", _named(model), [Figure(np.nan, rows, reason=reason)], "mean")
+
+
+def _by_model(trials: Sequence[Trial]) -> dict[Model, list[Trial]]:
+    of: dict[Model, list[Trial]] = {}
+    for trial in trials:
+        of.setdefault(trial.model, []).append(trial)
+    return of
+
+
+def _named(model: Model) -> Parameters:
+    if model.lambdas is None:
+        return {"model": model.name}
+    return {"model": model.name, "lambda_eo": model.lambdas[0], "lambda_cec": model.lambdas[1]}
+
+
+def _over_folds(group: int, measure: str, of: Parameters, figures: Sequence[Figure], over: str) -> Aggregate:
+    values = np.array([figure.value for figure in figures])
+    value = values.mean() if over == "mean" else values.std(ddof=1)
+    counted = [figure.events for figure in figures if figure.events is not None]
+    return Aggregate(
+        group,
+        0,
+        measure,
+        {**of, "over_folds": over},
+        float(value),
+        n=sum(figure.n for figure in figures),
+        compared=False,
+        events=sum(counted) if len(counted) == len(figures) else None,
+        reason=next((figure.reason for figure in figures if figure.reason), ""),
+    )
+
+
+def _figures(trial: Trial) -> dict[Name, Figure]:
+    return {**_of_decisions(trial), **_of_reasons(trial)}
+
+
+def _of_decisions(trial: Trial) -> dict[Name, Figure]:
+    out: dict[Name, Figure] = {}
+    for name in OF_DECISIONS:
+        value = np.nan if trial.performance is None else float(getattr(trial.performance, name))
+        missing = NO_SCORES if name == "auc" else NO_ROWS
+        reason = "" if not np.isnan(value) else trial.reason if trial.performance is None else missing
+        events = round(value * trial.rows) if name == "positive_rate" and not reason else None
+        out[f"trained_{name}", ""] = Figure(value, trial.rows, events, reason)
+    return out
+
+
+def _of_reasons(trial: Trial) -> dict[Name, Figure]:
+    found, shares = trial.consistency, [("trained_flip_share", ""), *(("trained_regime_share", r) for r in REGIMES)]
+    if found is None or not found.pairs:
+        names = [*((f"trained_{name}", "") for name in OF_REASONS), *shares]
+        missing = Figure(np.nan, trial.rows, reason=trial.reason if found is None else NO_PAIRS)
+        return dict.fromkeys(names, missing)
+    means = {(f"trained_{name}", ""): _figures_mean(getattr(found, name), found) for name in OF_REASONS}
+    counts = zip(shares, (found.flips, *found.regimes), strict=True)
+    return means | {name: Figure(count / found.pairs, found.pairs, count) for name, count in counts}
+
+
+def _figures_mean(value: float, found: Consistency) -> Figure:
+    """The floor is not defined where the reference has no direction for any pair."""
+    return Figure(value, found.pairs, reason=NO_PAIRS if np.isnan(value) else "")
+
+
+def _collapsed(trial: Trial) -> Figure:
+    if trial.performance is None:
+        return Figure(np.nan, trial.rows, reason=trial.reason)
+    return Figure(float(trial.performance.collapsed), trial.rows)
+
+
+def _non_dominated(trials: Sequence[Trial]) -> dict[tuple[int, Model], Figure]:
+    """Whether no other model beats it on its fold in F1, odds gap and CEC at once; of models that have all three."""
+    out: dict[tuple[int, Model], Figure] = {}
+    for fold in sorted({trial.fold for trial in trials}):
+        own = [trial for trial in trials if trial.fold == fold and not trial.model.grid]
+        figures = [_figures(trial) for trial in own]
+        names = ("trained_f1", "trained_eo_gap", "trained_cec")
+        f1, eo_gap, cec = ([each[name, ""] for each in figures] for name in names)
+        best = non_dominated(*(np.array([figure.value for figure in column]) for column in (f1, eo_gap, cec)))
+        for trial, on_frontier, *three in zip(own, best.tolist(), f1, eo_gap, cec, strict=True):
+            reason = next((figure.reason for figure in three if figure.reason), "")
+            out[fold, trial.model] = Figure(np.nan if reason else float(on_frontier), trial.rows, reason=reason)
+    return out

@@ -1,0 +1,590 @@
+"""CEC above the own group: matched pairs, randomization test and interval."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numba
+import numpy as np
+from scipy import stats
+from scipy.spatial import cKDTree
+
+from schemas.errors import DataQualityError
+from tasks.counterfactuals.algorithm import nearest
+from tasks.counterfactuals.algorithm.nearest import UNMATCHED, Index, Matching
+from tasks.methods.cec.algorithm import pairs
+from tasks.methods.cec.algorithm.pairs import BATCH, Scored, View
+from tasks.methods.cec.settings import CecSettings
+from tasks.numerics import encoding
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.attributions import Linear
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import ModelView, Refit
+from tasks.numerics.results import Aggregate, Draws, Inference
+from tasks.numerics.statistics.regression import Relabelling, fitted, p_of, propensity, strata
+from tasks.numerics.statistics.sampling import Asked
+
+# --------------------------------------------------------------------------------------------------------------------
+# Nearest rows under relabelled groups: each row's neighbours are listed once, and every relabelling filters the lists.
+#
+# The match of a row under a relabelling is the first of its list that carries the wanted label. A list that runs out is
+# searched anew among all rows with that label, never cut short: the result is that of a search from the start.
+#
+# Scope: rows of one model with one outcome. Pairs and scores: ``pairing``.
+
+
+DEPTH = 32
+"""Neighbours listed: a label that one in ten carries is missing in 3 % of lists."""
+FEW = 10_000_000
+"""Distances that are all computed where lists run out; of more, a tree is built (some 10 ms either way)."""
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Rows that one model explains, with one outcome, and their nearest pool rows with that outcome."""
+
+    model: int
+    index: Index
+    rows: Longs
+    """``(r,)`` ascending."""
+    pool: Longs
+    """``(c,)`` rows that may be matches, ascending."""
+    near: Longs
+    """``(r, k)`` rows of the pool: nearest first in single precision, of equally near ones the lowest row."""
+    away: Floats
+    """``(r, k)`` their distances, in standard deviations."""
+
+    @cached_property
+    def place(self) -> Longs:
+        """``(n,)`` place of each row in ``rows``; -1 of a row that is not among them."""
+        found = np.full(len(self.index.at), -1, np.int64)
+        found[self.rows] = np.arange(len(self.rows))
+        return found
+
+    @cached_property
+    def in_pool(self) -> Bools:
+        """``(n,)`` whether a row is in the pool."""
+        found = np.zeros(len(self.index.at), np.bool_)
+        found[self.pool] = True
+        return found
+
+    def match(self, at: Longs, wanted: Bools) -> Longs:
+        """The nearest pool row with the wanted label for each of some rows, or ``UNMATCHED``, ``(a,)``.
+
+        Args:
+            at: ``(a,)`` places in ``rows``.
+            wanted: ``(n,)`` whether a row carries the label.
+        """
+        if not self.index.matching.replacement:
+            return self._without_replacement(at, np.flatnonzero(self.in_pool & wanted))
+        found, distance, sure = _first(self.near, self.away, at, wanted, len(self.pool))
+        anew = np.flatnonzero(~sure)
+        if len(anew):
+            candidates = np.flatnonzero(self.in_pool & wanted)
+            if not len(candidates):
+                return np.full(len(at), UNMATCHED)
+            found[anew], distance[anew] = self._searched(self.rows[at[anew]], candidates)
+        return self._within_reach(found, distance)
+
+    def _without_replacement(self, at: Longs, candidates: Longs) -> Longs:
+        if not len(candidates):
+            return np.full(len(at), UNMATCHED)
+        places = encoding.gather(self.index.at[candidates])
+        taken, distance = nearest.match(self.index.at[self.rows[at]], places)
+        return self._within_reach(np.where(taken < 0, UNMATCHED, candidates[taken]), distance)
+
+    def _searched(self, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
+        """The nearest of all candidates to each row, and how far it is."""
+        if len(rows) * len(candidates) <= FEW:
+            few: tuple[Longs, Floats] = _nearest_of_few(self.index.at, rows, candidates)
+            return few
+        places = encoding.gather(self.index.at[candidates])
+        place, distance = encoding.nearest(cKDTree(places.at), places.first, self.index.at[rows])
+        return candidates[places.first[place]], distance
+
+    def _within_reach(self, found: Longs, distance: Floats) -> Longs:
+        most = self.index.matching.maximum_distance
+        return found if most is None else np.where(distance > most, UNMATCHED, found)
+
+
+def lists(
+    explained: ModelView,
+    indices: tuple[Index, ...],
+    among: Bools,
+    depth: int = DEPTH,
+    of: Bools | None = None,
+) -> tuple[Lists, ...]:
+    """The lists of every model and outcome.
+
+    Args:
+        explained: Models and their pools.
+        indices: Of each model the rows laid out to be matched.
+        among: ``(n,)`` rows whose labels are exchanged; no other row is matched, or a match.
+        depth: Neighbours listed.
+        of: ``(n,)`` the rows whose neighbours are listed; None: all of them.
+    """
+    out = []
+    for number, (index, pool) in enumerate(zip(indices, explained.pools, strict=True)):
+        for outcome in (False, True):
+            own = among & (index.label == outcome)
+            wanted = own & explained.rows_of(number)
+            rows, there = np.flatnonzero(wanted if of is None else wanted & of), np.flatnonzero(own & pool)
+            if len(rows) and len(there):
+                near, away = _nearest(index.at, rows, there, min(depth, len(there)))
+                out.append(Lists(number, index, rows, there, near, away))
+    return tuple(out)
+
+
+def _nearest(at: Floats, rows: Longs, pool: Longs, depth: int) -> tuple[Longs, Floats]:
+    """Rows of the pool by rising distance in single precision, then by row; ``(r, depth)``, and the distances."""
+    # public data hold thousands of equal rows, on which a balanced tree would be slow to build
+    tree = cKDTree(at[pool], balanced_tree=False)
+    away, place = tree.query(at[rows], k=np.arange(1, depth + 1), workers=encoding.WORKERS)
+    near = pool[place]
+    order = np.lexsort((near, away.astype(np.float32)), axis=-1)
+    return np.take_along_axis(near, order, axis=1), np.take_along_axis(away, order, axis=1)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _first(near: Longs, away: Floats, at: Longs, wanted: Bools, pool: int) -> tuple[Longs, Floats, Bools]:
+    """The first wanted row of some lists, its distance, and whether no row beyond the list can take its place.
+
+    A list that ends before the pool of ``pool`` rows does may have left out rows as near as its last.
+    """
+    width = near.shape[1]
+    found, distance = np.full(at.shape[0], -1, np.int64), np.full(at.shape[0], np.inf)
+    sure = np.zeros(at.shape[0], np.bool_)
+    for i in range(at.shape[0]):
+        for j in range(width):
+            if wanted[near[at[i], j]]:
+                found[i], distance[i] = near[at[i], j], away[at[i], j]
+                sure[i] = pool <= width or np.float32(distance[i]) < np.float32(away[at[i], width - 1])
+                break
+    return found, distance, sure
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _nearest_of_few(at: Floats, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
+    """The nearest candidate of each row in single precision, of equally near ones the lowest row."""
+    found, distance = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
+    for i in range(rows.shape[0]):
+        least, least_double = np.float32(np.inf), np.inf
+        for c in candidates:
+            squared = 0.0
+            for j in range(at.shape[1]):
+                gap = at[rows[i], j] - at[c, j]
+                squared += gap * gap
+            if squared > least_double * (1 + 1e-6):  # no root where it cannot be among the nearest
+                continue
+            away = np.sqrt(squared)
+            if np.float32(away) < least:
+                least, found[i], distance[i] = np.float32(away), c, away
+                least_double = squared
+    return found, distance
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# CEC across groups less CEC within the group under any labels: what a relabelling is scored by.
+#
+# Matches, and the baselines that are means of labelled rows, follow the labels; the model is held.
+#
+# Scope: one set of labels. Labels: ``relabelled``. The search: ``neighbours``.
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What stays the same under every relabelling of a group and the reference group."""
+
+    explained: ModelView
+    among: Bools
+    """``(n,)`` the rows of both groups."""
+    lists: tuple[Lists, ...]
+    asked: Bools | None = None
+    """``(n,)`` the rows that are asked if they are members; None: all."""
+
+    @classmethod
+    def lay(cls, explained: ModelView, seen: tuple[View, ...], among: Bools, depth: int = DEPTH) -> "Ground":
+        """Lists the neighbours of the rows of two groups.
+
+        Args:
+            explained: Models and their inputs.
+            seen: Its views.
+            among: ``(n,)`` the rows of both groups.
+            depth: Neighbours listed of each row.
+        """
+        return cls(explained, among, listed(explained, seen, among, depth))
+
+    def above(self, member: Bools) -> float:
+        """Mean of CEC across less CEC within, over members with both; NaN where there is none.
+
+        Args:
+            member: ``(n,)`` who is of the group; the others of both groups are the reference group.
+        """
+        parts = [np.zeros(0), *self._parts(member)]
+        known = np.concatenate(parts)
+        known = known[~np.isnan(known)]
+        return float(known.mean()) if len(known) else np.nan
+
+    def _parts(self, member: Bools) -> Iterator[Floats]:
+        members, others = np.flatnonzero(member), self.among & ~member
+        asked = members if self.asked is None else members[self.asked[members]]
+        for own in self.lists:
+            at, cell = own.place[asked], members[own.in_pool[members]]
+            at = at[at >= 0]
+            if not len(at) or not len(cell):
+                continue
+            across, within = own.match(at, others), own.match(at, member)
+            both = (across != UNMATCHED) & (within != UNMATCHED)
+            three = np.vstack([own.rows[at][both], across[both], within[both]])
+            baseline = _mean(self.explained.x, cell)
+            for start in range(0, three.shape[1], BATCH):
+                yield self._compared(own.model, three[:, start : start + BATCH], baseline)
+
+    def _compared(self, model: int, three: Longs, baseline: Floats) -> Floats:
+        """``(b,)`` of members and their two matches, ``(3, b)``, explained from one baseline."""
+        explains = self.explained.models[model]
+        if isinstance(explains, Linear):
+            found: Floats = _of_linear(self.explained.x, explains.coefficients, baseline, three)
+            return found
+        return compared(self.explained, model, three, baseline)
+
+
+def listed(
+    explained: ModelView, seen: tuple[View, ...], among: Bools, depth: int = DEPTH, of: Bools | None = None
+) -> tuple[Lists, ...]:
+    """The neighbours among some rows ``(n,)``, ``of`` some of them: listed once for several pairs of groups."""
+    return lists(explained, tuple(view.index for view in seen), among, depth, of)
+
+
+def compared(explained: ModelView, model: int, three: Longs, baseline: Floats) -> Floats:
+    """CEC of members with their first match less that with their second, ``(b,)``; NaN where one has no direction.
+
+    Args:
+        explained: Models and their inputs.
+        model: Which of them explains.
+        three: ``(3, b)`` members, and their matches.
+        baseline: ``(p,)`` of all explanations.
+    """
+    x = explained.x[three.ravel()]
+    attributions = explained.models[model].attribute(x, np.tile(baseline, (len(x), 1)))
+    own, across, within = np.split(pairs.directions(attributions), 3)
+    return pairs.apart(own, across) - pairs.apart(own, within)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _of_linear(x: Floats, weights: Floats, baseline: Floats, three: Longs) -> Floats:
+    """The same as ``compared`` of a linear model, whose attributions are ``weights * (x - baseline)``."""
+    size, width = three.shape[1], x.shape[1]
+    found, g, length = np.full(size, np.nan), np.empty((3, width)), np.empty(3)
+    for i in range(size):
+        for k in range(3):
+            squared = 0.0
+            for j in range(width):
+                g[k, j] = (x[three[k, i], j] - baseline[j]) * weights[j]
+                squared += g[k, j] * g[k, j]
+            length[k] = np.sqrt(squared)
+        if min(length[0], length[1], length[2]) <= pairs.EPSILON:
+            continue
+        across = within = 0.0
+        for j in range(width):
+            own = g[0, j] / (length[0] + pairs.EPSILON)
+            across += (own - g[1, j] / (length[1] + pairs.EPSILON)) ** 2
+            within += (own - g[2, j] / (length[2] + pairs.EPSILON)) ** 2
+        found[i] = min(np.sqrt(across) / 2, 1.0) - min(np.sqrt(within) / 2, 1.0)
+    return found
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _mean(x: Floats, rows: Longs) -> Floats:
+    """``(p,)`` mean of some rows, which are added up one after the other and not copied first."""
+    total = np.zeros(x.shape[1])
+    for row in rows:
+        for j in range(x.shape[1]):
+            total[j] += x[row, j]
+    found: Floats = total / rows.shape[0]
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Randomization test of CEC above the own group: labels relabelled within strata of the propensity of the group.
+#
+# Null: given the propensity stratum, labels do not matter for reasons. Members differ from the reference group in their
+# columns, so that even under the null the statistic is not 0: it is held against the mean of the draws.
+#
+# Scope: labels and draws. The statistic: ``pairing``.
+
+
+DECIMALS = 10
+"""To which a propensity counts: the last digits of a matrix product are those of the machine."""
+
+
+def without(columns: Columns, names: tuple[str, ...]) -> Columns:
+    """The columns but some: a protected attribute's own would tell the group."""
+    kept = [place for place, name in enumerate(columns.names) if name not in names]
+    return replace(
+        columns,
+        names=tuple(columns.names[place] for place in kept),
+        kinds=tuple(columns.kinds[place] for place in kept),
+        categories=tuple(columns.categories[place] for place in kept),
+        values=columns.values[:, kept],
+    )
+
+
+def strata_of(columns: Columns, member: Bools, rows: Longs) -> Longs:
+    """Stratum of each of ``(r,)`` rows, by the propensity of the group given the columns, with squares.
+
+    Args:
+        columns: All ``n`` applicants; no column that the groups are made of.
+        member: ``(n,)`` who is of the group.
+        rows: Rows of the group and of the reference group.
+    """
+    own = columns.rows(rows)
+    score = propensity(fitted(own).of(own.values), member[rows])
+    return strata(np.round(score, DECIMALS))
+
+
+def exchangeable(member: Bools, stratum: Longs) -> Bools:
+    """``(r,)`` rows whose stratum holds both labels; of all others no label is ever exchanged."""
+    there = np.bincount(stratum, minlength=1)
+    inside = np.bincount(stratum, member, minlength=1)
+    found: Bools = ((inside > 0) & (inside < there))[stratum]
+    return found
+
+
+def draws(ground: Ground, member: Bools, columns: Columns, count: int, rng: np.random.Generator) -> Floats:
+    """The statistic under relabelled groups, ``(count,)``; none where no stratum holds both labels.
+
+    Args:
+        ground: The rows of the group and of the reference group.
+        member: ``(n,)`` who is of the group.
+        columns: All ``n`` applicants; no column that the groups are made of.
+        count: Relabellings.
+        rng: Draws them.
+    """
+    rows = np.flatnonzero(ground.among)
+    stratum = strata_of(columns, member, rows)
+    if not exchangeable(member[rows], stratum).any():
+        return np.zeros(0)
+    out, layout = np.empty(count), Relabelling.of(stratum)
+    for draw in range(count):
+        labels = np.zeros(len(member), dtype=bool)
+        labels[rows] = layout.draw(member[rows], rng)
+        out[draw] = ground.above(labels)
+    return out
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Interval of CEC above the own group: rows resampled, the model fitted again, pairs matched and scored anew.
+#
+# A copy of a row stays in the fold of the row, so that no row is matched with itself. The t interval has refits - 1
+# degrees of freedom and the value of the audit in its middle.
+#
+# Scope: resampled values, and the interval.
+
+
+LEVEL = 0.95
+FEWEST = 0.8
+"""Share of the refits that must have a value: the others had a group, a label or a feature with nothing to compare."""
+
+SMALLEST = 1e-12
+"""A spread that is smaller is that of rounding."""
+
+Values = Callable[[ModelView, Longs], dict[int, float]]
+"""From models and the resampled rows ``(n,)`` to the statistic by group."""
+
+
+def resampled(
+    explained: ModelView,
+    group: Ints,
+    groups: Collection[int],
+    refit: Refit,
+    count: int,
+    values: Values,
+    rng: np.random.Generator,
+) -> dict[int, Floats]:
+    """By group the statistic on resampled rows, ``(count,)``; NaN where it has none.
+
+    Args:
+        explained: The models of the audit.
+        group: ``(n,)``.
+        groups: Those wanted.
+        refit: Fits the models again.
+        count: Resamples.
+        values: The statistic.
+        rng: Draws the rows.
+    """
+    n, out = len(group), {number: np.full(count, np.nan) for number in groups}
+    for draw in range(count):
+        rows = rng.integers(0, n, n)
+        view = refit(explained, rows)
+        if view is None:
+            continue
+        try:
+            found = values(view, rows)
+        except DataQualityError:  # a feature that is constant among resampled rows
+            continue
+        for number in out:
+            out[number][draw] = found.get(number, np.nan)
+    return out
+
+
+def interval(value: float, drawn: Floats) -> tuple[float, float, tuple[float, float] | None]:
+    """Standard error, degrees of freedom and t interval of a value, which lies in [-1, 1].
+
+    NaN, NaN and None where fewer than ``FEWEST`` of the refits have a value, or they do not differ.
+
+    Args:
+        value: Of the audit.
+        drawn: ``(refits,)``.
+    """
+    known = drawn[np.isfinite(drawn)]
+    se = float(known.std(ddof=1)) if len(known) >= max(2, FEWEST * len(drawn)) else np.nan
+    if not (np.isfinite(value) and se > SMALLEST):
+        return np.nan, np.nan, None
+    df = len(known) - 1
+    half = float(stats.t.ppf((1 + LEVEL) / 2, df)) * se
+    return se, float(df), (max(-1.0, value - half), min(1.0, value + half))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# CEC above the own group, as a verdict on reasons takes it: one number of a group, its null, its interval.
+#
+# Value: mean over members of CEC across groups less CEC within the group. It is held against the mean of relabelled
+# draws, not against 0. Without refits there is no honest interval, and the measure is descriptive.
+#
+# Scope: the aggregate of a group, and the order of its parts.
+
+
+MEASURE = "cec_above_own_group"
+
+LEARNT_FROM_NOBODY = "the model learnt from no rows of its own here, so that every applicant would be their own match"
+NOBODY_PAIRED = "no member has a score with both groups"
+NOT_REFITTED = "too few refits have a value, or all have the same: no interval"
+NOT_EXCHANGEABLE = "no propensity stratum holds both groups: labels cannot be exchanged"
+NOT_EXACT = "attributions have no closed form: relabelled draws would take too long"
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Models and groups of one protected attribute."""
+
+    explained: ModelView
+    seen: tuple[View, ...]
+    group: Ints
+    """``(n,)``."""
+    reference: int
+    columns: Columns | None
+    """What all applicants handed in, but for columns that the groups are made of; without, no label is exchanged."""
+    refit: Refit | None
+    asked: Asked | None = None
+    """Who is asked of a large problem; None: everybody."""
+
+    @cached_property
+    def lists(self) -> tuple[Lists, ...]:
+        """Neighbours of all rows: every group filters those of its own and of the reference group out of them.
+
+        Of a large problem, of the rows that any group would ask under some labels.
+        """
+        everyone = np.ones(len(self.group), np.bool_)
+        groups = [group for group in np.unique(self.group).tolist() if group != self.reference]
+        below = [self.asked.below(group) for group in groups] if self.asked is not None else []
+        return listed(self.explained, self.seen, everyone, of=np.logical_or.reduce(below) if below else None)
+
+    def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
+        """The statistic of a group under relabelled groups, or none of it and why."""
+        if not count or self.columns is None:
+            return np.zeros(0), ""
+        if not all(model.exact for model in self.explained.models):
+            return np.zeros(0), NOT_EXACT
+        member = np.equal(self.group, group)
+        # relabelled members are asked by the same hashes, so that as many are as of the group
+        below = None if self.asked is None else self.asked.below(group)
+        ground = Ground(self.explained, member | np.equal(self.group, self.reference), self.lists, below)
+        found = draws(ground, member, self.columns, count, rng)
+        return found, "" if len(found) else NOT_EXCHANGEABLE
+
+    def resampled(self, groups: list[int], settings: CecSettings, rng: np.random.Generator) -> Mapping[int, Floats]:
+        """The statistic by group on resampled rows with the model fitted again; nothing without refits."""
+        if not settings.refits or self.refit is None or not groups:
+            return {}
+
+        drawn = np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
+
+        def values(view: ModelView, rows: Longs) -> dict[int, float]:
+            # copies of those asked alone: their number varies as a sample's does, so that the spread counts the design
+            return above(view, self.group[rows], groups, self.reference, Matching.of(settings), drawn[rows])
+
+        return resampled(self.explained, self.group, groups, self.refit, settings.refits, values, rng)
+
+
+def above(
+    explained: ModelView,
+    group: Ints,
+    groups: list[int],
+    reference: int,
+    matching: Matching,
+    asked: Bools | None = None,
+) -> dict[int, float]:
+    """The statistic of each of some groups, NaN where no member has both scores.
+
+    Args:
+        explained: Models and their inputs.
+        group: ``(n,)``.
+        groups: Those wanted.
+        reference: Whom they are matched with, beside their own group.
+        matching: How.
+        asked: ``(n,)`` the rows that are asked; None: all.
+
+    Raises:
+        DataQualityError: As ``pairs.views``.
+    """
+    seen = pairs.views(explained, group, matching)
+    out = {}
+    for number in groups:
+        member = np.equal(group, number)
+        rows: Longs = np.flatnonzero(member if asked is None else member & asked)
+        across, within = (pairs.score_pairs(explained, seen, rows, to) for to in (reference, number))
+        out[number] = _headline_mean(across, within)[0]
+    return out
+
+
+def told(
+    group: int, scored: Scored, within: Scored | None, drawn: tuple[Floats, str], resampled: Floats | None
+) -> tuple[Aggregate, list[Draws]]:
+    """The aggregate of a group, and what it is held against.
+
+    Args:
+        group: Its number.
+        scored: Its rows matched with the reference group.
+        within: The same rows matched with the group; None where they would be their own matches.
+        drawn: The statistic under relabelled groups, or why there is none.
+        resampled: ``(refits,)`` the statistic on resampled rows; None without refits.
+    """
+    value, n = (np.nan, 0) if within is None else _headline_mean(scored, within)
+    if not np.isfinite(value):
+        reason = LEARNT_FROM_NOBODY if within is None else NOBODY_PAIRED
+        return Aggregate(group, 0, MEASURE, {}, np.nan, n, compared=False, reason=reason, inference=Inference()), []
+    values, reason = drawn
+    p = p_of(value, values) if np.isfinite(values).any() else np.nan
+    se, df, ends = (np.nan, np.inf, None) if resampled is None else interval(value, resampled)
+    reasons = (reason, NOT_REFITTED if resampled is not None and ends is None else "")
+    said = Aggregate(
+        group,
+        0,
+        MEASURE,
+        {},
+        value,
+        n,
+        compared=False,
+        reason="; ".join(filter(None, reasons)),
+        interval=ends,
+        inference=Inference(se=se, df=df if np.isfinite(df) else np.inf, p=p),
+    )
+    return said, [Draws(group, MEASURE, {}, values, reference="null")] if len(values) else []
+
+
+def _headline_mean(scored: Scored, within: Scored) -> tuple[float, int]:
+    """Mean of CEC across less CEC within over rows with both, and how many they are."""
+    known = scored.compared.cec - within.compared.cec
+    known = known[~np.isnan(known)]
+    return (float(known.mean()) if len(known) else np.nan), len(known)

@@ -1,1 +1,0 @@
-"""The experiments of the CEC paper (Popoola and Sheppard, 2026)."""

@@ -1,0 +1,474 @@
+"""Matching estimators as contrasts of decisions, with their variance."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import norm
+
+from tasks.methods.cst.algorithm.neighbours import Space, in_batches, index, nearest_rows
+from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.encoding import Columns
+from tasks.numerics.statistics.regression import DesignRows, fit_logit, fitted
+from tasks.numerics.statistics.sampling import design_variance
+
+# --------------------------------------------------------------------------------------------------------------------
+# One side of a matching estimator: its design rows, its regression, and the noise of its decisions.
+#
+# The control side is the complainants' group, the test side the reference group. Design rows: ``numerics.design``.
+
+
+ROWS_A_COLUMN = 10
+"""With fewer rows for each column of a side, squares are dropped; with fewer still, nothing is adjusted (ours)."""
+
+RIDGE = 1e-3
+"""Penalty of the logistic regression, so that a decision that columns foretell has a finite fit (ours)."""
+
+LARGEST_LEVERAGE = 0.9
+"""Leverages above it are taken as this, so that no single row makes the variance (ours)."""
+
+SMALLEST = 1e-10
+"""Eigenvalues of Z'Z below this share of the largest count as 0: the column does not vary on this side."""
+
+
+class Rows(Protocol):
+    """Makes design rows of values."""
+
+    def of(self, values: Floats) -> Floats:
+        """``(r, d)`` rows of applicants with ``(r, p)`` values."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Design rows with one column more: the probability of denial, by a logit of all applicants.
+
+    Neighbours of complainants in a tail lie nearer to the centre. A logit bends there, which squares take up in part
+    and products of columns would: this one column is what both say of denial (a prognostic score; Hansen 2008).
+    """
+
+    base: DesignRows
+    score: DesignRows
+    coefficients: Floats
+    """``(s,)`` of the logit."""
+
+    def of(self, values: Floats) -> Floats:
+        """``(r, d + 1)`` design rows."""
+        probability = expit(self.score.of(values) @ self.coefficients)
+        return np.column_stack([self.base.of(values), probability])
+
+
+def scored(
+    designs: tuple[DesignRows, DesignRows], values: Floats, rows: Longs, denied: Floats, start: Floats | None = None
+) -> tuple[Scored, Scored]:
+    """The designs with the score of denial; it is fitted to these rows with squares, and labels do not matter to it.
+
+    Args:
+        designs: With squares, and without.
+        values: ``(n, p)`` of all rows.
+        rows: Both sides.
+        denied: ``(n,)``.
+        start: Where the search starts: the coefficients of most of the same rows.
+    """
+    fit = fit_logit(designs[0].of(values[rows]), denied[rows], start, ridge=RIDGE)
+    with_squares, without = (Scored(design, designs[0], fit.coefficients) for design in designs)
+    return with_squares, without
+
+
+@dataclass(frozen=True)
+class Side:
+    """``s`` rows of one group as a regression sees them."""
+
+    rows: Longs
+    """``(s,)`` their numbers in the file, ascending."""
+    design: Rows
+    z: Floats
+    """``(s, d)`` design rows."""
+    denied: Floats
+    """``(s,)`` 1 where the decision was unfavourable, else 0."""
+    inverse: Floats
+    """``(d, d)`` generalised inverse of Z'Z."""
+    logit: Floats
+    """``(d,)`` of the regression that tells its noise."""
+    variance: Floats
+    """``(s,)`` s_j^2 = (y_j - p_j)^2 / (1 - h_j)^2: the noise of each decision, given the applicants."""
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """``(d,)`` least squares coefficients of the decisions."""
+        found: Floats = self.inverse @ (self.z.T @ self.denied)
+        return found
+
+    def adjusted(self, share: Floats, target: Floats) -> Floats:
+        """``(s,)`` weights with the design mean ``target``: w_j = c_j + z_j' (Z'Z)^- (target - sum_j c_j z_j).
+
+        Args:
+            share: ``(s,)`` how often each row served as a neighbour; sums to 1.
+            target: ``(d,)`` mean design row of the complainants, or of their counterfactuals.
+
+        Source: bias-corrected matching (Abadie and Imbens 2011, section 3), with a linear regression.
+        """
+        gap = target - self.z.T @ share
+        found: Floats = share + self.z @ (self.inverse @ gap)
+        return found
+
+
+def fit_side(
+    designs: tuple[Rows, Rows], values: Floats, rows: Longs, denied: Floats, start: Floats | None = None
+) -> Side | None:
+    """The side of some rows; None with fewer than ``ROWS_A_COLUMN`` rows for each column that varies among them.
+
+    Args:
+        designs: With squares, and without.
+        values: ``(n, p)`` of all rows.
+        rows: ``(s,)`` rows of this side, ascending.
+        denied: ``(n,)`` 1 for an unfavourable decision.
+        start: Where the search for the logit starts, if it has as many columns.
+    """
+    for design in designs:
+        z = design.of(values[rows])
+        inverse, rank = inverse_of(z)
+        if len(rows) >= ROWS_A_COLUMN * max(rank, 1):
+            near = start if start is not None and len(start) == z.shape[1] else None
+            return Side(rows, design, z, denied[rows], inverse, *noise(z, denied[rows], near))
+    return None
+
+
+def noise(z: Floats, denied: Floats, start: Floats | None = None) -> tuple[Floats, Floats]:
+    """Coefficients ``(d,)`` of a ridge logit, and its squared residuals over (1 - leverage)^2, ``(s,)``.
+
+    Source: Abadie and Imbens (2006, section 4), conditional on the applicants; the correction for leverage is that of
+    the jackknife (HC3).
+    """
+    fit = fit_logit(z, denied, start, ridge=RIDGE)
+    weight = fit.fitted * (1 - fit.fitted)
+    leverage = weight * np.einsum("ij,jk,ik->i", z, fit.inverse, z, optimize=True)
+    return fit.coefficients, ((denied - fit.fitted) / (1 - np.minimum(leverage, LARGEST_LEVERAGE))) ** 2
+
+
+def inverse_of(z: Floats) -> tuple[Floats, int]:
+    """Generalised inverse of Z'Z, ``(d, d)``, and the rank of Z ``(s, d)``."""
+    if not len(z):
+        return np.zeros((z.shape[1], z.shape[1])), 0
+    sizes, vectors = np.linalg.eigh(z.T @ z)
+    kept = sizes > SMALLEST * sizes[-1]
+    return (vectors[:, kept] / sizes[kept]) @ vectors[:, kept].T, int(kept.sum())
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Contrasts: effects as linear forms in the decisions, with weights from lists of neighbours.
+#
+# The mean difference of situation testing is linear in the decisions, so that its error has a closed form: the sum of
+# w_j^2 s_j^2 counts every decision once, however many complainants share it as a neighbour. It is also a mean over
+# complainants, so that where a sample of them is asked the design adds s^2/m (1 - m/N).
+
+
+NOBODY = -1
+"""Stands in a list of neighbours where there are no more."""
+
+
+class Lists(NamedTuple):
+    """Neighbours of ``c`` complainants who have both a control and a test group."""
+
+    row: Longs
+    """``(c,)`` complainants, ascending."""
+    control: Longs
+    """``(c, w)`` rows of their control groups, -1 beyond the last."""
+    test: Longs
+    """``(c, w)`` rows of their test groups."""
+    moved: Floats | None = None
+    """``(c, p)`` values around which the test groups were sought; None for the complainants' own."""
+
+
+class Design(NamedTuple):
+    """A sample of complainants, and how far each of them moves both sides of an effect."""
+
+    asked: int
+    of: int
+    control: Floats
+    """``(n,)`` of each row, about 0; 0 of who was not asked, or has no neighbours."""
+    test: Floats
+    """``(n,)``"""
+
+    def variance(self, control: float = 1.0, test: float = -1.0) -> float:
+        """That the design adds to so many times the control side plus so many times the other."""
+        return design_variance(control * self.control + test * self.test, self.asked, self.of)
+
+    def less(self, other: "Design") -> "Design":
+        """Of the difference of two effects, of the same sample."""
+        return self._replace(control=self.control - other.control, test=self.test - other.test)
+
+
+class Sides(NamedTuple):
+    """Both sides of a comparison."""
+
+    own: Side
+    other: Side
+    score: Floats | None = None
+    """Coefficients of the score of denial, where the designs have one."""
+
+    def variance(self, size: int) -> Floats:
+        """``(n,)`` noise of each decision of the file; 0 for a row on neither side."""
+        found = np.zeros(size)
+        for side in (self.own, self.other):
+            found[side.rows] = side.variance
+        return found
+
+    @property
+    def unchanging(self) -> bool:
+        """Whether nobody on either side was decided on otherwise than the others."""
+        return all(np.ptp(side.denied) == 0 for side in (self.own, self.other))
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """An effect on the decisions of ``n`` rows."""
+
+    weights: Floats
+    """``(n,)``; the effect is their product with the decisions. They sum to 1 on the control side, -1 on the other."""
+    raw: Floats
+    """``(n,)`` the same without the adjustment: c_j less t_j."""
+    control: Floats
+    """``(n,)`` c_j: how often a row served as control, as a share."""
+    complainants: int
+    structural: float = 0.0
+    """Variance that comes from the estimated causal model; 0 where nothing is estimated."""
+    design: Design | None = None
+    """Of a sample of complainants; None where all are asked."""
+
+    def value(self, denied: Floats) -> float:
+        """The effect: positive where the group is denied more often."""
+        return float(self.weights @ denied)
+
+    def se(self, variance: Floats) -> float:
+        """Standard error, from the noise of each decision ``(n,)``, the causal model and the sample of complainants."""
+        return math.sqrt(float(self.weights**2 @ variance) + self.structural + self.sampling)
+
+    @property
+    def sampling(self) -> float:
+        """Variance that comes from asking a sample of the complainants; exactly 0 where all are asked."""
+        return 0.0 if self.design is None else self.design.variance()
+
+    def estimated(self, structural: float) -> "Contrast":
+        """The same with the variance of an estimated causal model."""
+        return replace(self, structural=structural)
+
+    def less(self, other: "Contrast") -> "Contrast":
+        """The difference of two effects on the same rows; only this one's causal model is estimated."""
+        design = None if self.design is None or other.design is None else self.design.less(other.design)
+        return replace(self, weights=self.weights - other.weights, raw=self.raw - other.raw, design=design)
+
+
+def designs_of(columns: Columns) -> tuple[DesignRows, DesignRows]:
+    """Design rows with squares and without, standardised over all rows."""
+    return fitted(columns, squared=True), fitted(columns, squared=False)
+
+
+def sides_of(
+    designs: tuple[DesignRows, DesignRows],
+    values: Floats,
+    rows: tuple[Longs, Longs],
+    denied: Floats,
+    near: Sides | None = None,
+) -> Sides | None:
+    """Both sides; None where one has too few rows for an adjustment.
+
+    Args:
+        designs: Of ``designs_of``.
+        values: ``(n, p)`` of all rows.
+        rows: Of the group, and of whom it is compared with.
+        denied: ``(n,)``.
+        near: The sides of another group beside the same others, where the searches for logits start.
+    """
+    score, logit = (None, None) if near is None else (near.score, near.other.logit)
+    with_score = scored(designs, values, np.sort(np.concatenate(rows)), denied, score)
+    own = fit_side(with_score, values, rows[0], denied)
+    other = fit_side(with_score, values, rows[1], denied, logit) if own is not None else None
+    return Sides(own, other, with_score[0].coefficients) if own is not None and other is not None else None
+
+
+def contrast(sides: Sides, values: Floats, lists: Lists, part: tuple[int, int] | None = None) -> Contrast:
+    """The adjusted mean difference of the complainants' control and test groups.
+
+    Args:
+        sides: Both regressions, of all rows.
+        values: ``(n, p)`` of all rows.
+        lists: Neighbours of the complainants.
+        part: How many complainants were asked, and of how many; None: of all.
+    """
+    size = len(values)
+    control, test = served(lists.control, size), served(lists.test, size)
+    own, moved = values[lists.row], lists.moved if lists.moved is not None else values[lists.row]
+    weights = np.zeros(size)
+    for side, share, target, sign in ((sides.own, control, own, 1.0), (sides.other, test, moved, -1.0)):
+        zbar = side.design.of(target).mean(axis=0)
+        weights[side.rows] = sign * side.adjusted(share[side.rows], zbar)
+    design = None
+    if part is not None and part[0] < part[1]:
+        of_rows = (sides.own, lists.control, own), (sides.other, lists.test, moved)
+        design = Design(*part, *(_influence(*each, lists.row, size) for each in of_rows))
+    return Contrast(weights, control - test, control, len(lists.row), design=design)
+
+
+def _influence(side: Side, members: Longs, target: Floats, row: Longs, size: int) -> Floats:
+    """``(n,)`` how far each complainant moves the mean of one side: the neighbours' residuals, and the own prediction.
+
+    Args:
+        side: Its regression, with coefficients b.
+        members: ``(c, w)`` neighbours of each complainant, -1 beyond the last.
+        target: ``(c, p)`` values that they are to have.
+        row: ``(c,)`` the complainants.
+        size: Rows of the file.
+    """
+    residual = np.zeros(size)
+    residual[side.rows] = side.denied - side.z @ side.coefficients
+    known = members != NOBODY
+    each = np.where(known, residual[members], 0.0).sum(axis=1) / known.sum(axis=1)
+    each = each + side.design.of(target) @ side.coefficients
+    found = np.zeros(size)
+    found[row] = (each - each.mean()) / len(row)
+    return found
+
+
+def served(members: Longs, size: int) -> Floats:
+    """``(n,)`` how often each row is a neighbour, as a share: every complainant's group weighs the same.
+
+    Args:
+        members: ``(c, w)`` rows, -1 beyond the last; nobody's group is empty.
+        size: Rows of the file.
+    """
+    known = members != NOBODY
+    weight = known / (known.sum(axis=1, keepdims=True) * max(len(members), 1))
+    found: Floats = np.bincount(members[known], weight[known], minlength=size)  # type: ignore[assignment]
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Excess share of denials: the part of a group's denials that its reference group would not have met.
+#
+# One less the share denied among test groups over that among control groups, of all complainants together; never the
+# mean of clipped values, which turns noise into harm. Both shares are linear in the decisions and rest on different
+# rows.
+
+
+NO_DENIALS = "no_denials"
+"""Reason of a refusal: nobody in the control groups was denied."""
+
+RAW, ADJUSTED = "raw", "adjusted"
+"""Both shares as counted among neighbours, or regression-adjusted for what neighbours still differ in."""
+
+
+class ExcessShare(NamedTuple):
+    """The share, at most 1; below 0 where the group is denied less often."""
+
+    value: float = np.nan
+    interval: tuple[float, float] | None = None
+    """None where it does not cover as often as it says, or where it is not defined."""
+    reason: str = ""
+    """Why there is no share."""
+
+
+def excess_share(
+    found: Contrast, own: Longs, denied: Floats, variance: Floats, numerator: str, level: float
+) -> ExcessShare:
+    """The share with its interval; as counted it has none, since it carries the group's finances.
+
+    Args:
+        found: An effect's weights.
+        own: Rows of the group, whose weights are the control side's; all other weights are the test side's.
+        denied: ``(n,)`` 1 for an unfavourable decision.
+        variance: ``(n,)`` noise of each decision.
+        numerator: ``raw`` or ``adjusted``.
+        level: Of the interval, 0.95 for 95 %.
+
+    The interval is that of the logarithm of a ratio (delta method). It is not symmetric, and ends below 1.
+    """
+    control = np.zeros(len(denied))
+    control[own] = found.weights[own]
+    test = control - found.weights
+    if numerator == RAW:
+        control, test = found.control, found.control - found.raw
+    expected, met = float(control @ denied), float(test @ denied)
+    if expected <= 0:
+        return ExcessShare(reason=NO_DENIALS)
+    ratio = met / expected
+    if numerator == RAW or ratio <= 0:
+        return ExcessShare(1 - ratio)
+    relative = float(control**2 @ variance) / expected**2
+    relative += (float(test**2 @ variance) + found.structural) / met**2
+    relative += 0.0 if found.design is None else found.design.variance(-1 / expected, 1 / met)
+    if relative <= 0:
+        return ExcessShare(1 - ratio)
+    factor = math.exp(float(norm.ppf((1 + level) / 2)) * math.sqrt(relative))
+    return ExcessShare(1 - ratio, (1 - ratio * factor, 1 - ratio / factor))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Deep lists of neighbours: searched once among rows of both labels, then filtered for any labels.
+#
+# A list that runs out before ``k`` rows of a label is searched anew among the rows of that label, never cut short.
+
+
+DEEPEST = 700
+"""Neighbours listed of a row at most; more would cost more to filter than a new search of those that run out."""
+
+SPARE = 2.5
+"""Times as many neighbours as hold k of the smaller label on average: in a tail of the columns it is rarer."""
+
+
+@dataclass(frozen=True)
+class DeepLists:
+    """The rows of two labels with the nearest of them all around each."""
+
+    space: Space
+    """``(q,)`` places of the rows."""
+    settings: CstSettings
+    near: Longs
+    """``(q, depth)`` nearest first, without the row itself; -1 beyond the last within reach."""
+
+    @classmethod
+    def of(cls, space: Space, members: int, settings: CstSettings) -> "DeepLists":
+        """Search ``q`` rows, so many of them members of the group."""
+        many = len(space.numeric)
+        depth = min(many - 1, DEEPEST, math.ceil(SPARE * settings.k * many / max(members, 1)))
+        rows = np.arange(many)
+        near = np.full((many, depth), -1, dtype=np.int64)
+        for some, found in in_batches(index(space, rows), space, depth, settings, exclude=rows):
+            near[some] = found.rows
+        return cls(space, settings, near)
+
+    def shares(self, member: Bools) -> tuple[Bools, Floats, Floats]:
+        """Who is tested under these labels, and how often each row serves as control and as test.
+
+        Args:
+            member: ``(q,)`` members of the group, whose neighbours are counted.
+
+        Returns:
+            ``(q,)`` members with ``k`` neighbours of both labels; ``(q,)`` shares c_j and t_j.
+        """
+        row = np.flatnonzero(member)
+        control, test = (self._nearest(row, label) for label in (member, ~member))
+        full = (control[:, -1] >= 0) & (test[:, -1] >= 0)
+        tested = np.zeros(len(member), dtype=bool)
+        tested[row[full]] = True
+        many = max(int(full.sum()), 1) * self.settings.k
+        counted = [np.bincount(near[full].ravel(), minlength=len(member)) / many for near in (control, test)]
+        return tested, counted[0], counted[1]
+
+    def _nearest(self, row: Longs, label: Bools) -> Longs:
+        """``(r, k)`` nearest rows of a label around some rows; -1 where fewer are within reach."""
+        k, near = self.settings.k, self.near[row]
+        found = np.full((len(row), k), -1, dtype=np.int64)
+        hit = label[near] & (near >= 0)
+        rank = np.cumsum(hit, axis=1, dtype=np.int16)
+        full = rank[:, -1] >= k
+        found[full] = near[full][(hit & (rank <= k))[full]].reshape(-1, k)
+        short = np.flatnonzero(~full & (near[:, -1] >= 0))
+        rows = np.flatnonzero(label)
+        if len(short) and len(rows):
+            blocks, queries = index(self.space, rows), self.space.rows(row[short])
+            found[short] = nearest_rows(blocks, queries, k, self.settings, exclude=row[short]).rows
+        return found

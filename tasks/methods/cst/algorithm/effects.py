@@ -1,0 +1,576 @@
+"""Effects on groups (direct and total), intervals, and randomization tests."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+
+from schemas.terms import Refusal
+from tasks.methods.cst.algorithm import neighbours
+from tasks.methods.cst.algorithm.contrasts import (
+    ADJUSTED,
+    LARGEST_LEVERAGE,
+    RAW,
+    Contrast,
+    DeepLists,
+    ExcessShare,
+    Lists,
+    Side,
+    Sides,
+    contrast,
+    designs_of,
+    excess_share,
+    inverse_of,
+    sides_of,
+)
+from tasks.methods.cst.algorithm.neighbours import Space, index, nearest_rows
+from tasks.methods.cst.algorithm.situations import CST, NOBODY, ST, Comparison, SearchSpace, strata_of
+from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.encoding import Columns
+from tasks.numerics.problem import Counterfactuals
+from tasks.numerics.results import Aggregate, Inference
+from tasks.numerics.statistics.regression import DesignRows, p_of, propensity, relabelled, strata
+from tasks.numerics.statistics.sampling import Asked
+
+# --------------------------------------------------------------------------------------------------------------------
+# Variance that the estimated causal model adds to CST: it is fitted again to resamples of rows.
+#
+# No search is repeated. The complainants are moved again, and the mean of z(x^CF)'b is taken with the coefficients b of
+# the reference side held fixed. Leaving this out costs 2 to 4 points of coverage.
+
+
+REFITS = 50
+"""Resamples."""
+
+MOST_ROWS = 4_000
+"""Rows of a resample; of a larger file the variance is scaled by resampled over all rows (m out of n bootstrap)."""
+
+MOST_COMPLAINANTS = 500
+"""Complainants of a group who are moved again: the mean shift of more is no other."""
+
+Again = Callable[[Longs, Longs], Counterfactuals]
+"""Moves rows ``(r,)`` by a causal model that is fitted to a sample of rows."""
+
+
+class Mover(NamedTuple):
+    """Complainants of one group and the regression that tells what their moves are worth."""
+
+    row: Longs
+    """``(c,)`` complainants with a counterfactual, ascending."""
+    moved: Floats
+    """``(c, p)`` their counterfactuals by the model of the audit."""
+    reference: Side
+    worth: Floats
+    """``(c,)`` z(x^CF)'b of each."""
+
+    @classmethod
+    def of(cls, row: Longs, moved: Floats, reference: Side) -> "Mover":
+        """The complainants ``(c,)`` of a group, moved to ``(c, p)``, beside the reference side."""
+        return cls(row, moved, reference, reference.design.of(moved) @ reference.coefficients)
+
+    def some(self, rng: np.random.Generator) -> "Mover":
+        """At most ``MOST_COMPLAINANTS`` of them."""
+        if len(self.row) <= MOST_COMPLAINANTS:
+            return self
+        chosen = np.sort(rng.choice(len(self.row), MOST_COMPLAINANTS, replace=False))
+        return self._replace(row=self.row[chosen], moved=self.moved[chosen], worth=self.worth[chosen])
+
+    def shift(self, made: Counterfactuals) -> float:
+        """Mean change of z(x^CF)'b; who was not moved this time counts as unchanged."""
+        own = np.flatnonzero(np.isin(self.row, made.row))
+        again = made.values[np.searchsorted(made.row, self.row[own])]
+        change = self.reference.design.of(again) @ self.reference.coefficients - self.worth[own]
+        return float(change.sum()) / max(len(self.row), 1)
+
+
+def structural_variances(again: Again, movers: Sequence[Mover], group: Ints, rng: np.random.Generator) -> list[float]:
+    """Variance of each group's effect that the causal model's estimation adds.
+
+    Args:
+        again: Moves rows by a model fitted to a sample.
+        movers: One for each group.
+        group: ``(n,)`` labels; each keeps its number of rows in a resample.
+        rng: Draws resamples.
+    """
+    if not movers:
+        return []
+    looked = [mover.some(rng) for mover in movers]
+    rows = np.unique(np.concatenate([mover.row for mover in looked]))
+    size = min(len(group), MOST_ROWS)
+    shifts: list[list[float]] = []
+    for _ in range(REFITS):
+        made = again(rows, resample(group, size, rng))
+        shifts.append([mover.shift(made) for mover in looked])
+    found = np.var(np.array(shifts), axis=0, ddof=1) * size / len(group)
+    return [float(each) for each in found]
+
+
+def resample(group: Ints, size: int, rng: np.random.Generator) -> Longs:
+    """``size`` rows with replacement, by label in the shares of the file, so that no label is lost; ascending."""
+    order = np.argsort(group, kind="stable")
+    labels, start, counts = np.unique(group[order], return_index=True, return_counts=True)
+    wanted = np.maximum(1, np.round(counts * (size / len(group))).astype(np.int64))
+    parts = [
+        order[first + rng.integers(0, many, take)]
+        for first, many, take in zip(start.tolist(), counts.tolist(), wanted.tolist(), strict=True)
+    ]
+    return np.sort(np.concatenate(parts)) if len(labels) else np.zeros(0, np.int64)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Randomization test of situation testing: labels are permuted within strata, and the effect is computed again.
+#
+# The null: given the stratum, labels do not matter for the decisions. The statistic is the adjusted effect over its
+# standard error (studentised), so that strata with more noise weigh no more under one label than under the other.
+# Errors come from least squares residuals here, (y_j - z_j'b)^2 / (1 - h_j)^2: a logistic regression for every
+# permutation would be most of the cost, and a permutation test is exact with any statistic.
+
+
+TOO_MANY_ROWS = "too_many_rows"
+"""Reason of a refusal: the search and its permutations would take longer than the rest of the audit."""
+
+
+class Ground(NamedTuple):
+    """The rows of a group and of its reference, ``q`` of them."""
+
+    lists: DeepLists
+    z: Floats
+    """``(q, d)`` design rows."""
+    denied: Floats
+    """``(q,)``."""
+
+
+def randomization_p(ground: Ground, member: Bools, stratum: Longs, draws: int, rng: np.random.Generator) -> float:
+    """One-sided p of "no higher than with labels permuted": (1 + #{null >= observed}) / (1 + draws).
+
+    Args:
+        ground: The rows.
+        member: ``(q,)`` members of the group.
+        stratum: ``(q,)`` labels are permuted within these.
+        draws: Permutations.
+        rng: Permutes labels.
+
+    Returns:
+        NaN where the effect cannot be computed.
+    """
+    observed = studentised(ground, member)
+    if not np.isfinite(observed):
+        return float("nan")
+    null = np.array([studentised(ground, relabelled(member, stratum, rng)) for _ in range(draws)])
+    return p_of(observed, null)
+
+
+def studentised(ground: Ground, member: Bools) -> float:
+    """The adjusted effect over its standard error under some labels ``(q,)``; NaN where there is none."""
+    tested, control, test = ground.lists.shares(member)
+    if not tested.any():
+        return float("nan")
+    target = ground.z[tested].mean(axis=0)
+    value = variance = 0.0
+    for rows, share, sign in ((member, control, 1.0), (~member, test, -1.0)):
+        z, y = ground.z[rows], ground.denied[rows]
+        inverse, _ = inverse_of(z)
+        weights = share[rows] + z @ (inverse @ (target - z.T @ share[rows]))
+        fitted = z @ (inverse @ (z.T @ y))
+        leverage = np.minimum(((z @ inverse) * z).sum(axis=1), LARGEST_LEVERAGE)
+        value += sign * float(weights @ y)
+        variance += float(weights**2 @ ((y - fitted) / (1 - leverage)) ** 2)
+    return value / variance**0.5 if variance > 0 else float("nan")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Effects of one group from arrays: situation testing (direct) and CST (total), each with its standard error.
+#
+# Scope: applicants, labels, decisions and counterfactuals in, two effects out; no problem, no settings of an audit
+# beside
+# those of the search. Aggregates of an audit: ``aggregates``.
+
+
+TOO_FEW_FOR_ADJUSTMENT = "too_few_for_adjustment"
+"""Reason of a refusal: fewer than 10 rows for each column of the regression, on either side."""
+
+TOO_FEW_COMPLAINANTS = str(Refusal.TOO_FEW_NEIGHBOURS)
+"""Reason of a refusal: fewer than 2 k complainants, who are each other's only neighbours."""
+
+
+class EffectOf(NamedTuple):
+    """An effect in shares of decisions: 0.05 is five more denials per 100 applicants."""
+
+    value: float
+    se: float
+    complainants: int
+    contrast: Contrast | None
+    """The weights; None where the effect is refused."""
+    reason: str = ""
+
+    @classmethod
+    def refused(cls, complainants: int, reason: str) -> "EffectOf":
+        """No effect, and why."""
+        return cls(np.nan, np.nan, complainants, None, reason)
+
+    @classmethod
+    def of(cls, found: Contrast, denied: Floats, variance: Floats) -> "EffectOf":
+        """The effect of a contrast on decisions ``(n,)`` with noise ``(n,)``."""
+        return cls(found.value(denied), found.se(variance), found.complainants, found)
+
+
+def effects(
+    columns: Columns,
+    group_member: Bools,
+    denied: Bools,
+    counterfactual_values: Floats | None,
+    settings: CstSettings,
+    again: Callable[[Longs], Floats] | None = None,
+    rng: np.random.Generator | None = None,
+) -> tuple[EffectOf, EffectOf | None]:
+    """The effect of situation testing and that of CST on one group against everybody else.
+
+    Args:
+        columns: ``n`` applicants, with the columns that equals are alike in; the protected one is not among them.
+        group_member: ``(n,)`` members of the group; all others are its reference.
+        denied: ``(n,)`` unfavourable decisions.
+        counterfactual_values: ``(m, p)`` the members as members of the reference group, by ascending row; None for
+            situation testing alone.
+        settings: ``k``, the distance and its scaling.
+        again: The same ``(m, p)`` by a causal model that is fitted to a sample of rows ``(r,)``; None if the model is
+            known, or there is none.
+        rng: Draws the samples for ``again``.
+
+    Returns:
+        ``st`` and ``cst``; the latter None without counterfactuals.
+    """
+    row, others = np.flatnonzero(group_member), np.flatnonzero(~group_member)
+    made = counterfactual_values is not None
+    if len(row) < 2 * settings.k or len(others) < settings.k:
+        refused = EffectOf.refused(len(row), TOO_FEW_COMPLAINANTS)
+        return refused, refused if made else None
+    y = denied.astype(np.float64)
+    sides = sides_of(designs_of(columns), columns.values, (row, others), y)
+    if sides is None:
+        refused = EffectOf.refused(len(row), TOO_FEW_FOR_ADJUSTMENT)
+        return refused, refused if made else None
+    scale = neighbours.fit(columns, settings, ~denied, group_member)
+    space = neighbours.place(columns, scale)
+    variance = sides.variance(len(y))
+    control = nearest_rows(index(space, row), space.rows(row), settings.k, settings, exclude=row).rows
+    st = _listed(sides, columns.values, Lists(row, control, _around(space, others, space.rows(row), settings)))
+    if counterfactual_values is None:
+        return EffectOf.of(st, y, variance), None
+    there = neighbours.place(Columns(columns.names, columns.kinds, columns.categories, counterfactual_values), scale)
+    lists = Lists(row, control, _around(space, others, there, settings), counterfactual_values)
+    cst = _listed(sides, columns.values, lists)
+    if again is not None:
+        mover = Mover.of(row, counterfactual_values, sides.other)
+        cst = _with_refits(cst, mover, again, group_member, rng or np.random.default_rng(0))
+    return EffectOf.of(st, y, variance), EffectOf.of(cst, y, variance)
+
+
+def _around(space: Space, others: Longs, centres: Space, settings: CstSettings) -> Longs:
+    return nearest_rows(index(space, others), centres, settings.k, settings).rows
+
+
+def _listed(sides: Sides, values: Floats, lists: Lists) -> Contrast:
+    """The contrast of the complainants who have ``k`` neighbours on both sides."""
+    full = (lists.control >= 0).all(axis=1) & (lists.test >= 0).all(axis=1)
+    moved = None if lists.moved is None else lists.moved[full]
+    return contrast(sides, values, Lists(lists.row[full], lists.control[full], lists.test[full], moved))
+
+
+def _with_refits(
+    cst: Contrast, mover: Mover, again: Callable[[Longs], Floats], member: Bools, rng: np.random.Generator
+) -> Contrast:
+    def made(rows: Longs, sample: Longs) -> Counterfactuals:
+        chosen = np.searchsorted(mover.row, rows)
+        return Counterfactuals(rows, again(sample)[chosen], None)
+
+    (structural,) = structural_variances(made, [mover], member.astype(np.int32), rng)
+    return cst.estimated(structural)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Effects on every group of an audit, from the searches that it made already.
+#
+# Scope: contrasts of each group and the variance of the causal model. Aggregates: ``aggregates``.
+
+
+MATCHED = 0.5
+"""Share of a group that must have neighbours on both sides (ours)."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The rows of an audit as the effects of all its groups see them."""
+
+    ground: SearchSpace
+    asked: Asked | None = None
+    """Who is asked of a large problem; None: everybody."""
+
+    @property
+    def settings(self) -> CstSettings:
+        """Settings of the method."""
+        return self.ground.settings
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What equals are alike in: the columns of the distance."""
+        applicants = self.ground.applicants
+        return neighbours.looked_at(applicants.columns, self.settings, applicants.attribute_columns)
+
+    @cached_property
+    def imagined(self) -> Counterfactuals | None:
+        """Counterfactuals with these columns alone."""
+        made = self.ground.applicants.counterfactuals
+        return None if made is None else self.of_columns(made)
+
+    @cached_property
+    def designs(self) -> tuple[DesignRows, DesignRows]:
+        """Design rows with squares and without."""
+        return designs_of(self.columns)
+
+    @cached_property
+    def denied(self) -> Floats:
+        """``(n,)`` 1 for an unfavourable decision."""
+        return self.ground.refused.astype(np.float64)
+
+    def of_columns(self, made: Counterfactuals) -> Counterfactuals:
+        """Counterfactuals with the columns of the distance alone."""
+        applicants = self.ground.applicants
+        columns = replace(applicants.columns, values=made.values)
+        values = neighbours.looked_at(columns, self.settings, applicants.attribute_columns).values
+        return replace(made, values=values)
+
+    def rows(self, group: int) -> tuple[Longs, Longs]:
+        """The rows of a group, and of whom it is compared with."""
+        labels, crossed = self.ground.group, self.ground.applicants.crossed
+        other = labels != group if crossed else labels == self.ground.reference
+        return np.flatnonzero(labels == group), np.flatnonzero(other)
+
+
+@dataclass(frozen=True)
+class GroupEffects:
+    """The effects on one group."""
+
+    group: int
+    rows: tuple[Longs, Longs]
+    """Of the group, and of whom it is compared with."""
+    variants: tuple[str, ...]
+    """``st``, and ``cst`` where complainants were imagined."""
+    reason: str = ""
+    """Why there are none; empty where there are."""
+    sides: Sides | None = None
+    contrasts: tuple[Contrast, ...] = ()
+    """By variant."""
+    mover: Mover | None = None
+    """Of CST."""
+    asked: int | None = None
+    """Members who were asked; None: all."""
+
+    @property
+    def complainants(self) -> int:
+        """Members of the group who were asked."""
+        return len(self.rows[0]) if self.asked is None else self.asked
+
+
+def with_refits(frame: Frame, found: Sequence[GroupEffects], rng: np.random.Generator) -> list[GroupEffects]:
+    """The effects on every group, with the variance of the causal model in those of CST.
+
+    Args:
+        frame: The rows.
+        found: The groups.
+        rng: Draws resamples.
+    """
+    moved = [each for each in found if each.mover is not None]
+    imagine, group = frame.ground.applicants.imagine, frame.ground.group
+    if imagine is None or frame.settings.generator != "scm" or not moved:
+        return list(found)
+    ask = imagine
+
+    def again(rows: Longs, sample: Longs) -> Counterfactuals:
+        return frame.of_columns(ask(rows, group, None, sample))
+
+    variances = structural_variances(again, [each.mover for each in moved if each.mover], group, rng)
+    by_group = {each.group: variance for each, variance in zip(moved, variances, strict=True)}
+    return [_estimated(each, by_group.get(each.group, 0.0)) for each in found]
+
+
+def of_group(frame: Frame, group: int, compared: Comparison, found: Sequence[GroupEffects]) -> GroupEffects:
+    """The effects on one group.
+
+    Args:
+        frame: The rows.
+        group: The group.
+        compared: Its searches, with its neighbours.
+        found: The groups before it, where searches start.
+    """
+    near = None if frame.ground.applicants.crossed else next((e.sides for e in reversed(found) if e.sides), None)
+    rows = frame.rows(group)
+    variants = (ST, CST) if frame.imagined is not None else (ST,)
+    none = GroupEffects(group, rows, variants, asked=len(compared.row))
+    lists = [_lists(frame, compared, variant) for variant in variants]
+    least = max(2 * frame.settings.k, math.ceil(MATCHED * len(compared.row)))
+    if any(len(each.row) < least for each in lists):
+        return replace(none, reason=TOO_FEW_COMPLAINANTS)
+    sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied, near)
+    if sides is None:
+        return replace(none, reason=TOO_FEW_FOR_ADJUSTMENT)
+    part = None if frame.asked is None else frame.asked.part(group)
+    contrasts = tuple(contrast(sides, frame.columns.values, each, part) for each in lists)
+    last = lists[-1]
+    mover = None if last.moved is None else Mover.of(last.row, last.moved, sides.other)
+    return replace(none, sides=sides, contrasts=contrasts, mover=mover)
+
+
+def _lists(frame: Frame, compared: Comparison, variant: str) -> Lists:
+    """The members of both groups at ``settings.k``, of the complainants who have both."""
+    alone = variant == ST
+    place = np.arange(len(compared.row)) if alone else compared.tested
+    control, test = compared.control.members.rows[place], (compared.factual if alone else compared.test).members.rows
+    full = (control[:, 0] != NOBODY) & (test[:, 0] != NOBODY)
+    row = compared.row[place][full]
+    moved = None
+    if not alone and frame.imagined is not None:
+        moved = frame.imagined.values[np.searchsorted(frame.imagined.row, row)]
+    return Lists(row, control[full], test[full], moved)
+
+
+def _estimated(found: GroupEffects, structural: float) -> GroupEffects:
+    """The same, with the variance of the causal model in CST."""
+    if found.mover is None:
+        return found
+    return replace(found, contrasts=(*found.contrasts[:-1], found.contrasts[-1].estimated(structural)))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Aggregates of the effects on every group: values, intervals at 95 %, and what verdicts rest on.
+
+
+LEVEL = 0.95
+
+FEW = 300
+"""Complainants below which an excess share whose interval holds 0 says nothing (spread between twins 0.05 to 0.1)."""
+
+LEFT_OUT = {
+    "nearest": "its interval leaves out how matches were chosen, by the decision among others",
+    "gan": "no interval: the generator is not fitted again",
+    "quantile": "no interval: the generator is not fitted again",
+}
+"""By generator, what the error of CST leaves out; it has no entry where nothing is left out."""
+
+
+def aggregates(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Generator) -> list[Aggregate]:
+    """All effects of an audit: of every group, without parameters, at ``settings.k``.
+
+    Args:
+        frame: Rows, labels and counterfactuals.
+        effects: The groups.
+        rng: Draws resamples and permutes labels.
+    """
+    refits, permutations = rng.spawn(2)
+    out: list[Aggregate] = []
+    for found in with_refits(frame, effects, refits):
+        out += _effects(frame, found)
+        out += _excess(frame, found)
+        out += _randomized(frame, found, permutations.spawn(1)[0])
+    return out
+
+
+def _effects(frame: Frame, found: GroupEffects) -> Iterator[Aggregate]:
+    """The effect of each variant, and their difference: what goes through the mediators of the graph."""
+    if found.sides is None:
+        names = [f"{variant}_effect" for variant in found.variants]
+        for name in (*names, *["mediated_effect"] * (CST in found.variants)):
+            yield _aggregate(frame, found, name, EffectOf.refused(found.complainants, found.reason))
+        return
+    variance = found.sides.variance(len(frame.denied))
+    for variant, each in zip(found.variants, found.contrasts, strict=True):
+        yield _aggregate(frame, found, f"{variant}_effect", EffectOf.of(each, frame.denied, variance))
+    if CST in found.variants:
+        st, cst = found.contrasts
+        yield _aggregate(frame, found, "mediated_effect", EffectOf.of(cst.less(st), frame.denied, variance))
+
+
+def _excess(frame: Frame, found: GroupEffects) -> Iterator[Aggregate]:
+    for place, variant in enumerate(found.variants):
+        for numerator in (RAW, ADJUSTED):
+            share = ExcessShare(reason=found.reason)
+            if found.sides is not None:
+                variance = found.sides.variance(len(frame.denied))
+                share = excess_share(found.contrasts[place], found.rows[0], frame.denied, variance, numerator, LEVEL)
+            yield _of_share(frame, found, variant, numerator, share)
+
+
+def _of_share(frame: Frame, found: GroupEffects, variant: str, numerator: str, share: ExcessShare) -> Aggregate:
+    """An excess share, about which no verdict is made; few complainants whose interval holds 0 are named."""
+    left_out = LEFT_OUT.get(frame.settings.generator, "") if variant == CST and np.isfinite(share.value) else ""
+    interval = None if left_out.startswith("no interval") else share.interval
+    few = interval is not None and interval[0] < 0 < interval[1] and found.complainants < FEW
+    notes = (share.reason, left_out, f"fewer than {FEW} complainants" * few)
+    return Aggregate(
+        group=found.group,
+        subgroup=0,
+        measure="excess_share_of_denials",
+        parameters={"numerator": numerator, "variant": variant},
+        value=share.value,
+        n=found.complainants,
+        compared=False,
+        reason="; ".join(note for note in notes if note),
+        interval=interval,
+    )
+
+
+def _aggregate(frame: Frame, found: GroupEffects, measure: str, effect: EffectOf) -> Aggregate:
+    """An effect with its interval; without one where its error is not known, and then no verdict rests on it."""
+    left_out = LEFT_OUT.get(frame.settings.generator, "") if measure in ("cst_effect", "mediated_effect") else ""
+    half = float(norm.ppf((1 + LEVEL) / 2)) * effect.se
+    known = effect.se > 0 and not left_out.startswith("no interval")
+    notes = (effect.reason, left_out if np.isfinite(effect.value) else "")
+    return Aggregate(
+        group=found.group,
+        subgroup=0,
+        measure=measure,
+        parameters={},
+        value=effect.value,
+        n=effect.complainants,
+        compared=False,
+        reason="; ".join(note for note in notes if note),
+        interval=(effect.value - half, effect.value + half) if known else None,
+        inference=Inference(se=effect.se, counted=_counted(frame, found)) if known and not left_out else None,
+    )
+
+
+def _counted(frame: Frame, found: GroupEffects) -> tuple[int, int, int, int]:
+    """Applications and denials on either side."""
+    of = [(len(rows), int(frame.denied[rows].sum())) for rows in found.rows]
+    return (*of[0], *of[1])
+
+
+def _randomized(frame: Frame, found: GroupEffects, rng: np.random.Generator) -> Iterator[Aggregate]:
+    """The p of situation testing with labels permuted; every decision maker sees the same permutations."""
+    settings, rows = frame.settings, np.sort(np.concatenate(found.rows))
+    if not settings.null_draws:
+        return
+    p, reason = float("nan"), found.reason
+    if not reason and len(rows) > settings.null_rows:
+        reason = TOO_MANY_ROWS
+    if not reason:
+        p = _p(frame, found, rows, rng)
+    n = found.complainants
+    yield Aggregate(found.group, 0, "st_effect_p", {}, p, n, compared=False, reason=reason)
+
+
+def _p(frame: Frame, found: GroupEffects, rows: Longs, rng: np.random.Generator) -> float:
+    settings, sides = frame.settings, found.sides
+    if sides is None or sides.unchanging:
+        return float("nan")
+    member = frame.ground.group[rows] == found.group
+    z = sides.own.design.of(frame.columns.values[rows])
+    stratum = strata(propensity(z, member))
+    if settings.null == "labels":
+        stratum = strata_of(frame.columns, frame.ground.applicants.reached)[rows]
+    lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings)
+    return randomization_p(Ground(lists, z, frame.denied[rows]), member, stratum, settings.null_draws, rng)

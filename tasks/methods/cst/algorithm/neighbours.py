@@ -1,0 +1,610 @@
+"""Exact nearest neighbours among applicants with numbers and categories."""
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from schemas.errors import DataQualityError, SpecError, nearest
+from schemas.terms import Kind
+from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.encoding import CLIP, Columns
+
+# --------------------------------------------------------------------------------------------------------------------
+# Distance of two applicants: columns become coordinates whose plain differences make the distance.
+#
+# The distance is the mean over attributes of their differences (CST, section 3.2, equation 6). Numbers and orders:
+# |difference| over the range, or of z-scores. Categories: 0 if equal, else 1 (the paper's text prints the reverse). The
+# paper names two more as future work. ``hvdm`` is the heterogeneous value difference of Wilson and Martinez (1997,
+# section 4), averaged in the same manner: numbers over 4 standard deviations, categories by the difference of their
+# decisions. ``propensity`` is the difference of two scores of belonging to the protected group.
+#
+# Fit and transformation of a scale are separate, because the paper fits one scale to the factual data and one to the
+# counterfactual data. Search: ``search``.
+
+
+NUMERIC = (Kind.CONTINUOUS, Kind.ORDINAL)
+"""Kinds of which differences are taken; of the others it only counts whether they are equal."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Applicants as coordinates.
+
+    The distance is (nominal distances + |d1| + |d2| + ...) / ``divisor``, summed in that order and not rounded.
+    """
+
+    numeric: Floats
+    """``(n, a)`` coordinates, scaled."""
+    nominal: Floats
+    """``(n, b)`` numbers of categories, or where the categories lie if they are not to be told apart as 0 and 1."""
+    overlap: bool
+    """Whether two nominal values are 0 or 1 apart, and not their difference."""
+    divisor: float
+    """Number of attributes. The authors' code counts the protected one as well; ``replace`` it for their figures."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of numeric and of nominal columns."""
+        return self.numeric.shape[1], self.nominal.shape[1]
+
+    def rows(self, chosen: Longs | slice) -> "Space":
+        """The same of some rows."""
+        return replace(self, numeric=self.numeric[chosen], nominal=self.nominal[chosen])
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What lays attributes out in a space. Arrays are by numeric attribute, in the order of the columns."""
+
+    low: Floats
+    high: Floats
+    """``(a,)`` values are clipped to these first; infinite where they are not."""
+    centre: Floats
+    width: Floats
+    """``(a,)`` then centred and divided; infinite for a constant attribute, which so never tells anybody apart."""
+    positions: tuple[Floats, ...] | None = None
+    """For each nominal attribute where its categories lie, ``(categories,)``; None where they are 0 or 1 apart."""
+    propensity: tuple[Floats, float] | None = None
+    """Weights, ``(w,)``, and intercept of the score that stands for all attributes, if one does."""
+
+
+def looked_at(columns: Columns, settings: CstSettings, protected: Sequence[str]) -> Columns:
+    """The attributes of the distance: those of the settings, else all, but never the protected ones.
+
+    Args:
+        columns: All features.
+        settings: ``attributes`` that are asked for.
+        protected: Columns that the protected attribute is made of.
+
+    Raises:
+        SpecError: If an attribute is not a column or named twice, or none is left.
+    """
+    for i, name in enumerate(settings.attributes):
+        location = ("methods", "cst", "attributes", i)
+        if name not in columns.names:
+            raise SpecError(f"attributes names {name!r}, which is no feature; {nearest(name, columns.names)}", location)
+        if name in settings.attributes[:i]:
+            raise SpecError(f"attributes names {name!r} twice; name it once", location)
+    names = [name for name in settings.attributes or columns.names if name not in protected]
+    if not names:
+        message = f"no attribute is left for the distance besides {', '.join(protected)}; add features to the spec"
+        raise SpecError(message, ("methods", "cst", "attributes"))
+    at = [columns.names.index(name) for name in names]
+    kinds, categories = tuple(columns.kinds[i] for i in at), tuple(columns.categories[i] for i in at)
+    logged = tuple(name for name in columns.logged if name in names)
+    return Columns(tuple(names), kinds, categories, columns.values[:, at], logged)
+
+
+def fit(attributes: Columns, settings: CstSettings, favourable: Bools, protected: Bools) -> Scale:
+    """Fit a scale to all ``n`` rows.
+
+    Args:
+        attributes: What the distance looks at (``looked_at``).
+        settings: ``distance``, ``scaling`` (of ``overlap`` only) and ``clip`` (of continuous attributes only).
+        favourable: ``(n,)`` decisions, which ``hvdm`` looks at.
+        protected: ``(n,)`` members of the protected group, which ``propensity`` looks at.
+
+    Raises:
+        DataQualityError: If a value is missing or not finite, or ``propensity`` is fitted to one group alone.
+    """
+    _require_finite(attributes)
+    numbers = attributes.values[:, _numeric(attributes)]
+    low, high = _bounds(attributes, settings.clip)
+    inside = np.clip(numbers, low, high)
+    if settings.distance == "overlap" and settings.scaling == "range":
+        return Scale(low, high, inside.min(axis=0), np.where(_varies(inside), np.ptp(inside, axis=0), np.inf))
+    scale = Scale(low, high, *_mean_and_deviation(inside))
+    if settings.distance == "hvdm":
+        return replace(scale, width=4 * scale.width, positions=_positions(attributes, favourable))
+    if settings.distance == "propensity":
+        return replace(scale, propensity=_propensity(_predictors(attributes, scale), protected))
+    return scale
+
+
+def beyond(attributes: Columns, settings: CstSettings) -> tuple[tuple[str, ...], Bools]:
+    """Which values are clipped before a scale is fitted: the continuous attributes, and ``(n, c)`` for each of them."""
+    chosen = np.array([settings.clip and kind == Kind.CONTINUOUS for kind in attributes.kinds], np.bool_)
+    names = tuple(name for name, is_clipped in zip(attributes.names, chosen, strict=True) if is_clipped)
+    low, high = (ends[chosen[_numeric(attributes)]] for ends in _bounds(attributes, settings.clip))
+    numbers = attributes.values[:, chosen]
+    return names, (numbers < low) | (numbers > high)
+
+
+def fit_imagined(
+    factual: Scale, imagined: Columns, settings: CstSettings, favourable: Bools, protected: Bools
+) -> Scale:
+    """The scale of counterfactual data: z-scores are refitted, as in the authors' code; all else keeps its scale.
+
+    Args:
+        factual: The scale of the factual data.
+        imagined: The attributes of all rows, the protected ones replaced by their counterfactuals.
+        settings: As for ``fit``.
+        favourable: As for ``fit``.
+        protected: As for ``fit``.
+    """
+    if settings.distance == "overlap" and settings.scaling == "z_scores":
+        return fit(imagined, settings, favourable, protected)
+    return factual
+
+
+def place(attributes: Columns, scale: Scale) -> Space:
+    """Lay ``n`` applicants out in the space of a scale.
+
+    Raises:
+        DataQualityError: If a value is missing or not finite.
+    """
+    _require_finite(attributes)
+    if scale.propensity is not None:
+        weights, intercept = scale.propensity
+        score = expit(_predictors(attributes, scale) @ weights + intercept)
+        return Space(score[:, None], np.zeros((len(score), 0)), True, 1.0)
+    nominal = attributes.values[:, ~_numeric(attributes)]
+    if scale.positions is not None:
+        at = [position[codes.astype(np.int64)] for position, codes in zip(scale.positions, nominal.T, strict=True)]
+        nominal = np.array(at).reshape(len(at), len(nominal)).T
+    return Space(_scaled(attributes, scale), nominal, scale.positions is None, float(len(attributes.names)))
+
+
+def _numeric(attributes: Columns) -> Bools:
+    """Which attributes are numbers or orders, ``(p,)``."""
+    return np.array([kind in NUMERIC for kind in attributes.kinds], np.bool_)
+
+
+def _require_finite(attributes: Columns) -> None:
+    """Refuse missing values: a distance that skips them would call applicants alike of whom nothing is known."""
+    for name, values in zip(attributes.names, attributes.values.T, strict=True):
+        missing = int((~np.isfinite(values)).sum())
+        if missing and missing == len(values):
+            raise DataQualityError(f"{name!r} has no value in any row; leave it out of the attributes of the distance")
+        if missing:
+            message = f"{name!r} is missing or infinite in {missing} of {len(values)} rows; declare what such values"
+            raise DataQualityError(f"{message} mean, refuse the rows, or leave it out of the attributes")
+
+
+def _bounds(attributes: Columns, clip: bool) -> tuple[Floats, Floats]:
+    """Values to which each numeric attribute is clipped, ``(a,)`` each; infinite for orders and without clipping."""
+    chosen = _numeric(attributes)
+    low, high = np.full(chosen.sum(), -np.inf), np.full(chosen.sum(), np.inf)
+    for i, column in enumerate(np.flatnonzero(chosen)):
+        if clip and attributes.kinds[column] == Kind.CONTINUOUS:
+            low[i], high[i] = np.quantile(attributes.values[:, column], CLIP, method="inverted_cdf")
+    return low, high
+
+
+def _mean_and_deviation(numbers: Floats) -> tuple[Floats, Floats]:
+    """Mean and population standard deviation of each column, ``(a,)`` each; infinite deviation for a constant.
+
+    Sums are rounded once, so that neither the order of the rows nor how they lie in memory has a say in ties between
+    distances. To the bit these are the numbers behind the authors' counterfactual distances.
+    """
+    mean = np.array([math.fsum(column) for column in numbers.T]) / len(numbers)
+    variance = np.array([math.fsum(column) for column in ((numbers - mean) ** 2).T]) / len(numbers)
+    return mean, np.where(_varies(numbers), np.sqrt(variance), np.inf)
+
+
+def _varies(numbers: Floats) -> Bools:
+    """Which columns hold more than one value, ``(a,)``."""
+    varies: Bools = numbers.max(axis=0) > numbers.min(axis=0)
+    return varies
+
+
+def _scaled(attributes: Columns, scale: Scale) -> Floats:
+    """Coordinates of the numeric attributes, ``(n, a)``."""
+    numbers = np.clip(attributes.values[:, _numeric(attributes)], scale.low, scale.high)
+    return (numbers - scale.centre) / scale.width
+
+
+def _positions(attributes: Columns, favourable: Bools) -> tuple[Floats, ...]:
+    """Where the categories of each nominal attribute lie, so that differences are normalised value differences.
+
+    Wilson and Martinez (1997), equation 19 (N2): the root of the summed squared differences of the decisions'
+    frequencies. With two decisions that is sqrt(2) |P(favourable | x) - P(favourable | y)|: a difference on a line. A
+    category that nobody has lies where everybody does on average.
+    """
+    lines = []
+    for column in np.flatnonzero(~_numeric(attributes)):
+        codes, categories = attributes.values[:, column].astype(np.int64), len(attributes.categories[column])
+        rows = np.bincount(codes, minlength=categories)
+        share = np.bincount(codes, favourable, minlength=categories) / np.maximum(rows, 1)
+        lines.append(np.sqrt(2) * np.where(rows > 0, share, favourable.mean()))
+    return tuple(lines)
+
+
+def _predictors(attributes: Columns, scale: Scale) -> Floats:
+    """What the propensity score is made of, ``(n, w)``: scaled numbers, and one column per category."""
+    sets = [
+        attributes.values[:, [column]] == np.arange(len(attributes.categories[column]))
+        for column in np.flatnonzero(~_numeric(attributes))
+    ]
+    return np.column_stack([_scaled(attributes, scale), *sets]).astype(np.float64)
+
+
+def _propensity(predictors: Floats, protected: Bools) -> tuple[Floats, float]:
+    """Weights and intercept of a logistic regression of membership in the protected group."""
+    if protected.all() or not protected.any():
+        raise DataQualityError(
+            "a propensity score needs rows inside and outside the protected group; found one of both"
+        )
+    model = LogisticRegression(max_iter=1000).fit(predictors, protected)
+    return model.coef_[0], float(model.intercept_[0])
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The compiled search of nearest neighbours: one query at a time, block by block of rows that lie close together.
+#
+# A row's distance is summed in a fixed order: its nominal distance, then |d1|, |d2|, ... in the order of the numeric
+# columns; the division comes last. Adding a non-negative number never decreases a rounded sum, so a part of that sum in
+# the same order is a lower bound to the last bit. Rows are skipped by this bound, and the search stays exact, ties
+# included.
+#
+# Scope: the loops. Inner loops take arrays and no tuples, because numba counts references to each array of a tuple at
+# every call. Blocks and work units: ``search``.
+
+
+BLOCK = 64
+"""Most rows of a block: few enough for the first cache, enough for a loop over them to use wide registers."""
+
+NOBODY = np.iinfo(np.int64).max
+"""The worst of all keys: what stands where no row was found."""
+
+BANDS = 64
+"""Bands into which groups are sorted by nominal distance; up to 64 nominal columns each mismatch has its own."""
+
+SLACK = 1e-15
+"""Above the rounding of a multiplication and a division together (twice 2^-53, relatively)."""
+
+
+class Blocks(NamedTuple):
+    """The rows that may be neighbours: grouped by nominal values, each group cut into blocks. For numba, a tuple."""
+
+    key: Longs
+    """``(m,)`` id of each row, or its negative; of rows at equal distance the one with the smaller key is nearer."""
+    numeric: Floats
+    """``(a, m)`` coordinates, one column after the other, so that a block of a column is read in one go."""
+    nominal: Floats
+    """``(g, b)`` nominal values that the rows of a group share."""
+    overlap: bool
+    """Whether two nominal values are 0 or 1 apart, and not their difference."""
+    divisor: float
+    block_of_group: Longs
+    """``(g + 1,)`` first block of each group."""
+    row_of_block: Longs
+    """``(blocks + 1,)`` first row of each block."""
+    low: Floats
+    """``(a, blocks)`` smallest coordinates in each block."""
+    high: Floats
+    """``(a, blocks)`` largest coordinates in each block."""
+
+
+class Queries(NamedTuple):
+    """The applicants whose neighbours are sought."""
+
+    numeric: Floats
+    """``(q, a)`` coordinates."""
+    nominal: Floats
+    """``(q, b)`` nominal values."""
+    combination: Longs
+    """``(q,)`` number of the combination of nominal values, from 0."""
+    excluded: Longs
+    """``(q,)`` key of the row that is not to be returned, or ``NOBODY``."""
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def search(blocks: Blocks, queries: Queries, order: Longs, distances: Floats, keys: Longs) -> None:
+    """Find the nearest rows of some queries.
+
+    Args:
+        blocks: The rows that may be neighbours.
+        queries: All queries.
+        order: The queries to answer; those of one combination of nominal values stand together.
+        distances: ``(q, k)``, filled in, nearest first; holds the largest distance that counts when handed in.
+        keys: ``(q, k)``, filled in; holds ``NOBODY`` when handed in.
+    """
+    nominal, bound = np.empty(blocks.nominal.shape[0]), np.empty(blocks.row_of_block.shape[0] - 1)
+    groups, combination = np.zeros(0, np.int64), -1
+    for query in order:
+        if queries.combination[query] != combination:
+            combination = queries.combination[query]
+            _nominal_distances(blocks.nominal, queries.nominal[query], blocks.overlap, nominal)
+            groups = _nearly_ordered(nominal)
+        values, excluded = queries.numeric[query], queries.excluded[query]
+        _search_groups(blocks, groups, nominal, values, excluded, distances[query], keys[query], bound)
+        _sort(distances[query], keys[query])
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _search_groups(
+    blocks: Blocks,
+    groups: Longs,
+    nominal: Floats,
+    values: Floats,
+    excluded: int,
+    distances: Floats,
+    keys: Longs,
+    bound: Floats,
+) -> None:
+    """Keep the rows nearest to ``values``, over all groups by their nominal distance; ``bound`` is room to work in."""
+    sums = np.empty(BLOCK)
+    for group in groups:
+        if nominal[group] > _limit(distances[0], blocks.divisor):
+            continue
+        first, last = blocks.block_of_group[group], blocks.block_of_group[group + 1]
+        bound[first:last] = nominal[group]
+        _add_gaps(blocks.low[:, first:last], blocks.high[:, first:last], values, bound[first:last])
+        near = first + np.argmin(bound[first:last])
+        # outwards from the nearest block, because blocks that follow each other lie close together
+        for step in range(2 * max(near - first + 1, last - near)):
+            block = near + (step + 1) // 2 if step % 2 else near - step // 2
+            if first <= block < last and bound[block] <= _limit(distances[0], blocks.divisor):
+                start, stop = blocks.row_of_block[block], blocks.row_of_block[block + 1]
+                sums[:] = nominal[group]
+                _add_differences(blocks.numeric[:, start:stop], values, sums)
+                _keep(sums, blocks.key[start:stop], excluded, blocks.divisor, distances, keys)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _nominal_distances(groups: Floats, values: Floats, overlap: bool, out: Floats) -> None:
+    """Sum over the nominal columns of the distance of each group, ``(g, b)``, from ``values``."""
+    for group in range(groups.shape[0]):
+        out[group] = 0.0
+        for column in range(groups.shape[1]):
+            difference = abs(groups[group, column] - values[column])
+            out[group] += difference if not overlap else 1.0 if difference > 0.0 else 0.0
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _nearly_ordered(nominal: Floats) -> Longs:
+    """The groups by their nominal distance, cut into ``BANDS``: near ones first is a matter of speed alone."""
+    order, start = np.empty(nominal.shape[0], np.int64), np.zeros(BANDS + 2, np.int64)
+    width = max(nominal.max(), 1.0) / BANDS if nominal.shape[0] else 1.0
+    for distance in nominal:
+        start[int(distance / width) + 1] += 1
+    start = np.cumsum(start)
+    for group in range(nominal.shape[0]):
+        band = int(nominal[group] / width)
+        order[start[band]] = group
+        start[band] += 1
+    return order
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_gaps(low: Floats, high: Floats, values: Floats, out: Floats) -> None:
+    """Add the least that the numbers of a row in each box ``low .. high``, ``(a, blocks)``, differ from ``values``."""
+    for column in range(values.shape[0]):
+        least, most, value = low[column], high[column], values[column]
+        for block in range(out.shape[0]):
+            out[block] += max(least[block] - value, value - most[block], 0.0)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _add_differences(numeric: Floats, values: Floats, out: Floats) -> None:
+    """Add how far each row of a block, ``(a, rows)``, is from ``values`` in numbers."""
+    for column in range(values.shape[0]):
+        here, value = numeric[column], values[column]
+        for i in range(here.shape[0]):
+            out[i] += abs(here[i] - value)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _limit(distance: float, divisor: float) -> float:
+    """A number such that every sum above it is above ``distance`` after division, too."""
+    return distance * divisor * (1 + SLACK) + np.finfo(np.float64).tiny
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _keep(sums: Floats, candidates: Longs, excluded: int, divisor: float, distances: Floats, keys: Longs) -> None:
+    """Keep those candidates that are better than the worst kept, which is on top of the heap."""
+    limit = _limit(distances[0], divisor)
+    for i in range(candidates.shape[0]):
+        if sums[i] <= limit and candidates[i] != excluded:
+            distance = sums[i] / divisor
+            if _worse(distances, keys, 0, distance, candidates[i]):
+                _sift(distances, keys, distance, candidates[i], keys.shape[0])
+                limit = _limit(distances[0], divisor)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _worse(distances: Floats, keys: Longs, entry: int, distance: float, key: int) -> bool:
+    """Whether an entry of the heap is further than a row, or as far with a larger key."""
+    here: float = distances[entry]
+    return here > distance or (here == distance and bool(keys[entry] > key))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _sift(distances: Floats, keys: Longs, distance: float, key: int, size: int) -> None:
+    """Put a row in the place of the worst of the first ``size`` entries of the heap."""
+    slot, child = 0, 1
+    while child < size:
+        if child + 1 < size and _worse(distances, keys, child + 1, distances[child], keys[child]):
+            child += 1
+        if not _worse(distances, keys, child, distance, key):
+            break
+        distances[slot], keys[slot] = distances[child], keys[child]
+        slot, child = child, 2 * child + 1
+    distances[slot], keys[slot] = distance, key
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+def _sort(distances: Floats, keys: Longs) -> None:
+    """Sort the heap in place, nearest first."""
+    for last in range(keys.shape[0] - 1, 0, -1):
+        distance, key = distances[last], keys[last]
+        distances[last], keys[last] = distances[0], keys[0]
+        _sift(distances, keys, distance, key, last)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Exact nearest neighbours among applicants described by numbers and by categories (CST, section 3).
+#
+# Rows are grouped by their combination of nominal values, because one mismatch is far. Within a group they are cut into
+# blocks of close rows, as in a k-d tree. A query visits the groups by nominal distance and skips every block that
+# cannot
+# hold one of the k nearest. There is no approximation and no matrix of distances.
+#
+# Scope: the index, the order of work and its memory. Loops: ``kernel``. Coordinates: ``distance``.
+
+
+SHARES = 8
+"""Pieces of work per thread, so that a thread whose queries were easy can take over from another."""
+
+NEIGHBOUR_BYTES = 64
+"""Memory of one neighbour: its id and its distance, and what counting among neighbours takes beside them."""
+
+
+class Neighbours(NamedTuple):
+    """The rows nearest to each query, nearest first."""
+
+    rows: Longs
+    """``(q, k)`` row ids; -1 where fewer than ``k`` rows are within reach."""
+    distances: Floats
+    """``(q, k)`` unrounded distances; ``inf`` where there is no row."""
+
+
+def index(space: Space, members: Longs) -> Blocks:
+    """Lay out the rows among which neighbours are sought.
+
+    Args:
+        space: All ``n`` rows.
+        members: ``(m,)`` distinct rows that may be neighbours, such as the protected ones; their numbers are row ids.
+    """
+    nominal = space.nominal[members]
+    order, new = _by_combination(nominal)
+    starts = np.append(np.flatnonzero(new), len(members))
+    numeric = space.numeric[members]
+    for start, stop in pairwise(starts):
+        _gather(numeric, order[start:stop])
+    blocks = -(-np.diff(starts) // BLOCK)
+    first = np.concatenate([[0], np.cumsum(blocks)]).astype(np.int64)
+    within = np.arange(first[-1]) - np.repeat(first[:-1], blocks)
+    row_of_block = np.append(np.repeat(starts[:-1], blocks) + BLOCK * within, len(members)).astype(np.int64)
+    numeric = np.ascontiguousarray(numeric[order].T, dtype=np.float64)
+    return Blocks(
+        key=members[order].astype(np.int64),
+        numeric=numeric,
+        nominal=np.ascontiguousarray(nominal[order[starts[:-1]]], dtype=np.float64),
+        overlap=space.overlap,
+        divisor=float(space.divisor),
+        block_of_group=first,
+        row_of_block=row_of_block,
+        low=np.minimum.reduceat(numeric, row_of_block[:-1], axis=1),
+        high=np.maximum.reduceat(numeric, row_of_block[:-1], axis=1),
+    )
+
+
+def _by_combination(nominal: Floats, *, then: Floats | None = None) -> tuple[Longs, Bools]:
+    """The rows by their nominal values (and then by ``then``, ``(n,)``), and which of them begin a new combination."""
+    minor = np.zeros(len(nominal)) if then is None else then
+    order = np.lexsort((minor, *nominal.T[::-1]))
+    new = np.ones(len(nominal), np.bool_)
+    new[1:] = (nominal[order[1:]] != nominal[order[:-1]]).any(axis=1)
+    return order, new
+
+
+def _gather(numeric: Floats, order: Longs) -> None:
+    """Order rows so that every ``BLOCK`` of them lie close together: halved where they spread most, again and again."""
+    pending = [order] if numeric.shape[1] else []
+    while pending:
+        rows = pending.pop()
+        if len(rows) <= BLOCK:
+            continue
+        values = numeric[rows]
+        widest = int(np.argmax(values.max(axis=0) - values.min(axis=0)))
+        middle = BLOCK * ((len(rows) + BLOCK) // (2 * BLOCK))  # whole blocks, so that only a group's last one is short
+        rows[:] = rows[np.argpartition(values[:, widest], middle)]
+        pending += [rows[:middle], rows[middle:]]
+
+
+def nearest_rows(
+    blocks: Blocks, queries: Space, k: int, settings: CstSettings, exclude: Longs | None = None
+) -> Neighbours:
+    """The ``k`` rows nearest to each query, by distance and then by row id, as ``settings.ties`` says.
+
+    Args:
+        blocks: The rows that may be neighbours.
+        queries: ``q`` applicants, placed in the same space.
+        k: Number of neighbours of each.
+        settings: ``ties``, and ``maximum_distance``: a row exactly that far still counts.
+        exclude: ``(q,)`` a row id that is never returned to the query, or -1.
+
+    Raises:
+        ValueError: If the queries' columns are not those of the rows, or ``k`` is not positive.
+    """
+    if queries.shape != (len(blocks.numeric), blocks.nominal.shape[1]):
+        raise ValueError(f"queries have {queries.shape} numeric and nominal columns; expected those of the rows")
+    if k < 1:
+        raise ValueError(f"k is {k}; expected at least 1")
+    sign = 1 if settings.ties == "ascending" else -1
+    keys = np.full((len(queries.numeric), k), NOBODY)
+    distances = np.full(keys.shape, np.inf if settings.maximum_distance is None else settings.maximum_distance)
+    asked, order = _ask(queries, np.full(len(keys), -1) if exclude is None else exclude, sign)
+    _run(blocks._replace(key=sign * blocks.key), asked, order, distances, keys)
+    missing = keys == NOBODY
+    keys *= sign
+    keys[missing], distances[missing] = -1, np.inf
+    return Neighbours(keys, distances)
+
+
+def _ask(queries: Space, exclude: Longs, sign: int) -> tuple[Queries, Longs]:
+    """The queries as the kernel reads them, and the order in which those after each other read the same blocks."""
+    numeric = np.array(queries.numeric, np.float64, order="C")
+    nominal = np.array(queries.nominal, np.float64, order="C")
+    order, new = _by_combination(nominal, then=numeric[:, 0] if numeric.shape[1] else None)
+    combination = np.empty(len(order), np.int64)
+    combination[order] = np.cumsum(new) - 1
+    excluded = np.where(exclude < 0, NOBODY, sign * exclude)
+    return Queries(numeric, nominal, combination, excluded), order
+
+
+def _run(blocks: Blocks, asked: Queries, order: Longs, distances: Floats, keys: Longs) -> None:
+    """Search on all cores.
+
+    By threads of our own: numba's bear only one caller at a time, and stages of a flow may search at the same time.
+    """
+    threads = numba.config.NUMBA_NUM_THREADS
+    shares = np.array_split(order, SHARES * threads)
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(lambda share: search(blocks, asked, share, distances, keys), shares):
+            pass
+
+
+def in_batches(
+    blocks: Blocks, queries: Space, k: int, settings: CstSettings, exclude: Longs | None = None
+) -> Iterator[tuple[slice, Neighbours]]:
+    """As ``nearest``, in batches whose neighbours take no more than ``settings.memory_mb`` megabytes.
+
+    Yields:
+        Which queries the batch holds, and their neighbours.
+    """
+    size = max(1, settings.memory_mb * 1_000_000 // (NEIGHBOUR_BYTES * k))
+    for start in range(0, len(queries.numeric), size):
+        batch = slice(start, start + size)
+        yield batch, nearest_rows(blocks, queries.rows(batch), k, settings, None if exclude is None else exclude[batch])

@@ -1,1 +1,0 @@
-"""Times CST: ``bench`` declares runs and targets, ``work`` has the timed work."""

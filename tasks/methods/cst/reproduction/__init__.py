@@ -1,1 +1,0 @@
-"""The experiments of the CST paper (Alvarez and Ruggieri, EAAMO 2023)."""

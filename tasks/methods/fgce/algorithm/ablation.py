@@ -1,0 +1,426 @@
+"""Ablation of rules: recourse cost if a constraint is lifted."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numba
+import numpy as np
+
+from tasks.feasibility_graph import algorithm
+from tasks.feasibility_graph import algorithm as feasibility
+from tasks.feasibility_graph.algorithm import IMMUTABLE, Distinct, Rules, Words
+from tasks.feasibility_graph.settings import GraphSettings
+from tasks.methods.fgce.settings import EPSILON, EVERY, EVERY_AND_EPSILON
+from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.problem import FeasibilityGraph
+from tasks.numerics.results import Draws, Tally
+
+# --------------------------------------------------------------------------------------------------------------------
+# Subsamples of the reference group at another group's size: drawn rows, and the nodes that remain.
+#
+# A small group has fewer candidates and a thinner graph under any rules (specs of FGCE, 'Epsilon and size'). So each
+# measurement is repeated on subgraphs that subsamples of the reference group induce.
+#
+# Scope: rows and nodes. Measurements: ``rules`` and ``connectivity``.
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The reference group, subsampled to the size of a group."""
+
+    group: int
+    """The group whose size it is."""
+    rows: tuple[Longs, ...]
+    """For each draw ``(size,)`` rows of the reference group, ascending."""
+
+
+def matched(group: Ints, groups: int, reference: int, draws: int, rng: np.random.Generator) -> list[Matched]:
+    """Subsamples of the reference group, drawn without replacement, for every group that has rows and is smaller.
+
+    Args:
+        group: ``(n,)`` group of each row.
+        groups: Number of groups.
+        reference: The reference group.
+        draws: Subsamples for each group; 0 for none.
+        rng: One child generator is spawned per group, so that a group's draws do not depend on the other groups.
+    """
+    whole, sizes = np.flatnonzero(group == reference), np.bincount(group, minlength=groups)
+    return [
+        Matched(number, tuple(np.sort(child.choice(whole, size, replace=False)) for _ in range(draws)))
+        for number, (size, child) in enumerate(zip(sizes, rng.spawn(groups), strict=True))
+        if draws and 0 < size < len(whole)
+    ]
+
+
+def thinned(distinct: Distinct, rows: Longs) -> tuple[Distinct, Longs]:
+    """The nodes that ``rows`` ``(r,)`` stand at, for these rows alone, and their numbers ``(m,)`` among all nodes.
+
+    They keep their order, so that buckets stay slices and the subgraph induced by the numbers is theirs.
+    """
+    nodes, node, multiplicity = np.unique(distinct.node[rows], return_inverse=True, return_counts=True)
+    left = Distinct(
+        encoded=distinct.encoded[nodes],
+        codes=distinct.codes[nodes],
+        bucket=distinct.bucket[nodes],
+        node=node.astype(np.int32),
+        multiplicity=multiplicity.astype(np.int64),
+    )
+    return left, nodes.astype(np.int64)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Cheapest feasible candidate of every factual, on a whole graph or on some of its rows.
+#
+# Cost is the L2 distance of factual and candidate in encoded units. The questions of all decision makers are answered
+# at
+# once, because they share the expensive part, reachability. Scope: the search on one graph. Choice of graphs:
+# ``rules``.
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Whose recourse is searched for: the rows of one decision maker."""
+
+    factual: Bools
+    """``(n,)`` rows to explain."""
+    candidate: Bools
+    """``(n,)`` rows that may serve as a counterfactual."""
+
+    def of(self, rows: Longs) -> "Asked":
+        """The same question about some rows only."""
+        return Asked(self.factual[rows], self.candidate[rows])
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Rows, and how they are joined."""
+
+    distinct: Distinct
+    rules: Rules
+    graph: FeasibilityGraph | None
+    """None where a step may be of any length: all that break no rule are then steps, and too many to be stored."""
+
+    def thinned(self, rows: Longs) -> "Joined":
+        """What is left with ``rows`` ``(r,)`` alone."""
+        distinct, nodes = thinned(self.distinct, rows)
+        graph = None if self.graph is None else algorithm.induced(self.graph, nodes)
+        return Joined(distinct, self.rules, graph)
+
+
+def cheapest(joined: Joined, asked: Sequence[Asked]) -> tuple[Floats, ...]:
+    """Cost of each row's cheapest feasible candidate.
+
+    Returns:
+        For each question ``(n,)``; NaN where there is no feasible candidate or none is asked for.
+    """
+    nodes = [_nodes(joined.distinct, each) for each in asked]
+    if joined.graph is None:
+        costs = _by_steps(joined, nodes)
+    else:
+        costs = _by_paths(joined.distinct.encoded, joined.graph, nodes)
+    known = (np.where(np.isfinite(cost), cost, np.nan)[joined.distinct.node] for cost in costs)
+    return tuple(np.where(each.factual, cost, np.nan) for each, cost in zip(asked, known, strict=True))
+
+
+def _nodes(distinct: Distinct, asked: Asked) -> Asked:
+    """The question about nodes: those with a factual row, and those with a candidate row."""
+    size = len(distinct.bucket)
+    return Asked(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (asked.factual, asked.candidate)))
+
+
+def _by_steps(joined: Joined, asked: Sequence[Asked]) -> list[Floats]:
+    """Cost of the cheapest candidate that one permitted step leads to, ``(m,)`` each; infinite if there is none."""
+    space = feasibility.space_of(joined.distinct, joined.rules)
+    costs = [np.full(len(joined.distinct.bucket), np.inf) for _ in asked]
+    for cost, each in zip(costs, asked, strict=True):
+        factuals, candidates = np.flatnonzero(each.factual), np.flatnonzero(each.candidate)
+        cost[factuals] = algorithm.nearest_of(space, factuals, candidates)
+    return costs
+
+
+def _by_paths(points: Floats, graph: FeasibilityGraph, asked: Sequence[Asked]) -> list[Floats]:
+    """Cost of the cheapest candidate that a directed path leads to, ``(m,)`` each; infinite if there is none."""
+    costs = [np.full(len(points), np.inf) for _ in asked]
+    factual = np.any([each.factual for each in asked], axis=0)
+    candidate = np.any([each.candidate for each in asked], axis=0)
+    for part in algorithm.reachable(graph, factual, candidate).active:
+        for cost, each in zip(costs, asked, strict=True):
+            own = each.factual[part.factuals]
+            near, wanted = part.factuals[own], each.candidate[part.candidates]
+            cost[near] = _cheapest_reached(points[near], points[part.candidates], part.bits[own], wanted)
+    return costs
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _cheapest_reached(near: Floats, far: Floats, bits: Words, wanted: Bools) -> Floats:
+    """L2 distance of each of ``near`` ``(f, p)`` to the nearest ``wanted`` of ``far`` ``(c, p)``, by its bit."""
+    best = np.full(near.shape[0], np.inf)
+    for i in range(near.shape[0]):
+        for j in range(far.shape[0]):
+            if not wanted[j] or not (bits[i, j // 64] >> np.uint64(j % 64)) & np.uint64(1):
+                continue
+            total = 0.0
+            for column in range(near.shape[1]):
+                total += (near[i, column] - far[j, column]) ** 2
+                if total >= best[i]:
+                    break
+            best[i] = min(best[i], total)
+    nearest: Floats = np.sqrt(best)
+    return nearest
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Ablation of rules: recourse cost of each factual if a constraint, or the limit on one step, is lifted.
+#
+# FGCE's search is repeated on another graph (FGCE, Table VI, does so for two data sets). Protected groups are strata of
+# the graph and never crossed, so one search serves every group of every protected attribute. A lifted rule is a thought
+# experiment about the graph: it is no advice, and it does not show what a rule causes.
+#
+# Cost is the L2 distance in encoded units, whatever cost FGCE uses elsewhere: weights of paths depend on the graph, and
+# are not comparable between graphs (the paper's table takes L2 as well).
+#
+# Scope: variants of the rules, order of the search, tallies and draws. Search: ``cheapest``. Connectivity by epsilon:
+# ``connectivity``.
+
+
+SHARE, BURDEN = "infeasible_share_without", "burden_without"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The rules with something lifted."""
+
+    without: str
+    """What is lifted: a feature's name, or one of the words above."""
+    rules: Rules
+    codes: Ints
+    """``(n, t)`` category codes of the columns that still have a transition rule."""
+    epsilon: float
+    """Radius of one step; ``inf`` where a step may be of any length."""
+
+    def parameters(self, nearest: int | None) -> dict[str, float | str]:
+        """What tells the measures of this variant from the others', and of how much of its graph they are."""
+        return {"without": self.without} | ({} if nearest is None else {"nearest": nearest})
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The cheapest recourse under one variant: everyone's, and that of the reference group at other groups' sizes."""
+
+    nearest: int | None
+    """Out-edges kept per node, where the graph had to be cut down to them."""
+    costs: tuple[Floats, ...]
+    """For each question ``(n,)``: cost of the cheapest feasible candidate, NaN where there is none or none is asked."""
+    drawn: tuple[Floats, ...]
+    """For each size ``(questions, draws, 2)``: infeasible share and burden, NaN where no row has one."""
+
+
+def variants(given: Variant, lifted: Mapping[str, tuple[Rules, Ints]], every: Rules) -> list[Variant]:
+    """The rules as they are, without each constraint, without all of them, and each of the ends without epsilon.
+
+    Args:
+        given: The rules of the audit; ``without`` is ``names.NOTHING``.
+        lifted: For each constrained feature, the rules and codes without its constraint.
+        every: The rules without any constraint; no code is needed then.
+    """
+    none = np.zeros((len(given.codes), 0), dtype=np.int32)
+    single = [Variant(name, rules, codes, given.epsilon) for name, (rules, codes) in lifted.items()]
+    far = Variant(EPSILON, given.rules, given.codes, math.inf)
+    if not single:
+        return [given, far]
+    whole = [Variant(EVERY, every, none, given.epsilon), Variant(EVERY_AND_EPSILON, every, none, math.inf)]
+    return [given, *single, far, *whole]
+
+
+def binding(variant: Variant, encoded: Floats) -> Variant:
+    """The variant with every column that no step can change counted as immutable: the same graph, sooner built.
+
+    No step changes a column whose values all lie further apart than epsilon, as those of a one-hot set mostly do. So
+    variants that lift such a rule only are ``alike``, and need one search between them.
+
+    Args:
+        variant: The rules and the radius.
+        encoded: ``(n, p)`` features in [0, 1].
+    """
+    gaps = np.array([np.diff(np.unique(values)).min(initial=math.inf) for values in encoded.T])
+    # rounding may make a step a trifle shorter than its longest side
+    out_of_reach = gaps > variant.epsilon * (1 + 1e-9)
+    direction = np.where(out_of_reach, IMMUTABLE, variant.rules.direction).astype(np.int8)
+    return replace(variant, rules=Rules(direction, variant.rules.transitions))
+
+
+def alike(one: Variant, other: Variant) -> bool:
+    """Whether two variants have the same rules and radius, whatever each says was lifted."""
+    moves, others = one.rules.transitions, other.rules.transitions
+    return (
+        one.epsilon == other.epsilon
+        and np.array_equal(one.rules.direction, other.rules.direction)
+        and np.array_equal(one.codes, other.codes)
+        and len(moves) == len(others)
+        and all(a == b and np.array_equal(m, n) for (a, m), (b, n) in zip(moves, others, strict=True))
+    )
+
+
+def search(
+    encoded: Floats,
+    strata: Ints,
+    variant: Variant,
+    asked: Sequence[Asked],
+    sizes: Sequence[Matched],
+    settings: GraphSettings,
+) -> Searched:
+    """Find everyone's cheapest recourse under a variant, and again that of subsamples of the reference group.
+
+    Without epsilon a candidate counts if one permitted step leads to it. Chains of permitted steps add nothing where
+    the rules are transitive, as up, down and immutable are; allowed transitions need not be, and then only what one
+    step reaches is counted. A subsample is searched on what its rows leave of the graph; of a graph that was cut down
+    to the nearest steps, that is fewer than a graph of its own would have been cut down to.
+
+    Args:
+        encoded: ``(n, p)`` features in [0, 1].
+        strata: ``(n, s)`` integers never to be crossed, every protected attribute among them.
+        variant: The rules and the radius.
+        asked: The questions.
+        sizes: Subsamples of the reference group at the size of each smaller group.
+        settings: Strictness, and the bounds of the graph's size.
+
+    Raises:
+        ValueError: If lengths differ.
+        DataQualityError: If an encoded value is not finite, or a transition rule does not know a code.
+    """
+    distinct = algorithm.collapse(encoded, variant.codes, strata, variant.rules)
+    joined, nearest = Joined(distinct, variant.rules, None), None
+    if math.isfinite(variant.epsilon):
+        built = algorithm.build(distinct, variant.rules, variant.epsilon, settings)
+        joined, nearest = replace(joined, graph=built.graph), settings.nearest if built.capped else None
+    drawn = tuple(np.stack([_drawn(joined, rows, asked) for rows in size.rows], axis=1) for size in sizes)
+    return Searched(nearest, cheapest(joined, asked), drawn)
+
+
+def _drawn(joined: Joined, rows: Longs, asked: Sequence[Asked]) -> Floats:
+    """Infeasible share and burden of a subsample, ``(questions, 2)``."""
+    alone = [each.of(rows) for each in asked]
+    costs = cheapest(joined.thinned(rows), alone)
+    return np.array([_share_and_burden(paid[each.factual]) for paid, each in zip(costs, alone, strict=True)])
+
+
+def _share_and_burden(costs: Floats) -> tuple[float, float]:
+    """Means over factual rows by their ``costs``; NaN where there is no row to take one of."""
+    paid = costs[~np.isnan(costs)]
+    return 1 - len(paid) / len(costs) if len(costs) else math.nan, float(paid.mean()) if len(paid) else math.nan
+
+
+def tallies(parameters: Mapping[str, float | str], costs: Floats, group: Ints, groups: int) -> Iterator[Tally]:
+    """Infeasible share and burden of each group that has factuals, by row.
+
+    Args:
+        parameters: What was lifted (``Variant.parameters``).
+        costs: ``(f,)`` cost of each factual row, NaN where it has no feasible candidate.
+        group: ``(f,)`` group of each.
+        groups: Number of groups.
+    """
+    for number in range(groups):
+        own = costs[group == number]
+        if not len(own):
+            continue
+        refused = int(np.isnan(own).sum())
+        split = np.array([len(own) - refused, refused], dtype=np.int64)
+        said = {"headline": False, "compared": False}
+        yield Tally(number, 0, SHARE, parameters, np.array([0.0, 1.0]), split, share=True, **said)
+        values, counts = np.unique(own, return_counts=True)
+        yield Tally(number, 0, BURDEN, parameters, values, counts.astype(np.int64), **said)
+
+
+def draws(parameters: Mapping[str, float | str], drawn: Floats, group: int) -> Iterator[Draws]:
+    """Infeasible share and burden of the reference group at the size of ``group``.
+
+    Args:
+        parameters: What was lifted (``Variant.parameters``).
+        drawn: ``(draws, 2)`` of one question (``Searched.drawn``).
+        group: The group.
+    """
+    for measure, values in zip((SHARE, BURDEN), drawn.T, strict=True):
+        yield Draws(group, measure, parameters, values)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Whether proposed changes are possible: a feasible path leads from the applicant to what is proposed (FGCE, Table VI).
+#
+# Proposals come from anywhere, so they are no rows of the data. Each is joined to the graph as a node without steps of
+# its own. It is possible if the applicant, or a row that the applicant can reach, is a permitted step within epsilon
+# away
+# from it. Without epsilon one permitted step of any length must lead from the applicant to it, as in ``rules``.
+#
+# Scope: the check of any list of proposals. Systems that propose: ``research.fgce.group_explanations``.
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """Rows of the data, and one proposal for each of some of them."""
+
+    encoded: Floats
+    """``(n + f, p)`` features in [0, 1]: the ``n`` rows, then the ``f`` proposals."""
+    strata: Ints
+    """``(n + f, s)`` integers never to be crossed."""
+    applicant: Longs
+    """``(f,)`` row of the applicant whom each proposal is for."""
+
+    @property
+    def rows(self) -> int:
+        """``n``."""
+        return len(self.encoded) - len(self.applicant)
+
+
+def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> Bools:
+    """Tells which proposals a feasible path leads to.
+
+    Args:
+        proposed: The rows and the proposals.
+        variant: The rules and the radius; its ``codes`` are of rows and proposals, ``(n + f, t)``.
+        settings: Strictness, and the bounds of the graph's size.
+
+    Returns:
+        ``(f,)``. A proposal that changes nothing is possible.
+
+    Raises:
+        ValueError: If lengths differ.
+        DataQualityError: If an encoded value is not finite, or a transition rule does not know a code.
+    """
+    distinct = feasibility.collapse(proposed.encoded, variant.codes, proposed.strata, variant.rules)
+    start, end = distinct.node[proposed.applicant], distinct.node[proposed.rows :]
+    if not math.isfinite(variant.epsilon):
+        return _in_one_step(distinct, variant, start, end)
+    built = feasibility.build(distinct, variant.rules, variant.epsilon, settings)
+    data = np.zeros(built.graph.size, dtype=np.bool_)
+    data[distinct.node[: proposed.rows]] = True
+    return _proposals_by_paths(_without_steps(built.graph, ~data), start, end)
+
+
+def _in_one_step(distinct: Distinct, variant: Variant, start: Ints, end: Ints) -> Bools:
+    space = feasibility.space_of(distinct, variant.rules)
+    steps = [
+        algorithm.nearest_of(space, one, other)[0] for one, other in zip(start[:, None], end[:, None], strict=True)
+    ]
+    found: Bools = np.isfinite(steps)
+    return found
+
+
+def _without_steps(graph: FeasibilityGraph, nodes: Bools) -> FeasibilityGraph:
+    """The graph without the edges out of some nodes, given as ``(m,)``."""
+    kept = ~np.repeat(nodes, np.diff(graph.indptr))
+    indptr = np.concatenate([[0], np.cumsum(kept)])[graph.indptr]
+    return FeasibilityGraph(indptr, graph.indices[kept], graph.distances[kept])
+
+
+def _proposals_by_paths(graph: FeasibilityGraph, start: Ints, end: Ints) -> Bools:
+    """``(f,)`` whether a directed path, of length 0 or more, leads from each start to its own end."""
+    factual, candidate = np.zeros((2, graph.size), dtype=np.bool_)
+    factual[start] = True
+    candidate[end] = True
+    found = np.zeros(len(start), dtype=np.bool_)
+    for part in algorithm.reachable(graph, factual, candidate).active:
+        row, column = (np.searchsorted(nodes, each) for nodes, each in ((part.factuals, start), (part.candidates, end)))
+        inside = np.isin(start, part.factuals) & np.isin(end, part.candidates)
+        found[inside] = part.reach()[row[inside], column[inside]]
+    return found

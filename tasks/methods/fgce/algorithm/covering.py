@@ -1,0 +1,583 @@
+"""The covering problem: reductions, fewest counterfactuals, and most rows within a cost."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numba
+import numpy as np
+import pulp
+
+from tasks.feasibility_graph.algorithm import Words
+from tasks.methods.fgce.algorithm.solver import Solver, solve
+from tasks.numerics.arrays import Bools, Floats, Longs
+
+# --------------------------------------------------------------------------------------------------------------------
+# Covering a group's factuals with few counterfactuals: shapes of the problem and of its solution.
+#
+# FGCE asks three questions of the same table of costs (sections III and IV): how many rows k candidates can cover
+# within
+# a cost (``max_cover``), how few candidates cover all rows (``set_cover``), and at what largest cost k candidates cover
+# a
+# share of them (``least_cost``). Every answer is an ``Optimum``: exact, or a bound with the reason why it is only that.
+
+
+Pick = tuple[int, int]
+"""A chosen candidate: its part, and its column there."""
+
+SLACK = 1e-9
+"""Shares of rows are rounded up to rows; a share may be off by this much."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One weakly connected component of a group: what each of its candidates costs each of its factuals."""
+
+    cost: Floats
+    """``(f, c)`` in encoded units; ``inf`` where the candidate is not feasible for the factual."""
+    weight: Longs
+    """``(f,)`` factual rows at each factual node, at least 1."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no table of costs: every number that follows would be wrong."""
+        if self.cost.ndim != 2 or len(self.cost) != len(self.weight):
+            raise ValueError(f"part: expected one weight per row of cost {self.cost.shape}, not {len(self.weight)}")
+        if not (self.cost >= 0).all() or (self.weight < 1).any():
+            raise ValueError("part: costs are at least 0 (inf where not feasible, never NaN) and weights at least 1")
+
+    @property
+    def rows(self) -> int:
+        """Coverable rows: those with at least one feasible candidate."""
+        return int(self.weight[np.isfinite(self.cost).any(axis=1)].sum())
+
+    def within(self, limit: float) -> Bools:
+        """Which candidates are feasible at a cost of at most ``limit``, ``(f, c)``."""
+        return (self.cost <= limit) & np.isfinite(self.cost)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """An optimal value, or a bound on it, or a refusal."""
+
+    value: float
+    """The best that was found; NaN where there is none."""
+    bound: float
+    """No selection does better: a lower bound on a cost or a count, an upper bound on a coverage."""
+    exact: bool
+    """Whether the value is proven optimal."""
+    picks: tuple[Pick, ...]
+    """A selection that attains the value, ascending."""
+    reason: str = ""
+    """Why the value is not exact, or why there is none; empty for an exact value."""
+
+
+def d0(parts: Sequence[Part]) -> float:
+    """Smallest cost at which all coverable rows are covered by as many candidates as it takes (FGCE, section V).
+
+    Returns:
+        In encoded units; NaN where no row is coverable.
+    """
+    cheapest = np.concatenate([np.zeros(0), *(part.cost.min(axis=1, initial=np.inf) for part in parts)])
+    return float(max(cheapest[np.isfinite(cheapest)], default=float("nan")))
+
+
+def rows_needed(share: float, rows: int) -> int:
+    """Rows that make up a share of ``rows``, rounded up."""
+    return math.ceil(share * rows - SLACK)
+
+
+def refusal(reason: str) -> Optimum:
+    """There is no selection as wanted."""
+    return Optimum(float("nan"), float("nan"), False, (), reason)
+
+
+def between(value: float, bound: float, picks: Sequence[Pick], note: str) -> Optimum:
+    """The optimum as far as it is known: exact where value and bound meet, else with ``note`` as the reason."""
+    chosen = tuple(sorted(picks))
+    if value == bound:
+        return Optimum(value, bound, True, chosen)
+    low, high = sorted((value, bound))
+    return Optimum(value, bound, False, chosen, f"a bound: {note}; the optimum lies between {low:g} and {high:g}")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Dominance: removes candidates that another one replaces, and factuals that are covered along with another.
+#
+# The optimum stays, and most programmes become so small that they need no solver: on COMPAS and on Adult the reductions
+# alone solve every set cover tried.
+
+
+def undominated(sets: Bools) -> Longs:
+    """Places of the sets, ``(m, n)``, that are contained in no other one; of equal sets the first."""
+    order = np.argsort(-sets.sum(axis=1), kind="stable")
+    return np.flatnonzero(_maximal(packed(sets), order))
+
+
+def cheapest_candidates(cost: Floats) -> Longs:
+    """Columns of ``(f, c)`` than which no other one is as cheap for every factual; of equal ones the first.
+
+    An optimal selection, at whatever limit on cost, can be made of these.
+    """
+    offers = np.ascontiguousarray(cost.T)
+    refused = np.isinf(offers)
+    # a candidate comes after all that could replace it: those feasible for more factuals, then the cheaper ones
+    order = np.lexsort((np.where(refused, 0.0, offers).sum(axis=1), refused.sum(axis=1)))
+    return np.flatnonzero(_minimal(offers, order))
+
+
+def packed(sets: Bools) -> Words:
+    """The sets as bits, ``(m, ceil(n / 64))``."""
+    packed = np.packbits(sets, axis=1, bitorder="little")
+    padded = np.zeros((len(sets), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view(np.uint64)
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _maximal(bits: Words, order: Longs) -> Bools:
+    """Which sets are no subset of one kept before them."""
+    kept = np.zeros(bits.shape[0], dtype=np.bool_)
+    keepers = np.empty(bits.shape[0], dtype=np.int64)
+    count = 0
+    for one in order:
+        for place in range(count):
+            if _inside(bits[one], bits[keepers[place]]):
+                break
+        else:
+            kept[one] = True
+            keepers[count] = one
+            count += 1
+    return kept
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _inside(one: Words, other: Words) -> bool:
+    """Whether the first set is a subset of the second."""
+    for word in range(one.shape[0]):  # noqa: SIM110 numba knows no generators
+        if one[word] & ~other[word]:
+            return False
+    return True
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _minimal(offers: Floats, order: Longs) -> Bools:
+    """Which candidates, ``(c, f)``, are dearer for some factual than each of those kept before them."""
+    kept = np.zeros(offers.shape[0], dtype=np.bool_)
+    keepers = np.empty(offers.shape[0], dtype=np.int64)
+    count = 0
+    for one in order:
+        for place in range(count):
+            if not _dearer(offers[keepers[place]], offers[one]):
+                break
+        else:
+            kept[one] = True
+            keepers[count] = one
+            count += 1
+    return kept
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _dearer(one: Floats, other: Floats) -> bool:
+    """Whether the first candidate costs some factual more than the second does."""
+    for i in range(one.shape[0]):  # noqa: SIM110 numba knows no generators
+        if one[i] > other[i]:
+            return True
+    return False
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Decides whether k candidates cover everything, by branching on the factual with the fewest candidates.
+#
+# For small k this takes milliseconds where an integer programme takes seconds, because the relaxation of a set cover is
+# weak. Its limit counts nodes, not seconds, so that the result is the same on every machine.
+
+
+NODES = 300_000
+"""Nodes after which the search gives up, some tenths of a second."""
+
+FOUND, NONE, GAVE_UP = 1, 0, -1
+
+
+def cover_of(cover: Bools, k: int) -> tuple[int, tuple[int, ...]]:
+    """Look for ``k`` columns of ``(f, c)`` that hold a True in every row.
+
+    Returns:
+        ``FOUND`` and the columns; ``NONE`` if there are no such columns; ``GAVE_UP`` after ``NODES`` nodes.
+    """
+    ordered = cover[np.argsort(cover.sum(axis=1), kind="stable")]
+    outcome, picks = _search(np.ascontiguousarray(ordered), packed(ordered.T), k, NODES)
+    return outcome, tuple(picks.tolist()) if outcome == FOUND else ()
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _search(cover: Bools, bits: Words, k: int, nodes: int) -> tuple[int, Longs]:
+    """Depth first; a column tried at a node is not tried again below the node's later branches."""
+    rows, columns = cover.shape
+    open_ = np.zeros((k + 1, bits.shape[1]), dtype=np.uint64)
+    for row in range(rows):
+        open_[0, row // 64] |= np.uint64(1) << np.uint64(row % 64)
+    barred = np.full(columns, k + 1, dtype=np.int64)
+    branch, column, picks = np.full(k + 1, -1), np.zeros(k + 1, np.int64), np.full(k, -1)
+    depth = 0
+    while depth >= 0 and nodes > 0:
+        if branch[depth] < 0:  # a new node
+            nodes -= 1
+            left, most = _gains(open_[depth], bits, barred, k)
+            if left == 0:
+                return FOUND, picks[:depth]
+            # a row to branch on, or none where even the largest gains cannot cover what is left
+            branch[depth] = _first(open_[depth]) if left <= most * (k - depth) else rows
+            column[depth] = 0
+        row, place = branch[depth], column[depth]
+        while row < rows and place < columns and not (cover[row, place] and barred[place] > k):
+            place += 1
+        if row == rows or place == columns:
+            for other in range(columns):
+                if barred[other] == depth:
+                    barred[other] = k + 1
+            branch[depth] = -1
+            depth -= 1
+            continue
+        column[depth], picks[depth], barred[place] = place + 1, place, depth
+        for word in range(bits.shape[1]):
+            open_[depth + 1, word] = open_[depth, word] & ~bits[place, word]
+        depth += 1
+    return (NONE if depth < 0 else GAVE_UP), picks[:0]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _gains(open_: Words, bits: Words, barred: Longs, k: int) -> tuple[int, int]:
+    """Rows left open, and how many of them the best column that is not barred covers."""
+    left, most = 0, 0
+    for word in range(open_.shape[0]):
+        left += _ones(open_[word])
+    for column in range(bits.shape[0]):
+        if barred[column] > k:
+            gain = 0
+            for word in range(open_.shape[0]):
+                gain += _ones(open_[word] & bits[column, word])
+            most = max(most, gain)
+    return left, most
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _first(open_: Words) -> int:
+    """The first open row."""
+    word = 0
+    while open_[word] == 0:
+        word += 1
+    low = open_[word] & (~open_[word] + np.uint64(1))
+    return 64 * word + _ones(low - np.uint64(1))  # type: ignore[no-any-return]
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _ones(word: np.uint64) -> int:
+    """Number of bits that are set, counted in pairs, nibbles and bytes at once."""
+    one = np.uint64(1)
+    word = word - ((word >> one) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The most rows that k counterfactuals cover within a cost: the exact optimum of FGCE's Algorithm 1.
+#
+# Each part has a frontier: lower and upper bounds on the rows that 0, 1, 2, ... of its candidates cover. The greedy
+# choice gives the lower bound. The upper one is submodularity: j more candidates add no more than the j largest gains.
+# A
+# dynamic programme allots k to the parts, once by the lower and once by the upper bounds. While the two disagree, an
+# integer programme settles one number of one part that the upper one uses.
+#
+# Scope: coverage at one limit on cost. The method's own greedy choice: ``tasks.methods.fgce.algorithm.recourse``.
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """The greedy choice until nothing more can be covered."""
+
+    picks: tuple[int, ...]
+    covered: Longs
+    """``(picks + 1,)`` rows covered by the first 0, 1, ... of them."""
+    upper: Longs
+    """``(picks + 1,)`` rows that no as many candidates exceed."""
+
+
+def greedy(cover: Bools, weight: Longs) -> Greedy:
+    """Choose columns of ``(f, c)``, each time the one that newly covers most; ties go to the smaller column."""
+    table, left = cover.astype(np.int64), weight
+    picks: list[int] = []
+    covered, upper = [0], np.full(cover.shape[1] + 1, weight.sum())
+    while left.any():
+        gain = left @ table
+        more = np.cumsum(np.sort(gain)[::-1])
+        upper[1:] = np.minimum(upper[1:], covered[-1] + more)
+        best = int(gain.argmax())
+        picks.append(best)
+        covered.append(covered[-1] + int(gain[best]))
+        left = np.where(cover[:, best], 0, left)
+    upper[0] = 0
+    return Greedy(tuple(picks), np.array(covered), upper[: len(picks) + 1])
+
+
+@dataclass
+class Frontier:
+    """Bounds on what k candidates of one part cover, tightened on demand; beyond the last k all is covered."""
+
+    cover: Bools
+    """``(f', c')``, without equal rows, empty rows and dominated columns."""
+    weight: Longs
+    """``(f',)`` factual rows."""
+    columns: Longs
+    """``(c',)`` places of the columns in the part."""
+    picks: list[tuple[int, ...]]
+    """A selection of k that attains ``lower[k]``, as columns of ``cover``."""
+    lower: Longs
+    upper: Longs
+    stopped: dict[int, str] = field(default_factory=dict)
+    """The k at which a solver was stopped, and the note it left."""
+
+    def settle(self, k: int, solver: Solver) -> None:
+        """Ask the solver for the optimum at ``k``, and carry over what it says of fewer and of more candidates."""
+        problem, names = _programme(self.cover, self.weight, k)
+        found = solve(problem, solver)
+        chosen = tuple(j for j, name in enumerate(names) if found.values.get(name, 0) > 0.5)
+        covered = int(self.weight[self.cover[:, chosen].any(axis=1)].sum())
+        for more in range(k, len(self.lower)):
+            if len(chosen) <= k and covered > self.lower[more]:
+                self.lower[more], self.picks[more] = covered, chosen
+        if np.isfinite(found.bound):
+            # the programme minimises the rows left open
+            most = int(np.floor(self.weight.sum() - found.bound + 1e-6))
+            self.upper[: k + 1] = np.minimum(self.upper[: k + 1], most)
+        if self.lower[k] < self.upper[k]:
+            self.stopped[k] = found.note or "the solver gave no proof"
+
+
+def frontier(part: Part, limit: float) -> Frontier:
+    """What the candidates of a part cover at a cost of at most ``limit``, as far as bounds can say."""
+    cover = part.within(limit)
+    served = cover.any(axis=1)
+    cover, weight = cover[served], part.weight[served]
+    columns = undominated(cover.T)
+    cover, same = np.unique(cover[:, columns], axis=0, return_inverse=True)
+    weight = np.bincount(same.reshape(-1), weight, minlength=len(cover)).astype(np.int64)
+    start = greedy(cover, weight)
+    prefixes = [start.picks[:k] for k in range(len(start.picks) + 1)]
+    return Frontier(cover, weight, columns, prefixes, start.covered, start.upper)
+
+
+def _programme(cover: Bools, weight: Longs, k: int) -> tuple[pulp.LpProblem, list[str]]:
+    """Fewest rows left open by at most ``k`` columns, and the names of the columns' variables."""
+    problem = pulp.LpProblem("max_cover", pulp.LpMinimize)
+    names = [f"u{column}" for column in range(cover.shape[1])]
+    use = [problem.add_variable(name, cat="Binary") for name in names]
+    left = [problem.add_variable(f"o{row}", 0, 1) for row in range(len(cover))]
+    problem += pulp.lpSum(int(rows) * open_ for rows, open_ in zip(weight, left, strict=True))
+    problem += pulp.lpSum(use) <= k
+    for open_, row in zip(left, cover, strict=True):
+        problem += open_ + pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
+    return problem, names
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What is known of the most rows that k candidates of several parts cover."""
+
+    low: int
+    high: int
+    picks: tuple[Pick, ...]
+    """A selection that covers ``low`` rows."""
+    note: str
+    """Why no more is known; empty where enough was known."""
+
+
+def coverage(fronts: Sequence[Frontier], k: int, solver: Solver, enough: Callable[[int, int], bool]) -> Coverage:
+    """Tighten the frontiers until the bounds on the joint coverage are ``enough``, or nothing more can be settled."""
+    while True:
+        low, dealt = deal([front.lower for front in fronts], k)
+        high, hoped = deal([front.upper for front in fronts], k)
+        picks = tuple(
+            (number, int(front.columns[column]))
+            for number, (front, own) in enumerate(zip(fronts, dealt, strict=True))
+            for column in front.picks[own]
+        )
+        if low == high or enough(low, high):
+            return Coverage(low, high, picks, "")
+        doubt = [
+            (front.upper[own] - front.lower[own], i) for i, (front, own) in enumerate(zip(fronts, hoped, strict=True))
+        ]
+        open_ = [(gap, i) for gap, i in doubt if gap and hoped[i] not in fronts[i].stopped]
+        if not open_:
+            notes = [front.stopped[own] for front, own in zip(fronts, hoped, strict=True) if own in front.stopped]
+            return Coverage(low, high, picks, notes[0])
+        widest = max(open_)[1]
+        fronts[widest].settle(hoped[widest], solver)
+
+
+def deal(values: Sequence[Longs], k: int) -> tuple[int, list[int]]:
+    """Deal at most ``k`` candidates out to parts so that the sum of their values is largest.
+
+    Args:
+        values: For each part the value of 0, 1, 2, ... candidates, none smaller than the one before.
+        k: Candidates to deal out; a part is given 0 of them where others have more use for them.
+
+    Returns:
+        The largest sum, and how many each part is given.
+    """
+    best, chosen = np.zeros(k + 1, dtype=np.int64), []
+    for value in values:
+        # sums[j, t]: this part is given j of t candidates
+        sums = np.full((min(k + 1, len(value)), k + 1), -1)
+        for j in range(len(sums)):
+            sums[j, j:] = value[j] + best[: k + 1 - j]
+        chosen.append(sums.argmax(axis=0))
+        best = sums.max(axis=0)
+    given, left = [], k
+    for choice in reversed(chosen):
+        given.append(int(choice[left]))
+        left -= given[-1]
+    return int(best[k]), given[::-1]
+
+
+def max_cover(parts: Sequence[Part], k: int, limit: float, solver: Solver) -> Optimum:
+    """Most coverable rows that at most ``k`` candidates cover at a cost of at most ``limit`` (FGCE, Algorithm 1).
+
+    Returns:
+        Rows; a refusal if no row is coverable.
+
+    Raises:
+        InfrastructureError: If the solver is not installed.
+    """
+    if not any(part.rows for part in parts):
+        return refusal("no row has a feasible counterfactual")
+    fronts = [frontier(part, limit) for part in parts]
+    found = coverage(fronts, k, solver, lambda low, high: low == high)
+    return between(found.low, found.high, found.picks, found.note)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The fewest counterfactuals that cover every factual: k0 of FGCE (section V), by reductions first, a solver last.
+#
+# Dominated candidates, factuals covered along with others, and indispensable candidates are removed until nothing
+# changes. Factuals without a common candidate bound the rest from below, the greedy choice from above. Where the bounds
+# differ a search decides, and after its limit an integer programme.
+#
+# Scope: full coverage at one limit on cost. The least such limit: ``least_cost``.
+
+
+@dataclass(frozen=True)
+class Fewest:
+    """How few candidates cover every factual of one part, as far as it is known."""
+
+    low: int
+    """No fewer do."""
+    needed: tuple[int, ...]
+    """Columns taken out by the reductions."""
+    left: Bools
+    """``(f', c')`` what they leave."""
+    columns: Longs
+    """``(c',)`` places of its columns in the part."""
+    chosen: tuple[int, ...]
+    """Columns that cover ``left``."""
+    note: str = ""
+    """What stopped the solver."""
+
+    @property
+    def picks(self) -> tuple[int, ...]:
+        """Columns of the part that cover it; as many as ``low`` once the number is exact."""
+        return (*self.needed, *self.columns[list(self.chosen)].tolist())
+
+
+def least_count(parts: Sequence[Part], solver: Solver, limit: float = np.inf) -> Optimum:
+    """Smallest number of candidates that cover all coverable rows, over all parts: k0 (FGCE, section V).
+
+    Args:
+        parts: The components of a group.
+        solver: For parts that the reductions do not settle.
+        limit: Largest cost that a factual may be asked to pay, in encoded units.
+
+    Returns:
+        The number; the picks of each part are as many as that part needs. A refusal if no row is coverable, or if some
+        coverable row has no candidate within the limit.
+    """
+    picks: list[Pick] = []
+    bound, note = 0, ""
+    for number, part in enumerate(parts):
+        cover = part.within(limit)[np.isfinite(part.cost).any(axis=1)]
+        if not cover.any(axis=1).all():
+            return refusal(f"a cost of at most {limit:g} cannot cover all of {sum(p.rows for p in parts)} rows")
+        found = settled(fewest(cover), solver, most=len(cover))
+        picks += [(number, column) for column in found.picks]
+        bound, note = bound + found.low, note or found.note
+    if not picks:
+        return refusal("no row has a feasible counterfactual")
+    return between(len(picks), bound, picks, note)
+
+
+def fewest(cover: Bools) -> Fewest:
+    """Fewest columns of ``(f, c)`` that hold a True in every row, as far as bounds can say; every row must have one."""
+    needed, left, columns = reduced(cover)
+    chosen = greedy(left, np.ones(len(left), dtype=np.int64)).picks
+    return Fewest(len(needed) + _unrelated(left), tuple(needed), left, columns, chosen)
+
+
+def settled(known: Fewest, solver: Solver, most: int) -> Fewest:
+    """Raise ``low`` until it is the number of picks or exceeds ``most``: larger numbers are equivalent."""
+    while known.low < len(known.picks) and known.low <= most and not known.note:
+        outcome, chosen = cover_of(known.left, known.low - len(known.needed))
+        if outcome == FOUND:
+            known = replace(known, chosen=chosen)
+        elif outcome == NONE:
+            known = replace(known, low=known.low + 1)
+        else:
+            known = _solved(known, solver)
+    return known
+
+
+def reduced(cover: Bools) -> tuple[list[int], Bools, Longs]:
+    """Take out what dominance decides.
+
+    Returns:
+        Columns that every smallest cover may be made to hold; the rows and columns that remain, ``(f', c')``, none of
+        them dominated; ``(c',)`` the columns' places in ``cover``.
+    """
+    needed: list[int] = []
+    columns, size = np.arange(cover.shape[1]), -1
+    while cover.size not in (0, size):
+        size = cover.size
+        keep = undominated(cover.T)
+        cover, columns = cover[:, keep], columns[keep]
+        # a factual whose candidates include all those of another one is covered with it
+        cover = cover[undominated(~cover)]
+        alone = cover[cover.sum(axis=1) == 1].any(axis=0)
+        needed += columns[alone].tolist()
+        cover, columns = cover[~cover[:, alone].any(axis=1)][:, ~alone], columns[~alone]
+    return needed, cover, columns
+
+
+def _unrelated(cover: Bools) -> int:
+    """Rows found, one after the other, that share no column with those found before: each needs a column of its own."""
+    taken, found = np.zeros(cover.shape[1], dtype=np.bool_), 0
+    for row in cover[np.argsort(cover.sum(axis=1), kind="stable")]:
+        if not (row & taken).any():
+            taken |= row
+            found += 1
+    return found
+
+
+def _solved(known: Fewest, solver: Solver) -> Fewest:
+    """The same after the solver has had its turn."""
+    problem = pulp.LpProblem("set_cover", pulp.LpMinimize)
+    use = [problem.add_variable(f"u{column}", cat="Binary") for column in range(known.left.shape[1])]
+    problem += pulp.lpSum(use)
+    for row in known.left:
+        problem += pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
+    found = solve(problem, solver)
+    chosen = tuple(column for column in range(len(use)) if found.values.get(f"u{column}", 0) > 0.5)
+    if len(chosen) >= len(known.chosen) or not known.left[:, chosen].any(axis=1).all():
+        chosen = known.chosen
+    # a bound on a whole number, to the solver's tolerance
+    low = len(known.needed) + int(np.ceil(found.bound - 1e-6)) if np.isfinite(found.bound) else 0
+    known = replace(known, low=max(known.low, low), chosen=chosen)
+    return known if known.low == len(known.picks) else replace(known, note=found.note or "the solver gave no proof")

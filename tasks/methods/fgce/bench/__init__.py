@@ -1,1 +1,0 @@
-"""Times FGCE: ``bench`` declares runs and targets, ``work`` has the timed work."""

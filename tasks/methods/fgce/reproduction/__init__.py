@@ -1,1 +1,0 @@
-"""The experiments of the FGCE paper (Fragkathoulas, Papanikou, Pitoura and Terzi)."""

@@ -1,1 +1,0 @@
-"""FGCE beside the systems that its paper compares it with (section V-B): FACE, AReS and GLOBE-CE."""

@@ -1,1 +1,0 @@
-"""Times GCFN: ``bench`` declares runs and targets, ``work`` has the timed work."""

@@ -1,1 +1,0 @@
-"""The experiments of the GCFN paper (Ma, Melnychuk, Frauen and Feuerriegel)."""

@@ -1,1 +1,0 @@
-"""The experiments of the RAGUEL paper (Haldar, Cunningham and Ferhatosmanoglu, 2022)."""

@@ -1,0 +1,197 @@
+"""Folds of the comparison of mitigations, and performance of classifiers."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+from sklearn.metrics import balanced_accuracy_score, f1_score, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import resample
+
+from schemas.terms import NO_FEATURE
+from tasks.baselines.mitigation import Decided, MitigationFold
+from tasks.numerics.arrays import Bools, Floats, Longs
+
+# --------------------------------------------------------------------------------------------------------------------
+# Performance of a classifier besides its explanations: accuracy, gaps between groups, and collapse.
+#
+# A collapsed model decides alike for nearly everybody. Its gaps, flips and inconsistency are all small, so the flag is
+# printed beside every number.
+
+
+LEAST_BALANCED_ACCURACY: Final = 0.55
+POSITIVE_RATES: Final = (0.05, 0.95)
+"""Outside of these a model has collapsed."""
+
+
+@dataclass(frozen=True)
+class Performance:
+    """Of a model on held-out rows, without a unit; NaN where a number is not defined."""
+
+    auc: float
+    """NaN for a model without scores."""
+    f1: float
+    balanced_accuracy: float
+    positive_rate: float
+    eo_gap: float
+    """The larger of the gaps between groups in true and in false positive rates; NaN if a cell is empty."""
+    sp_gap: float
+    """Gap between groups in positive predictions."""
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether the model decides alike for nearly everybody."""
+        low, high = POSITIVE_RATES
+        return self.balanced_accuracy < LEAST_BALANCED_ACCURACY or not low <= self.positive_rate <= high
+
+
+def performance(favourable: Bools, protected: Bools, predicted: Bools, scores: Floats | None) -> Performance:
+    """Measure predictions ``(n,)`` against labels ``(n,)``, with scores ``(n,)`` of any scale for the AUC."""
+    both = favourable.any() and not favourable.all()
+    gaps = [_gap(predicted, protected, favourable == label) for label in (True, False)]
+    return Performance(
+        auc=float(roc_auc_score(favourable, scores)) if both and scores is not None else np.nan,
+        f1=float(f1_score(favourable, predicted, zero_division=0.0)),
+        balanced_accuracy=float(balanced_accuracy_score(favourable, predicted)) if both else np.nan,
+        positive_rate=float(predicted.mean()),
+        eo_gap=float(np.max(gaps)),
+        sp_gap=_gap(predicted, protected, np.ones(len(predicted), np.bool_)),
+    )
+
+
+def _gap(predicted: Bools, protected: Bools, among: Bools) -> float:
+    """Absolute difference of positive rates between groups among some rows; NaN if a group has none of them."""
+    one, other = predicted[among & protected], predicted[among & ~protected]
+    return abs(float(one.mean()) - float(other.mean())) if len(one) and len(other) else np.nan
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Folds of the comparison, the same for every mitigation, and the means of its figures over them.
+#
+# Inputs are standardised by the training rows of a fold. Folds keep the shares of the four cells of label and group.
+
+
+FOLDS: Final = 5
+MOST_ROWS: Final = 20_000
+"""Rows of a group and the reference group together; of more, so many are drawn."""
+LEAST: Final = 50
+"""Rows of each label in each group: ten a fold. A gap is an absolute value, and of fewer rows mostly chance."""
+
+FIGURES: Final = tuple(field.name for field in fields(Performance))
+
+NO_SCORES: Final = "decisions without scores"
+UNDEFINED: Final = "a group, or a label, has no held-out row in a fold"
+
+
+@dataclass(frozen=True)
+class People:
+    """``n`` rows of a group and the reference group."""
+
+    inputs: Floats
+    """``(n, d)``, before any scale."""
+    label: Bools
+    protected: Bools
+    financial: Floats
+    """``(n, f)``."""
+
+    def rows(self, chosen: Longs) -> "People":
+        """The same of some rows, ``(r,)``."""
+        return People(self.inputs[chosen], self.label[chosen], self.protected[chosen], self.financial[chosen])
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the inputs are."""
+
+    covariate: Bools
+    """``(d,)``."""
+    own: Bools
+    """``(d,)``."""
+    financial_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """One figure of one mitigation over the folds."""
+
+    figure: str
+    value: float
+    """NaN where some fold has none: a mean over fewer folds is not comparable."""
+    deviation: float
+    reason: str
+    """Why there is no value; empty where there is one."""
+
+
+def refusal(people: People) -> str:
+    """Why nothing can be trained on these rows; empty if something can. The reason tells no count."""
+    if not people.inputs.shape[1]:
+        return NO_FEATURE
+    cells = np.bincount(people.label * 2 + people.protected, minlength=4)
+    return "too few rows of a label in one of the groups" if cells.min() < LEAST else ""
+
+
+def drawn(people: People, seed: int) -> People:
+    """At most ``MOST_ROWS`` of the rows: all of a small group; labels keep their shares in each group."""
+    n, own = len(people.label), int(people.protected.sum())
+    if n <= MOST_ROWS:
+        return people
+    most = min(own, max(MOST_ROWS // 2, MOST_ROWS - (n - own)))
+    parts = [(people.protected, most), (~people.protected, min(n - own, MOST_ROWS - most))]
+    chosen = [_some(np.flatnonzero(group), people.label[group], count, seed) for group, count in parts]
+    return people.rows(np.sort(np.concatenate(chosen)))
+
+
+def _some(rows: Longs, label: Bools, count: int, seed: int) -> Longs:
+    if count >= len(rows):
+        return rows
+    some: Longs = resample(rows, replace=False, n_samples=count, stratify=label, random_state=seed)
+    return some
+
+
+def split(people: People, columns: Columns, seed: int) -> Iterator[tuple[MitigationFold, Bools]]:
+    """Yields the folds, each with the outcomes ``(t,)`` of its test rows."""
+    cell = people.label * 2 + people.protected
+    for fitted, held in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(cell, cell):
+        mean, deviation = people.inputs[fitted].mean(axis=0), people.inputs[fitted].std(axis=0)
+        inputs = (people.inputs - mean) / np.where(deviation > 0, deviation, 1.0)
+        fold = MitigationFold(
+            inputs[fitted],
+            people.label[fitted],
+            people.protected[fitted],
+            inputs[held],
+            people.protected[held],
+            columns.covariate,
+            columns.own,
+            people.financial[fitted],
+            columns.financial_names,
+        )
+        yield fold, people.label[held]
+
+
+def compared(
+    people: People, columns: Columns, mitigations: Mapping[str, Callable[[MitigationFold], Decided]], seed: int
+) -> Iterator[tuple[str, list[Mean]]]:
+    """Yields the means of every mitigation over the same folds, by its name."""
+    folds = list(split(people, columns, seed))
+    for name, mitigate in mitigations.items():
+        yield name, means([_measured(mitigate(fold), fold, label) for fold, label in folds])
+
+
+def means(several: Sequence[Performance | str]) -> list[Mean]:
+    """Returns the mean and the standard deviation of each figure; a fold without decisions gives its reason."""
+    refused = next((each for each in several if isinstance(each, str)), "")
+    there = [each for each in several if not isinstance(each, str)]
+    return [Mean(name, np.nan, np.nan, refused) if refused else _mean(name, there) for name in FIGURES]
+
+
+def _mean(name: str, there: Sequence[Performance]) -> Mean:
+    values = np.array([getattr(each, name) for each in there], np.float64)
+    reason = "" if np.isfinite(values).all() else NO_SCORES if name == "auc" else UNDEFINED
+    return Mean(name, float(values.mean()), float(values.std(ddof=1)), reason)
+
+
+def _measured(decided: Decided, fold: MitigationFold, label: Bools) -> Performance | str:
+    if decided.predicted is None:
+        return decided.reason
+    return performance(label, fold.test_protected, decided.predicted, decided.scores)

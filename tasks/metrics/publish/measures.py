@@ -1,0 +1,669 @@
+"""Published measures, verdicts and merged groups, and the fate of every number."""
+
+import json
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.audit.limits import Bootstrap
+from schemas.audit.partition import SAMPLED, as_sampled, asked_and_of, unsampled
+from schemas.table import Table
+from schemas.tables.applications import MODEL_REFITS
+from schemas.tables.findings import FINDINGS, MEASURES
+from schemas.tables.verdicts import (
+    PUBLICATION,
+    PUBLISHED_AGREEMENT,
+    PUBLISHED_MEASURES,
+    PUBLISHED_MERGED,
+    PUBLISHED_VERDICTS,
+)
+from schemas.terms import State
+from tasks.metrics.algorithm.measures import Family, Given, Plan, Statistic, base_name
+from tasks.metrics.limits import Tallied, of_families, refitted
+from tasks.metrics.publish.algorithm import populations, profiles
+from tasks.metrics.publish.algorithm.populations import (
+    ALL,
+    Base,
+    Cell,
+    Count,
+    Pair,
+    People,
+    Place,
+    Population,
+    Published,
+    Spread,
+    of_counts,
+    of_decisions,
+    spreads,
+)
+from tasks.metrics.publish.algorithm.primary import DECISIONS, Entry, Fate, Merged, Outcome, Publisher
+from tasks.metrics.publish.algorithm.profiles import Policy, Span, is_coarse, learned, rounded, small
+from tasks.metrics.publish.people import DENIED, LENDER, Crowd, decided_place, whole_of
+from tasks.pipeline.registry import OUTCOMES_METHOD, covering, partitions
+
+# --------------------------------------------------------------------------------------------------------------------
+# What became of every population, looked up by what a table says of it.
+#
+# A table names an attribute, a group and a decision maker, and gives a number of people. A number that is that of a
+# population of this group is printed as the population's is; one of a withheld population is not printed.
+
+
+_NEAR = 1e-4
+"""How near estimators that hold nothing constant come to the difference of two shares."""
+GONE = (Fate.WITHHELD_SMALL, Fate.WITHHELD_WITH, Fate.WITHHELD_UNAUDITED)
+UNTOLD = (*GONE, Fate.RANGE)
+
+
+@dataclass(frozen=True, eq=False)
+class Fates:
+    """The answer of the disclosure pass."""
+
+    crowd: Crowd
+    people: People
+    policy: Policy
+    outcome: Outcome
+
+    @cached_property
+    def _entries(self) -> Mapping[Count, Entry]:
+        return {entry.count: entry for entry in self.outcome.entries}
+
+    def entry(self, population: Population, event: str = "") -> Entry:
+        """What became of a count."""
+        return self._entries[Count(population, event)]
+
+    def number(self, population: Population, event: str = "") -> int | None:
+        """A count as published; None where it is withheld or a range."""
+        return self.entry(population, event).number
+
+    def is_gone(self, attribute: str, group: str, maker: str = "") -> bool:
+        """Whether a group is withheld as a whole: in the source, or among those used, by this or any decision maker."""
+        return (attribute, group) in self._gone[maker]
+
+    @cached_property
+    def _gone(self) -> Mapping[str, set[tuple[str, str]]]:
+        out: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for count, entry in self._entries.items():
+            each = count.population
+            if entry.fate in GONE and not each.reason and each.base is not Base.REFUSED:
+                for maker in {"", each.decision_maker} if each.decision_maker else {"", *self.crowd.makers}:
+                    out[maker].add((each.attribute, each.group))
+        return out
+
+    def is_ranged(self, attribute: str, group: str, maker: str = "") -> bool:
+        """Whether a range stands for the denied of a group, by this or any decision maker: they are all or nearly all.
+
+        What rests on these decisions is withheld with them: an effect, a ratio of 0, the number of the denied.
+        """
+        return (attribute, group) in self._ranged[maker]
+
+    @cached_property
+    def _ranged(self) -> Mapping[str, set[tuple[str, str]]]:
+        out: dict[str, set[tuple[str, str]]] = defaultdict(set)
+        for count, entry in self._entries.items():
+            each = count.population
+            if entry.fate is Fate.RANGE and not each.reason and each.base is not Base.REFUSED:
+                for maker in ("", each.decision_maker):
+                    out[maker].add((each.attribute, each.group))
+        return out
+
+    def base(self, maker: str = "") -> int:
+        """What n of a decision maker's populations is rounded to, the coarsest of all, and events with it."""
+        whose = ("", maker) if maker else self._bases
+        return max((self._bases[of] for of in whose if of in self._bases), default=self.policy.round_to)
+
+    @cached_property
+    def _bases(self) -> Mapping[str, int]:
+        """The coarsest base by decision maker."""
+        out: dict[str, int] = {}
+        for count, base in self.outcome.bases.items():
+            maker = count.population.decision_maker
+            out[maker] = max(base, out.get(maker, base))
+        return out
+
+    def printed(self, attribute: str, group: str, maker: str, count: int) -> int | None:
+        """A number of people of a group as published; None where it tells a withheld one, or is rounded to zero."""
+        if not self.policy.protects or count == 0:
+            return count
+        if 0 < count < self.policy.smallest:
+            return None
+        alike = self._alike(attribute, group, maker, count)
+        if any(entry.fate in UNTOLD for entry in alike):
+            return None
+        shown = [entry.number for entry in alike if entry.number is not None]
+        return (shown[0] if shown else rounded(self.policy, count, self.base(maker))) or None
+
+    def base_of(self, attribute: str, group: str, maker: str, count: int) -> int:
+        """What a number of people is rounded to: that of the population whose number it is, else the coarsest."""
+        bases = [self.outcome.bases.get(entry.count) for entry in self._alike(attribute, group, maker, count)]
+        return next((base for base in bases if base is not None), self.base(maker))
+
+    def _alike(self, attribute: str, group: str, maker: str, count: int) -> list[Entry]:
+        """Populations of a group that have a number of people, those that methods look at first."""
+        found = [entry for entry in self._sized[attribute, group].get(count, ()) if _concerns(entry, maker)]
+        return sorted(found, key=_nearest)
+
+    @cached_property
+    def _sized(self) -> Mapping[tuple[str, str], Mapping[int, list[Entry]]]:
+        """Entries by (attribute, group) and their true number."""
+        out: dict[tuple[str, str], dict[int, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+        for count, entry in self._entries.items():
+            out[count.population.attribute, count.population.group][self.people.size(count)].append(entry)
+        return out
+
+    def of_all(self, count: int) -> int | None:
+        """A number of people of no single group as published."""
+        first = self.people.attributes[0].name if self.people.attributes else ""
+        return self.printed(first, ALL, "", count)
+
+    def share_denied(self, attribute: str, group: str, place: Place) -> float | None:
+        """Share denied of a population, of its counts as printed; None where one of them is not, or is too coarse."""
+        population = whole_of(attribute, group, place)
+        n, events = self.number(population), self.number(population, DENIED)
+        if n is None or events is None or self.is_coarse(population):
+            return None
+        return profiles.share(events, n) if n else None
+
+    def is_coarse(self, population: Population) -> bool:
+        """Whether secondary control rounds n or the denied so coarsely that their share could be any other one.
+
+        By n as printed: what is withheld tells no more of it.
+        """
+        n = self.number(population)
+        bases = [self.outcome.bases.get(Count(population, event)) or self.policy.round_to for event in ("", DENIED)]
+        return n is not None and is_coarse(self.policy, max(bases), n)
+
+    def decided(self, attribute: str, group: str, maker: str) -> tuple[int | None, int | None, str]:
+        """Decisions on a group as printed: n, the denied, and a range in words in their place.
+
+        Nobody, or everybody, is not said by a number that is rounded to it and stands for a few as well. The denied are
+        None, too, where n or they are rounded so coarsely that a share of them would mislead.
+        """
+        population = whole_of(attribute, group, decided_place(maker))
+        denied, n = self.entry(population, DENIED), self.number(population)
+        told = None if self.is_coarse(population) else denied.number
+        if n and told in (0, n):
+            base = self.outcome.bases.get(denied.count, 0)
+            low, high = learned(self.policy, told, base, self.policy.events_too)
+            told = told if low == high else None
+        return n, told, denied.text
+
+    def alike(self, attribute: str, group: str, maker: str) -> tuple[Span, Span]:
+        """The numbers of people decided on, and of the denied, that are printed as those of this group are."""
+        population = whole_of(attribute, group, decided_place(maker))
+        return self._span(Count(population), True), self._span(Count(population, DENIED), self.policy.events_too)
+
+    def _span(self, count: Count, never_small: bool) -> Span:
+        size = self.people.size(count)
+        never_small &= not small(self.policy, size)  # of a small one nothing is printed
+        return learned(self.policy, size, self.outcome.bases.get(count, 0), never_small)
+
+    def plainly(self, attribute: str, group: str, maker: str, value: float) -> float | None:
+        """A number that is how much more often a group is denied than another, by counts as printed.
+
+        None of any other number, and where counts are printed to the last person; NaN where it is not told.
+        """
+        if self.base(maker) == 1:
+            return None
+        place = Place(Base.USED, maker)
+        mine = self._denied(attribute, group, place)
+        for other in self.people.attribute(attribute).groups:
+            theirs = self._denied(attribute, other, place)
+            if other == group or not math.isclose(mine - theirs, value, abs_tol=_NEAR):
+                continue
+            own, against = self.share_denied(attribute, group, place), self.share_denied(attribute, other, place)
+            return math.nan if own is None or against is None else round(own - against, 3)
+        return None
+
+    def of_lender(self, attribute: str, group: str, decision: str) -> int | None:
+        """True number of a group that the lender ``approved`` or ``denied`` among those used; None where nobody is."""
+        population = whole_of(attribute, group, Place(Base.USED, LENDER))
+        if Count(population, DENIED) not in self._entries:
+            return None
+        return self.people.size(Count(population, DENIED, rest=decision == "approved")) or None
+
+    def _denied(self, attribute: str, group: str, place: Place) -> float:
+        """The true share denied; NaN where there is no such population, or it is empty."""
+        population = whole_of(attribute, group, place)
+        if Count(population, DENIED) not in self._entries:
+            return math.nan
+        n = self.people.size(Count(population))
+        return self.people.size(Count(population, DENIED)) / n if n else math.nan
+
+    def table(self, more: Iterable[Mapping[str, object]] = ()) -> pa.Table:
+        """In the shape of ``PUBLICATION``, with further rows."""
+        told = {interval.count: interval for interval in self.outcome.intervals}
+        known = _known(self.outcome.published)
+        ends = {count: (each.least, each.largest) for count, each in told.items()}
+        rows = [*(row | _span_of(known, count) for count, row in self._rows(ends)), *more]
+        return PUBLICATION.build(**{c.name: [row[c.name] for row in rows] for c in PUBLICATION.columns})
+
+    def _rows(self, told: Mapping[Count, tuple[int, int]]) -> Iterator[tuple[Count, dict[str, object]]]:
+        for count, entry in self._entries.items():
+            each, (least, largest) = count.population, told.get(count, (None, None))
+            yield (
+                count,
+                {
+                    "protected_attribute": each.attribute,
+                    **{name: getattr(each, name) for name in ("group", "part", "decision_maker", "reason")},
+                    **{"base": each.base.value, "event": count.event, "fate": entry.fate.value},
+                    **{"number": entry.number, "text": entry.text, "least": least, "largest": largest, "groups": ""},
+                },
+            )
+
+
+def _known(published: Sequence[Published]) -> dict[Count, tuple[float, float]]:
+    """From where to where a reader knows each count to lie."""
+    out: dict[Count, tuple[float, float]] = {}
+    for each in published:
+        if not each.more:
+            low, high = out.get(each.count, (-math.inf, math.inf))
+            out[each.count] = max(low, each.low), min(high, each.high)
+    return out
+
+
+def _span_of(known: Mapping[Count, tuple[float, float]], count: Count) -> dict[str, int | None]:
+    """The columns of a count that later runs take its bounds from."""
+    ends = [*known.get(count, (-math.inf, math.inf)), -math.inf, math.inf]
+    if count.event:
+        ends[2:] = known.get(count._replace(rest=True), (-math.inf, math.inf))
+    names = ("low", "high", "rest_low", "rest_high")
+    return {name: int(end) if math.isfinite(end) else None for name, end in zip(names, ends, strict=True)}
+
+
+def _concerns(entry: Entry, maker: str) -> bool:
+    """Whether a number about a decision maker may be that of a population."""
+    return not maker or entry.count.population.decision_maker in ("", maker)
+
+
+def _nearest(entry: Entry) -> tuple[bool, bool]:
+    """Populations of those used before others, since methods look at these; n before events."""
+    return entry.count.population.base is not Base.USED, bool(entry.count.event)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Shares in tables beside the measures, with so few digits that they do not tell what counts are rounded for.
+#
+# 0.438 is 28 of 64, whatever these are rounded to elsewhere; 0.4 is a share of 63 and of 65 people, too.
+
+
+Row = Mapping[str, Any]
+_OF_N = ("inside", "comparable", "unmatched", "support")
+_OF_CATEGORY = {"factual": "n", "imagined": "n", "there": "n_there"}
+"""Shares of those with a category; quantiles where the row has none."""
+_METRICS = {
+    **{"accuracy": "", "predicted_denial_rate": ""},
+    **{"true_positive_rate": "approved", "false_positive_rate": "denied"},
+}
+"""Shares among the metrics of a model, and of whom."""
+
+
+def denominator(name: str, row: Row, fates: Fates) -> int | None:
+    """How many people a number of a row is a share of; None where it is no share."""
+    if name in _OF_N:
+        return _count(row["n"])
+    if name in _OF_CATEGORY and row.get("category") is not None:
+        return _count(row[_OF_CATEGORY[name]])
+    if name == "value" and row.get("metric") in _METRICS:
+        of = _METRICS[row["metric"]]
+        return fates.of_lender(row["protected_attribute"], row["group"], of) if of else _count(row["n"])
+    return None
+
+
+def _count(n: int | None) -> int | None:
+    return n or None
+
+
+def share(value: float, n: int, row: Row, fates: Fates) -> float | None:
+    """A share of ``n`` people as printed; None where those with or without it are few and the profile looks at them."""
+    policy, having = fates.policy, value * n
+    if policy.events_too and small(policy, n, round(having)):
+        return None
+    whose = row["protected_attribute"], row.get("group") or "", row.get("decision_maker", "")
+    exact = fates.base_of(*whose, n) == 1
+    return round(value, profiles.decimals(n) if exact else profiles.blunt(n)) + 0.0
+
+
+def is_of_few(name: str, row: Row) -> bool:
+    """Whether a number is a quantile over so few that it is one person's value."""
+    if name not in _OF_CATEGORY or row.get("quantile") is None:
+        return False
+    return (row[_OF_CATEGORY[name]] or 0) < profiles.ENOUGH
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Withheld groups that are shown as one group, as the auditor allowed: their people, and the denied among them.
+
+
+def rows(fates: Fates) -> Iterator[dict[str, Any]]:
+    """Rows of the publication: one for each number of groups that are one."""
+    for each in fates.outcome.merged:
+        first = each.populations[0]
+        for known in _told(each):
+            yield {
+                **{"protected_attribute": first.attribute, "group": _words(each), "part": 0},
+                **{"decision_maker": first.decision_maker, "base": first.base.value, "reason": first.reason},
+                **{"event": known.count.event, "number": each.numbers[known.count.event], "text": ""},
+                **{"fate": (Fate.ROUNDED if each.base > 1 else Fate.SHOWN).value, "least": None, "largest": None},
+                **{"low": int(known.low), "high": int(known.high), "rest_low": None, "rest_high": None},
+                "groups": json.dumps([population.group for population in each.populations]),
+            }
+
+
+def table(fates: Fates) -> pa.Table:
+    """In the shape of ``PUBLISHED_MERGED``: the source, the rows used, and those decided on."""
+    found = [each for each in fates.outcome.merged if not each.populations[0].reason]
+    told = [{known.count.event: each.numbers[known.count.event] for known in _told(each)} for each in found]
+    shown = [(each.populations[0], _words(each), n) for each, n in zip(found, told, strict=True) if "" in n]
+    return PUBLISHED_MERGED.build(
+        protected_attribute=[first.attribute for first, *_ in shown],
+        groups=[words for _, words, _ in shown],
+        base=[first.base.value for first, *_ in shown],
+        decision_maker=[first.decision_maker for first, *_ in shown],
+        n=[n[""] for *_, n in shown],
+        denied=[n.get(DENIED) for *_, n in shown],
+    )
+
+
+def _told(merged: Merged) -> Iterator[Published]:
+    """What is printed: not a number that is rounded to nobody, or to everybody, and stands for a few as well."""
+    for known in merged.published:
+        event = known.count.event
+        ends = (0, merged.numbers[""]) if event else (0,)
+        if known.low == known.high or merged.numbers[event] not in ends:
+            yield known
+
+
+def _words(merged: Merged) -> str:
+    *groups, last = [each.group for each in merged.populations]
+    return f"{', '.join(groups)} or {last}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The table of measures as it is published: which statistics are withheld, and their numbers by printed counts.
+
+
+MATCHED = "matched_with"
+"""Parameter of measures of pairs: the group that the other one of a pair is of."""
+EXPECTED = "_under_relabelling"
+"""End of the name of a mean over draws. A share less this mean is printed beside it, so that both tell the share."""
+
+
+def hidden(tallied: Tallied, fates: Fates) -> set[Cell]:
+    """Statistics that are withheld: small ones, those that add up with them, and all of a withheld group.
+
+    What others find beside a withheld group is of its people, too: ``matched_with`` names it. A mean that gives a share
+    back, which is withheld or rounded, goes too: 0.0132 more than 0.225 are 5 of 21.
+    """
+    found: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
+    # decisions are counts that the pass itself holds open: what it shows is shown
+    gone = populations.withheld([s for s in found if s.family.method != DECISIONS], fates.policy, partitions())
+    gone |= {(s.family, s.group) for s in found if any(_gone(s, fates))}
+    return gone | {(s.family, s.group) for s in tallied.given if _gives_back(s, gone, fates)}
+
+
+def _gone(s: Statistic | Given, fates: Fates) -> Iterator[bool]:
+    """Whether its group is withheld, or the one that its people are matched with."""
+    for group in (s.group, json.loads(s.family.parameters or "{}").get(MATCHED)):
+        yield group is not None and fates.is_gone(s.family.protected_attribute, group, s.family.decision_maker)
+
+
+def _gives_back(s: Given, gone: set[Cell], fates: Fates) -> bool:
+    """Whether it is the mean that a share is held against which is not printed to the last person."""
+    own = s.family.measure.removesuffix(EXPECTED)
+    if own == s.family.measure or not fates.policy.protects:
+        return False
+    hides = (replace(s.family, measure=own), s.group) in gone
+    return hides or fates.base_of(s.family.protected_attribute, s.group, s.family.decision_maker, s.n) > 1
+
+
+def published_measures(
+    read: Mapping[str, pa.Table],
+    tallied: Tallied,
+    gone: set[Cell],
+    fates: Fates,
+    bootstrap: Bootstrap,
+    seed: int,
+) -> pa.Table:
+    """The published table."""
+    rows = read[MEASURES.name].to_pylist()
+    every: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
+    cells = {(s.family, s.group): s for s in every}
+    publisher = Publisher(
+        fates.policy, covering(), gone, cells, fates.printed, fates.base_of, fates.decided,
+        _spread(read, tallied, fates, rows, bootstrap, seed), _quantiles(read[FINDINGS.name], fates),
+        fates.plainly,
+    )  # fmt: skip
+    out = [_asked(row, fates) for row in publisher.published(rows)]
+    return PUBLISHED_MEASURES.build(**{c.name: [row[c.name] for row in out] for c in PUBLISHED_MEASURES.columns})
+
+
+def _asked(row: Mapping[str, Any], fates: Fates) -> Mapping[str, Any]:
+    """The row with how many were asked, of how many, as numbers of people are printed."""
+    said = json.loads(row["parameters"])
+    if SAMPLED not in said or not fates.policy.protects:
+        return row
+    whose = row["protected_attribute"], row["group"], row["decision_maker"]
+    asked, of = (fates.printed(*whose, number) for number in asked_and_of(said[SAMPLED]))
+    said[SAMPLED] = "withheld" if asked is None or of is None else as_sampled(asked, of)
+    return {**row, "parameters": json.dumps(said, sort_keys=True)}
+
+
+def _spread(
+    read: Mapping[str, pa.Table],
+    tallied: Tallied,
+    fates: Fates,
+    rows: list[dict[str, str]],
+    bootstrap: Bootstrap,
+    seed: int,
+) -> dict[Cell, Spread]:
+    """Intervals and p of shares that cover, of their differences and ratios, over all counts that are printed alike.
+
+    By printed counts alone an interval would cover too seldom: rounding moves a rate as sampling does.
+    """
+    references = {row["protected_attribute"]: row["reference_group"] for row in rows if row["reference_group"]}
+    covered = [s for s in tallied.statistics if s.family.measure in covering()]
+    known = [
+        s for s in covered if s.family.protected_attribute in references and fates.base(s.family.decision_maker) > 1
+    ]
+    plan = Plan(references, bootstrap.draws, bootstrap.level, seed)
+    return spreads([_extremes(s, fates) for s in known], plan, of_families(refitted(read[MODEL_REFITS.name])))
+
+
+def _extremes(s: Statistic, fates: Fates) -> Pair:
+    """A share at its lowest and its highest, of all counts that are printed as its own are."""
+    whose = s.family.protected_attribute, s.group, s.family.decision_maker
+    if s.family.method == DECISIONS:
+        return of_decisions(s, *fates.alike(*whose))
+    return of_counts(s, fates.policy, fates.base_of(*whose, int(s.counts.sum())))
+
+
+def _quantiles(findings: pa.Table, fates: Fates) -> dict[Cell, float]:
+    """What stands for the cost of who is the hardest to reach: the 95 % quantile of the costs of recourse."""
+    if not fates.policy.protects or findings.num_rows == 0:
+        return {}
+    frame = findings.to_pandas()
+    out = {}
+    of = ["method", "decision_maker", "protected_attribute", "group"]
+    for key, rows in frame[(frame["method"] == "fgce") & (frame["subgroup"] == 0)].groupby(of):
+        method, maker, attribute, group = (str(part) for part in key)
+        costs = rows["statistic"].dropna().to_numpy(dtype=np.float64)
+        value = profiles.extreme(fates.policy, costs, profiles.End.LARGEST)
+        if not math.isnan(value):
+            out[Family(method, maker, attribute, "d0", "{}"), group] = value
+    return out
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Verdicts and agreement as they are published: a withheld group tells neither its numbers nor its state.
+
+WITHHELD = "withheld: it rests on few people"
+COARSE = "its numbers are withheld, since they would tell those of a few people"
+_COUNTS = {"n": "group", "events": "group", "n_reference": "reference_group", "events_reference": "reference_group"}
+_P = ("p_breach", "p_breach_holm", "p_within")
+_PLAIN = ("value", "low", "high", "plain_low", "plain_high", "robustness", "se", "bias", "detectable")
+_MOST_DIGITS = 5
+_COARSE: Mapping[str, Callable[[float], int]] = {
+    "low": math.floor, "plain_low": math.floor, "high": math.ceil, "plain_high": math.ceil, "se": math.ceil,
+}  # fmt: skip
+"""Where counts are rounded, ends go outwards: an interval covers, and so does the band of years pooled by the error."""
+
+
+def populations_judged(verdicts: Sequence[Row], crowd: Crowd) -> frozenset[Population]:
+    """The populations that verdicts are about: the groups and their references, as each decision maker has them."""
+    return frozenset(
+        whole_of(row["protected_attribute"], group, place)
+        for row in verdicts
+        if row["role"] != "theory" and row["limit"] is not None
+        for group in (row["group"], row["reference_group"])
+        if group
+        for place in _places(crowd, row["decision_maker"])
+    )
+
+
+def _places(crowd: Crowd, maker: str) -> Iterator[Place]:
+    yield from (crowd.source, crowd.used)
+    yield from (place for place in crowd.bases(()) if place.decision_maker == maker and place.reason == "")
+
+
+def verdicts(rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.Table:
+    """The published table, from the rows of ``VERDICTS``."""
+    cells = _cells(hidden)
+    gone = {id(row): _is_hidden(row, cells, fates) for row in rows}
+    out: list[Row] = []
+    for row in rows:
+        if row["role"] == "theory":
+            own = [each for each in rows if each["theory"] == row["theory"] and each["role"] != "theory"]
+            out.append({**row, "reason": _judged_told(row["reason"], own, [each for each in own if gone[id(each)]])})
+        else:
+            out.append(_withheld(row) if gone[id(row)] else _shown(row, fates))
+    return _built(PUBLISHED_VERDICTS, out)
+
+
+def agreement(rows: Sequence[Row], judged: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.Table:
+    """The published table, from the rows of ``AGREEMENT`` and of ``VERDICTS``."""
+    names = ("theory", "decision_maker", "protected_attribute", "group", "method", "measure")
+    cells = _cells(hidden)
+    gone = {tuple(row[name] for name in names) for row in judged if _is_hidden(row, cells, fates)}
+    nothing = {"sign": "too_few", "state": State.INSUFFICIENT_EVIDENCE}
+    out = [{**row, **nothing} if tuple(row[name] for name in names) in gone else row for row in rows]
+    return _built(PUBLISHED_AGREEMENT, out)
+
+
+def _cells(hidden: Collection[Cell]) -> set[tuple[str, ...]]:
+    """Whose measures are withheld: a decision maker's of a group of an attribute, and which; all, of decisions."""
+    return {
+        (f.protected_attribute, group, f.decision_maker, *_measured(f.method, f.measure, f.parameters))
+        for f, group in hidden
+        if f.method == OUTCOMES_METHOD or not f.subgroup
+    }
+
+
+def _measured(method: str, measure: str, parameters: str) -> tuple[str, ...]:
+    return () if method == OUTCOMES_METHOD else (method, measure, unsampled(parameters))
+
+
+def _is_hidden(row: Row, cells: Collection[tuple[str, ...]], fates: Fates) -> bool:
+    if row["role"] == "theory":
+        return False
+    maker, attribute = row["decision_maker"], row["protected_attribute"]
+    name, _, parameters = row["measure"].partition(" ")
+    measured = _measured(row["method"], base_name(name), parameters or "{}")
+    return any(
+        fates.is_gone(attribute, group, maker)
+        or fates.is_ranged(attribute, group, maker)
+        or (attribute, group, maker) in cells
+        or (attribute, group, maker, *measured) in cells
+        for group in (row["group"], row["reference_group"])
+        if group
+    )
+
+
+def _judged_told(reason: str, own: Sequence[Row], gone: Sequence[Row]) -> str:
+    """Why a theory has its state, without the groups that are withheld: their state would be told."""
+    words, colon, named = reason.partition(": ")
+    if not colon or not gone:
+        return reason
+    hidden = {row["group"] for row in gone}
+    groups = sorted({row["group"] for row in own}, key=lambda group: (-len(group), group))
+    found = re.findall(rf"(?:^|, )((?:{'|'.join(map(re.escape, groups))})(?: \([^)]*\))?)(?=, |$)", named)
+    about = [(item, next(group for group in groups if item.startswith(group))) for item in found]
+    left = [item for item, group in about if group not in hidden]
+    count = len({group for _, group in about if group in hidden})
+    said = [*left, *([f"{count} withheld"] if count else [])]
+    return f"{words}: {', '.join(said)}" if said else words
+
+
+def _withheld(row: Row) -> Row:
+    kept = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
+    said = {"state": State.INSUFFICIENT_EVIDENCE, "reason": WITHHELD, "withheld": True}
+    blank = dict.fromkeys(column.name for column in PUBLISHED_VERDICTS.columns)
+    return {**blank, **{name: row[name] for name in (*kept, "limit", "side", "assumption")}, **said}
+
+
+def _shown(row: Row, fates: Fates) -> Row:
+    """A row with its numbers rounded as all others: two decimals of what is a quotient of rounded counts.
+
+    Where those counts are rounded so coarsely that no rate is printed, the quotient goes, too: only the state stays.
+    """
+    policy = fates.policy
+    if not policy.protects:
+        return row
+    counts = {name: _judged_count(row, name, group, fates) for name, group in _COUNTS.items()}
+    coarse = fates.base(row["decision_maker"]) > 1 and row["method"] == OUTCOMES_METHOD
+    numbers = {
+        name: _number(row[name], row["limit"], fates, _COARSE.get(name, round) if coarse else None) for name in _PLAIN
+    }
+    chances = {name: None if row[name] is None else profiles.p_value(policy, row[name]) for name in _P}
+    needed = None if row["needed"] is None else profiles.significant(policy, row["needed"], 2)
+    reason = _in_words(row["reason"], row["detectable"], numbers["detectable"])
+    said = {**row, **counts, **numbers, **chances, "needed": needed, "reason": reason}
+    if coarse and _is_coarse(row, fates):
+        said |= dict.fromkeys((*_PLAIN, *_P, "needed", "events", "events_reference"))
+        said["reason"] = f"{row['reason'].partition('; ')[0]}; {COARSE}"
+    return said
+
+
+def _is_coarse(row: Row, fates: Fates) -> bool:
+    place = decided_place(row["decision_maker"])
+    groups = (row["group"], row["reference_group"])
+    return any(fates.is_coarse(whole_of(row["protected_attribute"], group, place)) for group in groups if group)
+
+
+def _in_words(reason: str, exact: float | None, shown: float | None) -> str:
+    """The reason with the smallest effect that would be found as it is printed beside it."""
+    if exact is None or shown is None:
+        return reason
+    said = f"{exact:.3f}".rstrip("0").rstrip(".")
+    return reason.replace(f"; {said} or ", f"; {shown:g} or ")
+
+
+def _judged_count(row: Row, name: str, group: str, fates: Fates) -> int | None:
+    if row[name] is None or not row[group]:
+        return None
+    return fates.printed(row["protected_attribute"], row[group], row["decision_maker"], row[name])
+
+
+def _number(
+    value: float | None, limit: float | None, fates: Fates, coarse: Callable[[float], int] | None
+) -> float | None:
+    """Three digits, or two decimals; more where it would else seem to lie on the other side of the limit, or on it."""
+    if value is None:
+        return None
+    if coarse:
+        return coarse(round(100 * value, 9)) / 100 + 0.0
+    for count in range(profiles.SIGNIFICANT, _MOST_DIGITS + 1):
+        shown = profiles.significant(fates.policy, value, count) + 0.0
+        if limit is None or math.copysign(1, shown - limit) == math.copysign(1, value - limit) != 0:
+            break
+    return shown
+
+
+def _built(table: Table, rows: Sequence[Row]) -> pa.Table:
+    return table.build(**{column.name: [row[column.name] for row in rows] for column in table.columns})

@@ -1,0 +1,693 @@
+"""The people whom published counts count, also in earlier runs."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.audit.spec import Protected
+from schemas.errors import IntegrityError
+from schemas.tables.applications import ANY
+from schemas.tables.verdicts import EARLIER, PUBLICATION_KINDS, PUBLICATION_ROWS
+from schemas.terms import DecisionMaker, Refusal
+from tasks.metrics.publish.algorithm.populations import (
+    ALL,
+    Attribute,
+    Base,
+    Count,
+    Event,
+    People,
+    Place,
+    Population,
+    Published,
+    populations_of,
+)
+from tasks.metrics.publish.algorithm.profiles import Policy, small
+from tasks.numerics.arrays import Bools, Longs
+
+# --------------------------------------------------------------------------------------------------------------------
+# The records of the source: applications and refused rows that are kept, each for itself, and the others by kind.
+#
+# What became of an application is known row by row, from the table ``refusals`` or from what it lacks, as
+# ``preprocess``
+# refuses it; the exact counts say how many other records there are of each kind.
+
+
+ORDER = ("ingest", "preprocess", "score", "connect")
+"""Stages in the order in which they refuse."""
+UNKNOWN = "(not readable)"
+"""Group of records whose group could not be read."""
+_LINE = ["stage", "reason", "column"]
+_LACKING = [str(Refusal.MISSING_COVARIATE), str(Refusal.EXEMPT_COVARIATE)]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the stages wrote of the rows, as tables."""
+
+    applications: pa.Table
+    memberships: pa.Table
+    refusals: pa.Table
+    refusal_counts: pa.Table
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records in one order."""
+
+    frame: pd.DataFrame
+    """Index ``row_id``, or the kind. Columns: stage, reason, column of the refusal (null where used), favourable,
+    ``applied`` and ``weight``, the number of records that a row stands for."""
+    groups: pd.DataFrame
+    """Group of each by attribute; index and order of ``frame``."""
+    given: pd.DataFrame
+    """Of applications: ``favourable``, ``exempt`` and the features; index ``row_id``."""
+
+    @classmethod
+    def of(cls, told: Told, names: Sequence[str], features: Sequence[str]) -> "Records":
+        """From the tables.
+
+        Args:
+            told: the tables.
+            names: of the protected attributes.
+            features: that some application lacks, in the order in which ``preprocess`` looks at them.
+
+        Raises:
+            IntegrityError: more applications are refused than the counts say.
+        """
+        columns = ["row_id", "favourable", "exempt", *features]
+        given = told.applications.select(columns).to_pandas().set_index("row_id").sort_index()
+        wide = _groups(told.memberships, given.index, names)
+        lines = _lines(told, given, list(features)).assign(applied=True, weight=1)
+        rows = _rows(told, given)
+        whose = _groups(told.memberships, rows.index, names)
+        seen = pd.concat([lines.join(wide), rows.join(whose)]) if len(rows) else lines.join(wide)
+        others, theirs = _others(told.refusal_counts, seen, list(names))
+        lines["favourable"] = given["favourable"].astype("boolean")
+        parts = [
+            part for part in (lines, rows.assign(favourable=rows["favourable"].astype("boolean")), others) if len(part)
+        ]
+        frame = pd.concat(parts) if len(parts) > 1 else lines
+        return cls(frame, pd.concat([wide, whose, theirs]).fillna(UNKNOWN), given)
+
+
+def _groups(memberships: pa.Table, ids: "pd.Index[Any]", names: Sequence[str]) -> pd.DataFrame:
+    mine = memberships.filter(pc.is_in(memberships["row_id"], value_set=pa.array(ids, pa.string())))
+    wide = mine.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
+    return wide.reindex(index=ids, columns=list(names))
+
+
+def _lines(told: Told, given: pd.DataFrame, features: list[str]) -> pd.DataFrame:
+    """Stage, reason, column and the decision as the refusal has it, of each application; null of one that is used."""
+    lines = pd.DataFrame(None, index=given.index, columns=[*_LINE, "favourable"], dtype=object)
+    by_code = pc.any(pc.is_in(told.refusal_counts["reason"], value_set=pa.array(_LACKING))).as_py()
+    gone = given[features].isna().to_numpy()
+    lacks = gone.any(axis=1) if by_code and features else np.zeros(len(given), dtype=bool)
+    if lacks.any():
+        exempt, decided = given["exempt"][lacks], given["favourable"][lacks]
+        reasons = np.where(exempt.notna(), _LACKING[1], _LACKING[0])
+        first = np.array(features, dtype=object)[gone[lacks].argmax(axis=1)]
+        lines.loc[lacks, _LINE[0]] = "preprocess"
+        lines.loc[lacks, _LINE[1]] = reasons
+        lines.loc[lacks, _LINE[2]] = np.where(exempt.notna(), exempt, first)
+        lines.loc[lacks, "favourable"] = decided.astype(object)
+    kept = told.refusals.select(["row_id", *_LINE, "favourable"]).to_pandas().set_index("row_id")
+    kept = kept[kept.index.isin(given.index)]
+    lines.loc[kept.index, kept.columns] = kept.assign(column=kept["column"].fillna("")).astype(object)
+    return lines
+
+
+def _rows(told: Told, given: pd.DataFrame) -> pd.DataFrame:
+    """The refused rows that are kept and are no applications, as ``Records.frame``."""
+    kept = told.refusals.select(["row_id", *_LINE, "favourable"]).to_pandas().set_index("row_id")
+    kept = kept[~kept.index.isin(given.index)]
+    return kept.assign(column=kept["column"].fillna(""), applied=False, weight=1).astype({"favourable": object})
+
+
+def _others(counts: pa.Table, lines: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Kinds of refused rows that are no applications, as ``Records.frame``, and their groups."""
+    long = counts.to_pandas()
+    long["column"] = long["column"].fillna("")
+    whose = ["stage", "kind"]
+    kinds = long.drop_duplicates(whose).set_index(whose)[["reason", "column", "favourable", "n"]].reset_index("stage")
+    wide = long.pivot(index=whose, columns="protected_attribute", values="group").reindex(columns=names)
+    wide = wide.reset_index("stage", drop=True)
+    index = pd.Index([f"{stage} {kind}" for stage, kind in zip(kinds["stage"], kinds.index, strict=True)])
+    kinds.index = wide.index = index
+    like = [*_LINE, "favourable", *names]
+    seen = _keys(lines[lines["stage"].notna()], like).value_counts()
+    keys = _keys(kinds.join(wide), like)
+    left = kinds["n"].to_numpy() - seen.reindex(keys).fillna(0).to_numpy(dtype=np.int64)
+    if (left < 0).any() or not seen.index.isin(keys).all():
+        raise IntegrityError(
+            "more applications are refused than the table refusal_counts has: the tables of this run are not of one "
+            "audit; run it again"
+        )
+    more = kinds.assign(applied=False, weight=left).drop(columns="n")[left > 0]
+    return more.assign(favourable=more["favourable"].astype("boolean")), wide[left > 0]
+
+
+def _keys(frame: pd.DataFrame, columns: list[str]) -> pd.Series:
+    """What rows of one kind have alike, as one text: pandas joins no missing value to another."""
+    texts = [frame[name].astype(object).where(frame[name].notna(), "\x00").astype(str) for name in columns]
+    joined = pd.Series("", index=frame.index)
+    for text in texts:
+        joined = joined + "\x1f" + text
+    return joined
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Kinds of rows: rows that are alike in groups, places and events, which no published count tells apart.
+#
+# The auditor takes a row for each kind, with its number of people.
+
+
+class Marked(NamedTuple):
+    """What is told of each row, ``(rows,)`` each: its group by attribute, the places it is in, what happened to it."""
+
+    codes: dict[str, Longs]
+    bases: dict[Place, Bools]
+    events: dict[Event, Bools]
+    weights: Longs
+    """Records that each row stands for."""
+
+    def at(self, rows: Longs) -> "Marked":
+        """The same of some rows; of row -1, of which nothing is known, group -1 and no place."""
+        known = rows >= 0
+        codes = {name: np.where(known, each[rows], -1) for name, each in self.codes.items()}
+        bases = {place: known & each[rows] for place, each in self.bases.items()}
+        events = {event: known & each[rows] for event, each in self.events.items()}
+        return Marked(codes, bases, events, np.where(known, self.weights[rows], 1))
+
+    def with_(self, other: "Marked") -> "Marked":
+        """Together with what else is told of the same rows."""
+        weights = np.maximum(self.weights, other.weights)
+        return Marked(self.codes | other.codes, self.bases | other.bases, self.events | other.events, weights)
+
+
+class Named(NamedTuple):
+    """An attribute by its columns, and the names of its groups."""
+
+    name: str
+    columns: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Event]]) -> People:
+    """Rows as the auditor takes them: one for each kind, and of weight 0 one for what nobody got.
+
+    Args:
+        marked: what is told of each row.
+        named: the attributes whose codes it has.
+        decisions: events that are one decision: they happen to a person together.
+    """
+    first, _, counts = kinds_of(marked)
+    marked = marked.at(first)
+    more, turned = _imagined(marked, decisions)
+    every = np.concatenate([np.arange(first.size), more])
+    column_of, codes = dict(linked(named)), {name: code[every] for name, code in marked.codes.items()}
+    columns = {
+        column: _together([codes[name] for name, of in column_of.items() if of == column])
+        for column in dict.fromkeys(column_of.values())
+    }
+    return People(
+        columns,
+        tuple(Attribute(each.name, (column_of[each.name],), each.groups, codes[each.name]) for each in named),
+        {place: rows[every] for place, rows in marked.bases.items()},
+        {event: np.concatenate([rows, turned[event]]) for event, rows in marked.events.items()},
+        weights=np.concatenate([counts, np.zeros_like(more)]),
+    )
+
+
+def _imagined(marked: Marked, decisions: Sequence[Set[Event]]) -> tuple[Longs, dict[Event, Bools]]:
+    """One row like each that differs in where it ended, with each decision turned round."""
+    like = np.unique(np.column_stack(list(marked.bases.values())), axis=0, return_index=True)[1].astype(np.int64)
+    rows, whose = np.repeat(like, len(decisions)), np.tile(np.arange(len(decisions)), like.size)
+    out = {}
+    for event, inside in marked.events.items():
+        turned = [number for number, together in enumerate(decisions) if event in together]
+        out[event] = inside[rows] != np.isin(whose, turned)
+    return rows, out
+
+
+def linked(named: Sequence[Named]) -> Iterator[tuple[str, str]]:
+    """Each attribute with the one column of all attributes that share columns, directly or through others."""
+    sets: list[set[str]] = []
+    for each in named:
+        mine = set(each.columns)
+        touched = [other for other in sets if other & mine]
+        sets = [other for other in sets if not other & mine] + [mine.union(*touched)]
+    for each in named:
+        yield each.name, " x ".join(sorted(next(other for other in sets if set(each.columns) <= other)))
+
+
+def kinds_of(marked: Marked) -> tuple[Longs, Longs, Longs]:
+    """First row of each kind, ``(kinds,)``, kind of each row, ``(rows,)``, and records of each kind, ``(kinds,)``.
+
+    A kind is alike in groups, places and events.
+    """
+    packed = np.packbits(np.column_stack([*marked.bases.values(), *marked.events.values()]), axis=1)
+    bits = {f"marks {number}": packed[:, number] for number in range(packed.shape[1])}
+    frame = pd.DataFrame({**marked.codes, **bits})
+    kind = frame.groupby(list(frame), sort=True).ngroup().to_numpy()
+    _, first, inverse = np.unique(kind, return_index=True, return_inverse=True)
+    counts = np.zeros(len(first), dtype=np.int64)
+    np.add.at(counts, inverse, marked.weights)
+    return first.astype(np.int64), inverse.astype(np.int64), counts
+
+
+def _together(codes: Sequence[Longs]) -> Longs:
+    """Number of each row's combination of codes, ``(rows,)``."""
+    return np.unique(np.column_stack(list(codes)), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Everybody whom a published count counts: the records of the source, and which populations are printed.
+#
+# Attributes over a common column are one column here: the combination of their groups. The groups are a function of it,
+# as the auditor wants, and what links the attributes stays known.
+
+
+DENIED = "denied"
+LENDER = DecisionMaker.LENDER.value
+SOURCE, USED = Place(Base.SOURCE), Place(Base.USED)
+APPLIED = Place(Base.SOURCE, LENDER)
+"""Records with a decision that could be read, and of which the lender's approval rate is."""
+_LACKS = "lacks "
+Line = tuple[str, str, str]
+"""Stage, reason and column of refused records."""
+
+
+def line_place(line: Line) -> Place:
+    """The place of the records that one line of the waterfall refuses."""
+    return Place(Base.REFUSED, LENDER, ": ".join(part for part in line if part))
+
+
+def left_place(stage: str) -> Place:
+    """The place of the records that are left after a stage."""
+    return Place(Base.SOURCE, reason=f"left by {stage}")
+
+
+def decided_place(maker: str) -> Place:
+    """The place of the records that rates of a decision maker are of."""
+    return APPLIED if maker == LENDER else Place(Base.USED, maker)
+
+
+def lacking_place(feature: str, reason: str) -> Place:
+    """The place of applications that lack a feature for a reason."""
+    return Place(Base.SOURCE, LENDER, f"{_LACKS}{feature}: {reason}")
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """The records of the source, in one order."""
+
+    frame: pd.DataFrame
+    """As ``Records.frame``: an application, or a kind of other refused rows."""
+    groups: pd.DataFrame
+    """Group of each record by attribute; index and order of ``frame``."""
+    decided: pd.DataFrame
+    """By decision maker: whether a record was approved; null where it was not decided, or not readably."""
+    used_by: pd.DataFrame
+    """By decision maker: whether a record is among its decisions."""
+    lacks: pd.DataFrame
+    """By feature: whether an application lacks it; and ``exempt``."""
+    protected: tuple[Protected, ...]
+
+    @classmethod
+    def of(
+        cls,
+        told: Told,
+        decisions: pa.Table,
+        protected: Sequence[Protected],
+        features: Sequence[str],
+    ) -> "Crowd":
+        """From the tables as they are read; ``features`` that somebody lacks."""
+        found = Records.of(told, [p.name for p in protected], features)
+        frame, given, rows = found.frame, found.given, found.frame.index
+        made = decisions.select(["row_id", "decision_maker", "favourable"]).to_pandas()
+        by = made.pivot(index="row_id", columns="decision_maker", values="favourable").reindex(rows)
+        decided = by.astype("boolean").assign(**{LENDER: frame["favourable"].astype("boolean")})
+        lacks = given[list(features)].isna().assign(exempt=given["exempt"].notna())
+        lacks = lacks.reindex(rows).astype("boolean").fillna(False)
+        return cls(frame, found.groups, decided, by.notna(), lacks, tuple(protected))
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """Lines of refusals: by stage in the order of the audit, then by falling size."""
+        sizes = self.frame.dropna(subset=["stage"]).groupby(["stage", "reason", "column"])["weight"].sum()
+        order = {stage: place for place, stage in enumerate(ORDER)}
+        named = [(str(stage), str(reason), str(column)) for stage, reason, column in sizes.index]
+        ranked = zip(named, sizes.tolist(), strict=True)
+        return tuple(line for line, n in sorted(ranked, key=lambda r: (order.get(r[0][0], 99), r[0][0], -r[1], r[0])))
+
+    @cached_property
+    def stages(self) -> tuple[str, ...]:
+        """Stages that refused records, in order."""
+        return tuple(dict.fromkeys(stage for stage, *_ in self.lines))
+
+    @property
+    def makers(self) -> tuple[str, ...]:
+        """Decision makers with decisions of their own, the lender first."""
+        return (LENDER, *(str(maker) for maker in self.used_by if maker != LENDER))
+
+    def group_names(self, attribute: str) -> tuple[str, ...]:
+        """Groups of an attribute by falling size in the source."""
+        sizes = self.frame["weight"].groupby(self.groups[attribute]).sum()
+        return tuple(sorted(sizes.index, key=lambda group: (-sizes[group], group)))
+
+    def lacking(self, feature: str, reason: str) -> Bools:
+        """Which applications lack a feature for a reason, ``(rows,)``."""
+        exempt = self.lacks["exempt"].to_numpy(dtype=bool)
+        if reason == ANY:
+            return np.asarray(self.lacks.drop(columns="exempt").any(axis=1).to_numpy(dtype=bool))
+        gone = self.lacks[feature].to_numpy(dtype=bool)
+        return np.asarray(gone & (exempt if reason == Refusal.EXEMPT_COVARIATE else ~exempt))
+
+    @cached_property
+    def source(self) -> Place:
+        """The place of all records: that of applications where all are."""
+        return APPLIED if self._applied.all() else SOURCE
+
+    @cached_property
+    def used(self) -> Place:
+        """The place of all that no stage refused: that of the lender's decisions where all have one."""
+        return Place(Base.USED, LENDER) if (self._used(LENDER) == (self._first < 0)).all() else USED
+
+    def _used(self, maker: str) -> Bools:
+        """Who is among the decisions of a decision maker, ``(rows,)``."""
+        used = self.used_by[maker].to_numpy(dtype=bool) if maker in self.used_by else self._first < 0
+        return np.asarray(used)
+
+    @property
+    def _applied(self) -> Bools:
+        return np.asarray(self.frame["applied"].to_numpy(dtype=bool))
+
+    @cached_property
+    def _first(self) -> Longs:
+        """Number of each record's line, -1 where it is used, ``(rows,)``."""
+        if not self.lines:
+            return np.full(len(self.frame), -1, dtype=np.int64)
+        known = pd.MultiIndex.from_tuples(self.lines)
+        named = pd.MultiIndex.from_frame(self.frame[["stage", "reason", "column"]])
+        return np.asarray(known.get_indexer(named), dtype=np.int64)
+
+    def readable(self, line: Line) -> bool:
+        """Whether every decision on the records of a line could be read: else no share of them is told."""
+        mine = self._first == self.lines.index(line)
+        return bool(self.decided[LENDER].notna().to_numpy()[mine].all())
+
+    def bases(self, lacking: Sequence[tuple[str, str]]) -> dict[Place, Bools]:
+        """Records in each place, ``(rows,)``; ``lacking`` features and reasons."""
+        every, applied = np.ones(len(self.frame), dtype=bool), self._applied
+        out = {self.source: every, APPLIED: applied, self.used: self._first < 0}
+        for number, line in enumerate(self.lines):
+            out[line_place(line)] = self._first == number
+        for stage in self.stages[:-1]:
+            past = [number for number, line in enumerate(self.lines) if self._before(line[0], stage)]
+            out[left_place(stage)] = ~np.isin(self._first, past)
+        for maker in self.makers:
+            out[Place(Base.USED, maker)] = self._used(maker)
+        for feature, reason in lacking:
+            out[lacking_place(feature, reason)] = self.lacking(feature, reason)
+        return out
+
+    def _before(self, one: str, other: str) -> bool:
+        return self.stages.index(one) <= self.stages.index(other)
+
+    def denied(self, maker: str) -> Bools:
+        """Who was denied, ``(rows,)``; not those whose decision could not be read."""
+        return np.asarray((~self.decided[maker]).fillna(False).to_numpy(dtype=bool))
+
+    def people(self, lacking: Sequence[tuple[str, str]]) -> People:
+        """The records as the auditor takes them: a row for each kind, and of weight 0 one for what nobody got."""
+        return people_of(self.marked(lacking), self.named, [{Event(DENIED, maker)} for maker in self.makers])
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether every record is a row of its own, which can be told among those of another run."""
+        return bool((self.frame["weight"] == 1).all())
+
+    @property
+    def named(self) -> list[Named]:
+        """The attributes with their groups by falling size."""
+        return [Named(p.name, p.columns, self.group_names(p.name)) for p in self.protected]
+
+    def marked(self, lacking: Sequence[tuple[str, str]]) -> Marked:
+        """What is told of each record, in the order of ``frame``."""
+        codes = {p.name: self._codes(p.name) for p in self.protected}
+        events = {Event(DENIED, maker): self.denied(maker) for maker in self.makers}
+        return Marked(codes, self.bases(lacking), events, self.frame["weight"].to_numpy(dtype=np.int64))
+
+    def _codes(self, attribute: str) -> Longs:
+        numbers = {group: number for number, group in enumerate(self.group_names(attribute))}
+        return np.asarray(self.groups[attribute].map(numbers).to_numpy(dtype=np.int64))
+
+
+def is_lacking(population: Population) -> bool:
+    """Whether a population is of those who lack a feature: it is told of everybody alone."""
+    return population.base is Base.SOURCE and population.reason.startswith(_LACKS)
+
+
+def counts_of(people: People) -> list[Count]:
+    """Every count of people that any output may print: n of all populations, and the denied among them."""
+    out: list[Count] = []
+    for each in populations_of(people):
+        if is_lacking(each) and (each.group != ALL or each.attribute != people.attributes[0].name):
+            continue
+        out.append(Count(each))
+        if each.decision_maker:
+            out.append(Count(each, DENIED))
+    return out
+
+
+def whole_of(attribute: str, group: str, place: Place) -> Population:
+    """A group in a place."""
+    return Population(attribute, group, 0, place.decision_maker, place.base, place.reason)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Earlier published runs over the same rows: what they hand on, and everybody whom their counts and this run's count.
+#
+# Rows are matched by their identifier. Of a row that is not in a run its groups there are those of rows like it: which
+# of them does not matter, since it is in no place of that run. What two places of one kind differ by, such as rows that
+# this run uses and the earlier one left out, is told by subtraction: it is protected where it is small.
+
+
+Row = Mapping[str, Any]
+
+
+class Joint(NamedTuple):
+    """Everybody of this run and of earlier ones, with what a reader knows of the earlier ones."""
+
+    people: People
+    beside: tuple[Published, ...]
+    protect: tuple[Count, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """One earlier run."""
+
+    run: str
+    numbers: Sequence[Row]
+    """Rows of its publication."""
+    kinds: Sequence[Row]
+    """Rows of ``PUBLICATION_KINDS``."""
+    kind_of: pd.Series
+    """Kind of each row of its source, by ``row_id``."""
+
+    def called(self, attribute: str) -> str:
+        """The name of its attribute beside those of this run: groups of one name may have been others then."""
+        return f"{attribute} of {self.run}"
+
+    @cached_property
+    def named(self) -> list[Named]:
+        """Its attributes."""
+        groups: dict[tuple[str, str], dict[str, None]] = {}
+        for row in self._told("group"):
+            groups.setdefault((row["protected_attribute"], row["columns"]), {})[row["group"]] = None
+        return [Named(self.called(name), tuple(json.loads(c)), tuple(of)) for (name, c), of in groups.items()]
+
+    @cached_property
+    def marked(self) -> Marked:
+        """What is told of each kind of its rows, ``(kinds,)``."""
+        size = int(self.kind_of.max()) + 1
+        code = {each.name: {group: n for n, group in enumerate(each.groups)} for each in self.named}
+        codes = {name: np.full(size, -1, dtype=np.int64) for name in code}
+        for row in self._told("group"):
+            name = self.called(row["protected_attribute"])
+            codes[name][row["kind"]] = code[name][row["group"]]
+        bases = {self._population(row).place: np.zeros(size, dtype=bool) for row in self.numbers}
+        for row in self._told("place"):
+            bases[Place(Base(row["base"]), row["decision_maker"], row["reason"], self.run)][row["kind"]] = True
+        makers = dict.fromkeys(place.decision_maker for place in bases if place.decision_maker)
+        events = {Event(DENIED, maker, self.run): np.zeros(size, dtype=bool) for maker in makers}
+        for row in self._told("denied"):
+            events[Event(DENIED, row["decision_maker"], self.run)][row["kind"]] = True
+        return Marked(codes, bases, events, np.ones(size, dtype=np.int64))
+
+    def _told(self, what: str) -> Iterator[Row]:
+        return (row for row in self.kinds if row["property"] == what)
+
+    def published(self) -> Iterator[Published]:
+        """What a reader learned of each of its counts."""
+        for row in self.numbers:
+            count, *more = [Count(population, row["event"]) for population in self._populations(row)]
+            if more:
+                yield Published(count, row["low"], row["high"], tuple(more))
+                continue
+            yield from _within(count, row["low"], row["high"])
+            if row["event"]:
+                yield from _within(count._replace(rest=True), row["rest_low"], row["rest_high"])
+
+    def withheld(self) -> Iterator[Population]:
+        """The populations that it withheld for their size."""
+        yield from (self._population(row) for row in self.numbers if row["fate"] == "withheld_small")
+
+    def _populations(self, row: Row) -> list[Population]:
+        """The populations that a number is about: several where withheld groups are shown as one."""
+        groups = json.loads(row["groups"]) if row["groups"] else [row["group"]]
+        return [self._population({**row, "group": group}) for group in groups]
+
+    def _population(self, row: Row) -> Population:
+        whose = self.called(row["protected_attribute"]), row["group"], row["part"], row["decision_maker"]
+        return Population(*whose, Base(row["base"]), row["reason"], self.run)
+
+
+def _within(count: Count, low: int | None, high: int | None) -> Iterator[Published]:
+    if low is not None or high is not None:
+        yield Published(count, -np.inf if low is None else low, np.inf if high is None else high)
+
+
+def earlier_of(tables: Mapping[str, pa.Table], runs: Sequence[tuple[str, Sequence[int]]]) -> list[Earlier]:
+    """The earlier runs, by their ids and the rows of each table of ``EARLIER`` that are theirs, one after another."""
+    out, starts = [], [0] * len(EARLIER)
+    for run, sizes in runs:
+        parts = [tables[t.name].slice(at, n) for t, at, n in zip(EARLIER, starts, sizes, strict=True)]
+        numbers, rows, kinds = parts
+        kind_of = rows.to_pandas().set_index("row_id")["kind"]
+        out.append(Earlier(run, numbers.to_pylist(), kinds.to_pylist(), kind_of))
+        starts = [at + n for at, n in zip(starts, sizes, strict=True)]
+    return out
+
+
+def handed_on(crowd: Crowd, lacking: Sequence[tuple[str, str]]) -> dict[str, pa.Table]:
+    """In the shapes of ``PUBLICATION_ROWS`` and ``PUBLICATION_KINDS``: whom the numbers of this run count.
+
+    Nothing of a run whose refused rows are kept as a sample: which they are is not known.
+    """
+    if not crowd.row_by_row:
+        return {table.name: table.empty() for table in (PUBLICATION_ROWS, PUBLICATION_KINDS)}
+    marked = crowd.marked(lacking)
+    first, kind, _ = kinds_of(marked)
+    rows = list(_properties(marked.at(first), crowd.named))
+    kinds = {c.name: [row.get(c.name, "") for row in rows] for c in PUBLICATION_KINDS.columns}
+    return {
+        PUBLICATION_ROWS.name: PUBLICATION_ROWS.build(row_id=crowd.frame.index.astype(str), kind=kind),
+        PUBLICATION_KINDS.name: PUBLICATION_KINDS.build(**kinds),
+    }
+
+
+def _properties(marked: Marked, named: Sequence[Named]) -> Iterator[Row]:
+    for each in named:
+        said = {"property": "group", "protected_attribute": each.name, "columns": json.dumps(each.columns)}
+        for kind, code in enumerate(marked.codes[each.name].tolist()):
+            yield {**said, "kind": kind, "group": each.groups[code]}
+    for place, inside in marked.bases.items():
+        said = {"base": place.base.value, "decision_maker": place.decision_maker, "reason": place.reason}
+        yield from ({**said, "property": "place", "kind": int(kind)} for kind in np.flatnonzero(inside))
+    for event, inside in marked.events.items():
+        said = {"property": "denied", "decision_maker": event.decision_maker}
+        yield from ({**said, "kind": int(kind)} for kind in np.flatnonzero(inside))
+
+
+def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Earlier], policy: Policy) -> Joint:
+    """Everybody of this run and of earlier ones."""
+    index = crowd.frame.index
+    rows = index.union([row for each in runs for row in each.kind_of.index.difference(index)], sort=False).unique()
+    own = index.get_indexer(rows).astype(np.int64)
+    marked, there = crowd.marked(lacking).at(own), [own >= 0]
+    for each in runs:
+        kinds = each.kind_of.reindex(rows).fillna(-1).to_numpy(dtype=np.int64)
+        marked = marked.with_(each.marked.at(kinds))
+        there.append(kinds >= 0)
+    named = [*crowd.named, *(attribute for each in runs for attribute in each.named)]
+    alike = _decided_alike(marked, ["", *(each.run for each in runs)], there)
+    alone = [{event} for event in marked.events if event not in alike]
+    marked = marked._replace(codes=_filled(marked.codes, named))
+    people = people_of(marked, named, [alike, *alone])
+    protect = [population for each in runs for population in each.withheld()]
+    for each in runs:
+        people, apart = _apart(people, crowd, each)
+        protect += apart
+    beside = tuple(published for each in runs for published in each.published())
+    return Joint(people, beside, tuple(_small(people, protect, policy)))
+
+
+def _decided_alike(marked: Marked, runs: Sequence[str], there: Sequence[Bools]) -> set[Event]:
+    """The lender's denials of this run, and of those that have the same of all common rows: one decision, not several.
+
+    What one run knows of rows that another lacks is carried over.
+    """
+    first = Event(DENIED, LENDER)
+    known, denied, out = there[0].copy(), marked.events[first].copy(), {first}
+    for run, inside in zip(runs[1:], there[1:], strict=True):
+        theirs = marked.events.get(Event(DENIED, LENDER, run))
+        if theirs is None or (denied != theirs)[known & inside].any():
+            continue
+        denied = np.where(known, denied, theirs)
+        known |= inside
+        out.add(Event(DENIED, LENDER, run))
+    marked.events.update(dict.fromkeys(out, denied))
+    return out
+
+
+def _filled(codes: Mapping[str, Longs], named: Sequence[Named]) -> dict[str, Longs]:
+    """Codes of every row; of attributes that are linked, one that is not known (-1) is that of a row like it."""
+    out, column_of = dict(codes), dict(linked(named))
+    for column in dict.fromkeys(column_of.values()):
+        names = [name for name, of in column_of.items() if of == column]
+        table = np.column_stack([codes[name] for name in names])
+        kinds, inverse = np.unique(table, axis=0, return_inverse=True)
+        whole = kinds[(kinds >= 0).all(axis=1)]
+        for number in np.flatnonzero((kinds < 0).any(axis=1)):
+            known = kinds[number] >= 0
+            like = whole[(whole[:, known] == kinds[number][known]).all(axis=1)]
+            kinds[number] = like[0] if like.size else kinds[number]
+        out |= dict(zip(names, kinds[inverse.ravel()].T, strict=True))
+    return out
+
+
+def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list[Population]]:
+    """Who is in a place of one run alone, by the groups of this run, and the people with these places.
+
+    A place is compared with the one of the same kind.
+    """
+    bases, events, out = dict(people.bases), dict(people.events), list[Population]()
+    for place in [each for each in people.bases if not each.run and each._replace(run=earlier.run) in people.bases]:
+        for mine, other in (("", earlier.run), (earlier.run, "")):
+            alone = place._replace(run=f"{mine or 'this run'} without {other or 'this run'}")
+            bases[alone] = people.bases[place._replace(run=mine)] & ~people.bases[place._replace(run=other)]
+            happened = people.events.get(Event(DENIED, place.decision_maker, mine))
+            if happened is not None:
+                events[Event(DENIED, place.decision_maker, alone.run)] = happened
+            names = [(each.name, group) for each in crowd.named for group in (ALL, *each.groups)]
+            whose = place.decision_maker, place.base, place.reason, alone.run
+            out += [Population(attribute, group, 0, *whose) for attribute, group in names]
+    return replace(people, bases=bases, events=events), out
+
+
+def _small(people: People, populations: Sequence[Population], policy: Policy) -> Iterator[Count]:
+    """The counts of small populations, those with and without a denial too."""
+    for each in dict.fromkeys(populations):
+        if small(policy, people.size(Count(each))):
+            yield Count(each)
+            if Count(each, DENIED).happening in people.events:
+                yield from (Count(each, DENIED, rest) for rest in (False, True))

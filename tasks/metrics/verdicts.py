@@ -1,0 +1,550 @@
+"""Rows by which theories of harm are judged, the tables of verdicts, and whether groups are large enough."""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.audit.limits import GATE, Limits, Verdicts
+from schemas.audit.partition import unsampled
+from schemas.audit.spec import AuditSpec, Protected
+from schemas.errors import TooLittleEvidenceError
+from schemas.tables.verdicts import AGREEMENT, VERDICTS
+from schemas.terms import DecisionMaker, State, Theory
+from tasks.metrics.algorithm.measures import Family, Given, Statistic, unjudged
+from tasks.metrics.algorithm.verdicts import (
+    Case,
+    Concluded,
+    Counts,
+    Estimated,
+    Evidence,
+    Limit,
+    PairedDifference,
+    RatioOfShares,
+    Rules,
+    Verdict,
+    compared,
+    conclude,
+    disagreeing,
+    judge,
+    overall,
+    too_few,
+)
+from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.intervals import Changes
+from tasks.pipeline.method import Judged
+from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
+
+# --------------------------------------------------------------------------------------------------------------------
+# The rows by which each theory of harm is judged, gathered from aggregates and from counts of decisions.
+#
+# Methods declare which of their measures a theory is judged by (``Method.judged``), so that no method is known here.
+# Scope: gathering. States: ``tasks.metrics.algorithm.verdicts``.
+
+
+OUTCOME = Judged(Theory.OUTCOME, "approval_rate_ratio")
+WATCH = 0.90
+"""Ratio of approvals below which practitioners look closer (verdicts.md 2); a convention and no rule."""
+NOT_DIRECT = "the model does not see the group; what it learnt of it through columns is the theory total"
+NOT_TAKEN = "the given model does not take the group as an input; what it does by other columns is the theory total"
+_DESCRIPTIVE = "descriptive: it has no interval that is known to cover as often as it says"
+_NO_ERROR = "its error is zero, or the logarithm by which it is judged is not defined"
+_HELD = "descriptive: its error takes the model as given, which was fitted to these rows"
+_NO_STRENGTH = "what columns that the table lacks could do to it cannot be computed"
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """All that theories are judged by."""
+
+    counts: Mapping[tuple[str, str, str], Counts]
+    """(decision maker, protected attribute, group) -> applications and denials, the reference group's beside them."""
+    given: Mapping[tuple[str, str, str, str, str], Given]
+    """(method, measure, decision maker, protected attribute, group) -> the aggregate without parameters."""
+    protected: tuple[Protected, ...]
+    running: tuple[str, ...]
+    """Methods that run."""
+    verdicts: Verdicts
+    refitted: Mapping[tuple[str, str], Floats] = field(default_factory=dict)
+    """(protected attribute, group) -> ``(refits,)`` approval rates of the model fitted anew to resamples of rows."""
+    model_is_fitted: bool = True
+    """Whether the model, if there is one, was fitted to the rows of this audit."""
+    inapplicable: Mapping[str, str] = field(default_factory=dict)
+    """Methods that the spec asks for and that cannot run, each with the reason."""
+    lost: Collection[tuple[str, str]] = ()
+    """(protected attribute, group) of applications none of which has every feature."""
+
+    @classmethod
+    def of(
+        cls,
+        statistics: Sequence[Statistic],
+        given: Sequence[Given],
+        protected: tuple[Protected, ...],
+        running: tuple[str, ...],
+        verdicts: Verdicts,
+        refitted: Mapping[tuple[str, str], Floats],
+        *,
+        model_is_fitted: bool = True,
+        inapplicable: Mapping[str, str] | None = None,
+        lost: Collection[tuple[str, str]] = (),
+    ) -> "Gathered":
+        """From what is measured, before anything is rounded or withheld."""
+        own = {
+            (g.family.method, g.family.measure, g.family.decision_maker, g.family.protected_attribute, g.group): g
+            for g in given
+            if unsampled(g.family.parameters) == "{}" and g.family.subgroup == 0
+        }
+        counts, cannot = _counts(statistics, protected), inapplicable or {}
+        return cls(counts, own, protected, running, verdicts, refitted, model_is_fitted, cannot, lost)
+
+    def cases(self) -> Iterator[Case]:
+        """Every row of a judged group, by theory in the order of ``Theory``."""
+        asked = [(OUTCOMES_METHOD, OUTCOME), *((name, each) for name in self.running for each in METHODS[name].judged)]
+        for name, judged in sorted(asked, key=lambda pair: list(Theory).index(pair[1].theory)):
+            for maker in self._makers(name, judged):
+                for attribute, group in self.groups:
+                    if judged is OUTCOME:
+                        yield from self._watched(self._of_outcome(maker, attribute, group))
+                    elif self._asks(name, judged, maker, attribute):
+                        yield self._of_method(name, judged, maker, attribute, group)
+
+    def _watched(self, case: Case) -> Iterator[Case]:
+        """The case, and the same at the watch level of practitioners, which decides nothing."""
+        yield case
+        if case.limit is not None and case.limit.value < WATCH:
+            yield replace(case, role="watch", limit=Limit(WATCH, "at_least"))
+
+    @cached_property
+    def groups(self) -> list[tuple[Protected, str]]:
+        """The judged groups that the data hold."""
+        there = sorted({(attribute, group) for _, attribute, group in self.counts})
+        by_name = {p.name: p for p in self.protected}
+        return [(by_name[attribute], group) for attribute, group in there if by_name[attribute].judges(group)]
+
+    def why_not(self, theory: Theory) -> str:
+        """Why a theory has no row."""
+        if not self.groups:
+            return (
+                "no group is judged: the data hold none beside the reference group, or only groups that are no people"
+            )
+        primary = [(name, each) for name, m in METHODS.items() for each in m.judged if each.theory is theory]
+        names = [name for name, each in primary if each.role == "primary"]
+        if names and not set(names) & set(self.running):
+            reasons = [self.inapplicable[name] for name in names if name in self.inapplicable]
+            return reasons[0] if reasons else f"the method {names[0]} is off"
+        if theory is not Theory.DIRECT:
+            return "nothing was measured"
+        return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN
+
+    def _makers(self, name: str, judged: Judged) -> tuple[str, ...]:
+        """Whose decisions: those that are asked for and there, else the lender's, else the model's."""
+        if judged is OUTCOME:
+            there = {maker for maker, _, _ in self.counts}
+        else:
+            there = set().union(*(self._sure(*each) for each in self._together(name, judged)))
+        asked: tuple[str, ...] = self.verdicts.decision_makers or ()
+        either = (str(DecisionMaker.LENDER), str(DecisionMaker.MODEL))
+        found = (
+            tuple(maker for maker in asked if maker in there) or tuple(maker for maker in either if maker in there)[:1]
+        )
+        return tuple(maker for maker in found or either[:1] if judged.maker in (None, maker))
+
+    def _together(self, name: str, judged: Judged) -> list[tuple[str, Judged]]:
+        """The measures of which one decision maker is chosen: those of the theory that are each of one maker."""
+        if judged.maker is None:
+            return [(name, judged)]
+        every = ((other, each) for other in self.running for each in METHODS[other].judged)
+        return [(other, each) for other, each in every if each.theory is judged.theory and each.maker is not None]
+
+    def _sure(self, name: str, judged: Judged) -> set[str]:
+        """Decision makers of whom the method makes the measure: those that it is sure of, or else all."""
+        of = {key[2] for key in self.given if key[:2] == (name, judged.measure)}
+        return {maker for maker in of if self._answers(name, judged, maker)} or of
+
+    def _asks(self, name: str, judged: Judged, maker: str, attribute: Protected) -> bool:
+        """Whether a row is due: of a measure of the model alone, where the model takes the attribute."""
+        known = (name, judged.measure, maker, attribute.name)
+        return judged.maker != DecisionMaker.MODEL or any(key[:4] == known for key in self.given)
+
+    def _answers(self, name: str, judged: Judged, maker: str) -> bool:
+        """Whether the method can be sure of a decision maker: some are sure of a model's decisions alone.
+
+        A method that refused all groups of the lender could have been sure, and no model stands in for its decisions.
+        """
+        known = [given for key, given in self.given.items() if key[:3] == (name, judged.measure, maker)]
+        told = [given.inference for given in known if math.isfinite(given.value)]
+        sure = any(each is not None and (math.isfinite(each.se) or math.isfinite(each.p)) for each in told)
+        return sure or not told
+
+    def _of_outcome(self, maker: str, attribute: Protected, group: str) -> Case:
+        counts = self.counts.get((maker, attribute.name, group))
+        made = self._case(OUTCOMES_METHOD, OUTCOME, maker, attribute, group)
+        if counts is None or not counts.n_reference:
+            return replace(made, problem="the group or the reference group has no decision")
+        approved, reference = counts.n - counts.events, counts.n_reference - counts.events_reference
+        if not reference:
+            return replace(made, problem="nobody of the reference group was approved")
+        ratio = (approved / counts.n) / (reference / counts.n_reference)
+        known: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference, self._has_few(counts))
+        if maker == DecisionMaker.MODEL and self.model_is_fitted:
+            if not approved:
+                return replace(made, value=ratio, problem="the model approved nobody of the group")
+            se = self._error_of_model(attribute, group)
+            if se is None:
+                return replace(made, value=ratio, problem=_HELD)
+            known = Estimated(ratio, se, logarithmic=True)
+        return replace(made, value=ratio, evidence=known)
+
+    def _has_few(self, counts: Counts) -> bool:
+        settings = self.verdicts
+        return bool(too_few(counts, Rules(settings.alpha, settings.minimum_n, settings.minimum_events)))
+
+    def _error_of_model(self, attribute: Protected, group: str) -> float | None:
+        """Standard error of the logarithm of the model's ratio, from its refits; None where it is not refitted."""
+        rates = [self.refitted.get((attribute.name, each)) for each in (group, attribute.reference)]
+        if rates[0] is None or rates[1] is None:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(rates[0] / rates[1])
+        spread = float(np.std(logs[np.isfinite(logs)], ddof=1)) if np.isfinite(logs).sum() > 1 else math.nan
+        return spread if spread > 0 else None
+
+    def _of_method(self, name: str, judged: Judged, maker: str, attribute: Protected, group: str) -> Case:
+        made = self._case(name, judged, maker, attribute, group)
+        given = self.given.get((name, judged.measure, maker, attribute.name, group))
+        if given is None:
+            lost = next((each for each in (attribute.reference, group) if (attribute.name, each) in self.lost), None)
+            why = (
+                f"every application of {lost} lacks a feature"
+                if lost
+                else "the method has nothing to say of this group"
+            )
+            return replace(made, problem=f"not measured: {why}")
+        if not math.isfinite(given.value):
+            return replace(made, problem=f"not measured: {given.note or 'undefined'}")
+        made = replace(made, value=given.value)
+        said = given.inference
+        if said is None or not (math.isfinite(said.se) or math.isfinite(said.p)):
+            return replace(made, problem=_DESCRIPTIVE)
+        if judged.role == "adds" and math.isfinite(said.p):
+            return replace(made, p=said.p)
+        if not math.isfinite(said.se) or judged.measure not in METHODS[name].covering:
+            return replace(made, problem=_DESCRIPTIVE)
+        if maker == DecisionMaker.MODEL and self.model_is_fitted and not judged.refitted:
+            return replace(made, problem=_HELD)
+        if not said.se > 0 or (said.scale == "log" and not given.value > 0):
+            return replace(made, problem=_NO_ERROR)
+        bias = self._bias(judged, maker, attribute, group)
+        if not math.isfinite(bias):
+            return replace(made, problem=_NO_STRENGTH)
+        if said.raised is not None and said.lowered is not None:
+            return replace(made, evidence=PairedDifference(Changes(said.raised, said.lowered, given.n)))
+        if said.counted is not None and made.counts is not None:
+            used = Counts(*said.counted)
+            made = replace(made, counts=used, left_out=_left_out(made.counts, used))
+        errors = said.se, said.scale == "log", said.df, bias, said.robustness, said.se_above
+        evidence: Evidence = Estimated(given.value, *errors)
+        return replace(made, evidence=evidence, problem=unjudged(given.note))
+
+    def _bias(self, judged: Judged, maker: str, attribute: Protected, group: str) -> float:
+        """How far columns that the table lacks may have moved a direct effect; NaN where it is not known.
+
+        The model sees its own columns only: nothing is unseen.
+        """
+        if judged.theory is not Theory.DIRECT or self.verdicts.complete or maker == DecisionMaker.MODEL:
+            return 0.0
+        for name in self.running:
+            for each in METHODS[name].judged:
+                if each.theory is Theory.DIRECT and each.role == "primary":
+                    given = self.given.get((name, each.measure, maker, attribute.name, group))
+                    if given is not None and given.inference is not None and given.inference.unseen:
+                        return given.inference.unseen * self.verdicts.unseen.bias
+        return math.nan
+
+    def _case(self, name: str, judged: Judged, maker: str, attribute: Protected, group: str) -> Case:
+        counts = self.counts.get((maker, attribute.name, group), Counts(0, 0, 0, 0))
+        limit = limit_of(judged, self.verdicts.limits)
+        whose = (attribute.name, group, attribute.reference, maker)
+        return Case(judged.theory, name, judged.measure, *whose, judged.role, math.nan, None, limit, counts)
+
+
+def _left_out(every: Counts, used: Counts) -> float:
+    """How much more of the group than of the reference group was denied with files that an effect leaves out.
+
+    As a share of all applications, never below 0: what is left out is no reason for a pass.
+    """
+    own, reference = every.events - used.events, every.events_reference - used.events_reference
+    return max(0.0, own / every.n - reference / every.n_reference) if every.n and every.n_reference else 0.0
+
+
+def limit_of(judged: Judged, limits: Limits) -> Limit | None:
+    """The limit of a measure; None where its theory has none."""
+    if judged.theory is Theory.RECOURSE:
+        own = limits.recourse
+        if judged.role == "adds":
+            return None if own is None or own.difference is None else Limit(own.difference)
+        return None if own is None or own.ratio is None else Limit(own.ratio, "at_least")
+    value: float | None = getattr(limits, judged.theory)
+    return None if value is None else Limit(value, "at_least" if judged.theory is Theory.OUTCOME else "at_most")
+
+
+def _counts(statistics: Sequence[Statistic], protected: Sequence[Protected]) -> dict[tuple[str, str, str], Counts]:
+    references = {p.name: p.reference for p in protected}
+    denied: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for s in statistics:
+        f: Family = s.family
+        if (f.method, f.measure) == (OUTCOMES_METHOD, "denial_rate"):
+            key = f.decision_maker, f.protected_attribute, s.group
+            denied[key] = int(s.counts.sum()), int(s.counts[s.values == 1].sum())
+    return {
+        (maker, attribute, group): Counts(*own, *denied.get((maker, attribute, references[attribute]), (0, 0)))
+        for (maker, attribute, group), own in denied.items()
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows of the tables ``verdicts`` and ``agreement``: exact states and numbers.
+
+
+_ASSUMED = {Theory.DIRECT: "columns_complete", Theory.TOTAL: "graph"}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdicts of an audit."""
+
+    rows: tuple[Verdict, ...]
+    theories: Mapping[Theory, Concluded]
+
+
+def judged(gathered: Gathered, own: Sequence[Case], settings: Verdicts) -> Judgement:
+    """The states of all rows and theories.
+
+    Args:
+        gathered: what the five theories are judged by.
+        own: cases of the spec's thresholds.
+        settings: alpha, and whether comparisons are counted within a theory or over all.
+    """
+    cases = [*gathered.cases(), *own]
+    rules = Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
+    of = {theory: [case for case in cases if case.theory is theory] for theory in Theory}
+    families = [cases] if settings.across == "theories" else list(of.values())
+    rows = tuple(row for family in families for row in judge(family, rules))
+    at_odds = disagreeing([row for row in rows if _answers(row)])
+    theories = {
+        theory: conclude(
+            [row for row in rows if row.case.theory is theory], at_odds.get(theory, ()), gathered.why_not(theory)
+        )
+        for theory in Theory
+        if theory is not Theory.OWN or own
+    }
+    return Judgement(rows, theories)
+
+
+def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
+    """The state that decides the exit code, from those of the theories."""
+    gate = settings.gate or (*GATE, *((Theory.OWN,) if Theory.OWN in states else ()))
+    return overall(states, gate, named=settings.gate is not None)
+
+
+def tables(found: Judgement) -> dict[str, pa.Table]:
+    """Both tables, with exact numbers."""
+    rows = [_row(each) for each in found.rows]
+    wholes = [_whole(theory, each, _assumed(theory, rows)) for theory, each in found.theories.items()]
+    ordered = [
+        row for whole in wholes for row in (whole, *(each for each in rows if each["theory"] == whole["theory"]))
+    ]
+    five = [row for row in found.rows if _answers(row)]
+    said = [
+        {
+            **{name: getattr(each.case, name) for name in ("theory", "decision_maker", "protected_attribute", "group")},
+            **{"method": each.case.method, "measure": each.case.measure},
+            "sign": each.sign,
+            "state": each.state,
+        }
+        for each in compared(five)
+    ]
+    return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, said)}
+
+
+def _answers(row: Verdict) -> bool:
+    """Whether it is what a method answers to one of the five questions."""
+    return row.case.theory is not Theory.OWN and row.case.role != "watch"
+
+
+def _assumed(theory: Theory, rows: Sequence[Mapping[str, Any]]) -> str:
+    """What must hold for the theory as a whole: nothing, where it need not for any of its rows."""
+    own = {row["assumption"] for row in rows if row["theory"] == theory}
+    return "none" if own == {"none"} else _ASSUMED.get(theory, "none")
+
+
+def _whole(theory: Theory, each: Concluded, assumed: str) -> dict[str, Any]:
+    nothing = dict.fromkeys(column.name for column in VERDICTS.columns)
+    named = dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
+    said = {"theory": theory, "role": "theory", "state": each.state, "reason": each.reason}
+    return {**nothing, **named, **said, "assumption": assumed, "withheld": False}
+
+
+def _row(found: Verdict) -> dict[str, Any]:
+    case, evidence = found.case, found.case.evidence
+    named = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
+    row = {name: getattr(case, name) for name in named}
+    row |= {
+        "limit": case.limit.value if case.limit else None,
+        "side": case.limit.side if case.limit else None,
+        "assumption": "none" if isinstance(evidence, PairedDifference) else _ASSUMED.get(case.theory, "none"),
+        "withheld": False,
+    }
+    bias = evidence.bias if isinstance(evidence, Estimated) else 0.0
+    numbers = {
+        **{name: getattr(found, name) for name in ("low", "high", "p_breach", "p_breach_holm", "p_within")},
+        **{"value": case.value, "se": math.nan if evidence is None else evidence.error, "bias": bias},
+        **{"detectable": found.detectable, "needed": found.needed},
+        **_plain(evidence),
+    }
+    counts = dict.fromkeys(("n", "events", "n_reference", "events_reference"), None)
+    if case.counts is not None:
+        counts = case.counts._asdict()
+    scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
+    shown = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {**row, **shown, **counts, "scale": scale, "state": found.state, "reason": found.reason}
+
+
+def _plain(evidence: Evidence | None) -> dict[str, float]:
+    """The two-sided 95 % interval without any widening, and the robustness value."""
+    if evidence is None:
+        return dict.fromkeys(("plain_low", "plain_high", "robustness"), math.nan)
+    known = replace(evidence, bias=0.0) if isinstance(evidence, Estimated) else evidence
+    robustness = evidence.robustness if isinstance(evidence, Estimated) else math.nan
+    low, high = known.bound(0.025, upper=False), known.bound(0.025, upper=True)
+    return {"plain_low": low, "plain_high": high, "robustness": robustness}
+
+
+def _table(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return table.build(**{column.name: [row[column.name] for row in rows] for column in table.columns})
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Whether any judged group has the people that a verdict needs, told from the applications alone.
+#
+# The states of an audit come from ``stage``, after hours of generators where a spec asks for them. A group below the
+# minimum counts of ``verdicts`` is insufficient evidence whatever they find, and can only breach by its raw rates.
+# Where
+# that holds for every group, the audit ends here. Scope: counts of decisions. Words of a row: ``algorithm.verdicts``.
+
+
+_NAMED = 2
+"""Groups that a message names; it counts the others."""
+_LONGEST = 18
+"""Letters of a group's name in a message."""
+
+Groups = Mapping[tuple[str, str], Counts]
+"""(protected attribute, group) -> applications and denials, the reference group's beside them."""
+
+
+def check(applications: pa.Table, memberships: pa.Table, spec: AuditSpec) -> None:
+    """Refuse an audit in which no verdict can come out, before its costly stages run.
+
+    Args:
+        applications: as ``ingest`` writes them, with the lender's decisions.
+        memberships: a row for each application and protected attribute.
+        spec: of the audit.
+
+    Raises:
+        TooLittleEvidenceError: every judged group, or its reference group, is too small.
+    """
+    if spec.profile == "paper" or not _is_judged(spec):
+        return
+    counts = _group_counts(applications, memberships, spec.protected)
+    rules = Rules(spec.verdicts.alpha, spec.verdicts.minimum_n, spec.verdicts.minimum_events)
+    judged = list(_judged(spec, counts))
+    if judged and all(_lacks(counts[key], rules, spec) for key in judged) and not _may_breach(spec, counts, rules):
+        raise TooLittleEvidenceError(_message(spec, counts, rules))
+
+
+def _is_judged(spec: AuditSpec) -> bool:
+    """Whether a limit is set that decides the state."""
+    limits = [getattr(spec.verdicts.limits, theory, None) for theory in spec.verdicts.gate or GATE]
+    return bool(spec.thresholds) or any(limit is not None for limit in limits)
+
+
+def _judged(spec: AuditSpec, counts: Groups) -> Iterator[tuple[str, str]]:
+    """The groups that a verdict may be about; a limit of the spec's own is about the reference group, too."""
+    by_name = {p.name: p for p in spec.protected}
+    for name, group in counts:
+        own = bool(spec.thresholds) and group == by_name[name].reference
+        if own or by_name[name].judges(group):
+            yield name, group
+
+
+def _group_counts(applications: pa.Table, memberships: pa.Table, protected: tuple[Protected, ...]) -> Groups:
+    decided = pa.table({"row_id": applications["row_id"], "favourable": applications["favourable"]})
+    joined = memberships.select(["row_id", "protected_attribute", "group"]).join(decided, "row_id", join_type="inner")
+    every: Counter[tuple[str, str]] = Counter()
+    denied: Counter[tuple[str, str]] = Counter()
+    for row in (
+        joined.group_by(["protected_attribute", "group", "favourable"]).aggregate([([], "count_all")]).to_pylist()
+    ):
+        key = row["protected_attribute"], row["group"]
+        every[key] += row["count_all"]
+        denied[key] += 0 if row["favourable"] else row["count_all"]
+    references = {p.name: (p.name, p.reference) for p in protected}
+    return {
+        key: Counts(every[key], denied[key], every[references[key[0]]], denied[references[key[0]]])
+        for key in sorted(every)
+    }
+
+
+def _lacks(counts: Counts, rules: Rules, spec: AuditSpec) -> bool:
+    """Whether a group or its reference group is too small; how many a model denies is not known yet."""
+    if _of_lender_alone(spec):
+        return bool(too_few(counts, rules))
+    return min(counts.n, counts.n_reference) < rules.minimum_n
+
+
+def _of_lender_alone(spec: AuditSpec) -> bool:
+    """Whether every limit that decides the state is about the lender's decisions."""
+    makers = spec.verdicts.decision_makers or (DecisionMaker.LENDER,)
+    gate = spec.verdicts.gate or ()
+    own = all(limit.decision_maker == "lender" for limit in spec.thresholds)
+    return own and set(makers) == {DecisionMaker.LENDER} and not {Theory.RECOURSE, Theory.REASONS} & set(gate)
+
+
+def _may_breach(spec: AuditSpec, counts: Groups, rules: Rules) -> bool:
+    """Whether the raw rates of a small group alone could be a breach (0 of 30 against 77 of 100)."""
+    limit = spec.verdicts.limits.outcome
+    if any(OUTCOME.measure.startswith(each.measure.removesuffix("_ratio")) for each in spec.thresholds):
+        limit = 1.0  # a limit of the spec's own may be stricter than that of the theory
+    return limit is not None and any(
+        _ratio(each).below(limit) <= rules.alpha
+        for each in counts.values()
+        if each.n and each.events_reference < each.n_reference
+    )
+
+
+def _ratio(counts: Counts) -> RatioOfShares:
+    approved, reference = counts.n - counts.events, counts.n_reference - counts.events_reference
+    return RatioOfShares(approved, counts.n, reference, counts.n_reference, few=True)
+
+
+def _message(spec: AuditSpec, counts: Groups, rules: Rules) -> str:
+    """What was found, what is needed and what to do; no count is told that publication would withhold."""
+    compared = {*_judged(spec, counts), *((p.name, p.reference) for p in spec.protected)}
+    small = [key[1] for key, each in counts.items() if key in compared and too_few(_alone(each), rules)]
+    named = ", ".join(repr(group[:_LONGEST]) for group in small[:_NAMED])
+    more = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
+    return (
+        f"insufficient evidence in {spec.year}: too few are {named}{more}; each group needs {rules.minimum_n} "
+        f"applications, {rules.minimum_events} approved and {rules.minimum_events} denied. Add rows, or see figures "
+        f"alone: --set verdicts.limits=null{' --set thresholds=[]' if spec.thresholds else ''}"
+    )
+
+
+def _alone(counts: Counts) -> Counts:
+    """A group beside itself."""
+    return Counts(counts.n, counts.events, counts.n, counts.events)

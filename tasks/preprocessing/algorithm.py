@@ -1,0 +1,253 @@
+"""Tests of the decision's direction, of leakage, and of missing values."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from tasks.numerics.arrays import Bools, Floats, Longs
+
+# --------------------------------------------------------------------------------------------------------------------
+# Check of the direction of the decision: do columns with a known direction rank it as they should?
+#
+# Each column with a direction (more is better, or less is better) gives every application a rank between 0 and 1. The
+# sum
+# of the ranks is compared with the favourable decision by the area under the ROC curve (AUC). Swapped decisions turn an
+# AUC of 0.7 into one of 0.3. Rates of groups cannot show this: half of all honest lenders approve their reference group
+# least often of two.
+
+
+LEAST = 10
+"""Decisions of either kind below which nothing is said."""
+
+
+@dataclass(frozen=True)
+class Direction:
+    """How well directed columns rank the favourable decision."""
+
+    auc: float
+    error: float
+    """Standard error of the AUC (DeLong, DeLong and Clarke-Pearson 1988)."""
+
+    @property
+    def high(self) -> float:
+        """One-sided 95 % upper bound."""
+        return min(1.0, self.auc + float(scipy.stats.norm.ppf(0.95)) * self.error)
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the AUC lies below 0.5 beyond chance."""
+        return self.high < 0.5
+
+
+def direction(values: Floats, signs: Sequence[int], favourable: Bools) -> Direction | None:
+    """Hold the directed columns against the decision.
+
+    Args:
+        values: ``(n, c)`` columns as numbers, categories by their order; NaN where missing.
+        signs: ``(c,)`` 1 where more is better for the applicant, -1 where less is.
+        favourable: ``(n,)`` decisions.
+
+    Returns:
+        None where there is no column, or fewer than ``LEAST`` decisions of either kind.
+    """
+    if not len(signs) or min(np.count_nonzero(favourable), np.count_nonzero(~favourable)) < LEAST:
+        return None
+    return _auc(_score(values, signs), favourable)
+
+
+def _score(values: Floats, signs: Sequence[int]) -> Floats:
+    """``(n,)`` sum of signed ranks scaled to 0..1; a missing value counts as the middle."""
+    score = np.zeros(len(values))
+    for column, sign in zip(values.T, signs, strict=True):
+        known = np.isfinite(column)
+        scaled = np.full(len(column), 0.5)
+        scaled[known] = (scipy.stats.rankdata(column[known]) - 0.5) / max(1, np.count_nonzero(known))
+        score += sign * scaled
+    return score
+
+
+def _auc(score: Floats, favourable: Bools) -> Direction:
+    """AUC with ties as halves, and its standard error from the placements of each application."""
+    whole = scipy.stats.rankdata(score)
+    good, bad = np.count_nonzero(favourable), np.count_nonzero(~favourable)
+    above = (whole[favourable] - scipy.stats.rankdata(score[favourable])) / bad
+    below = 1 - (whole[~favourable] - scipy.stats.rankdata(score[~favourable])) / good
+    error = np.sqrt(above.var(ddof=1) / good + below.var(ddof=1) / bad)
+    return Direction(float(above.mean()), float(error))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tests whether a column is known only after the decision: the AUC of its values, and of their being filled in.
+#
+# A file may write 0 for what is not there: that a number is the most common one counts as its being filled in does.
+#
+# A lender sets an interest rate once it approves. Where the rate stands, the application was approved, and a model that
+# sees it learns the decision from it (label leakage). Each column is held against the decision alone.
+
+
+STOPS, WARNS = 0.9, 0.7
+"""AUC from which a column is taken to be known after the decision, and from which being filled in is told of."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How well one column ranks the decision. AUCs are at least 0.5, in whichever direction; NaN where unknown."""
+
+    filled: float
+    """Of whether it is filled in."""
+    value: float
+    """Of its values, among applications that have one."""
+    common: float
+    """Of whether it is the most common number; NaN for codes, 0.5 where there are no three numbers."""
+    filled_favourable: float
+    """Share of the favourable decisions that have a value."""
+    filled_unfavourable: float
+
+
+def telling(values: Floats, favourable: Bools, unordered: bool) -> Telling:
+    """Holds one column against the decision.
+
+    Args:
+        values: ``(n,)`` numbers or codes of categories; NaN where missing.
+        favourable: ``(n,)`` decisions.
+        unordered: Whether the codes have no order: categories then rank by their share of favourable decisions.
+    """
+    known = np.isfinite(values)
+    own = favourable[known]
+    ranks = _shares(values[known].astype(np.int64), own) if unordered else values[known]
+    return Telling(
+        auc(known.astype(np.float64), favourable),
+        auc(ranks, own, either_way=not unordered),
+        np.nan if unordered else auc(_most_common(values[known]), own),
+        _share(known, favourable),
+        _share(known, ~favourable),
+    )
+
+
+def auc(values: Floats, favourable: Bools, *, either_way: bool = True) -> float:
+    """Area under the ROC curve of ``(n,)`` numbers, ties as halves, at least 0.5; NaN for few.
+
+    Args:
+        values: ``(n,)`` numbers.
+        favourable: ``(n,)`` decisions.
+        either_way: Whether small numbers may be those of favourable decisions; else an area below 0.5 is chance.
+    """
+    good, bad = int(np.count_nonzero(favourable)), int(np.count_nonzero(~favourable))
+    if min(good, bad) < LEAST:
+        return np.nan
+    above = scipy.stats.rankdata(values)[favourable].sum() - good * (good + 1) / 2
+    area = float(above / (good * bad))
+    return max(area, 1 - area if either_way else 0.5)
+
+
+def _most_common(values: Floats) -> Floats:
+    """``(n,)`` 1 where a number is the most common one; nowhere, where there are no three numbers."""
+    found, counts = np.unique(values, return_counts=True)
+    if len(found) < 3:
+        return np.zeros(len(values))
+    common: Floats = (values == found[np.argmax(counts)]).astype(np.float64)
+    return common
+
+
+def _shares(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", favourable: Bools) -> Floats:
+    """For each row the share of favourable decisions of its category among the other half of the rows.
+
+    By the row itself, a category of one row would always be right. Categories that the other half lacks have the share
+    of all.
+    """
+    out = np.full(len(codes), favourable.mean() if len(codes) else np.nan)
+    halves = _halves(favourable)
+    size = int(codes.max(initial=-1)) + 1
+    for half in (halves, ~halves):
+        counts = np.bincount(codes[~half], minlength=size)
+        events = np.bincount(codes[~half], weights=favourable[~half], minlength=size)
+        there = half & (counts[codes] > 0)
+        out[there] = events[codes[there]] / counts[codes[there]]
+    return out
+
+
+def _halves(favourable: Bools) -> Bools:
+    """``(n,)`` a drawn half of the decisions of either kind: in a file that alternates them, no other half is fair."""
+    rng, half = np.random.default_rng(0), np.zeros(len(favourable), dtype=bool)
+    for side in (favourable, ~favourable):
+        half[side] = rng.permutation(int(side.sum())) % 2 == 0
+    return half
+
+
+def _share(known: Bools, among: Bools) -> float:
+    return float(known[among].mean()) if among.any() else np.nan
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Tests whether missing values predict the decision: decisions by missing column, and the AUC of all flags.
+#
+# A lender may stop asking once it denies, or deny applicants who do not answer. A value is then missing because of the
+# decision, and a model that sees missingness or imputed values learns the decision from it (label leakage).
+
+
+FOLDS = 5
+_NORMAL = 1.96
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """Counts of applications by flag, each ``(f,)``."""
+
+    flagged: Longs
+    favourable: Longs
+    """Of the flagged, favourable decisions."""
+    elsewhere: Longs
+    """Of the flagged, those whose refusal names another flag."""
+    favourable_elsewhere: Longs
+    """Of these, favourable decisions."""
+
+
+def by_reason(gone: Bools, exempt: Bools) -> Bools:
+    """Flags ``(n, 2 f)`` of what ``(n, f)`` is gone: first of applications not exempt from reporting ``(n,)``.
+
+    A value that need not be reported is another thing than one that nobody knows, and decisions differ accordingly.
+    """
+    return np.column_stack([gone & ~exempt[:, None], gone & exempt[:, None]])
+
+
+def lacking(flags: Bools, favourable: Bools, named: Longs) -> Lacking:
+    """Count who lacks what.
+
+    Args:
+        flags: ``(n, f)`` whether an application lacks a feature, for a reason.
+        favourable: ``(n,)`` decisions.
+        named: ``(n,)`` number of the flag that the refusal of an application names; any for a complete one.
+    """
+    other = flags & (named[:, None] != np.arange(flags.shape[1]))
+    approved = favourable[:, None]
+    counts = (np.count_nonzero(table, axis=0) for table in (flags, flags & approved, other, other & approved))
+    return Lacking(*(np.asarray(count, np.int64) for count in counts))
+
+
+def auc_of_missingness(flags: Bools, favourable: Bools) -> float:
+    """How well the flags ``(n, f)`` of what is missing rank the decisions ``(n,)``: 0.5 is not at all.
+
+    The mean over folds of the AUC of a logistic regression on rows that it was not fitted on; NaN where nothing is
+    missing, or fewer decisions of one kind than folds.
+    """
+    used = flags[:, flags.any(axis=0)]
+    rarer = min(np.count_nonzero(favourable), np.count_nonzero(~favourable))
+    if not used.shape[1] or rarer < FOLDS:
+        return np.nan
+    from sklearn.linear_model import LogisticRegression  # a plan reaches this module, and fits nothing
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+    folds = StratifiedKFold(FOLDS)
+    scores = cross_val_score(LogisticRegression(), used.astype(float), favourable, cv=folds, scoring="roc_auc")
+    return float(scores.mean())
+
+
+def beyond_chance(auc: float, favourable: int, unfavourable: int) -> bool:
+    """Whether an AUC on so many decisions is further from 0.5 than chance takes it in 19 of 20 cases.
+
+    By the variance of the Mann-Whitney statistic without ties, ``(a + b + 1) / (12 a b)``; ties make it smaller.
+    """
+    error = np.sqrt((favourable + unfavourable + 1) / (12 * favourable * unfavourable))
+    return bool(abs(auc - 0.5) > _NORMAL * error)

@@ -1,0 +1,503 @@
+"""Charts of rows on one axis: forest, steps, caterpillar."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from tasks.reporting.charts.layout import (
+    Anchor,
+    Axis,
+    Colour,
+    Drawing,
+    Entry,
+    PathShape,
+    Plot,
+    Shape,
+    Sheet,
+    Span,
+    Table,
+    Text,
+    axis_of,
+    boundary,
+    circle,
+    diamond,
+    icon,
+    legend,
+    limit_entry,
+    marker_entry,
+    path,
+    segment,
+    text_lines,
+    tone_of,
+)
+from tasks.reporting.charts.values import (
+    VERDICTS,
+    Mark,
+    Side,
+    State,
+    Tone,
+    Unit,
+    clean,
+    ends_text,
+    exact,
+    isolated,
+    people,
+    said,
+    shown,
+    state_of,
+    value_text,
+    width,
+)
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows of estimates along one horizontal axis: the layout that forest and steps share.
+#
+# On a wide sheet the label stands left of the plot and the numbers right of it; on a narrow one both stand above it.
+
+
+_MOST_LEFT, _MOST_RIGHT, _GUTTER = 190.0, 170.0, 14.0
+"""Widest columns of labels and of numbers on a wide sheet, and the room between them and the plot."""
+_PAD, _STRIP = 7.0, 30.0
+"""Above and below the text of a row; height of the plot of a row on a narrow sheet."""
+_MANY = 10
+"""More rows than these have the axis above them, too."""
+_ICON = 20.0
+_LEAST_BELOW = 100.0
+"""Room that the line under a label needs beside the numbers."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A row as it is drawn, before anything lies behind it."""
+
+    shapes: tuple[Shape, ...]
+    bottom: float
+    strip: Span
+    """Where the row crosses the axis."""
+    y: float
+    """Height of its mark."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a chart, with what they share."""
+
+    marks: Sequence[Mark]
+    unit: Unit
+    axis: Axis
+    side: Side
+    states: Mapping[str, State]
+    joined: bool = False
+    """Whether a line leads from each mark to the next."""
+    bars: bool = False
+    """Whether values are bars from 0, which need no interval."""
+    limit_name: str = "limit"
+    beyond: str = "outside limit"
+    """What the shaded side means."""
+
+    def draw(self, sheet: Sheet) -> Drawing:
+        """All rows in one layout."""
+        plot = self._plot(sheet)
+        y, shapes = 4.0, list[Shape]()
+        drawn = any(self._drawn(mark) for mark in self.marks)
+        if drawn and len(self.marks) > _MANY:
+            shapes += plot.ticks(y + sheet.size, sheet)
+            y += sheet.leading + 4
+        blocks = list(self._blocks(plot, sheet, y))
+        shapes += self._behind(plot, sheet, blocks)
+        shapes += [shape for block in blocks for shape in block.shapes]
+        shapes += self._values(plot, blocks)
+        y = max([y, *(block.bottom for block in blocks)])
+        below = self._below(plot, sheet, y) if drawn else ()
+        bottom = max([y, *(text.y for text in below)]) + 8
+        return Drawing(sheet.width, bottom, sheet.size, (*shapes, *below))
+
+    def _below(self, plot: Plot, sheet: Sheet, y: float) -> tuple[Text, ...]:
+        """The labels of the axis, what it counts, and what the shade means."""
+        limited = any(mark.limit is not None and self._drawn(mark) for mark in self.marks)
+        words = f"{self.unit.name}; shaded: {self.beyond}" if limited else self.unit.name
+        baseline = y + sheet.leading + 2
+        return (*plot.ticks(baseline, sheet), *plot.caption(words, baseline + sheet.leading + 2, sheet))
+
+    def _plot(self, sheet: Sheet) -> Plot:
+        """The area of the axis: all of a narrow sheet, else what labels and numbers leave."""
+        if sheet.stacked:
+            return Plot(self.axis, self.unit, self.side, 10, sheet.width - 10)
+        labels = sheet.room((clean(mark.label) for mark in self.marks), bold=True)
+        left = min(_MOST_LEFT, max(labels, sheet.room(mark.below for mark in self.marks)))
+        states = [state.word for mark in self.marks if (state := state_of(mark, self.states))]
+        numbers = sheet.room(shown(mark, self.unit) for mark in self.marks)
+        right = min(_MOST_RIGHT, max(numbers, _ICON + sheet.room(states) if states else 0))
+        return Plot(self.axis, self.unit, self.side, left + _GUTTER, sheet.width - right - _GUTTER)
+
+    def _blocks(self, plot: Plot, sheet: Sheet, top: float) -> Iterator[Block]:
+        """Rows under each other; each that begins a new limit has room for the words of it."""
+        before: float | None = None
+        for mark in self.marks:
+            opens = self._drawn(mark) and mark.limit is not None and mark.limit != before
+            before = mark.limit if self._drawn(mark) else before
+            block = (self._stacked if sheet.stacked else self._beside)(mark, plot, sheet, top, opens)
+            yield block
+            top = block.bottom
+
+    def _beside(self, mark: Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
+        """Label, plot and numbers next to each other."""
+        first = top + _PAD + sheet.leading * opens
+        baseline = first + sheet.size - 1
+        left = [*_label(mark, 0, baseline, plot.left - _GUTTER, sheet)]
+        left += text_lines(mark.below, 0, baseline + len(left) * sheet.leading, plot.left - _GUTTER, sheet, 3, "soft")
+        room = sheet.width - plot.right - _GUTTER
+        right, icons = self._numbers(mark, sheet.width, baseline, room, sheet)
+        sentence = self._sentence(mark, plot.left, baseline, plot.right - plot.left, sheet)
+        shapes: list[Shape] = [*left, *right, *icons, *sentence]
+        if opens and mark.limit is not None:
+            shapes.append(plot.limit_label(self._limit_words(mark.limit), mark.limit, top + sheet.size, sheet))
+        rows = max(len(left), len(right), len(sentence))
+        bottom = first + rows * sheet.leading + _PAD
+        return Block(tuple(shapes), bottom, (first - _PAD + 2 * opens, bottom), baseline - sheet.size * 0.36)
+
+    def _stacked(self, mark: Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
+        """Label and numbers above the plot."""
+        shapes, baseline = self._words_above(mark, sheet, top + _PAD + sheet.size - 1)
+        sentence = self._sentence(mark, 0, baseline + sheet.leading, sheet.width, sheet)
+        if sentence:
+            bottom = baseline + sheet.leading * len(sentence) + _PAD + 4
+            return Block((*shapes, *sentence), bottom, (bottom, bottom), bottom)
+        if opens and mark.limit is not None:
+            baseline += sheet.leading
+            shapes.append(plot.limit_label(self._limit_words(mark.limit), mark.limit, baseline, sheet))
+        strip = (baseline + 5, baseline + 5 + _STRIP)
+        return Block(tuple(shapes), strip[1] + _PAD - 2, strip, sum(strip) / 2)
+
+    def _words_above(self, mark: Mark, sheet: Sheet, baseline: float) -> tuple[list[Shape], float]:
+        """Label, the line under it and numbers; numbers stand right of the other two where there is room.
+
+        Returns:
+            Texts with symbols, and the last baseline.
+        """
+        label = _label(mark, 0, baseline, sheet.width, sheet)
+        beside, icons = self._numbers(mark, sheet.width, baseline, sheet.width, sheet)
+        free = sheet.width - _ICON - 8
+        left, right = sheet.room((each.text for each in label), bold=True), sheet.room(each.text for each in beside)
+        if len(label) == 1 and beside and left + right < free:
+            under = sheet.room([beside[1].text]) if len(beside) > 1 else -_ICON - 8
+            below = text_lines(mark.below, 0, baseline + sheet.leading, free - under, sheet, 3, "soft")
+            return [*label, *beside, *icons, *below], baseline + sheet.leading * max(len(below), len(beside) - 1)
+        baseline += len(label) * sheet.leading
+        if beside and free - right < _LEAST_BELOW:
+            beside, icons = self._numbers(mark, 0, baseline, sheet.width, sheet, "start")
+            below = text_lines(mark.below, 0, baseline + len(beside) * sheet.leading, sheet.width, sheet, 3, "soft")
+            tall = len(beside) + len(below)
+        else:
+            beside, icons = self._numbers(mark, sheet.width, baseline, sheet.width, sheet)
+            below = text_lines(mark.below, 0, baseline, free - right if beside else sheet.width, sheet, 3, "soft")
+            tall = max(len(below), len(beside))
+        return [*label, *beside, *icons, *below], baseline + sheet.leading * (tall - 1)
+
+    def _limit_words(self, limit: float) -> str:
+        return f"{self.limit_name} {exact(limit, self.unit)}"
+
+    def _numbers(
+        self, mark: Mark, x: float, baseline: float, room: float, sheet: Sheet, anchor: Anchor = "end"
+    ) -> tuple[list[Text], list[Shape]]:
+        """Value with interval, and under it the state in words beside its symbol."""
+        texts = text_lines(shown(mark, self.unit), x, baseline, room, sheet, 3, "ink", anchor)
+        state = state_of(mark, self.states)
+        if state is None:
+            return texts, []
+        y = baseline + len(texts) * sheet.leading
+        words = text_lines(state.word, x, y, room - _ICON, sheet, 2, state.tone, anchor)
+        if anchor == "start":
+            words, at = [replace(each, x=x + _ICON) for each in words], x + 7
+        else:
+            at = x - width(words[0].text, sheet.size) - 10
+        return [*texts, *words], [*icon(state.icon, at, y - sheet.size * 0.34, state.tone)]
+
+    def _sentence(self, mark: Mark, x: float, baseline: float, room: float, sheet: Sheet) -> list[Text]:
+        """What stands in the place of a mark."""
+        return [] if self._drawn(mark) else text_lines(mark.sentence, x, baseline, room, sheet, 4, "soft")
+
+    def _drawn(self, mark: Mark) -> bool:
+        return isinstance(mark.value, int | float) if self.bars else mark.point is not None
+
+    def _behind(self, plot: Plot, sheet: Sheet, blocks: Sequence[Block]) -> list[Shape]:
+        """Shades, grid and limits, and hairlines between rows."""
+        strips = [block.strip for mark, block in self._pairs(blocks)]
+        shapes: list[Shape] = []
+        for limit in dict.fromkeys(mark.limit for mark in self.marks if mark.limit is not None):
+            spans = [block.strip for mark, block in self._pairs(blocks) if mark.limit == limit]
+            shapes += plot.limit(limit, spans)
+        shades = [each for each in shapes if isinstance(each, PathShape) and each.colour == "shade"]
+        hairlines = " ".join(boundary(block.bottom, sheet.width) for block in blocks)
+        dashes = [each for each in shapes if each not in shades]
+        return [*shades, PathShape(hairlines, "faint", "line"), *plot.grid(strips), *dashes]
+
+    def _pairs(self, blocks: Sequence[Block]) -> list[tuple[Mark, Block]]:
+        """Rows that have a mark."""
+        return [(m, b) for m, b in zip(self.marks, blocks, strict=True) if self._drawn(m)]
+
+    def _values(self, plot: Plot, blocks: Sequence[Block]) -> Iterator[Shape]:
+        """Lines from each mark to the next, then marks."""
+        pairs = self._pairs(blocks)
+        if self.joined and any(not mark.apart for mark, _ in pairs[1:]):
+            parts = [_stair(plot, *above, *under) for above, under in pairwise(pairs) if not under[0].apart]
+            yield PathShape(" ".join(parts), "thin", "soft")
+        for mark, block in pairs:
+            state = state_of(mark, self.states)
+            if self.bars and isinstance(mark.value, int | float):
+                yield plot.bar(mark.value, block.y, state, reference=mark.is_grey)
+            if mark.point is not None:
+                yield from plot.interval(mark, block.y, state, reference=mark.is_grey)
+
+
+def _stair(plot: Plot, above: Mark, upper: Block, under: Mark, lower: Block) -> str:
+    """From a mark down to the height over the next one, and across to it."""
+    x1, x2 = (plot.x(mark.point or 0.0) for mark in (above, under))
+    start = upper.y + 8 if upper.strip[1] == lower.strip[0] else lower.strip[0]
+    return path("M", x1, start, "V", lower.y - 11, "H", x2, "V", lower.y - 7)
+
+
+def _label(mark: Mark, x: float, baseline: float, room: float, sheet: Sheet) -> list[Text]:
+    """The name of a row, grey where it is the reference group."""
+    colour: Colour = "soft" if mark.is_grey else "ink"
+    return text_lines(mark.label, x, baseline, room, sheet, 3, colour, bold=True)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Forest: values with their intervals under each other, the limit as a dashed line and the side beyond it shaded.
+
+
+OUTSIDE: Mapping[Side, str] = {"at_least": "below", "at_most": "above"}
+"""Allowed side of a limit -> where the other side lies."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forest:
+    """Comparisons or groups with value, interval and number of people.
+
+    Raises:
+        ValueError: no row, an infinite limit, or a state that is not in ``states``.
+    """
+
+    title: str
+    unit: Unit
+    rows: tuple[Mark, ...]
+    limit: float | None = None
+    """Limit of all rows that have none of their own."""
+    side: Side = "at_least"
+    """Allowed side of the limits."""
+    limit_name: str = "limit"
+    """What the dashed line is."""
+    beyond: str = "outside limit"
+    """What the shaded side means."""
+    interval: str = "95 % interval"
+    """What the intervals are."""
+    head: str = "Comparison"
+    """What a row is, as the table says it."""
+    axis: tuple[float, float] | None = None
+    """Values that the axis reaches at least, so that several charts can have the same."""
+    states: Mapping[str, State] = field(default_factory=lambda: VERDICTS)
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise ValueError(f"no row: {self.title}")
+        for row in self.rows:
+            state_of(row, self.states)
+        if not all(math.isfinite(mark.limit) for mark in self.marks if mark.limit is not None):
+            raise ValueError(f"a limit is finite: {self.title}")
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """Rows, each with the limit that holds for it."""
+        return tuple(replace(row, limit=self.limit if row.limit is None else row.limit) for row in self.rows)
+
+    def description(self) -> list[str]:
+        """A sentence for each row, then the axis and the limits."""
+        sentences = [f"{isolated(mark.label)}{_aside(mark)}: {self._said(mark)}" for mark in self.marks]
+        first = f"{len(self.rows)} rows; unit: {self.unit.name}."
+        return [first, *sentences, *self._limits()]
+
+    def _said(self, mark: Mark) -> str:
+        text = said(mark, self.unit, self.interval, state_of(mark, self.states), self._note(mark))
+        own = mark.limit is not None and mark.limit != self.limit
+        return (
+            f"{text} {self.limit_name.capitalize()} of this row: {exact(mark.limit or 0.0, self.unit)}."
+            if own
+            else text
+        )
+
+    def _note(self, mark: Mark) -> str:
+        """What the table says beside a row: why there is no mark, or its note."""
+        return mark.note if mark.point is not None else mark.sentence
+
+    def _limits(self) -> list[str]:
+        limits = dict.fromkeys(mark.limit for mark in self.marks if mark.limit is not None)
+        where = OUTSIDE[self.side]
+        return [
+            f"Dashed line: {self.limit_name} {exact(limit, self.unit)}; {where} it: {self.beyond}." for limit in limits
+        ]
+
+    def table(self) -> Table:
+        """A row for each mark: what, value, interval, number of people, limit, state, note."""
+        header = (
+            self.head,
+            "Detail",
+            self.unit.name,
+            self.interval,
+            "n",
+            self.limit_name.capitalize(),
+            "State",
+            "Note",
+        )
+        return Table(header, tuple(self._cells(mark) for mark in self.marks))
+
+    def _cells(self, mark: Mark) -> tuple[str, ...]:
+        ends, state = ends_text(mark, self.unit), state_of(mark, self.states)
+        return (
+            mark.label,
+            ", ".join(part for part in (mark.detail, "reference" if mark.reference else "") if part),
+            value_text(mark, self.unit),
+            f"{ends[0]} to {ends[1]}" if ends else "",
+            people(mark.n),
+            "" if mark.limit is None else exact(mark.limit, self.unit),
+            state.word if state else "",
+            self._note(mark),
+        )
+
+    def draw(self, sheet: Sheet) -> Drawing:
+        """Rows under each other on one axis."""
+        return self._rows().draw(sheet)
+
+    def _rows(self) -> Rows:
+        limits = [mark.limit for mark in self.marks if mark.limit is not None]
+        axis = axis_of(self.rows, [*limits, *(self.axis or ())], self.unit)
+        return Rows(self.marks, self.unit, axis, self.side, self.states, limit_name=self.limit_name, beyond=self.beyond)
+
+
+def _aside(mark: Mark) -> str:
+    """What is said of a row behind its name."""
+    parts = [part for part in (mark.detail, "reference" if mark.reference else "") if part]
+    return f" ({isolated(', '.join(parts))})" if parts else ""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Steps: what is left of a difference line by line (the ladder), or numbers that shrink along a way (routes).
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steps(Forest):
+    """Rows in an order that means something.
+
+    A ladder joins each mark with the next. With ``bars``, values are bars from 0: counts and other numbers that have
+    no interval.
+    """
+
+    head: str = "Step"
+    bars: bool = False
+
+    def _note(self, mark: Mark) -> str:
+        """A bar stands without an interval."""
+        return mark.note if self.bars and isinstance(mark.value, int | float) else super()._note(mark)
+
+    def draw(self, sheet: Sheet) -> Drawing:
+        """Rows under each other on one axis."""
+        return replace(self._rows(), joined=not self.bars, bars=self.bars).draw(sheet)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Caterpillar: many intervals in one order on one axis, too many for a label each; the table names them.
+
+
+_TALL, _LEAST, _MOST = 900.0, 3.0, 12.0
+"""Height that all rows share, and the least and the most of a row."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caterpillar:
+    """Intervals in the order in which they are given.
+
+    Raises:
+        ValueError: no row with an interval, an infinite limit, or a state that is not in ``states``.
+    """
+
+    title: str
+    unit: Unit
+    rows: tuple[Mark, ...]
+    limit: float | None = None
+    side: Side = "at_least"
+    """Allowed side of the limit."""
+    interval: str = "95 % interval"
+    head: str = "Partition"
+    """What a row is, as the table says it."""
+    states: Mapping[str, State] = field(default_factory=lambda: VERDICTS)
+
+    def __post_init__(self) -> None:
+        if not self.rows or any(row.point is None for row in self.rows):
+            raise ValueError(f"every row has an interval, and there is one: {self.title}")
+        if self.limit is not None and not math.isfinite(self.limit):
+            raise ValueError(f"a limit is finite: {self.title}")
+        for row in self.rows:
+            state_of(row, self.states)
+
+    def description(self) -> list[str]:
+        """A sentence for each row, then the limit."""
+        first = f"{len(self.rows)} rows from top to bottom; unit: {self.unit.name}."
+        return [first, *(f"{isolated(row.label)}: {self._said(row)}" for row in self.rows), *self._limit()]
+
+    def _said(self, row: Mark) -> str:
+        return said(row, self.unit, self.interval, state_of(row, self.states), row.note)
+
+    def _limit(self) -> list[str]:
+        if self.limit is None:
+            return []
+        return [f"Dashed line: limit {exact(self.limit, self.unit)}; {OUTSIDE[self.side]} it: outside limit."]
+
+    def table(self) -> Table:
+        """A row for each interval: what, value, interval, number of people, state, note."""
+        header = (self.head, self.unit.name, self.interval, "n", "State", "Note")
+        return Table(header, tuple(self._cells(row) for row in self.rows))
+
+    def _cells(self, row: Mark) -> tuple[str, ...]:
+        ends, state = ends_text(row, self.unit), state_of(row, self.states)
+        words = f"{ends[0]} to {ends[1]}" if ends else ""
+        return (
+            *(row.label, value_text(row, self.unit), words, people(row.n)),
+            *(state.word if state else "", row.note),
+        )
+
+    def draw(self, sheet: Sheet) -> Drawing:
+        """Rows close under each other, on an axis that has its labels above and below."""
+        limits = [] if self.limit is None else [self.limit]
+        plot = Plot(axis_of(self.rows, limits, self.unit), self.unit, self.side, 10, sheet.width - 10)
+        pitch = min(_MOST, max(_LEAST, _TALL / len(self.rows)))
+        first = 4 + sheet.size
+        top = first + 6
+        bottom = top + pitch * len(self.rows)
+        strip = [(top, bottom)]
+        shapes: list[Shape] = [*plot.ticks(first, sheet)]
+        shapes += [*(plot.limit(self.limit, strip) if self.limit is not None else ()), *plot.grid(strip)]
+        shapes += self._intervals(plot, top, pitch)
+        baseline = bottom + sheet.leading + 2
+        below = (*plot.ticks(baseline, sheet), *plot.caption(self.unit.name, baseline + sheet.leading + 2, sheet))
+        found, end = legend(self._legend(), max(text.y for text in below) + 8, sheet)
+        return Drawing(sheet.width, end + 4, sheet.size, (*shapes, *below, *found))
+
+    def _intervals(self, plot: Plot, top: float, pitch: float) -> list[Shape]:
+        """One path of lines and one of marks for each tone; a diamond is outside the limit."""
+        lines: dict[Tone, list[str]] = {}
+        marks: dict[Tone, list[str]] = {}
+        size = max(1.5, pitch / 3)
+        for number, row in enumerate(self.rows):
+            y, state = top + pitch * (number + 0.5), state_of(row, self.states)
+            tone, (low, high) = tone_of(state), row.ends
+            lines.setdefault(tone, []).append(segment(plot.x(low), y, plot.x(high), y))
+            shape = diamond if state and state.icon == "cross" else circle
+            marks.setdefault(tone, []).append(shape(plot.x(row.point or 0.0), y, size))
+        drawn: list[Shape] = [PathShape(" ".join(parts), "thin", tone) for tone, parts in lines.items()]
+        return drawn + [PathShape(" ".join(parts), "fill", tone) for tone, parts in marks.items()]
+
+    def _legend(self) -> list[Entry]:
+        used = {row.state for row in self.rows}
+        entries = [marker_entry(state) for name, state in self.states.items() if name in used]
+        return entries + ([limit_entry(f"limit {exact(self.limit, self.unit)}")] if self.limit is not None else [])

@@ -1,0 +1,675 @@
+"""Data page of a report: source, exclusions, model, checks, mitigations."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from schemas.audit.source import Source
+from schemas.tables.applications import (
+    ANY,
+    DECISION_DIRECTION,
+    ENCODINGS,
+    LEAKAGE,
+    MODEL_METRICS,
+    SOURCE_READ,
+    VALIDATIONS,
+)
+from schemas.tables.verdicts import (
+    AGREEMENT,
+    BEARS_ON,
+    PUBLISHED_COMPARED_MITIGATIONS,
+    PUBLISHED_MERGED,
+    PUBLISHED_MISSINGNESS,
+    PUBLISHED_WATERFALL,
+    QUESTIONS,
+    STATES,
+    published,
+)
+from schemas.terms import EVERYBODY, Refusal, Theory
+from tasks.preprocessing import checks as preprocessing_checks
+from tasks.preprocessing.algorithm import beyond_chance
+from tasks.reporting.charts.values import MINUS, WITHHELD
+from tasks.reporting.declared import names
+from tasks.reporting.evidence_tables import table_found
+from tasks.reporting.first_page.facts import WORST, Groups, Run
+from tasks.reporting.first_page.facts import Row as FactsRow
+from tasks.reporting.first_page.page import GROUP, run_of
+from tasks.reporting.material import Material, Rows, capital, listed
+from tasks.reporting.question_pages.charts import agreement
+from tasks.reporting.question_pages.data import in_words
+from tasks.reporting.text import (
+    DASH,
+    Cell,
+    Link,
+    Listing,
+    Notice,
+    Section,
+    TableView,
+    count,
+    covers,
+    number_cell,
+    percent,
+    significant,
+    state_cell,
+)
+
+# --------------------------------------------------------------------------------------------------------------------
+# Expectations that the tables of a run were held against: a summary, every failure, and the rest folded.
+
+
+MOST_ROWS = 250
+"""Expectations that held and are printed; the query gives all."""
+_QUIET = ("strict_min", "strict_max")
+Check = Mapping[str, Any]
+
+
+def checks(found: Iterable[Check], run: str) -> Section:
+    """All expectations of a run, those that failed before the others."""
+    every = list(found)
+    failed = [each for each in every if not each["success"]]
+    held = [each for each in every if each["success"]]
+    aside = sum(each["quarantined"] for each in failed)
+    words = (
+        f"{count(len(every))} expectations were held against the tables of this run; {count(len(failed))} failed.",
+        *((f"For {count(aside)} of these the rows were set aside; they stand among the rows out.",) if aside else ()),
+    )
+    tables = [_summary(every)] if every else []
+    if failed:
+        tables.append(_list("Expectations that failed", failed))
+    if held:
+        tables.append(_rest(held, run))
+    return Section("Checks of every table", "checks", words, tables=tuple(tables))
+
+
+def _summary(every: list[Check]) -> TableView:
+    """A row for each table of each stage."""
+    of: dict[tuple[str, str], list[Check]] = {}
+    for each in every:
+        of.setdefault((each["stage"], each["table"]), []).append(each)
+    columns = {
+        "Stage": lambda key: Cell(key[0]),
+        "Table": lambda key: Cell(key[1]),
+        "Expectations": lambda key: number_cell(count(len(of[key]))),
+        "Held": lambda key: number_cell(count(sum(each["success"] for each in of[key]))),
+        "Failed": lambda key: number_cell(count(sum(not each["success"] for each in of[key]))),
+        "Rows set aside": lambda key: _total([each["unexpected"] for each in of[key] if each["quarantined"]]),
+    }
+    return TableView.of("Expectations by stage and table", of, columns)
+
+
+def _rest(held: list[Check], run: str) -> TableView:
+    """Those that held, of which the first are printed."""
+    view = _list("Expectations that held", held[:MOST_ROWS], folded=True)
+    if len(held) <= MOST_ROWS:
+        return view
+    note = f"The first {count(MOST_ROWS)} of {count(len(held))}. All: {table_found(run, published(VALIDATIONS).name)}."
+    return TableView(view.title, view.header, view.rows, note, folded=True)
+
+
+def _list(title: str, found: list[Check], *, folded: bool = False) -> TableView:
+    columns = {
+        "Table": lambda each: Cell(f"{each['stage']}: {each['table']}"),
+        "Result": lambda each: _result(each),
+        "Expectation": lambda each: Cell(each["expectation"].removeprefix("expect_").replace("_", " ")),
+        "Column": lambda each: Cell(_cut(each["column"] or "–")),
+        "Expected": lambda each: Cell(_cut(expected(each["expected"]))),
+        "Values looked at": lambda each: _count(each["elements"]),
+        "Broken by": lambda each: _count(each["unexpected"]),
+    }
+    return TableView.of(title, found, columns, folded=folded)
+
+
+def _result(each: Check) -> Cell:
+    if each["quarantined"]:
+        return Cell("set aside", "state", "quarantined")
+    return Cell("held", "state", "held") if each["success"] else Cell("failed", "state", "failed")
+
+
+def _count(n: int | None) -> Cell:
+    return Cell("withheld", "none") if n is None else number_cell(count(n))
+
+
+def _total(numbers: list[int | None]) -> Cell:
+    known = [n for n in numbers if n is not None]
+    return _count(sum(known) if len(known) == len(numbers) else None)
+
+
+def expected(text: str) -> str:
+    """The arguments of an expectation as words, without the engine's own."""
+    said = {k: v for k, v in json.loads(text or "{}").items() if v is not None and k not in _QUIET}
+    words = {k.replace("_", " "): ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in said.items()}
+    return "; ".join(f"{key}: {value}" for key, value in words.items())
+
+
+def _cut(text: str, most: int = 120) -> str:
+    return text if len(text) <= most else text[:most].rstrip(" ,;") + "\N{HORIZONTAL ELLIPSIS}"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Rows in and out of an audit, and missing values: what was left out, by reason and group, and how that was decided.
+#
+# Every number is one that was published; a number that is not there is withheld.
+
+
+MOST_GROUPS = 12
+"""Groups that have a column; the workbook has all."""
+TELLING = 0.02
+"""An AUC of missingness nearer to 0.5 than this tells nothing of note, however many applications there are."""
+EXCLUSIONS_WITHHELD = Cell("withheld", "none")
+Line = Mapping[str, Any]
+_REASONS = {Refusal.MISSING_COVARIATE: "missing", Refusal.EXEMPT_COVARIATE: "exempt", ANY: "either"}
+
+
+_MERGED = {
+    "Groups": lambda row: Cell(row["groups"]),
+    "Of": lambda row: Cell(_whose(row)),
+    "Applications": lambda row: number_cell(count(row["n"])),
+    "Denied": lambda row: DASH if row["denied"] is None else number_cell(count(row["denied"])),
+}
+_MERGED_NOTE = "Groups that are withheld one by one, counted together where that tells nothing of each."
+
+
+def _whose(row: Line) -> str:
+    """Whom a row of groups as one is about, in words."""
+    rows = "rows in the source" if row["base"] == "source" else "rows used"
+    return f"{rows}, decisions of the {row['decision_maker']}" if row["decision_maker"] else rows
+
+
+def exclusions(material: Material) -> Section:
+    """The waterfall of each protected attribute: rows in, refused by reason, and out."""
+    rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
+    words = (
+        "Every row of the source is either used or refused with a reason.",
+        "Applications that lack a feature count in the lender's approval rates; all other results hold for the rows "
+        "used only.",
+        *_departures(material.settings.source),
+    )
+    if not rows:
+        return Section("Rows in and out", "rows", ("The number of rows by stage was not published.",))
+    attributes = dict.fromkeys(row["protected_attribute"] for row in rows)
+    tables = [view for name in attributes for view in _tables(material, name)]
+    if together := material.tables.get(PUBLISHED_MERGED.name, ()):
+        tables.append(TableView.of("Withheld groups as one", list(together), _MERGED, _MERGED_NOTE))
+    return Section("Rows in and out", "rows", words, tables=tuple(tables))
+
+
+def _departures(source: Source) -> Iterator[str]:
+    """What the run did where a file of HMDA departs from its layout; nothing of other sources."""
+    if source.kind == "hmda":
+        fields = type(source.policy).model_fields
+        said = "; ".join(f"{field.description}: {getattr(source.policy, name)}" for name, field in fields.items())
+        yield f"Where the file departs from its layout, by the policy of the spec: {said}."
+
+
+def _tables(material: Material, attribute: str) -> Iterator[TableView]:
+    """Numbers of rows, then approvals of those refused where any decision could be read."""
+    rows = [
+        {**row, "column": ", ".join(material.label(each) for each in (row["column"] or "").split(", "))}
+        for row in material.tables[PUBLISHED_WATERFALL.name]
+        if row["protected_attribute"] == attribute
+    ]
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    shown = groups[: MOST_GROUPS + 1]
+    note = "" if shown == groups else f"The {MOST_GROUPS} largest of {len(groups) - 1} groups; measures.xlsx has all."
+    lines: dict[int, dict[str, Line]] = {}
+    for row in rows:
+        lines.setdefault(row["line"], {})[row["group"]] = row
+    ordered = [lines[number] for number in sorted(lines)]
+    yield _table(f"Rows by {attribute}", shown, ordered, _number, note)
+    decided = [each for each in ordered if any(row["kind"] == "refused" and _decided(row) for row in each.values())]
+    if decided:
+        yield _table(f"Approved of refused rows, by {attribute}", shown, decided, _approved, note)
+
+
+def _table(title: str, groups: list[str], lines: list[dict[str, Line]], cell: Any, note: str) -> TableView:
+    rows = tuple((Cell(_words(next(iter(of.values())))), *(cell(of.get(group)) for group in groups)) for of in lines)
+    return TableView(title, ("Rows", *groups), rows, note)
+
+
+def _words(line: Line) -> str:
+    if line["kind"] == "refused":
+        column = f" ({line['column']})" if line["column"] else ""
+        return f"Refused by {line['stage']}: {line['reason'].replace('_', ' ')}{column}"
+    return {"source": "Rows in the source", "left": f"Rows out of {line['stage']}", "used": "Rows used"}[line["kind"]]
+
+
+def _number(line: Line | None) -> Cell:
+    if line is None:
+        return DASH
+    return EXCLUSIONS_WITHHELD if line["n"] is None else number_cell(count(line["n"]))
+
+
+def _decided(line: Line) -> bool:
+    """Whether something is known, or withheld, of decisions on refused rows."""
+    return line["approval"] is not None or (line["withheld"] and line["n"] is not None)
+
+
+def _approved(line: Line | None) -> Cell:
+    if line is None or (line["approval"] is None and not line["withheld"]):
+        return DASH
+    return EXCLUSIONS_WITHHELD if line["approval"] is None else number_cell(percent(line["approval"]))
+
+
+def missing(material: Material) -> Section:
+    """Whether missing values tell the decision, feature by feature."""
+    lacks = sorted(_lacks(material), key=lambda r: (r["reason"] == ANY, -(r["missing"] or 0), r["feature"]))
+    columns = {
+        "Feature": lambda row: Cell(_feature(material, row)),
+        "Why": lambda row: Cell(_REASONS[row["reason"]]),
+        "Applications": lambda row: _number({"n": row["missing"]}),
+        "Approved, of those who lack it": lambda row: _share(row, "approval_missing"),
+        "Approved, of those who have it": lambda row: _share(row, "approval_present"),
+    }
+    note = "Of applications with a readable decision. An application may lack several. Exempt: need not be reported."
+    found = lacks if any(row["missing"] or row["withheld"] for row in lacks) else []
+    tables = (TableView.of("Approval by what is missing", found, columns, note),) if found else ()
+    words = (_said(material, lacks), *_dealt_with(material, lacks))
+    return Section("Missing values", "missing", words, tables=tables)
+
+
+def _lacks(material: Material) -> list[Line]:
+    return list(material.tables.get(PUBLISHED_MISSINGNESS.name, ()))
+
+
+def _feature(material: Material, row: Line) -> str:
+    return "Any feature" if row["reason"] == ANY else material.label(row["feature"])
+
+
+def _share(row: Line, name: str) -> Cell:
+    if row[name] is None:
+        return EXCLUSIONS_WITHHELD if row["withheld"] else DASH
+    return number_cell(percent(row[name]))
+
+
+def _said(material: Material, lacks: list[Line]) -> str:
+    """How much of the decision can be told from missingness alone."""
+    whole = next((row for row in lacks if row["reason"] == ANY), None)
+    if whole is None:
+        return "What is missing was not published."
+    if whole["missing"] is None:
+        return "What missing values tell of the decision is withheld: too few applications lack any."
+    if not whole["missing"]:
+        return "No application lacks a feature."
+    minimum = material.minimum
+    if whole["missing"] < minimum or whole["auc"] is None:
+        return f"Fewer than {minimum} applications lack a feature: whether missing values tell the decision is open."
+    said = f"Which values are missing ranks the decision with an AUC of {significant(whole['auc'])}; 0.5 is chance."
+    approved, denied = _decisions(material, whole)
+    chance = abs(whole["auc"] - 0.5) < TELLING or not beyond_chance(whole["auc"], approved, denied)
+    if chance:
+        return f"{said} That is no more than chance gives; a leak is not ruled out."
+    return f"{said} Missing values leak the decision: a model could read it off them."
+
+
+def _decisions(material: Material, whole: Line) -> tuple[int, int]:
+    """About how many applications were approved and denied, from published shares."""
+    rows: Rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
+    used = next((row["n"] for row in rows if row["kind"] == "used" and row["group"] == EVERYBODY), None) or 0
+    shares = ((whole["missing"], whole["approval_missing"]), (used, whole["approval_present"]))
+    approved = sum(round(n * (share or 0.0)) for n, share in shares)
+    return approved, whole["missing"] + used - approved
+
+
+def _dealt_with(material: Material, lacks: list[Line]) -> Iterator[str]:
+    """What the run did with missing values, and what that cannot mend."""
+    if any(row["missing"] for row in lacks):
+        yield {
+            "exclude": "Applications that lack a feature count in the lender's approval rates; all else holds for "
+            "complete applications.",
+            "impute": "Missing values were filled in: a sensitivity analysis, to be held against a run that refuses "
+            "such applications.",
+        }[material.settings.missing]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The model beside the lender: how well it follows the decisions, and how columns were made numbers for it.
+
+
+TOO_GOOD = 0.98
+"""AUC from which on a model of lending decisions is not believed."""
+METRICS = {
+    "auc": "AUC",
+    "accuracy": "Same decision",
+    "predicted_denial_rate": "Denied by the model",
+    "true_positive_rate": "Approved, of those the lender approved",
+    "false_positive_rate": "Approved, of those the lender denied",
+}
+MODEL_MOST_ROWS = 50
+"""Rows of a table on the page."""
+_CHANGE = {"up": "only up", "down": "only down", "free": "freely", "immutable": "not at all"}
+ModelRow = Mapping[str, Any]
+
+
+def model(material: Material) -> Section:
+    """How well the model's decisions follow the lender's, group by group."""
+    of: dict[tuple[str, str], dict[str, ModelRow]] = {}
+    for row in material.named(MODEL_METRICS.name):
+        of.setdefault((row["protected_attribute"], row["group"]), {})[row["metric"]] = row
+    words = "What the pages say of the model holds for the lender only as far as the model follows the lender."
+    if not of:
+        return Section("The model beside the lender", "model", ("No model was held against the lender's decisions.",))
+    keys = list(of)[:MODEL_MOST_ROWS]
+    columns = {
+        "Attribute": lambda key: Cell(key[0]),
+        "Group": lambda key: Cell(key[1]),
+        "n": lambda key: _n(next(iter(of[key].values()))["n"]),
+        **{head: _metric(of, name) for name, head in METRICS.items() if any(name in found for found in of.values())},
+    }
+    note = (
+        f"The first {len(keys)} of {len(of)} groups; measures.xlsx has the measures of all."
+        if len(keys) < len(of)
+        else ""
+    )
+    table = TableView.of("The model's decisions beside the lender's", keys, columns, note)
+    return Section("The model beside the lender", "model", (words,), tables=(table,))
+
+
+def _metric(of: Mapping[tuple[str, str], Mapping[str, ModelRow]], name: str) -> Any:
+    """What makes the cell of a metric."""
+
+    def cell(key: tuple[str, str]) -> Cell:
+        row = of[key].get(name)
+        if row is None or row["value"] is None:
+            return DASH if row is None else Cell("withheld or undefined", "none")
+        return number_cell(significant(row["value"]) if name == "auc" else percent(row["value"]))
+
+    return cell
+
+
+def _n(n: int | None) -> Cell:
+    return Cell("withheld", "none") if n is None else number_cell(count(n))
+
+
+def too_good(material: Material) -> Iterator[Notice]:
+    """A warning where a model that was fitted here follows the decisions better than is to be believed."""
+    if material.settings.model.kind == "rule":
+        return
+    largest: dict[str, ModelRow] = {}
+    for row in material.named(MODEL_METRICS.name):
+        first = largest.get(row["protected_attribute"])
+        if row["metric"] == "auc" and row["n"] is not None and row["n"] >= material.minimum:
+            largest[row["protected_attribute"]] = row if first is None or row["n"] > first["n"] else first
+    found = [row for row in largest.values() if row["value"] is not None and row["value"] >= TOO_GOOD]
+    if found:
+        names = listed(f"{row['group']} ({row['protected_attribute']})" for row in found)
+        yield Notice(
+            "The model knows too much",
+            f"AUC of {TOO_GOOD:g} or more for the largest group: {names}. Lending decisions are hardly ever told so "
+            "well from an application. Look for a column that is known only after the decision.",
+        )
+
+
+def encodings(material: Material) -> Section:
+    """How source columns were scaled, and how an applicant may change them."""
+    of: dict[str, list[ModelRow]] = {}
+    for row in material.named(ENCODINGS.name):
+        of.setdefault(row["feature"], []).append(row)
+    words = "Columns are scaled to between 0 and 1. Continuous ones are cut off at both ends, then put into bins."
+    columns = {
+        "Feature": lambda name: Cell(_label(material, name)),
+        "Type": lambda name: Cell(of[name][0]["kind"]),
+        "Encoded as 0": lambda name: _end(of[name][0], "low"),
+        "Encoded as 1": lambda name: _end(of[name][0], "high"),
+        "Bins": lambda name: DASH if of[name][0]["bins"] is None else number_cell(count(of[name][0]["bins"])),
+        "Rows cut off": lambda name: _rows(of[name][0], "clipped"),
+        "Implausible rows": lambda name: _rows(of[name][0], "implausible"),
+        "Categories": lambda name: Cell(_categories(of[name])),
+        "May change": lambda name: Cell(_CHANGE[of[name][0]["constraint"]]),
+    }
+    table = TableView.of("Columns and their encoding", of, columns, folded=True)
+    return Section("Columns", "columns", (words,), tables=(table,) if of else ())
+
+
+def _label(material: Material, name: str) -> str:
+    column = material.settings.columns.get(name)
+    return f"{column.label} ({name})" if column is not None and column.label else name
+
+
+def _end(row: ModelRow, name: str) -> Cell:
+    if row[name] is None:
+        return Cell("withheld", "none") if row["kind"] == "continuous" else DASH
+    return number_cell(significant(row[name]))
+
+
+def _rows(row: ModelRow, name: str) -> Cell:
+    return _n(row[name]) if row["kind"] == "continuous" else DASH
+
+
+def _categories(rows: list[ModelRow]) -> str:
+    said = (
+        json.loads(rows[0]["categories"]) if rows[0]["categories"] else [r["category"] for r in rows if r["category"]]
+    )
+    return ", ".join(map(str, said)) or "–"
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The mitigations that the spec compares: what other models of the same rows could do, group by group.
+
+
+FIGURES: Final = {
+    "auc": "AUC",
+    "f1": "F1",
+    "balanced_accuracy": "Balanced accuracy",
+    "positive_rate": "Approved",
+    "eo_gap": "Larger gap in error rates",
+    "sp_gap": "Gap in approvals",
+}
+MITIGATIONS_MOST_ROWS: Final = 60
+"""Rows of a table on the page."""
+
+WORDS: Final = (
+    "Each is trained on the outcomes of a group and the reference group, on the same five folds: means over the folds, "
+    "on held-out rows. None is the audited model, or in use.",
+    "A model that approves nearly everybody, or nobody, has small gaps and a balanced accuracy near 0.5.",
+)
+
+
+def mitigations(material: Material) -> Section | None:
+    """A table of the means; None where the spec compares nothing."""
+    of: dict[tuple[str, str, str], dict[str, ModelRow]] = {}
+    for row in material.named(PUBLISHED_COMPARED_MITIGATIONS.name):
+        of.setdefault((row["protected_attribute"], row["group"], row["mitigation"]), {})[row["figure"]] = row
+    if not of:
+        return None
+    keys = list(of)[:MITIGATIONS_MOST_ROWS]
+    columns = {
+        "Attribute": lambda key: Cell(key[0]),
+        "Group": lambda key: Cell(key[1]),
+        "Mitigation": lambda key: Cell(key[2]),
+        **{title: _mean(of, figure) for figure, title in FIGURES.items()},
+    }
+    table = TableView.of("Mitigations on the same folds", keys, columns, _note(of, keys))
+    return Section("Mitigations compared", "mitigations", WORDS, tables=(table,))
+
+
+def _mean(of: Mapping[tuple[str, str, str], Mapping[str, ModelRow]], figure: str) -> Any:
+    """What makes the cell of a figure."""
+
+    def cell(key: tuple[str, str, str]) -> Cell:
+        row = of[key].get(figure)
+        value = None if row is None else row["value"]
+        return Cell("none", "none") if value is None else number_cell(significant(value))
+
+    return cell
+
+
+def _note(of: Mapping[tuple[str, str, str], Mapping[str, ModelRow]], keys: Sequence[tuple[str, str, str]]) -> str:
+    """Why figures are missing, and how many rows are left out."""
+    reasons: dict[str, list[str]] = {}
+    for key in keys:
+        for row in of[key].values():
+            if row["value"] is None:
+                names = reasons.setdefault(row["reason"] or "withheld", [])
+                names += [] if key[2] in names else [key[2]]
+    said = [f"None for {', '.join(names)}: {reason}." for reason, names in reasons.items()]
+    if len(keys) < len(of):
+        said.append(
+            f"The first {len(keys)} of {len(of)} rows; the table {PUBLISHED_COMPARED_MITIGATIONS.name} has all."
+        )
+    return " ".join(said)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The limits that the spec itself sets: of whom each is, what was measured, and its state; those outside first.
+
+
+OWN_LIMITS_MOST_ROWS = 25
+HEADER = ("Group", "Measure", "Whose decisions", "Value", "Interval", "Limit", "State")
+SIDES = {"at_least": "at least", "at_most": "at most"}
+REST = "The first {n} of {of} limits; report.json and the table of verdicts have all of them."
+
+
+def own_limits(material: Material, run: Run) -> Section | None:
+    """A row a limit and group, in the unit of the measure; None where the spec sets none."""
+    rows = [row for row in run.rows if row.theory is Theory.OWN and row.role != "theory"]
+    if not rows:
+        return None
+    groups = Groups(run)
+    ordered = sorted(rows, key=lambda row: (row.withheld, WORST.index(row.state)))
+    cells = tuple(_cells(row, groups, material) for row in ordered[:OWN_LIMITS_MOST_ROWS])
+    rest = REST.format(n=OWN_LIMITS_MOST_ROWS, of=len(rows)) if len(rows) > OWN_LIMITS_MOST_ROWS else ""
+    title = QUESTIONS[Theory.OWN]
+    return Section(title, "own", tables=(TableView(title, HEADER, cells, whole=len(rows), rest=rest),))
+
+
+def _cells(row: FactsRow, groups: Groups, material: Material) -> tuple[Cell, ...]:
+    measure, _, parameters = row.measure.partition(" ")
+    name = capital(names(measure)[0])
+    limit = "–" if row.limit is None else f"{SIDES.get(row.side or '', '')} {significant(row.limit)}".strip()
+    value = WITHHELD if row.withheld else "not computed" if row.value is None else significant(row.value)
+    ends = f"[{', '.join(map(significant, row.ends))}]" if row.ends and covers(measure) else ""
+    return (
+        Cell(groups.label(row.key) if row.key in groups.order else row.group),
+        Cell(f"{name} {parameters}".strip()),
+        Cell(material.whose(row.decision_maker)),
+        Cell(value, "number" if row.value is not None else "none"),
+        Cell(ends or "–", "number" if ends else "none"),
+        Cell(limit),
+        state_cell(row.state) if not row.withheld else Cell(f"{STATES[row.state]} ({WITHHELD})", "state", row.state),
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The data page: what the run is made of, which rows it left out, which checks it passed, and how to verify it.
+
+
+def quality(material: Material) -> Section:
+    """All parts of the page; warnings before them."""
+    run = run_of(material)
+    found = agreement(material.named(AGREEMENT.name), Groups(run), in_words), own_limits(material, run)
+    parts = (
+        _identity(material),
+        exclusions(material),
+        missing(material),
+        _decision(material),
+        model(material),
+        *(each for each in (mitigations(material), *found) if each),
+        encodings(material),
+        checks(material.named(VALIDATIONS.name), material.settings.run),
+        _again(material),
+    )
+    link = Link("Definitions of all words and measures", "method.html")
+    return Section(
+        "Can these data carry an answer?", "quality", notices=tuple(warnings(material)), parts=parts, links=(link,)
+    )
+
+
+def warnings(material: Material) -> Iterator[Notice]:
+    """What has to be known before any figure is read."""
+    yield from _lacking(material)
+    for row in material.named(DECISION_DIRECTION.name):
+        if row["reversed"]:
+            yield Notice("Approved and denied may be exchanged", _direction(material, row))
+    yield from _leakage(material)
+    broken = [row for row in material.named(VALIDATIONS.name) if not row["success"] and not row["quarantined"]]
+    if broken:
+        tables = ", ".join(dict.fromkeys(row["table"] for row in broken))
+        yield Notice("Checks of tables failed", f"{count(len(broken))} expectations failed, of: {tables}.")
+    yield from too_good(material)
+
+
+def _lacking(material: Material) -> Iterator[Notice]:
+    """What the audit asks for and the data of its year do not have: columns, and groups of an attribute."""
+    year, lacking = material.settings.year, material.settings.source.lacking
+    columns = tuple(name for name in lacking if GROUP not in name)
+    groups = tuple(name for name in lacking if GROUP in name)
+    if columns:
+        said = f"The data of {year} do not have {listed(columns)}, which the audit asks for. "
+        yield Notice("The year lacks columns", said + "No part of this audit uses them; years that have them say more.")
+    if groups:
+        yield Notice("The year lacks groups", f"In the data of {year} nobody belongs to {listed(groups)}.")
+
+
+def _leakage(material: Material) -> Iterator[Notice]:
+    """Columns that alone tell the decision, though not so well that the audit stopped."""
+    told = [
+        preprocessing_checks.leakage_message(row, material.label(row["feature"]))
+        for row in material.named(LEAKAGE.name)
+    ]
+    if told:
+        ask = "Make sure that applicants, and not the decision, gave these values."
+        yield Notice("Columns that tell the decision", " ".join((*told, ask)))
+
+
+def _direction(material: Material, row: Any) -> str:
+    """The check of the decision column in words; without its numbers where they are withheld."""
+    signed = (each.rpartition(" ") for each in row["columns"].split(", ") if each)
+    row = {**row, "columns": ", ".join(f"{material.label(name)} {MINUS if s == '-' else s}" for name, _, s in signed)}
+    if row["auc"] is None and row["decided_by"] == "columns":
+        return f"Columns with a direction ({row['columns']}) rank the decision; how well is withheld."
+    if row["reversed"] and row["auc"] is not None and row["high"] is not None:
+        return " ".join(preprocessing_checks.warnings(row, material.settings.decision)).removeprefix(
+            "columns_swapped: "
+        )
+    return preprocessing_checks.said(row)
+
+
+def _decision(material: Material) -> Section:
+    """Whether the decision column is read the right way round."""
+    said = tuple(_direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"])
+    return Section("The decision column", "decision", said or ("See the warning at the top.",))
+
+
+def _identity(material: Material) -> Section:
+    """What identifies the run: data, code, settings and seed."""
+    settings = material.settings
+    read = next(iter(material.named(SOURCE_READ.name)), None)
+    rows = None if read is None else read["rows"]
+    strip = {
+        "Run": settings.run,
+        "Audit": f"{settings.name}, {settings.year}",
+        "Source": settings.source.words if read is None else read["source"],
+        "Rows of the source": "withheld" if rows is None else count(rows),
+        "Source, sha256": settings.source_sha256,
+        "Code, digest": settings.code,
+        "Version": f"evenhand {settings.version}",
+        "Profile": settings.profile,
+        "Methods": ", ".join(settings.methods.running()),
+        "Seed": str(settings.seed),
+        "Resamples": f"{count(settings.bootstrap.draws)}, level {settings.bootstrap.level:g}",
+        "Missing values": settings.missing,
+        "Disclosure profile": settings.disclosure.profile,
+        "Legal frame named": _frame(settings.verdicts.frame),
+    }
+    table = TableView("What identifies the run", ("What", "Value"), tuple((Cell(k), Cell(v)) for k, v in strip.items()))
+    spec = Listing("The spec as it was run", settings.effective_spec)
+    return Section("The run", "run", tables=(table,), listings=(spec,))
+
+
+def _frame(name: str) -> str:
+    """The frame, and the claim that each theory can be evidence for by it, as far as we read it."""
+    claims = "; ".join(f"{theory}: {claim}" for theory, claim in BEARS_ON.get(name, {}).items())
+    return f"{name} ({claims})" if claims else name
+
+
+def _again(material: Material) -> Section:
+    """Commands that make the run again, and that show whether its files were changed."""
+    settings = material.settings
+    words = (
+        "Save the spec above as spec.yaml. The same source, code and spec give the same bytes.",
+        "The second command compares every file of the run with its recorded digest.",
+    )
+    commands = f"evenhand audit spec.yaml\nevenhand verify {settings.run}"
+    return Section(
+        "Make it again, and verify it", "again", words, listings=(Listing("Commands", commands, folded=False),)
+    )

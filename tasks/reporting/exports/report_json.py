@@ -1,0 +1,245 @@
+"""The file report.json."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from schemas.report import (
+    Approval,
+    Broken,
+    Checks,
+    Digests,
+    FigureShown,
+    GroupShown,
+    HeadlineSaid,
+    Interval,
+    Judged,
+    Line,
+    Named,
+    Number,
+    QuestionAnswered,
+    Report,
+    Rows,
+    RowsOf,
+    Signature,
+    SourceRead,
+)
+from schemas.tables.applications import DECISION_DIRECTION, SOURCE_READ, VALIDATIONS, told
+from schemas.tables.verdicts import STATES, VERDICTS, published_verdicts, state_of_row
+from schemas.terms import State, Theory
+from tasks.metrics.verdicts import state_of
+from tasks.pipeline.registry import OUTCOMES, OUTCOMES_METHOD
+from tasks.preprocessing.checks import warnings
+from tasks.reporting.charts.values import WITHHELD, Estimate, ends_text, value_text
+from tasks.reporting.first_page.facts import Groups, Row, of_100
+from tasks.reporting.first_page.page import run_of
+from tasks.reporting.first_page.result import Comparison, Decision, Figures
+from tasks.reporting.first_page.result import Line as Advice
+from tasks.reporting.material import Material, Measure, by_size
+from tasks.reporting.material import Signature as Signed
+from tasks.reporting.question_pages.data import SCALES, declaration, ends_of, number_of
+from tasks.reporting.text import count, significant
+
+# --------------------------------------------------------------------------------------------------------------------
+# The groups of a run, each with its people, its approvals and how it stands in every theory; for JSON and workbook.
+
+
+UNDEFINED = "undefined"
+NOT_MEASURED = "not measured"
+_APPROVAL = OUTCOMES[0]
+_SCALES = {question.theory: SCALES[question.scale] for question in declaration().questions.values()}
+"""Theory -> how the page of its question prints numbers."""
+
+
+def groups(material: Material) -> tuple[GroupShown, ...]:
+    """Every group of every protected attribute: the reference first, then by falling size."""
+    judged = Groups(run_of(material))
+    return tuple(
+        _group(material, judged, protected.name, name, protected.reference)
+        for protected in material.settings.protected
+        for name in by_size(_rates(material, protected.name), protected.reference)
+    )
+
+
+def people(n: int | None) -> Number:
+    """A number of people as published."""
+    return Number(value=n, shown=WITHHELD if n is None else count(n))
+
+
+def _rates(material: Material, attribute: str) -> Iterator[Measure]:
+    """The shares approved, one of each group and decision maker."""
+    for m in material.measures:
+        of_group = m.method == OUTCOMES_METHOD and m.measure == _APPROVAL and m.subgroup == 0
+        if of_group and m.protected_attribute == attribute:
+            yield m
+
+
+def _group(material: Material, judged: Groups, attribute: str, name: str, reference: str) -> GroupShown:
+    rates = [m for m in _rates(material, attribute) if m.group == name]
+    verdicts = (
+        row
+        for row in material.rows(VERDICTS)
+        if (row["role"], row["protected_attribute"], row["group"]) == ("primary", attribute, name)
+    )
+    return GroupShown(
+        attribute=attribute,
+        group=name,
+        reference=name == reference,
+        n=people(max((m.n for m in rates if m.n is not None), default=None)),
+        approvals=tuple(_approval(m) for m in rates),
+        verdicts=tuple(_judged(judged, row) for row in verdicts),
+    )
+
+
+def _approval(m: Measure) -> Approval:
+    shown = f"{of_100(m.value)} of 100" if m.value is not None else WITHHELD if m.withheld else UNDEFINED
+    return Approval(decision_maker=m.decision_maker, rate=Number(value=m.value, shown=shown), low=m.low, high=m.high)
+
+
+def _judged(groups: Groups, row: Mapping[str, Any]) -> Judged:
+    """A verdict: numbers as published, and the same in the words of the page of its question."""
+    value, ends, unit = _printed(groups, row)
+    return Judged(
+        theory=Theory(row["theory"]),
+        decision_maker=row["decision_maker"],
+        method=row["method"],
+        measure=row["measure"],
+        state=state_of_row(row),
+        state_words=WITHHELD if row["withheld"] else STATES[State(row["state"])],
+        effect=Number(value=row["value"], shown=value),
+        interval=_interval(row, ends),
+        unit=unit,
+    )
+
+
+def _printed(groups: Groups, row: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Value, interval and their unit, as the page of the question prints them."""
+    read = Row.of(row)
+    if row["value"] is None or read.withheld:
+        return WITHHELD if row["withheld"] else NOT_MEASURED, "", ""
+    scale = _SCALES.get(read.theory)
+    if scale is None:  # a limit of the spec itself, in the unit of its measure
+        ends = f"[{', '.join(map(significant, read.ends))}]" if read.ends else ""
+        return significant(row["value"]), ends, ""
+    value, (low, high) = number_of(groups, read, scale, read.value), ends_of(groups, read, scale)
+    if value is None:
+        return WITHHELD, "", ""
+    estimate = Estimate(value=value, low=low, high=high)
+    printed = ends_text(estimate, scale.unit)
+    return value_text(estimate, scale.unit), f"[{', '.join(printed)}]" if printed else "", scale.unit.name
+
+
+def _interval(row: Mapping[str, Any], shown: str) -> Interval:
+    """The verdict interval; the two-sided one where no limit was tested."""
+    for kind, low, high in (("verdict", "low", "high"), ("plain", "plain_low", "plain_high")):
+        ends = row[low], row[high]
+        if row["value"] is not None and None not in ends:
+            return Interval.model_validate({"low": ends[0], "high": ends[1], "kind": kind, "shown": shown})
+    return Interval(low=None, high=None, kind="", shown="")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# report.json: the same results as the pages, for machines, in the shape of ``schemas.report``.
+#
+# Measures are not repeated in it; they are in measures.parquet.
+
+
+def document(material: Material, decision: Decision, pages: Iterable[str]) -> bytes:
+    """The content of report.json.
+
+    Args:
+        material: what is published of the run.
+        decision: the first page.
+        pages: paths of the other files, below the folder of the run.
+    """
+    said = report(material, decision, pages).model_dump(mode="json")
+    return json.dumps(said, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def report(material: Material, decision: Decision, pages: Iterable[str]) -> Report:
+    """The same as a model."""
+    s, verdicts = material.settings, material.rows(VERDICTS)
+    wholes = {Theory(row["theory"]): State(row["state"]) for row in verdicts if row["role"] == "theory"}
+    return Report(
+        run=s.run,
+        audit=s.name,
+        title=s.title,
+        year=s.year,
+        partition=material.part and RowsOf(column=material.part.column, value=material.part.value),
+        state=state_of(wholes, s.verdicts),
+        source=_source(material),
+        digests=Digests(source_sha256=s.source_sha256, code=s.code, version=s.version),
+        disclosure=s.disclosure.profile,
+        headline=_headline(decision),
+        questions=tuple(QuestionAnswered.model_validate(vars(row)) for row in decision.questions),
+        figures=tuple(_figure(decision.figures, each) for each in decision.figures.comparisons),
+        groups=groups(material),
+        checks=tuple(_checks(material)),
+        change=_lines(decision.change),
+        next=_lines(decision.next),
+        cannot=_lines(decision.cannot),
+        signatures=tuple(_signature(each) for each in material.signed.signatures),
+        pages=tuple(pages),
+        theories=Rows.model_validate(published_verdicts(verdicts)),
+        warnings=tuple(_warnings(material)),
+    )
+
+
+def _signature(each: Signed) -> Signature:
+    return Signature(name=each.by, role=each.role, date=each.day, sha256=each.sha256, key=each.key)
+
+
+def _warnings(material: Material) -> Iterator[str]:
+    if material.restricted:
+        yield material.restricted
+    for row in material.rows(DECISION_DIRECTION):
+        yield from warnings(row, material.settings.decision)
+
+
+def _source(material: Material) -> SourceRead:
+    """What was read; nothing of it where the table has no row."""
+    for row in map(told, material.rows(SOURCE_READ)):
+        return SourceRead(name=row["source"], sha256=row["sha256"], rows=people(row["rows"]), year=row["year"])
+    return SourceRead(name="", sha256="", rows=people(None), year=None)
+
+
+def _headline(decision: Decision) -> HeadlineSaid:
+    named = tuple(Named(attribute=attribute, group=group) for attribute, group in decision.headline.groups)
+    return HeadlineSaid(rule=decision.headline.rule, words=decision.headline.words, groups=named)
+
+
+def _figure(figures: Figures, each: Comparison) -> FigureShown:
+    return FigureShown(
+        name=each.name,
+        label=each.label,
+        detail=each.detail,
+        attribute=figures.attribute,
+        group=figures.group,
+        reference=figures.reference,
+        among=figures.among,
+        state=each.state,
+        state_words=each.state_words,
+        points=Number(value=each.value, shown=each.shown),
+        interval=Interval(low=each.low, high=each.high, kind=each.interval, shown=each.shown_interval),
+        limit=Number(value=each.limit, shown=each.shown_limit),
+        n=people(each.n),
+    )
+
+
+def _lines(lines: Iterable[Advice]) -> tuple[Line, ...]:
+    return tuple(Line.model_validate(vars(line)) for line in lines)
+
+
+def _checks(material: Material) -> Iterator[Checks]:
+    """A line a table; only what did not hold is told in full."""
+    of_table: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in material.rows(VALIDATIONS):
+        of_table.setdefault((row["stage"], row["table"]), []).append(row)
+    for (stage, table), rows in of_table.items():
+        broken = tuple(_broken(row) for row in rows if not row["success"])
+        yield Checks(stage=stage, table=table, expectations=len(rows), broken=broken)
+
+
+def _broken(row: Mapping[str, Any]) -> Broken:
+    kept = {name: row[name] for name in ("expectation", "column", "expected", "elements", "unexpected")}
+    return Broken(**kept, set_aside=row["quarantined"])

@@ -1,0 +1,1 @@
+"""First page of a report: facts, rules, result, page."""

@@ -1,0 +1,367 @@
+"""Builds the first page from the published tables of a run."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from shlex import quote
+from typing import Any, TypeVar
+
+from schemas.audit.column import HISTORY, LENDER, ColumnSpec, block_of
+from schemas.audit.partition import asked_and_of
+from schemas.audit.source import Source
+from schemas.tables.applications import ANY, DECISION_DIRECTION, VALIDATIONS
+from schemas.tables.counterfactuals import CAUSAL_CHECKS
+from schemas.tables.verdicts import PUBLISHED_MISSINGNESS, PUBLISHED_WATERFALL, VERDICTS
+from schemas.terms import EVERYBODY, DecisionMaker, Refusal, Theory
+from schemas.vintages import place_of
+from tasks.pipeline.registry import OUTCOMES_METHOD
+from tasks.reporting.first_page.facts import (
+    Benchmark,
+    Files,
+    GraphTests,
+    Group,
+    Groups,
+    Key,
+    LeftOut,
+    Lost,
+    Row,
+    Run,
+    of_100,
+    words,
+)
+from tasks.reporting.first_page.result import NEAREST, Decision, Line, Question, figures
+from tasks.reporting.first_page.rules import View, cannot_tell, changes, files_of, headline, next_steps, questions
+from tasks.reporting.material import Material, Rows
+
+# --------------------------------------------------------------------------------------------------------------------
+# Facts of the first page, read from the published tables and the settings of a run.
+#
+# Scope: looking up. A fact that no table tells stays at its default, and its rule prints nothing.
+
+
+ADJUSTED, BENCHMARKS = "adjusted", "adjusted_benchmarks"
+"""Tables of the denial ladder, which its method declares."""
+APPROVAL = "approval_rate"
+GROUP = ": "
+"""In what a year lacks: between an attribute and a group that nobody belongs to."""
+LEVEL = 0.05
+"""q below which a test speaks against the graph."""
+LACKING = (Refusal.MISSING_COVARIATE, Refusal.EXEMPT_COVARIATE)
+"""Reasons for which rows without every feature are refused."""
+MANY = 2
+"""Lenders of a file of a whole place."""
+FILES_READ = 20
+"""Files that one reviewer reads at a time: a choice of this project."""
+_HISTORY = re.compile(
+    r"\bscores?\b|\bhistory\b|credit (?:record|rating)|fico|delinquen|bankrupt|late pay", re.IGNORECASE
+)
+"""Names and labels of columns that tell how somebody paid before."""
+_RANGE = re.compile(r"; (?P<side>more than|above|below) (?P<share>[\d.]+)(?P<percent> %)? denied$")
+"""End of the reason of a measure of which a range is published."""
+_SAMPLED = re.compile(r"(?<![a-z])sampled?(?![a-z])", re.IGNORECASE)
+_PLACE = 1
+"""Position of the geography in the words of a vintage."""
+
+
+def run_of(material: Material) -> Run:
+    """All that the first page is decided from."""
+    settings = material.settings
+    rows = material.rows(VERDICTS)
+    judged = _judged(material)
+    lenders = _lenders(settings.source)
+    return Run(
+        tuple(Row.of(row) for row in rows),
+        tuple(_groups(material)),
+        warnings=_warnings(material),
+        minimum_n=settings.verdicts.minimum_n,
+        columns=_columns(material, judged),
+        neighbours=_neighbours(material),
+        credit_history=_credit_history(material),
+        strongest=_strongest(material, judged),
+        files=_files(rows),
+        graph_tests=_graph_tests(material),
+        left_out=_left_out(material),
+        lost=tuple(sorted(_lost(material), key=lambda each: (-each.n, each.attribute, each.name))),
+        complete=settings.verdicts.complete,
+        year=settings.year,
+        lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
+        public=settings.source.kind == "hmda",
+        lenders=lenders,
+        sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
+        asked=_asked(material),
+        years_old=settings.run_year - settings.year,
+    )
+
+
+def _asked(material: Material) -> tuple[int, int] | None:
+    """How many were asked, of how many, of what fewest were asked of; as published, and so None where withheld."""
+    said = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
+    known = [asked_and_of(each) for each in sorted(said) if any(c.isdigit() for c in each)]
+    return min(known, key=lambda part: (part[0] / part[1], -part[1]), default=None)
+
+
+def maker_of(material: Material) -> str:
+    """Whose approvals are shown: those that decide how a group stands; without a verdict the lender's, if measured."""
+    named = [r["decision_maker"] for r in material.rows(VERDICTS) if r["theory"] == Theory.OUTCOME and r["group"]]
+    known = {m.decision_maker for m in material.measures if m.measure == APPROVAL}
+    first = DecisionMaker.LENDER if DecisionMaker.LENDER in known else DecisionMaker.MODEL
+    return str(min(named, key=lambda maker: maker != DecisionMaker.LENDER, default=first))
+
+
+def _groups(material: Material) -> Iterator[Group]:
+    """Reference groups and judged groups with their approvals."""
+    maker = maker_of(material)
+    protected = {p.name: p for p in material.settings.protected}
+    for m in material.measures:
+        if (m.method, m.measure, m.decision_maker, m.subgroup) != (OUTCOMES_METHOD, APPROVAL, maker, 0):
+            continue
+        whose = protected[m.protected_attribute]
+        if m.group == whose.reference or whose.judges(m.group):
+            yield Group(whose.name, m.group, m.n, m.value, _approved(m.reason), m.group == whose.reference, maker)
+
+
+def _approved(reason: str) -> str:
+    """Approvals of 100 in words, where a range of the denied is published in place of a share; else empty."""
+    found = _RANGE.search(reason)
+    if found is None:
+        return ""
+    denied = float(found["share"]) / (100 if found["percent"] else 1)
+    return f"{'more' if found['side'] == 'below' else 'less'} than {of_100(1 - denied)}"
+
+
+def decisions_of(material: Material) -> int | None:
+    """Number of decisions: the sum over groups of the first attribute; None where one of them is withheld."""
+    maker, first = maker_of(material), material.settings.protected[0].name
+    found = [
+        m.n
+        for m in material.measures
+        if (m.method, m.measure, m.decision_maker, m.subgroup) == (OUTCOMES_METHOD, APPROVAL, maker, 0)
+        and m.protected_attribute == first
+    ]
+    known = [n for n in found if n is not None]
+    return sum(known) if known and len(known) == len(found) else None
+
+
+def _warnings(material: Material) -> tuple[str, ...]:
+    swapped = any(row["reversed"] for row in material.rows(DECISION_DIRECTION))
+    failed = any(not row["success"] and not row["quarantined"] for row in material.rows(VALIDATIONS))
+    return ("columns_swapped",) * swapped + ("checks_failed",) * failed
+
+
+def _judged(material: Material) -> dict[Key, Mapping[str, Any]]:
+    """The judged row of the ladder of each group, of the lender's decisions where both were looked at."""
+    rows = [row for row in material.named(ADJUSTED) if row["primary"]]
+    ordered = sorted(rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
+    return {(row["protected_attribute"], row["group"]): row for row in ordered}
+
+
+def _benchmarks(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> Iterator[tuple[Key, Mapping[str, Any]]]:
+    """Each control of the judged rung of each group, taken as strong as it is."""
+    for row in material.named(BENCHMARKS):
+        key = row["protected_attribute"], row["group"]
+        of = judged.get(key, {})
+        if row["times"] == 1 and all(row[name] == of.get(name) for name in ("rung", "decision_maker")):
+            yield key, row
+
+
+def _columns(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> dict[Key, int]:
+    """Columns that the judged rung of each group adjusts for; of a group without benchmarks none."""
+    return dict(Counter(key for key, _ in _benchmarks(material, judged)))
+
+
+def _strongest(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> dict[Key, Benchmark]:
+    """The control that explains most of what is left of denial, by group."""
+    found: dict[Key, Benchmark] = {}
+    for key, row in _benchmarks(material, judged):
+        of_group, of_denial = row["of_group"], row["of_denial"]
+        if of_group is None or of_denial is None or (key in found and found[key].of_approval >= of_denial):
+            continue
+        column = material.settings.columns.get(row["column"])
+        label = column.label if column is not None and column.label else row["column"]
+        found[key] = Benchmark(label.partition(" (")[0], of_group, of_denial)
+    return found
+
+
+def _neighbours(material: Material) -> int | None:
+    """Nearest applicants that each is compared with; None where nobody was."""
+    methods = {row["method"] for row in material.rows(VERDICTS) if row["measure"] == NEAREST}
+    settings = [material.settings.methods.by_name.get(name) for name in sorted(methods)]
+    return next((int(k) for each in settings if (k := getattr(each, "k", None)) is not None), None)
+
+
+def _credit_history(material: Material) -> bool:
+    """Whether any column tells how somebody paid before, by itself or as a block of the ladder says."""
+    settings = material.settings
+    blocks = getattr(settings.methods.by_name.get(ADJUSTED), "blocks", {})
+    named = {column for column in blocks.get(HISTORY, ()) if column in settings.columns}
+    own = (_tells_history(*each, settings.source) for each in settings.columns.items())
+    return any(own) or (bool(named) and settings.source.kind != "hmda")
+
+
+def _tells_history(name: str, column: ColumnSpec, source: Source) -> bool:
+    """Whether a column tells how somebody paid before. Public HMDA has the type of a score, and no score."""
+    if source.kind == "hmda" or not column.kept:
+        return False
+    named = _HISTORY.search(f"{name} {column.label}".replace("_", " "))
+    return HISTORY in (column.block, block_of(name, column.role)) or bool(named)
+
+
+def _files(rows: Rows) -> dict[Key, Files]:
+    """Denied applicants of each group that was compared with its nearest ones, and how their files are packed."""
+    found: dict[Key, Files] = {}
+    for row in sorted(rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER):  # the lender's last
+        if row["measure"] != NEAREST or row["events"] is None or row["withheld"]:
+            continue
+        n, key = min(FILES_READ, row["events"]), (row["protected_attribute"], row["group"])
+        chosen = f"{_option('--attribute', key[0])} {_option('--group', key[1])} --denied"
+        found[key] = Files(n or None, f"evenhand findings --file-pack {n} {chosen}" if n else "")
+    return found
+
+
+def _option(name: str, value: str) -> str:
+    """An option of a command with its value, which may begin like an option itself."""
+    return f"{name}{'=' if value.startswith('-') else ' '}{quote(value)}"
+
+
+def _graph_tests(material: Material) -> GraphTests | None:
+    """How many tests of the assumed graph speak against it; None where it was not tested."""
+    tests = [each["q"] for each in material.named(CAUSAL_CHECKS.name) if each["q"] is not None]
+    return GraphTests(len(tests), sum(q < LEVEL for q in tests)) if tests else None
+
+
+def _left_out(material: Material) -> LeftOut | None:
+    """Applications that lack a column, as published; None where columns are imputed or a number is withheld."""
+    if material.settings.missing == "impute":
+        return None
+    lacking = next((r for r in material.rows(PUBLISHED_MISSINGNESS) if r["feature"] == ANY), None)
+    used = [r["n"] for r in material.rows(PUBLISHED_WATERFALL) if r["kind"] == "used" and r["group"] == EVERYBODY]
+    if lacking is None or not lacking["missing"] or not used or used[0] is None:
+        return None
+    n = lacking["missing"]
+    return LeftOut(n, n + used[0], _rest(lacking["approval_missing"]), _rest(lacking["approval_present"]))
+
+
+def _lost(material: Material) -> Iterator[Lost]:
+    """Groups of which half or more of the applications lack a feature, from the waterfall as it is published."""
+    lines: dict[Key, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in material.rows(PUBLISHED_WATERFALL):
+        lines[row["protected_attribute"], row["group"]].append(row)
+    people = {p.name: p for p in material.settings.protected}
+    for (attribute, group), own in lines.items():
+        lacking = [row for row in own if row["reason"] in LACKING]
+        if not lacking or not (group == people[attribute].reference or people[attribute].judges(group)):
+            continue
+        stand = {row["stage"] or row["kind"]: row["n"] for row in own if row["kind"] != "refused"}
+        before, after = stand.get("ingest", stand["source"]), stand.get("preprocess", stand["used"])
+        if before and after is not None and 2 * after <= before:
+            named = sorted((row for row in lacking if row["n"]), key=lambda row: -row["n"])
+            columns = (material.label(column) for row in named for column in row["column"].split(", "))
+            yield Lost(attribute, group, before, after, tuple(dict.fromkeys(columns)))
+
+
+def _rest(share: float | None) -> float | None:
+    return None if share is None else 1 - share
+
+
+def _lenders(source: Source) -> int | None:
+    """Lenders in the data: many in HMDA, but for the file of one lender or rows kept by one.
+
+    A file that is given by its path may be of one or of many: None.
+    """
+    kept = any(len(source.keep[name].values) == 1 for name in LENDER if name in source.keep)
+    if source.kind != "hmda" or kept:
+        return 1
+    if source.vintage_file is None:
+        return None
+    geography = source.words.split(", ")[_PLACE]
+    return 1 if place_of(geography)[0] == "lender" else MANY
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The first page of a run: its parts together, and their texts within the number of words that it has room for.
+
+
+MOST_WORDS = 234
+"""Of all texts below the headline; the page has 300 there, and headings, signatures and axes need the rest."""
+R = TypeVar("R", Question, Line)
+Ruled = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def decide(run: Run) -> Decision:
+    """The first page of a run. Equal runs give equal pages, in whatever order their rows and groups are."""
+    groups = Groups(run)
+    shown = figures(groups)
+    view = View(groups, shown.key)
+    asked, change, steps, cannot = questions(groups), changes(view), next_steps(view), cannot_tell(view)
+    command = _command(view)
+    page = Decision(
+        headline(groups),
+        tuple(row for row, _ in asked),
+        shown,
+        _lines(change),
+        tuple(replace(line, command=command if line.rule == "read_files" else "") for line in _lines(steps)),
+        _lines(cannot),
+    )
+    return _fitted(page, [forms for _, forms in asked], [forms for _, forms in change], [forms for _, forms in steps])
+
+
+def _lines(ruled: Ruled) -> tuple[Line, ...]:
+    return tuple(Line(rule, forms[0]) for rule, forms in ruled)
+
+
+def _command(view: View) -> str:
+    found = files_of(view)
+    return "" if found is None else found[1].command
+
+
+def _fitted(
+    page: Decision,
+    asked: Sequence[tuple[str, ...]],
+    change: Sequence[tuple[str, ...]],
+    steps: Sequence[tuple[str, ...]],
+) -> Decision:
+    """The page within its words: the sentence that gains most is shortened first, lines go last.
+
+    The last step goes before the last line of what would change it; what the page cannot tell stays whole.
+    """
+    while below_headline(page) > MOST_WORDS:
+        at, form = _shorter([row.sentence for row in page.questions], asked)
+        if form:
+            page = replace(page, questions=_exchanged(page.questions, at, sentence=form))
+            continue
+        at, form = _shorter([line.words for line in page.change], change)
+        if form:
+            page = replace(page, change=_exchanged(page.change, at, words=form))
+            continue
+        at, form = _shorter([line.words for line in page.next], steps)
+        if form:
+            page = replace(page, next=_exchanged(page.next, at, words=form))
+        elif len(page.next) > 1:
+            page = replace(page, next=page.next[:-1])
+        elif len(page.change) > 1:
+            page = replace(page, change=page.change[:-1])
+        else:
+            break
+    return page
+
+
+def below_headline(page: Decision) -> int:
+    """Words of all texts but the first."""
+    return words(*islice(page.texts(), 1, None))
+
+
+def _shorter(now: Sequence[str], forms: Sequence[tuple[str, ...]]) -> tuple[int, str]:
+    """Which text becomes shortest by its next form, and that form; empty where none has one."""
+    saved: list[tuple[int, int, str]] = []
+    for at, text in enumerate(now):
+        rest = forms[at][forms[at].index(text) + 1 :]
+        if rest and words(rest[0]) < words(text):
+            saved.append((words(text) - words(rest[0]), -at, rest[0]))
+    gain = max(saved, default=(0, 0, ""))
+    return -gain[1], gain[2]
+
+
+def _exchanged(rows: tuple[R, ...], at: int, **texts: Any) -> tuple[R, ...]:
+    return tuple(replace(row, **texts) if number == at else row for number, row in enumerate(rows))

@@ -1,0 +1,326 @@
+"""First page as printed: texts, numbers and three figures."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from schemas.tables import verdicts
+from schemas.tables.verdicts import STATES
+from schemas.terms import State, Theory
+from tasks.reporting.charts.rows import Forest
+from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
+from tasks.reporting.first_page.facts import DECIMALS, Groups, Key, Row, Standing, forms, interval, points, said
+from tasks.reporting.material import capital, listed
+from tasks.reporting.text import count
+
+# --------------------------------------------------------------------------------------------------------------------
+# The first page as it is printed: strings, and beside each printed number the number itself.
+#
+# Scope: shapes. Templates escape the texts; names of groups in them are the users' own.
+
+
+Interval = Literal["verdict", "plain", ""]
+"""``verdict``: corrected for all groups judged; ``plain``: two-sided 95 %, where no limit was tested."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The first sentence, and the rule that made it."""
+
+    rule: str
+    words: str
+    groups: tuple[tuple[str, str], ...] = ()
+    """Attribute and name of the groups that it is about."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A row of "What was found"."""
+
+    theory: Theory
+    page: str
+    """Name of the page that answers it at length; empty where it has none."""
+    question: str
+    state: State
+    state_words: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One of the three figures, in points of approval: negative is against the group."""
+
+    name: Literal["all", "adjusted", "nearest"]
+    label: str
+    detail: str
+    """What it is adjusted for, and the number of people of the group."""
+    state: State
+    state_words: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    interval: Interval = ""
+    plain_low: float | None = None
+    plain_high: float | None = None
+    limit: float | None = None
+    n: int | None = None
+    shown: str = ""
+    """The value as printed; where there is none, why."""
+    shown_interval: str = ""
+    shown_limit: str = ""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The same three comparisons, always, of one group that a rule chose."""
+
+    title: str
+    caption: str
+    comparisons: tuple[Comparison, ...]
+    attribute: str = ""
+    group: str = ""
+    reference: str = ""
+    among: int = 0
+    """Number of groups that it was chosen among."""
+
+    @property
+    def key(self) -> tuple[str, str] | None:
+        """The group; None where no group has enough people."""
+        return (self.attribute, self.group) if self.group else None
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of "What would change this", "Do next" or "What this cannot tell", with the rule that printed it."""
+
+    rule: str
+    words: str
+    command: str = ""
+    """A command that does it; empty without one."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """All of the first page that depends on the run."""
+
+    headline: Headline
+    questions: tuple[Question, ...]
+    figures: Figures
+    change: tuple[Line, ...]
+    next: tuple[Line, ...]
+    cannot: tuple[Line, ...]
+
+    def texts(self) -> Iterator[str]:
+        """Every text as it stands on the page, in its order."""
+        yield self.headline.words
+        for row in self.questions:
+            yield from (row.question, row.state_words, row.sentence)
+        yield from (self.figures.title, self.figures.caption)
+        for each in self.figures.comparisons:
+            yield from (each.label, each.detail, each.shown, each.shown_interval)
+        for line in (*self.change, *self.next, *self.cannot):
+            yield from (line.words, line.command)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The three figures: all applicants, adjusted, nearest; always these, of one group that a rule chose.
+#
+# The group is that with the least favourable near end of the adjusted interval among groups with enough people
+# (report.md 5). It is chosen after looking, so that its interval is the verdict interval, whose near end is corrected
+# for all groups judged.
+
+
+NEAREST = "st_effect"
+"""The second method of ``direct``, which compares each applicant with the nearest of the reference group."""
+InPoints = Callable[[float], float | None]
+
+
+class Chosen(NamedTuple):
+    """The group shown, and the number of groups that it was chosen among."""
+
+    key: Key | None
+    among: int = 0
+
+
+def figures(groups: Groups) -> Figures:
+    """The three comparisons of the group chosen; those that are missing say why."""
+    chosen = choice(groups)
+    if chosen.key is None:
+        title, caption = forms("figures", "no_group")[0], forms("figures", "no_group_caption")[0]
+        empty = (_missing(name, label, "", _of_nobody(name, groups)) for name, label in _labels(groups).items())
+        return Figures(title, caption, tuple(empty))
+    attribute, group = chosen.key
+    label, reference = groups.label(chosen.key), groups.reference_label(attribute)
+    title = capital(said("figures", "title", group=label, reference=reference)[0])
+    key = groups.reference_key(attribute)
+    return Figures(
+        title, _caption(chosen, groups), _comparisons(chosen.key, groups), attribute, group, key[1] if key else "",
+        chosen.among,
+    )  # fmt: skip
+
+
+def _of_nobody(name: str, groups: Groups) -> State:
+    """How a comparison stands where no group has enough people: computed for some, it says too little."""
+    if name == "nearest":
+        found = [row.state for row in groups.run.rows if row.measure == NEAREST]
+    else:
+        whole = groups.run.theory(Theory.OUTCOME if name == "all" else Theory.DIRECT)
+        found = [] if whole is None else [whole.state]
+    if not found or set(found) == {State.NOT_RUN}:
+        return State.NOT_RUN
+    return State.NO_LIMIT if set(found) == {State.NO_LIMIT} else State.INSUFFICIENT_EVIDENCE
+
+
+def forest(shown: Figures) -> Forest:
+    """The three comparisons as they are drawn, each with its own limit."""
+    kinds = {each.interval for each in shown.comparisons if each.interval}
+    name = "95 % interval" if kinds == {"plain"} else "verdict interval"
+    return Forest(title=shown.title, unit=POINTS, rows=tuple(_mark(each) for each in shown.comparisons), interval=name)
+
+
+def _mark(each: Comparison) -> Mark:
+    """A comparison without a number says why in the place of its mark."""
+    hidden = each.shown == WITHHELD
+    lacks = "interval" if each.value is not None else "figure"
+    note = "" if each.low is not None or hidden else f"{capital(each.state_words)}: no {lacks}."
+    return Mark(
+        label=each.label,
+        detail=each.detail,
+        value=WITHHELD if hidden else each.value,
+        low=each.low,
+        high=each.high,
+        note=note,
+        state=verdicts.WITHHELD if hidden else str(each.state),
+        limit=float(each.shown_limit.replace(MINUS, "-")) if each.shown_limit else None,
+    )
+
+
+def choice(groups: Groups) -> Chosen:
+    """The group with the least favourable near end of the adjusted interval; without one, of the plain gap.
+
+    Ends of verdict intervals are compared with each other, and two-sided ones only where no row has a verdict
+    interval. Ties go to the group that comes first. Where no interval is known: the first group.
+    """
+    enough = [key for key in groups.order if groups.enough(key)]
+    for theory, sign in ((Theory.DIRECT, 1.0), (Theory.OUTCOME, -1.0)):
+        rows = {key: groups.standing(theory, key).row for key in enough}
+        for plain in (False, True):
+            ends = {key: end for key, row in rows.items() if (end := _near(row, sign > 0, plain)) is not None}
+            if ends:
+                return Chosen(max(ends, key=lambda key: sign * ends[key]), len(ends))
+    return Chosen(enough[0], len(enough)) if enough else Chosen(None)
+
+
+def _near(row: Row | None, lower: bool, plain: bool) -> float | None:
+    """The end nearest to no difference: the lower one of an effect on denial, the upper one of a ratio of approvals."""
+    if row is None:
+        return None
+    low, high = (row.plain_low, row.plain_high) if plain else (row.low, row.high)
+    return None if low is None or high is None else low if lower else high
+
+
+def _caption(chosen: Chosen, groups: Groups) -> str:
+    said_of = said("figures", "chosen", n=chosen.among)[0] if chosen.among > 1 else ""
+    if chosen.key is None:
+        return said_of
+    labels = _labels(groups)
+    rows = {name: each.row for name, each in _standings(chosen.key, groups).items()}
+    wider = [labels[name] for name, row in rows.items() if row is not None and row.bias and row.low is not None]
+    return " ".join(filter(None, (said_of, said("figures", "widened", names=listed(wider))[0] if wider else "")))
+
+
+def _labels(groups: Groups) -> dict[str, str]:
+    k = groups.run.neighbours
+    nearest = forms("figures", "nearest")[0] if k is None else said("figures", "nearest_k", k=k)[0]
+    return {"all": forms("figures", "all")[0], "adjusted": forms("figures", "adjusted")[0], "nearest": nearest}
+
+
+def _standings(key: Key, groups: Groups) -> dict[str, Standing]:
+    """How the group stands in each comparison."""
+    beside = groups.beside(Theory.DIRECT, key, NEAREST)
+    return {
+        "all": groups.standing(Theory.OUTCOME, key),
+        "adjusted": groups.standing(Theory.DIRECT, key),
+        "nearest": Standing(key, State.NOT_RUN if beside is None else beside.state, beside),
+    }
+
+
+def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
+    """The three comparisons, each with the number of people that it is made of."""
+    labels, of = _labels(groups), _standings(key, groups)
+    gap, adjusted, nearest = of.values()
+    columns = groups.run.columns.get(key)
+    one, several = forms("figures", "columns")
+    by = "" if columns is None else (one if columns == 1 else several).format(n=columns)
+    return (
+        _comparison("all", labels, "", gap, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals),
+        _comparison("adjusted", labels, by, adjusted, _of_approval),
+        _comparison("nearest", labels, "", nearest, _of_approval),
+    )
+
+
+def _of_approval(effect: float) -> float:
+    """A difference of denial as points of approval."""
+    return round(-100 * effect, DECIMALS) + 0.0
+
+
+def _comparison(
+    name: str,
+    labels: dict[str, str],
+    by: str,
+    standing: Standing,
+    unit: InPoints,
+    gap_decimals: int = 0,
+) -> Comparison:
+    """A figure in points of approval, with its interval and limit in the same unit."""
+    row, label = standing.row, labels[name]
+    n = None if row is None else row.n
+    people = "" if row is None else said("figures", "people", n=WITHHELD if n is None else count(n))[0]
+    detail = ", ".join(filter(None, (by, people)))
+    if row is None or row.value is None or standing.withheld:
+        return _missing(name, label, detail, standing.state, withheld=standing.withheld)
+    value, ends = unit(row.value), row.ends
+    if value is None:
+        return _missing(name, label, detail, standing.state, withheld=True)
+    low, high = _sorted(ends, unit)
+    plain_low, plain_high = _sorted((row.plain_low, row.plain_high), unit)
+    limit = None if row.limit is None else unit(row.limit)
+    kind: Interval = "" if ends is None else "verdict" if row.low is not None and row.high is not None else "plain"
+    decimals = places_of(POINTS, low, high)
+    return Comparison(
+        name,  # type: ignore[arg-type]
+        label,
+        detail,
+        standing.state,
+        STATES[standing.state],
+        value,
+        low,
+        high,
+        kind,
+        plain_low,
+        plain_high,
+        limit,
+        n,
+        points(value, decimals),
+        "" if low is None or high is None else interval(low, high, decimals),
+        "" if limit is None else _limit(limit, gap_decimals if name == "all" else 1),
+    )
+
+
+def _limit(limit: float, decimals: int) -> str:
+    """A limit as it was declared, to a decimal; one that is a ratio as precisely as what it limits."""
+    return points(limit, 0 if float(f"{limit:.1f}").is_integer() else decimals)
+
+
+def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> tuple[float | None, float | None]:
+    """Both ends in points, the lower one first; none where one is not known."""
+    if ends is None or ends[0] is None or ends[1] is None:
+        return None, None
+    low, high = unit(ends[0]), unit(ends[1])
+    return (None, None) if low is None or high is None else (min(low, high), max(low, high))
+
+
+def _missing(name: str, label: str, detail: str, state: State, *, withheld: bool = False) -> Comparison:
+    """An empty line, with the reason in place of a number."""
+    shown = WITHHELD if withheld else STATES[state]
+    return Comparison(name, label, detail, state, STATES[state], shown=shown)  # type: ignore[arg-type]

@@ -1,0 +1,710 @@
+"""Rules of the first page: headline, answers, changes and next steps."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+
+from schemas.tables.verdicts import QUESTIONS, STATES
+from schemas.terms import DecisionMaker, State, Theory
+from tasks.reporting.charts.values import WITHHELD
+from tasks.reporting.declared import PAGES
+from tasks.reporting.first_page.facts import (
+    WORST,
+    Files,
+    Group,
+    Groups,
+    Key,
+    Lost,
+    Row,
+    Standing,
+    fitting,
+    forecast,
+    forms,
+    in_points,
+    of_100,
+    part,
+    percent,
+    points,
+    points_below,
+    said,
+    sentences,
+    short,
+    some_points,
+    whole_percent,
+    words,
+)
+from tasks.reporting.first_page.result import Headline, Question
+from tasks.reporting.material import capital, listed
+from tasks.reporting.text import count
+
+# --------------------------------------------------------------------------------------------------------------------
+# The first sentence, by the table of report.md 4: the first row that any group meets makes it.
+#
+# A group without enough people is never named; it counts where a sentence is about all groups.
+
+
+MOST_WORDS = 25
+MOST_WORDS_OF_WARNING = 12
+"""Of a warning that sentences.yaml does not know."""
+OWN_THEORIES = (Theory.OUTCOME, Theory.DIRECT)
+"""The two that the sentence is about."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A group by its two states."""
+
+    key: Key
+    gap: State
+    adjusted: State
+    but_for_missing: bool = False
+    """Whether the adjusted interval would lie outside, were it not widened for columns that the table lacks."""
+
+
+Meets = Callable[[Case], bool]
+NAMING: tuple[tuple[str, Meets], ...] = (
+    ("both_outside", lambda case: case.gap is State.BREACH and case.adjusted is State.BREACH),
+    ("adjusted_outside", lambda case: case.adjusted is State.BREACH),
+    ("outside_but_for_missing", lambda case: case.but_for_missing),
+    ("gap_outside_adjusted_inside", lambda case: case.gap is State.BREACH and case.adjusted is State.WITHIN),
+    ("gap_outside_no_limit", lambda case: case.gap is State.BREACH and case.adjusted is State.NO_LIMIT),
+    ("gap_outside", lambda case: case.gap is State.BREACH),
+)
+"""Rows of the table that name groups, in its order."""
+OF_ALL: tuple[tuple[str, State], ...] = (("inside", State.WITHIN), ("no_limit", State.NO_LIMIT))
+"""Rows that hold where both states of every group are this one."""
+
+
+def headline(groups: Groups) -> Headline:
+    """The sentence of a run, of at most 25 words."""
+    if groups.run.warnings:
+        found = said("headline", "check_data", what=_what(groups.run.warnings))
+        return Headline("check_data", fitting(found, MOST_WORDS)[0])
+    known = cases(groups)
+    for rule, meets in NAMING:
+        meeting = [case.key for case in known if groups.enough(case.key) and meets(case)]
+        if meeting:
+            return Headline(rule, _naming(rule, meeting, groups), tuple(meeting))
+    return _of_all(known, groups)
+
+
+def cases(groups: Groups) -> tuple[Case, ...]:
+    """Every judged group by its two states, in the order of groups."""
+    return tuple(_case(key, groups) for key in groups.order)
+
+
+def _case(key: Key, groups: Groups) -> Case:
+    gap, adjusted = (groups.standing(theory, key) for theory in OWN_THEORIES)
+    open_only = adjusted.row is not None and adjusted.row.outside_but_for_missing and not adjusted.disagree
+    return Case(key, gap.state, adjusted.state, open_only)
+
+
+def _naming(rule: str, keys: Sequence[Key], groups: Groups) -> str:
+    """The longest form that fits; groups keep their names longer than the reference group keeps its own."""
+    who, whom = groups.applicants(keys), groups.references(keys)
+    filled = [
+        capital(form.format(applicants=applicants, reference=reference))
+        for applicants, reference, form in product(who, whom, forms("headline", rule))
+    ]
+    return fitting(filled, MOST_WORDS)[0]
+
+
+def _of_all(known: Sequence[Case], groups: Groups) -> Headline:
+    elsewhere = _elsewhere(groups)
+    for name, state in OF_ALL:
+        if known and all(case.gap is state and case.adjusted is state for case in known):
+            rule = name
+            break
+    else:
+        rule = "too_little"
+    if elsewhere:
+        rule = f"{rule}_elsewhere"
+    sizes = _sizes(groups) if rule == "inside" else {}
+    if rule == "inside" and not sizes:
+        rule = "inside_no_size"
+    return Headline(rule, fitting(said("headline", rule, elsewhere=elsewhere, **sizes), MOST_WORDS)[0])
+
+
+def _elsewhere(groups: Groups) -> str:
+    """Questions that are outside though the sentence names no group: it must not read as if there were none.
+
+    Its own two are outside without a name only where the group has too few people to be named.
+    """
+    outside = [theory for theory in Theory if (row := groups.run.theory(theory)) and row.state is State.BREACH]
+    if len(outside) > 2:
+        return said("elsewhere", "several", n=len(outside))[0]
+    return listed([forms("elsewhere", theory)[0] for theory in outside]) if outside else ""
+
+
+def _sizes(groups: Groups) -> dict[str, str]:
+    """The difference that each of both questions would have found in every group, in points; empty if one is unknown.
+
+    Each question has limits and intervals of its own, and so a size of its own.
+    """
+    of: dict[str, str] = {}
+    for name, theory in zip(("gap", "adjusted"), OWN_THEORIES, strict=True):
+        rows = [groups.standing(theory, key).row for key in groups.order]
+        sizes = [None if row is None else groups.detectable_points(row) for row in rows]
+        known = [size for size in sizes if size is not None]
+        if not known or len(known) < len(sizes):
+            return {}
+        of[name] = some_points(max(known))
+    return of
+
+
+def _what(warnings: Sequence[str]) -> str:
+    """The first warning in words, and how many more there are; known ones first, in the order of the file."""
+    words = sentences()["what"]
+    known = [name for name in words if name != "more" and any(each.startswith(name) for each in warnings)]
+    others = sorted({each for each in warnings if not each.startswith(tuple(known))} if known else set(warnings))
+    first = words[known[0]] if known else short(others[0].rstrip("."), MOST_WORDS_OF_WARNING)
+    more = len(known) + len(others) - 1
+    return said("what", "more", first=first, others=more)[0] if more else str(first)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The rows of "What was found": one for each theory of harm, with its state and one sentence in whole numbers.
+#
+# A sentence has several forms, and the page prints the longest that it has room for. Groups with too little to say are
+# in each form, if only by their number.
+
+
+QUESTIONS_MOST_WORDS = 16
+
+
+def questions(groups: Groups) -> tuple[tuple[Question, tuple[str, ...]], ...]:
+    """Each row with the forms of its sentence, the longest first; the row has that one."""
+    theories = [theory for theory in PAGES if theory is not Theory.OWN or groups.run.theory(theory)]
+    return tuple(_question(theory, groups) for theory in theories)
+
+
+def _question(theory: Theory, groups: Groups) -> tuple[Question, tuple[str, ...]]:
+    whole = groups.run.theory(theory)
+    state = State.NOT_RUN if whole is None else whole.state
+    found = fitting([capital(form) for form in _forms(theory, state, groups)], QUESTIONS_MOST_WORDS)
+    return Question(theory, PAGES[theory], QUESTIONS[theory], state, STATES[state], found[0]), found
+
+
+def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
+    if theory is Theory.OUTCOME and (rates := list(_rates(groups))):
+        return rates
+    if state is State.NOT_RUN:
+        return [_why_not(groups.run.theory(theory))]
+    if theory is Theory.OWN:
+        return [*_of_limits(state, groups)]
+    standings = groups.standings(theory)
+    own: Mapping[Theory, Callable[[State, Sequence[Standing], Groups], Iterator[str]]] = {
+        Theory.DIRECT: _effects,
+        Theory.TOTAL: _effects,
+        Theory.RECOURSE: _ways,
+        Theory.REASONS: _reasons,
+    }
+    told = own[theory](state, standings, groups) if theory in own and standings else iter(())
+    return [*told, *_counted(state, standings)]
+
+
+def _rates(groups: Groups) -> Iterator[str]:
+    """Approvals of 100 by group, the reference group among them; by range where there are many.
+
+    The lender decided on every application, and the model on those that it scored.
+    """
+    makers = {group.decision_maker for group in groups.run.groups}
+    name = "rates_of_model" if makers == {DecisionMaker.MODEL} else "rates"
+    shown = [group for group in groups.run.groups if group.approval is not None or group.shown]
+    hidden = len(groups.run.groups) - len(shown)
+    if not shown:
+        yield from forms("questions", "rates_withheld") if hidden else ()
+        return
+    attributes = sorted({group.attribute for group in groups.run.groups})
+    of = [sorted((g for g in groups.run.groups if g.attribute == a), key=_by_rate) for a in attributes]
+    every = "; ".join(", ".join(_rate(group, groups) for group in ordered) for ordered in of)
+    yield said("questions", name, rates=every)[0]
+    more = said("questions", "and_withheld", n=hidden)[0] if hidden else ""
+    reference = next((group for group in shown if group.reference), None)
+    others = [group for group in shown if group is not reference]
+    if reference is not None and others and len(attributes) == 1:
+        told = {"reference": groups.label(reference.key), "rate": _of_100(reference), "range": _range(others)}
+        rates = said("questions", "rates_of_others", others=_number("others", len(others)), withheld=more, **told)[0]
+        yield said("questions", name, rates=rates)[0]
+    told = {"range": _range(shown), "groups": _number("groups", len(shown)), "withheld": more}
+    yield said("questions", name, rates=said("questions", "rates_by_range", **told)[0])[0]
+
+
+def _by_rate(group: Group) -> tuple[bool, float, str]:
+    """The highest rate first, those withheld last; of a range its end as printed: ``more than 95``, ``less than 5``."""
+    if group.approval is None and group.shown:
+        return False, -float(group.shown.split()[-1]) / 100, group.name
+    return group.approval is None, -(group.approval or 0.0), group.name
+
+
+def _rate(group: Group, groups: Groups) -> str:
+    return said("questions", "rate", group=groups.label(group.key), rate=_of_100(group))[0]
+
+
+def _of_100(group: Group) -> str:
+    if group.shown:
+        return group.shown
+    return WITHHELD if group.approval is None else of_100(group.approval)
+
+
+def _range(shown: Sequence[Group]) -> str:
+    ordered = [_of_100(group) for group in sorted(shown, key=_by_rate)]
+    return ordered[0] if len(set(ordered)) == 1 else f"{ordered[-1]} to {ordered[0]}"
+
+
+def _effects(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
+    """Each group's points of approval, the worst state first, with its own state where it is not the theory's."""
+    ordered = _ordered(standings)
+    first = next((each for each in ordered if _value(each) is not None), None)
+
+    def told(those: Sequence[Standing], parts: bool) -> str:
+        return "; ".join(_effect(each, each is first, state, groups, parts) for each in those)
+
+    shares = {_part(each, groups) if each.state is State.BREACH and not each.disagree else "" for each in ordered}
+    if len(ordered) > 1 and len(shares) == 1 and "" not in shares and all(each.state is state for each in ordered):
+        yield f"{told(ordered, False)}; {said('questions', 'gap_left_each', part=shares.pop())[0]}."
+    for parts in (True, False):
+        yield f"{told(ordered, parts)}."
+    same = [each for each in ordered if each.state is state and not each.withheld]
+    if same and len(same) < len(ordered):
+        yield f"{told(same, False)}; {_counts([each for each in ordered if each not in same], 'groups')}."
+
+
+def _ordered(standings: Sequence[Standing]) -> list[Standing]:
+    """Those outside first, those withheld last; within a state in the order of groups."""
+    return sorted(standings, key=lambda each: (each.withheld, WORST.index(each.state)))
+
+
+def _value(each: Standing) -> float | None:
+    return None if each.row is None else each.row.value
+
+
+def _effect(each: Standing, first: bool, state: State, groups: Groups, parts: bool) -> str:
+    name, value = groups.label(each.key), _value(each)
+    if value is None:
+        return f"{name} {WITHHELD if each.withheld else STATES[each.state]}"
+    text = f"{name} {in_points(-100 * value) if first else points(-100 * value)}"
+    if each.disagree:
+        return f"{text}, {forms('questions', 'disagree')[0]}"
+    if each.state is not state:
+        return f"{text}, {STATES[each.state]}"
+    left = _part(each, groups) if parts and each.state is State.BREACH else ""
+    return f"{text}, {said('questions', 'gap_left', part=left)[0]}" if left else text
+
+
+def _part(each: Standing, groups: Groups) -> str:
+    """How much of the gap is left among similar records, in words; empty where it is no part of it.
+
+    Both are those that the page prints: the plain gap in approvals, and the adjusted one of the same decision maker.
+    """
+    if each.row is None or each.row.theory is not Theory.DIRECT or each.row.value is None:
+        return ""
+    plain = groups.standing(Theory.OUTCOME, each.key).row
+    gap = groups.gap_points(plain)
+    if plain is None or gap is None or gap >= 0 or plain.decision_maker != each.row.decision_maker:
+        return ""
+    share = -100 * each.row.value / gap
+    return part(share) if 0 < share <= 1 else ""
+
+
+def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
+    """The reference group's cost of the way beside the group's; the denials, where they say too little."""
+    added = [each for each in standings if each.row is not None and each.row.role == "adds" and not each.disagree]
+    if added:
+        yield from _with_others("without_a_way", added, standings, groups)
+    if state is State.INSUFFICIENT_EVIDENCE:
+        known = [(each, each.row.events) for each in standings if each.row is not None and not each.withheld]
+        denied = [f"{count(n)} {groups.label(each.key)}" for each, n in known if n is not None]
+        makers = {each.row.decision_maker for each, _ in known if each.row is not None}
+        if denied and len(denied) == len(standings) and len(makers) == 1:
+            name = "denials_of_model" if makers == {DecisionMaker.MODEL} else "denials"
+            yield said("questions", name, denials=listed(denied))[0]
+        return
+    yield said("questions", "costs", costs="; ".join(_cost(each, state, groups) for each in _ordered(standings)))[0]
+
+
+def _cost(each: Standing, state: State, groups: Groups) -> str:
+    name = groups.label(each.key)
+    if each.withheld or each.row is None or each.row.value is None or each.row.role == "adds":
+        return f"{name} {WITHHELD if each.withheld else STATES[each.state]}"
+    own = "" if each.state is state else f", {STATES[each.state]}"
+    return f"{name} {of_100(each.row.value)}{own}"
+
+
+def _reasons(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
+    """Whether reasons differ by more than within a group; a score has no unit that the page could print."""
+    known = [(each, each.row.value) for each in standings if each.row is not None and not each.withheld]
+    above = [groups.label(each.key) for each, value in known if value is not None and value > 0]
+    if state is State.BREACH:
+        yield from _with_others("own_reasons_outside", [e for e in standings if e.state is state], standings, groups)
+    elif above:
+        yield said("questions", "own_reasons_above", groups=listed(above))[0]
+    elif known and len(known) == len(standings) and all(value is not None for _, value in known):
+        yield forms("questions", "own_reasons_within")[0]
+
+
+def _with_others(name: str, named: Sequence[Standing], standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
+    """A sentence that names groups, and the number of the others by state."""
+    others = [each for each in standings if each not in named]
+    more = f"; {_counts(others, 'groups')}" if others else ""
+    if named:
+        yield said("questions", name, groups=listed([groups.label(each.key) for each in named]), others=more)[0]
+
+
+def _of_limits(state: State, groups: Groups) -> Iterator[str]:
+    """How many of the spec's own limits are in each state."""
+    rows = [row for row in groups.run.rows if row.theory is Theory.OWN and row.role != "theory"]
+    standings = [Standing(row.key, row.state, row) for row in rows]
+    yield said("questions", "of_limits", limits=_number("limits", len(rows)), counts=_counts(standings))[0]
+    yield _same(state, standings, "limits")
+
+
+def _counted(state: State, standings: Sequence[Standing]) -> Iterator[str]:
+    """How many groups are in each state; only where that is too long, how many in that of the theory."""
+    told = said("questions", "counted", counts=_counts(standings, "groups"))[0]
+    yield told if standings and words(told) <= QUESTIONS_MOST_WORDS else _same(state, standings, "groups")
+
+
+def _same(state: State, standings: Sequence[Standing], noun: str) -> str:
+    same = sum(each.state is state and not each.withheld for each in standings)
+    withheld = sum(each.withheld for each in standings)
+    if same:
+        return said("questions", "most_of", n=same, groups=_number(noun, len(standings)), state=STATES[state])[0]
+    return said("questions", "withheld", groups=_number(noun, withheld))[0] if withheld else _nothing()
+
+
+def _nothing() -> str:
+    return forms("questions", "nothing")[0]
+
+
+def _counts(standings: Sequence[Standing], noun: str = "") -> str:
+    """Numbers by state, the worst first, and of what: "2 groups outside limit, 3 too little to say"."""
+    of = Counter(WITHHELD if each.withheld else STATES[each.state] for each in standings)
+    ordered = [word for word in (*(STATES[state] for state in WORST), WITHHELD) if word in of]
+    first = {word: _number(noun, of[word]) for word in ordered[:1] if noun}
+    return ", ".join(f"{first.get(word, of[word])} {word}" for word in ordered)
+
+
+def _why_not(whole: Row | None) -> str:
+    """Why a theory did not run, without the name of a method."""
+    known: Mapping[str, str] = sentences()["not_run"]
+    reason = "" if whole is None else whole.reason
+    return next((text for pattern, text in known.items() if fnmatchcase(reason, pattern)), _nothing())
+
+
+def _number(name: str, n: int) -> str:
+    """A number with its noun."""
+    one, several = forms("questions", name)
+    return (one if n == 1 else several).format(n=n)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What would change the findings: rules in their order, of which the first three that apply are printed.
+#
+# A rule returns the forms of its line, the longest first, or nothing where it does not apply.
+
+
+MOST_LINES = 3
+MOST_COLUMNS = 3
+"""That a line names."""
+LEAST_SIZE = 0.1
+"""Points below which no size is printed."""
+LIMITED = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE)
+"""Theories that have a limit by default; a score of reasons has no external scale, and none is asked for."""
+MEASURED = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
+"""Theories whose smallest difference is known in points; those whose limit is one of points first."""
+
+
+@dataclass(frozen=True)
+class View:
+    """What rules look at."""
+
+    groups: Groups
+    chosen: Key | None
+    """The group of the figures."""
+
+    def ordered(self) -> tuple[Key, ...]:
+        """Groups with enough people, that of the figures first."""
+        enough = [key for key in self.groups.order if self.groups.enough(key)]
+        return tuple(sorted(enough, key=lambda key: key != self.chosen))
+
+    def adjusted(self, key: Key) -> Row | None:
+        """The adjusted row of a group whose numbers may be printed."""
+        row = self.groups.standing(Theory.DIRECT, key).row
+        return None if row is None or row.withheld else row
+
+    def outside(self) -> Iterator[Key]:
+        """Groups whose adjusted difference is outside, that of the figures first."""
+        yield from (k for k in self.ordered() if self.groups.standing(Theory.DIRECT, k).state is State.BREACH)
+
+    def outside_but_for_missing(self) -> Iterator[Key]:
+        """Groups of which it would be, were its interval not widened for columns that the table lacks."""
+        for key in self.ordered():
+            row = self.adjusted(key)
+            if row is not None and row.outside_but_for_missing:
+                yield key
+
+    def open_rows(self) -> Iterator[Row]:
+        """Rows with too little to say of groups with enough people, by theory, the group of the figures first."""
+        for theory in MEASURED:
+            for key in self.ordered():
+                standing = self.groups.standing(theory, key)
+                if standing.row is not None and not standing.withheld and standing.state is State.INSUFFICIENT_EVIDENCE:
+                    yield standing.row
+
+    def without_limit(self) -> bool:
+        """Whether a theory that could have a limit was measured without one."""
+        found = [self.groups.run.theory(theory) for theory in LIMITED]
+        return any(row is not None and row.state is State.NO_LIMIT for row in found)
+
+
+Rule = Callable[[View], tuple[str, ...]]
+
+
+def changes(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The name of each rule that is printed, with the forms of its line."""
+    return first(RULES, view)
+
+
+def first(rules: Sequence[tuple[str, Rule]], view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The first three rules that apply, in their order."""
+    told = ((name, rule(view)) for name, rule in rules)
+    return tuple((name, tuple(capital(form) for form in found)) for name, found in told if found)[:MOST_LINES]
+
+
+def _confounder(view: View) -> tuple[str, ...]:
+    """Adjusted is outside, or would be but for the widening: how strong an unseen column would have to be."""
+    for key in (*view.outside(), *view.outside_but_for_missing()):
+        row = view.adjusted(key)
+        if row is None or row.robustness is None:
+            continue
+        words = {"share": percent(row.robustness), "attribute": short(key[0], 3)}
+        known = view.groups.run.strongest.get(key)
+        if known is None:
+            return tuple(form.format(**words) for form in forms("change", "confounder")[1:])
+        words |= {"column": capital(short(known.column, 4))}
+        words |= {"of_group": whole_percent(known.of_group), "of_approval": whole_percent(known.of_approval)}
+        return said("change", "confounder", **words)
+    return ()
+
+
+def _no_credit_score(view: View) -> tuple[str, ...]:
+    """No column is a credit history, nobody said that the columns are all, and the adjusted gap is shown.
+
+    A column that is not there can have moved the gap either way: no bound is claimed.
+    """
+    run, row = view.groups.run, None if view.chosen is None else view.adjusted(view.chosen)
+    shown = row is not None and row.value is not None
+    return forms("change", "no_credit_score") if shown and not run.credit_history and not run.complete else ()
+
+
+def _year_lacks(view: View) -> tuple[str, ...]:
+    """The year of the data has not all columns that other years of the audit have."""
+    run = view.groups.run
+    if not run.lacking:
+        return ()
+    found = said("change", "year_lacks", year=run.year, columns=listed(short(each, 4) for each in run.lacking))
+    return found if len(run.lacking) <= MOST_COLUMNS else found[1:]
+
+
+def _left_out(view: View) -> tuple[str, ...]:
+    """More than 5 % of applications lack a column."""
+    left = view.groups.run.left_out
+    if left is None or not left.is_told:
+        return ()
+    if left.denied is None or left.denied_of_others is None:
+        return tuple(form.format(n=count(left.n)) for form in forms("change", "left_out")[1:])
+    rates = {"denied": of_100(left.denied), "others": of_100(left.denied_of_others)}
+    return said("change", "left_out", n=count(left.n), **rates)
+
+
+def _detectable(view: View) -> tuple[str, ...]:
+    """A state is too little to say: below which size a difference is shown to be outside in few such audits.
+
+    The people are those of the row: an adjusted gap is of complete records. Not where the interval is widened for
+    columns that the table lacks: more people would not narrow that.
+    """
+    for row in view.open_rows():
+        size = view.groups.detectable_points(row)
+        if row.n is not None and size is not None and size >= LEAST_SIZE and not row.bias:
+            words = {"n": count(row.n), "group": view.groups.label(row.key), "points": points_below(size)}
+            return said("change", "detectable", what=forms("differences", row.theory)[0], **words)
+    return ()
+
+
+def _missing_limit(view: View) -> tuple[str, ...]:
+    """A theory was measured, and nobody said how much is too much."""
+    return forms("change", "missing_limit") if view.without_limit() else ()
+
+
+RULES: tuple[tuple[str, Rule], ...] = (
+    ("confounder", _confounder),
+    ("no_credit_score", _no_credit_score),
+    ("year_lacks", _year_lacks),
+    ("left_out", _left_out),
+    ("detectable", _detectable),
+    ("missing_limit", _missing_limit),
+)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What to do next, and what the page cannot tell: rules in their order, the first three that apply.
+#
+# Steps on the data come first; files of persons are read before anything is repeated, unless the file is a public one
+# that names neither lender nor score.
+
+
+OLD = 5
+"""Years after which data say little of decisions made today: a choice of this project."""
+MOST_WORDS_OF_LOST = 34
+"""Of the line on groups that lost rows."""
+LONGEST = 20
+"""Years beyond which a wait is not told more closely."""
+
+
+def next_steps(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The name of each step that is printed, with the forms of its line."""
+    return first(STEPS, view)
+
+
+def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Three lines: the second gives way to what is special about these data.
+
+    A sample, and groups that lost half or more of their rows to missing features, have a line more each.
+    """
+    run = view.groups.run
+    special = {
+        "mixed_lenders": run.lenders is None or run.lenders > 1,
+        "sample": run.sampled,
+        "old_years": run.years_old is not None and run.years_old >= OLD,
+        "unseen": True,
+    }
+    second = next(name for name, applies in special.items() if applies)
+    part = "perhaps" if second == "mixed_lenders" and run.lenders is None else "cannot"
+    of_asked = () if run.asked is None else (("asked", _of_asked(*run.asked)),)
+    plain = [(n, forms(part if n == second else "cannot", n)) for n in ("why_lawful", second, "single_person")]
+    lost = (("lost", _of_lost(view)),) if run.lost else ()
+    return (*plain[:2], *of_asked, *lost, *plain[2:])
+
+
+def _of_lost(view: View) -> tuple[str, ...]:
+    """Groups of which half or more lack a feature: up to two by name, with what they lack where there is room."""
+    lost = view.groups.run.lost
+    candidates: list[str] = []
+    for named, columns in ((2, MOST_COLUMNS), (1, MOST_COLUMNS), (1, 0)):
+        parts = [_group_lost(view, each, columns) for each in lost[:named]]
+        if more := len(lost) - len(parts):
+            one, several = forms("lost", "more")
+            parts.append((one if more == 1 else several).format(n=more))
+        candidates += said("cannot", "lost", groups="; ".join(parts))
+    return fitting(candidates, MOST_WORDS_OF_LOST)
+
+
+def _group_lost(view: View, each: Lost, columns: int) -> str:
+    words = {"n": count(each.n), "used": count(each.used), "group": view.groups.label((each.attribute, each.name))}
+    if not columns or not each.columns:
+        return said("lost", "group", **words)[0]
+    lacks = listed(short(name, 3) for name in each.columns[:columns])
+    return said("lost", "group_lacks", columns=lacks, **words)[0]
+
+
+def _of_asked(asked: int, of: int) -> tuple[str, ...]:
+    return said("cannot", "asked", asked=count(asked), of=count(of))
+
+
+def files_of(view: View) -> tuple[Key, Files] | None:
+    """The group whose files are to be read, and which; None where none is outside."""
+    key = next(view.outside(), None)
+    return None if key is None else (key, view.groups.run.files.get(key, Files()))
+
+
+def _fix_data(view: View) -> tuple[str, ...]:
+    return forms("next", "fix_data") if view.groups.run.warnings else ()
+
+
+def _add_columns(view: View) -> tuple[str, ...]:
+    """Public data: the lender's files know more, wherever similar records are not shown to be inside."""
+    whole = view.groups.run.theory(Theory.DIRECT)
+    measured = whole is not None and whole.state in (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.NO_LIMIT)
+    return forms("next", "add_columns") if view.groups.run.public and measured else ()
+
+
+def _by_lender(view: View) -> tuple[str, ...]:
+    lenders = view.groups.run.lenders
+    if lenders is None:
+        return forms("perhaps", "by_lender")
+    return forms("next", "by_lender") if lenders > 1 else ()
+
+
+def _read_later(view: View) -> tuple[str, ...]:
+    """A public file names nobody whose file could be read: that comes after the lender's own data."""
+    return forms("next", "read_later") if view.groups.run.public and files_of(view) else ()
+
+
+def _read_files(view: View) -> tuple[str, ...]:
+    """Similar records are outside, and the data are the lender's own."""
+    found = files_of(view)
+    if found is None or view.groups.run.public:
+        return ()
+    key, files = found
+    words = _named(view, key)
+    if files.n is None:
+        return tuple(form.format(**words) for form in forms("next", "read_files")[1:])
+    return said("next", "read_files", n=count(files.n), **words)
+
+
+def _ask_reasons(view: View) -> tuple[str, ...]:
+    return forms("next", "ask_reasons") if files_of(view) and not view.groups.run.public else ()
+
+
+def _repeat(view: View) -> tuple[str, ...]:
+    return forms("next", "repeat") if files_of(view) and not view.groups.run.public else ()
+
+
+def _wait(view: View) -> tuple[str, ...]:
+    """Too few applications: how many would settle it, and in how many years they come."""
+    for row in view.open_rows():
+        now = None if row.n is None or row.n_reference is None else row.n + row.n_reference
+        if row.needed is not None and now and row.needed > now:
+            whose = said("whose", "both", **_named(view, row.key))[0]
+            return said("next", "wait", needed=forecast(row.needed), whose=whose, years=_years(row.needed / now))
+    least = view.groups.run.minimum_n
+    few = {key: n for key in view.groups.order if (n := view.groups.people(key)) and n < least}
+    if not few:
+        return ()
+    key = next(iter(few))  # the largest of the first attribute
+    whose = said("whose", "group", **_named(view, key))[0]
+    return said("next", "wait", needed=count(least), whose=whose, years=_years(least / few[key]))
+
+
+def _named(view: View, key: Key) -> dict[str, str]:
+    return {"group": view.groups.label(key), "reference": view.groups.reference_label(key[0])}
+
+
+def _years(needed: float) -> str:
+    """Years at this year's number."""
+    n = math.ceil(needed - 1e-9)
+    if n > LONGEST:
+        return said("years", "many", n=LONGEST)[0]
+    one, several = forms("years", "years")
+    return (one if n == 1 else several).format(n=n)
+
+
+def _set_limits(view: View) -> tuple[str, ...]:
+    return forms("next", "set_limits") if view.without_limit() else ()
+
+
+STEPS: tuple[tuple[str, Rule], ...] = (
+    ("fix_data", _fix_data),
+    ("add_columns", _add_columns),
+    ("by_lender", _by_lender),
+    ("read_later", _read_later),
+    ("read_files", _read_files),
+    ("ask_reasons", _ask_reasons),
+    ("repeat", _repeat),
+    ("wait", _wait),
+    ("set_limits", _set_limits),
+)

@@ -1,0 +1,481 @@
+"""The pages of a report: definitions, evidence of each method, and all pages as files."""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+
+from schemas.audit.limits import Disclosure, Limits
+from schemas.tables.verdicts import QUESTIONS, STATES
+from schemas.terms import Theory
+from tasks.pipeline.method import Judged
+from tasks.pipeline.registry import METHODS, NAMES, OUTCOMES_METHOD
+from tasks.reporting import evidence_tables
+from tasks.reporting.charts.matrix import Cell as MatrixCell
+from tasks.reporting.charts.matrix import Matrix, Row
+from tasks.reporting.charts.rows import Forest, Steps
+from tasks.reporting.charts.values import WITHHELD, Mark, Unit
+from tasks.reporting.data_page import quality
+from tasks.reporting.declared import PAGES, Block, Declared, Form, all_declared, declared, words
+from tasks.reporting.declared import Unit as Written
+from tasks.reporting.evidence_tables import (
+    MOST_CHARTS,
+    ByGroup,
+    BySetting,
+    BySettingOfGroup,
+    Line,
+    Whole,
+    evenly,
+    method_found,
+    plain,
+    rows_allowed,
+    words_header,
+)
+from tasks.reporting.exports.report_json import document
+from tasks.reporting.exports.workbook import workbook
+from tasks.reporting.first_page.page import decide, decisions_of, run_of
+from tasks.reporting.first_page.result import Decision, forest
+from tasks.reporting.first_page.result import Line as ResultLine
+from tasks.reporting.frame import Frame, page
+from tasks.reporting.material import Material, Measure, View, anchor, listed
+from tasks.reporting.question_pages.page import question_pages
+from tasks.reporting.text import SPACE, Cell, Figure, Link, Section, TableView, count, covers
+
+# --------------------------------------------------------------------------------------------------------------------
+# The page of definitions: what words, states and measures mean. It is the same for every run of one version.
+#
+# It is made of ``definitions.yaml`` and of what methods declare: ``report.yaml``, and by which measure each theory is
+# judged.
+
+
+def definitions() -> tuple[Section, ...]:
+    """The sections of the page, in order; the anchor of a method's section is its name."""
+    return (_states(), _questions(), _verdicts(), _methods(), _glossary(), _disclosure())
+
+
+@cache
+def _texts() -> dict[str, Any]:
+    said: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("definitions.yaml").read_text(encoding="utf-8"))
+    return said
+
+
+def _states() -> Section:
+    texts = _texts()["states"]
+    rows = tuple((Cell(printed, "state", state), Cell(texts["means"][state])) for state, printed in STATES.items())
+    table = TableView(texts["title"], ("Printed", "What it says"), rows)
+    return Section(texts["title"], "states", tuple(texts["words"]), tables=(table,))
+
+
+def _questions() -> Section:
+    texts = _texts()["questions"]
+    header = ("Question", "Measure", "Method", "It", "Limit by default")
+    rows = tuple(_row(theory, method, each) for theory, method, each in judged())
+    return Section(
+        texts["title"], "questions", tuple(texts["words"]), tables=(TableView(texts["title"], header, rows),)
+    )
+
+
+def judged() -> Iterator[tuple[Theory, str, Judged]]:
+    """Each measure by which a question is judged, with its method, by question: first what decides."""
+    made = [(OUTCOMES_METHOD, Judged(Theory.OUTCOME, "approval_rate_ratio"))]
+    made += [(name, each) for name, method in METHODS.items() for each in method.judged]
+    for theory in PAGES:
+        mine = [(theory, name, each) for name, each in made if each.theory is theory]
+        yield from sorted(mine, key=lambda row: row[2].role != "primary")
+
+
+def _row(theory: Theory, method: str, each: Judged) -> tuple[Cell, ...]:
+    texts = _texts()["questions"]
+    base = each.measure.removesuffix("_ratio")
+    name = words()[each.measure].words if each.measure in words() else f"{words()[base].words}, ratio to the reference"
+    return (
+        Cell(QUESTIONS[theory]),
+        Cell(name),
+        Cell(declared(method).short),
+        Cell(texts["roles"][each.role]),
+        Cell("–" if each.role == "beside" else _limit(theory, each)),
+    )
+
+
+def _limit(theory: Theory, each: Judged) -> str:
+    """The default limit of a measure in its unit, with the side that is allowed."""
+    value = getattr(Limits(), str(theory))
+    if hasattr(value, "ratio"):
+        value = value.ratio if each.role == "primary" else value.difference
+    if value is None:
+        return str(_texts()["questions"]["none"])
+    known = words().get(each.measure)
+    if known is None or known.unit == "number":
+        return f"at least {value:g}"
+    return f"at most {100 * value:g}{SPACE}pp"
+
+
+def _verdicts() -> Section:
+    texts = _texts()["verdicts"]
+    measures = listed(words()[name].words for method in METHODS.values() for name in sorted(method.covering))
+    parts = tuple(
+        Section(part["title"], f"verdicts-{i}", tuple(text.format(covering=measures) for text in part["words"]))
+        for i, part in enumerate(texts["parts"], 1)
+    )
+    return Section(texts["title"], "verdicts", parts=parts)
+
+
+def _methods() -> Section:
+    texts = _texts()["methods"]
+    parts = tuple(_method(name, said) for name, said in all_declared().items())
+    return Section(texts["title"], "methods", parts=parts)
+
+
+def _method(name: str, said: Declared) -> Section:
+    """Question, how it works, measures with their meaning, and what it cannot tell."""
+    texts = _texts()["methods"]
+    rows = tuple((Cell(each.words), Cell(each.meaning)) for each in said.measures.values())
+    table = TableView(f"{texts['measures']}: {said.short}", ("Measure", "Meaning"), rows)
+    cannot = Section(texts["cannot"], f"{name}-cannot", points=said.cannot)
+    return Section(said.title, name, (said.question, *said.method), tables=(table,), parts=(cannot,))
+
+
+def _glossary() -> Section:
+    texts = _texts()["glossary"]
+    terms = {
+        **texts["terms"],
+        **{term: text for said in all_declared().values() for term, text in said.glossary.items()},
+    }
+    rows = tuple((Cell(term), Cell(terms[term])) for term in sorted(terms, key=lambda term: (term.casefold(), term)))
+    return Section(texts["title"], "glossary", tables=(TableView(texts["title"], ("Term", "Meaning"), rows),))
+
+
+def _disclosure() -> Section:
+    texts = _texts()["disclosure"]
+    known = get_args(Disclosure.model_fields["profile"].annotation)
+    rows = tuple((Cell(name), *map(Cell, texts["profiles"][name])) for name in texts["profiles"] if name in known)
+    table = TableView(texts["title"], ("Profile", "Withheld", "Rounded", "For"), rows)
+    return Section(texts["title"], "disclosure", tuple(texts["words"]), tables=(table,))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Charts of evidence pages: groups with their intervals, or groups by settings, of the rows that the table prints.
+
+
+_MOST_SETTINGS = 10
+"""Columns of a matrix."""
+_JUDGED = ("breach", "within", "insufficient_evidence")
+"""States that are drawn: others say that there is no verdict."""
+
+
+def drawn(
+    found: ByGroup | BySetting | BySettingOfGroup, kept: Sequence[Line], *, title: str, level: float
+) -> Figure | None:
+    """The chart of a block; None where there is no number, and of settings of each group.
+
+    Args:
+        found: the measures of the block.
+        kept: rows of the table.
+        title: whom it is about.
+        level: of the intervals.
+    """
+    if isinstance(found, ByGroup):
+        return of_groups(found, kept, title, level)
+    return of_settings(found, kept, f"{found.block.title}, {title}") if isinstance(found, BySetting) else None
+
+
+def of_groups(found: ByGroup, kept: Sequence[Line], title: str, level: float) -> Figure | None:
+    """The first measure by group; as bars from zero where none of its rows has an interval that may be printed.
+
+    Args:
+        found: the measures of the block.
+        kept: rows of the table; parts of groups are not drawn.
+        title: what the chart shows.
+        level: of the intervals.
+    """
+    shown, at = found.columns[0]
+    unit = found.said.measures[shown.measure].unit
+    rows = [(line.key, found.get(line.key, shown, at)) for line in kept if line.key[1] == 0]
+    there = [(key[0], m) for key, m in rows if m is not None]
+    if not any(m.value is not None for _, m in there):
+        return None
+    drawn_values = [value for _, m in there for value in (m.value, *((m.low, m.high) if _ends(m) else ()))]
+    factor, drawn = _drawn(unit, shown.form, words_header(found.said, shown), drawn_values)
+    marks = tuple(_mark(group, m, factor, group == found.view.reference) for group, m in there)
+    words, some = words_header(found.said, shown), any(mark.low is not None for mark in marks)
+    ranges = any(m.of_draws for _, m in there)
+    kind = Forest if some else Steps
+    more: dict[str, Any] = {} if some else {"bars": True}
+    interval = "range of draws" if ranges else f"{100 * level:g} % interval"
+    chart = kind(title=f"{words}, {title}", unit=drawn, rows=marks, head="Group", interval=interval, **more)
+    return Figure(chart, _caption(marks, interval))
+
+
+def _caption(marks: Sequence[Mark], interval: str) -> str:
+    """Which intervals are drawn, where readers could take them for others."""
+    if all(mark.low is None for mark in marks):
+        return "Bars without intervals: none here is known to cover as often as it says."
+    judged = any(mark.state for mark in marks) and interval.endswith("interval")
+    return f"Two-sided {interval}s; a state is that of the verdict interval, on the page of the question." * judged
+
+
+def of_settings(found: BySetting, kept: Sequence[Line], title: str) -> Figure | None:
+    """A row for each group, a column for each setting, of the measure itself."""
+    form = found.block.forms[0]
+    unit = found.said.measures[found.block.measure].unit
+    keys = [line.key for line in kept]
+    if len(keys) > _MOST_SETTINGS:
+        keys = [keys[i] for i in evenly(len(keys), _MOST_SETTINGS)]
+    cells = {group: [found.found.get((form, group, key)) for key in keys] for group in found.groups}
+    values = [m.value for row in cells.values() for m in row if m is not None]
+    if all(value is None for value in values):
+        return None
+    factor, drawn = _drawn(unit, form, found.said.measures[found.block.measure].words, values)
+    columns = tuple(", ".join(found.setting(v) for v in key if v is not None) for key in keys)
+    rows = tuple(
+        Row(label=group, cells=tuple(_cell(m, factor) for m in row), reference=group == found.view.reference)
+        for group, row in cells.items()
+    )
+    return Figure(Matrix(title=title, columns=columns, rows=rows, unit=drawn))
+
+
+def _drawn(unit: Written, form: Form, words: str, values: Sequence[float | None]) -> tuple[float, Unit]:
+    """By how much values are multiplied, and the unit of the axis with decimals for three significant digits."""
+    share, compared = unit in ("rate", "points") and form != "ratio", form.endswith("difference") or unit == "points"
+    factor = 100.0 if share else 1.0
+    largest = max((abs(value) * factor for value in values if value is not None), default=0.0)
+    places = 0 if unit == "count" and not form else _places(largest)
+    if share:
+        return factor, Unit("percentage points", signed=True, places=places) if compared else Unit(
+            "percent", False, places
+        )
+    return factor, Unit("ratio to the reference" if form == "ratio" else words, signed=compared, places=places)
+
+
+def _places(largest: float) -> int:
+    return 1 if largest <= 0 else min(4, max(0, 2 - math.floor(math.log10(largest))))
+
+
+def _ends(m: Measure) -> bool:
+    return m.value is not None and m.low is not None and m.high is not None and (m.of_draws or covers(m.measure))
+
+
+def _mark(group: str, m: Measure, factor: float, reference: bool) -> Mark:
+    low, high = (m.low, m.high) if _ends(m) else (None, None)
+    return Mark(
+        label=group,
+        reference=reference,
+        value=_value(m, factor),
+        low=None if low is None else low * factor,
+        high=None if high is None else high * factor,
+        n=WITHHELD if m.n is None and m.withheld else m.n,
+        state=m.state if m.state in _JUDGED and m.value is not None else "",
+        note="" if m.value is not None or m.withheld else f"Undefined: {_reason(m)}",
+    )
+
+
+def _reason(m: Measure) -> str:
+    """Why a value is undefined, as the table says it."""
+    said = plain(m.bound or m.reason) if m.bound or m.reason else "no reason was recorded."
+    return said[:1].lower() + said[1:]
+
+
+def _cell(m: Measure | None, factor: float) -> MatrixCell | None:
+    return None if m is None else MatrixCell(value=_value(m, factor), note="" if m.value is not None else "undefined")
+
+
+def _value(m: Measure, factor: float) -> Any:
+    """As drawn; the word where it is withheld, nothing where it is undefined."""
+    if m.value is None:
+        return WITHHELD if m.withheld else None
+    return m.value * factor
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The evidence page of a method: its question, then a section for each block that the run has any row of.
+
+
+_QUESTIONS = {page: QUESTIONS[theory] for theory, page in PAGES.items() if page}
+"""Page of a question -> its title."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A table of a block, and the chart of the rows that are printed of it."""
+
+    whole: Whole
+    draw: Callable[[Sequence[Line]], Figure | None] = lambda _: None
+
+
+def evidence(material: Material, name: str) -> Section:
+    """Every table and chart of a method, or of ``outcomes``; a table beyond its budget says where all of it is."""
+    said = declared(name)
+    views = tuple(view for maker in reversed(material.makers(name)) for view in material.views(name, maker))
+    made = [(block, tuple(_made(block, said, views, material))) for block in said.evidence]
+    most, room = rows_allowed([each.whole for _, mine in made for each in mine]), MOST_CHARTS
+    parts = []
+    for block, mine in made:
+        drawn = (each.draw(each.whole.kept(most)) for each in mine)
+        shown = tuple(islice((figure for figure in drawn if figure is not None), room))
+        room -= len(shown)
+        if mine:
+            whole = tuple(each.whole.view(most) for each in mine)
+            parts.append(Section(block.title, anchor(block.title), (block.says,), figures=shown, tables=whole))
+    return Section(said.title, name, _words(material, name, said, parts), parts=tuple(parts), links=_links(name, said))
+
+
+def _words(material: Material, name: str, said: Declared, parts: Sequence[Section]) -> tuple[str, ...]:
+    """The question, in two sentences what the method does, and how much of it the run has."""
+    rows = sum(m.method == name for m in material.measures)
+    told = (method_found(material.settings.run, name, rows),) if rows else ()
+    return (said.question, *said.method[:2], *(told if parts else ("Nothing of this could be computed in this run.",)))
+
+
+def _links(name: str, said: Declared) -> tuple[Link, ...]:
+    how = "How it works, and what it cannot tell" if name != OUTCOMES_METHOD else "What rates are, and cannot tell"
+    return Link(_QUESTIONS[said.page], f"pages/{said.page}.html"), Link(how, f"method.html#{name}")
+
+
+def _made(block: Block, said: Declared, views: Sequence[View], material: Material) -> Iterator[Made]:
+    """The tables of a block: one for each decision maker and protected attribute that has any row of it."""
+    if block.table:
+        yield from _of_table(block, said, material)
+        return
+    run, level = material.settings.run, material.settings.bootstrap.level
+    for view in views:
+        found, about = _KINDS[bool(block.along), bool(block.measure)](block, said, view), _about(material, view)
+        whole = found.table(f"{block.title}, {about}", run)
+        if whole is not None:
+            draw = partial(drawn, found, title=about, level=level)
+            yield Made(whole, draw) if block.chart != "none" else Made(whole)
+
+
+Found = ByGroup | BySetting | BySettingOfGroup
+_KINDS: Mapping[tuple[bool, bool], type[Found]] = {
+    (False, False): ByGroup,
+    (True, True): BySetting,
+    (True, False): BySettingOfGroup,
+}
+"""Whether a block runs along settings, and is of one measure -> what finds its rows."""
+
+
+def _of_table(block: Block, said: Declared, material: Material) -> Iterator[Made]:
+    name, rows = evidence_tables.rows_of(block, material)
+    for (maker, attribute), mine in evidence_tables.scopes(rows).items():
+        title = ", ".join(part for part in (block.title, _whom(material, maker, attribute)) if part)
+        whole = evidence_tables.table(block, said, material, title, mine, name)
+        if whole is not None:
+            yield Made(whole)
+
+
+def _about(material: Material, view: View) -> str:
+    return _whom(material, view.maker, view.attribute)
+
+
+def _whom(material: Material, maker: str, attribute: str) -> str:
+    """Whom a table is about."""
+    parts = (f"by {attribute}" if attribute else "", material.whose(maker) if maker else "")
+    return ": ".join(part for part in parts if part)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The files of a report: which there are, and what each is made of.
+#
+# One of many lenders gets a short report: its first page and ``report.json``. All other files are made on demand.
+
+
+FIRST, METHOD, DOCUMENT, WORKBOOK = "report.html", "method.html", "report.json", "measures.xlsx"
+WORDS = {
+    "gap": "Approvals",
+    "similar": "Similar records",
+    "otherwise": "Assumed graph",
+    "routes": "Way to approval",
+    "reasons": "Reasons",
+    "quality": "Data quality",
+}
+"""Pages of a report in words of the navigation, in the order of their links."""
+NOTHING = (ResultLine("none", "Nothing that this page looks for."),)
+DIGESTS = "Digests: report.json."
+UNMADE = "The questions at length, evidence, definitions and workbook are made by `evenhand report {run}`."
+
+
+def files(material: Material) -> dict[str, bytes]:
+    """Path below the folder of the run -> content, in the order in which a reader meets them."""
+    decision = decide(run_of(material))
+    made = sections(material, decision)
+    frame = _frame(material, links(made))
+    pages = {path: page("page.html.j2", path, frame=frame, section=section) for path, section in made.items()}
+    return {
+        FIRST: first_page(material, decision, frame),
+        **pages,
+        METHOD: method_page(material.settings.version),
+        DOCUMENT: document(material, decision, (FIRST, *pages, METHOD, WORKBOOK)),
+        WORKBOOK: workbook(material, decision),
+    }
+
+
+def sections(material: Material, decision: Decision) -> dict[str, Section]:
+    """Path -> what stands on each page but the first and the definitions: questions, data, evidence."""
+    asked = {**question_pages(material, decision), "quality": quality(material)}
+    behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
+    return {f"pages/{name}.html": section for name, section in asked.items()} | behind
+
+
+def short(material: Material) -> dict[str, bytes]:
+    """The files of a short report, as ``files``: its first page says how to make what it leaves out."""
+    decision, run = decide(run_of(material)), material.settings.run
+    frame = replace(_frame(material, [(FIRST, "First page"), (DOCUMENT, DOCUMENT)]), unmade=UNMADE.format(run=run))
+    return {FIRST: first_page(material, decision, frame), DOCUMENT: document(material, decision, (FIRST,))}
+
+
+def _frame(material: Material, linked: Iterable[tuple[str, str]]) -> Frame:
+    """What stands around every page of the run."""
+    s = material.settings
+    return Frame(material.title, s.run, tuple(linked), DIGESTS, restricted=material.restricted)
+
+
+def measured(material: Material) -> tuple[str, ...]:
+    """The approvals themselves and the methods of which the run has measures."""
+    found = {m.method for m in material.measures}
+    return tuple(name for name in (OUTCOMES_METHOD, *NAMES) if name in found)
+
+
+def evidence_path(name: str) -> str:
+    """Where the evidence of a method is."""
+    return f"evidence/{name}.html"
+
+
+def links(paths: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Every file that a reader opens, with its words in the navigation."""
+    yield FIRST, "First page"
+    yield from ((path, words) for name, words in WORDS.items() if (path := f"pages/{name}.html") in paths)
+    yield from ((path, declared(n).short) for n in (OUTCOMES_METHOD, *NAMES) if (path := evidence_path(n)) in paths)
+    yield from ((METHOD, "Definitions"), (WORKBOOK, WORKBOOK), (DOCUMENT, DOCUMENT))
+
+
+def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
+    """Decide: one screen, one sheet. It names no method, and so links to no evidence."""
+    frame = replace(frame, links=tuple(each for each in frame.links if not each[0].startswith("evidence/")))
+    return page("decide.html.j2", FIRST, frame=frame, **shown_first(material, decision))
+
+
+def shown_first(material: Material, decision: Decision) -> dict[str, object]:
+    """What the template of the first page shows beside its frame."""
+    n = decisions_of(material)
+    guesses = len(material.settings.unconfirmed)
+    open_ = (f"{guesses} {'guess' if guesses == 1 else 'guesses'} of the spec not confirmed",) if guesses else ()
+    decisions = () if n is None else (f"{count(n)} decisions",)
+    return {
+        "kicker": (material.title, *decisions, material.signed.short, *open_),
+        "decision": decision,
+        "forest": forest(decision.figures),
+        "nothing": NOTHING,
+        "signed": material.signed.words,
+    }
+
+
+def method_page(version: str) -> bytes:
+    """Definitions: the same bytes for every run of one version."""
+    frame = Frame("", links=((FIRST, "First page"), (METHOD, "Definitions")), note=f"Evenhand {version}.")
+    section = Section("Definitions", "definitions", parts=definitions())
+    return page("page.html.j2", METHOD, frame=frame, section=section)

@@ -1,0 +1,1 @@
+"""Pages of questions of a report: data, charts, page."""

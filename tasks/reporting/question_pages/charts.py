@@ -1,0 +1,394 @@
+"""Charts of question pages: measures, agreement of methods, the ladder of a group's difference."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from schemas.audit.column import NO_BLOCK
+from schemas.tables.verdicts import PUBLISHED_WATERFALL
+from schemas.terms import DecisionMaker, Refusal, State, Theory
+from tasks.reporting.charts.matrix import Cell, Matrix, Row
+from tasks.reporting.charts.rows import Forest, Steps
+from tasks.reporting.charts.values import WITHHELD, Mark
+from tasks.reporting.declared import PAGES
+from tasks.reporting.first_page.facts import Groups, Key, Standing, short
+from tasks.reporting.first_page.facts import Row as FactsRow
+from tasks.reporting.material import Measure, listed
+from tasks.reporting.question_pages.data import (
+    SCALES,
+    Matter,
+    Picture,
+    Question,
+    Room,
+    Scale,
+    beside_mark,
+    declaration,
+    judged_mark,
+    largest,
+    measure_mark,
+    verdict_mark,
+)
+from tasks.reporting.text import Figure, Section
+
+# --------------------------------------------------------------------------------------------------------------------
+# What several methods say of one question and group: which contradict each other, and the matrix of all states.
+
+
+MOST_GROUPS = 12
+"""Rows of the matrix, which is drawn twice: of 25 with long names it is 150 kB, and the page has 250."""
+TITLE = "What each method says of each group"
+Said = Mapping[str, Any]
+"""A row of the table ``agreement``."""
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A group of which one method says outside and another inside."""
+
+    theory: Theory
+    maker: str
+    key: Key
+    outside: tuple[str, ...]
+    """Measures."""
+    inside: tuple[str, ...]
+
+
+def apart(rows: Iterable[Said]) -> tuple[Apart, ...]:
+    """The contradictions, in the order of the rows."""
+    of: dict[tuple[str, str, Key], list[Said]] = {}
+    for row in rows:
+        of.setdefault((row["theory"], row["decision_maker"], _key(row)), []).append(row)
+    states = (State.BREACH, State.WITHIN)
+    found = [
+        Apart(Theory(theory), maker, key, *(tuple(row["measure"] for row in said if row["state"] == s) for s in states))
+        for (theory, maker, key), said in of.items()
+    ]
+    return tuple(each for each in found if each.outside and each.inside)
+
+
+def agreement(rows: Iterable[Said], groups: Groups, words: Callable[[str], str]) -> Section | None:
+    """Group x measure, those that point apart first where there are many groups; None without rows.
+
+    Args:
+        rows: of the table ``agreement``.
+        groups: their order and names.
+        words: a measure in words.
+    """
+    order = list(PAGES)
+    said = sorted(rows, key=lambda row: (order.index(row["theory"]), row["decision_maker"] != DecisionMaker.LENDER))
+    cells: dict[tuple[Key, str], str] = {}
+    for row in said:
+        cells.setdefault((_key(row), row["measure"]), row["state"])
+    keys = {key for key, _ in cells}
+    if not keys:
+        return None
+    against = {each.key for each in apart(said)}
+    ordered = [key for key in groups.order if key in keys]
+    kept = set(sorted(ordered, key=lambda key: (key not in against, ordered.index(key)))[:MOST_GROUPS])
+    chart = _matrix([key for key in ordered if key in kept], cells, groups, words)
+    more = f" The first {len(kept)} of {len(ordered)} groups." if len(kept) < len(ordered) else ""
+    return Section(TITLE, "agreement", (_words(len(against)),), figures=(Figure(chart, "State by method." + more),))
+
+
+def _matrix(
+    keys: list[Key], cells: Mapping[tuple[Key, str], str], groups: Groups, words: Callable[[str], str]
+) -> Matrix:
+    measures = list(dict.fromkeys(measure for _, measure in cells))
+    rows = tuple(
+        Row(
+            label=groups.label(key),
+            cells=tuple(Cell(state=cells[key, name]) if (key, name) in cells else None for name in measures),
+        )
+        for key in keys
+    )
+    return Matrix(title=TITLE, columns=tuple(words(name) for name in measures), rows=rows)
+
+
+def _words(against: int) -> str:
+    if not against:
+        return "No two methods contradict each other: nowhere does one say outside limit and another inside limit."
+    return f"Methods point apart for {against} groups: one says outside limit, another inside limit."
+
+
+def _key(row: Said) -> Key:
+    return row["protected_attribute"], row["group"]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What is left of a group's difference, block by block of columns on file, and beside a factor that is not on file.
+#
+# Scope: the two charts of the adjusted comparison. Its estimates: ``tasks.methods.adjusted``.
+
+
+MOST_LADDERS = 2
+"""Groups whose ladder is drawn: that of the first page, then those outside a limit."""
+MOST_COLUMNS = 3
+"""Columns on file that an unseen factor is held against."""
+
+
+def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
+    """Steps from the raw difference to the last rung, and beside it what a second method says."""
+    scale = SCALES[question.scale]
+    for key in _first(matter, question)[:MOST_LADDERS]:
+        row = matter.primary(question.theory, key)
+        marks = [] if row is None else list(_rungs(matter, row, picture, scale))
+        if row is None or not marks:
+            continue
+        rows = (*marks, _beside(matter, question, picture, key))
+        title = picture.title.format(group=matter.groups.label(key))
+        limit = None if row.limit is None else scale.of(row.limit)
+        yield Figure(Steps(title=title, unit=scale.unit, rows=rows, limit=limit), picture.caption)
+
+
+def _beside(matter: Matter, question: Question, picture: Picture, key: Key) -> Mark:
+    """What stands beside the last step."""
+    mark = beside_mark(matter, question.theory, key, picture.measure, SCALES[question.scale])
+    k, words = matter.groups.run.neighbours, declaration().pictures
+    label = words["nearest"] if k is None else words["nearest_k"].format(k=k)
+    row = matter.groups.beside(question.theory, key, picture.measure)
+    mark = _plain(mark, row, SCALES[question.scale])
+    return replace(mark, label=label, detail=words["beside"], apart=True, limit=None, n=None)
+
+
+def _plain(mark: Mark, row: FactsRow | None, scale: Scale) -> Mark:
+    """The mark with the two-sided interval, as the steps have."""
+    if row is None or mark.point is None or row.plain_low is None or row.plain_high is None:
+        return mark
+    low, high = sorted((scale.of(row.plain_low), scale.of(row.plain_high)))
+    return replace(mark, low=low, high=high)
+
+
+def _first(matter: Matter, question: Question) -> list[Key]:
+    """Groups with enough people: that of the first page, those outside, then the others."""
+    shown = matter.decision.figures.key
+    keys = [key for key in matter.shown(question) if matter.groups.enough(key)]
+    outside = {key for key in keys if matter.groups.standing(question.theory, key).state is State.BREACH}
+    return sorted(keys, key=lambda key: (key != shown, key not in outside))
+
+
+def _rungs(matter: Matter, row: FactsRow, picture: Picture, scale: Scale) -> Iterator[Mark]:
+    """A mark a rung; the judged one has its state and the interval of its verdict."""
+    words = declaration().pictures
+    standing = Standing(row.key, row.state, row)
+    rungs = [each for series in picture.series for each in matter.rungs(series, row)]
+    judged = _judged_rung(_benchmarks(matter, row, picture))
+    for name, m in rungs:
+        label = words["rung_none"] if name == NO_BLOCK else words["rung"].format(block=name)
+        if name == judged:
+            mark = verdict_mark(matter, row, standing, scale)
+            yield replace(_plain(mark, row, scale), label=label, detail=words["judged"], n=None, limit=None)
+        else:
+            yield _rung(m, label, scale)
+
+
+def _rung(m: Measure, label: str, scale: Scale) -> Mark:
+    if m.value is None:
+        words = declaration().missing
+        note = words["withheld_note" if m.withheld else "none_note"]
+        return Mark(label=label, value=WITHHELD if m.withheld else None, note=note)
+    ends = [scale.of(end) for end in (m.low, m.high) if end is not None]
+    low, high = sorted(ends) if len(ends) == 2 else (None, None)
+    return Mark(label=label, value=scale.of(m.value), low=low, high=high)
+
+
+def _judged_rung(benchmarks: list[Mapping[str, Any]]) -> str | None:
+    """The last block of the rung that benchmarks are about, which is the judged one; None without any."""
+    return next((each["blocks"].rpartition(" + ")[2] or NO_BLOCK for each in benchmarks), None)
+
+
+def _benchmarks(matter: Matter, row: FactsRow, picture: Picture) -> list[Mapping[str, Any]]:
+    """Columns on file as benchmarks of a group, on the judged rung."""
+    named = {"decision_maker": row.decision_maker, "protected_attribute": row.key[0], "group": row.key[1]}
+    return [each for each in matter.material.named(picture.table) if all(each[name] == named[name] for name in named)]
+
+
+def sensitivity(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
+    """The linear difference of the first group, if a factor as strong as a column on file were unseen."""
+    key = next(iter(_first(matter, question)), None)
+    row = None if key is None else matter.primary(question.theory, key)
+    if key is None or row is None or row.withheld:
+        return
+    scale = SCALES[question.scale]
+    found = [each for each in _benchmarks(matter, row, picture) if each["value"] is not None]
+    ranked = sorted((each for each in found if each["times"] == 1), key=lambda each: abs(each["value"]))
+    if not ranked:
+        return
+    several = [each for each in found if each["times"] > 1 and each["column"] == ranked[0]["column"]]
+    strong = [_as_strong(matter, each, scale) for each in (*reversed(ranked[:MOST_COLUMNS]), *several)]
+    rung, label = _judged_rung(found), declaration().pictures["as_measured"]
+    measured = [_rung(m, label, scale) for s in picture.series for name, m in matter.rungs(s, row) if name == rung]
+    rows = [*(replace(mark, low=None, high=None) for mark in measured), *strong]
+    title = picture.title.format(group=matter.groups.label(key))
+    limit = None if row.limit is None else scale.of(row.limit)
+    yield Figure(Steps(title=title, unit=scale.unit, rows=tuple(rows), limit=limit, bars=True), picture.caption)
+
+
+def _as_strong(matter: Matter, each: Mapping[str, Any], scale: Scale) -> Mark:
+    words, column = declaration().pictures, matter.material.settings.columns.get(each["column"])
+    name = short((column.label if column else "") or each["column"])
+    said = words["as_strong" if each["times"] == 1 else "times"].format(times=each["times"])
+    return Mark(label=name, detail=said, value=scale.of(each["value"]))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Charts of a page of a question, each from its declaration.
+#
+# Charts of many groups show those with the largest values, and say so.
+
+
+MOST_FIGURES = 6
+NEITHER = (Refusal.DECISION_NOT_AUDITED, Refusal.MISSING_DECISION)
+"""Why a record has no approval and no denial."""
+
+
+def figures(matter: Matter, question: Question, room: Room) -> tuple[Figure, ...]:
+    """The charts of a page, in the order of its declaration; none without groups."""
+    pictures = question.pictures if matter.shown(question) else ()
+    return tuple(each for picture in pictures for each in _of(matter, question, picture, room))[:MOST_FIGURES]
+
+
+def _of(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
+    if picture.kind in ("verdicts", "beside"):
+        yield from _judged(matter, question, picture, room)
+    elif picture.kind == "series":
+        yield from _series(matter, question, picture, room)
+    elif picture.kind == "undecided":
+        yield from _undecided(matter, question, picture, room)
+    else:
+        drawn: Mapping[str, Callable[[Matter, Question, Picture], Iterator[Figure]]] = {
+            "ladder": ladder,
+            "sensitivity": sensitivity,
+        }
+        yield from drawn[picture.kind](matter, question, picture)
+
+
+def _judged(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
+    """What is judged, or the second method beside it, with its limits."""
+    scale, keys = SCALES[question.scale], matter.shown(question)
+    every = [(key, _number(matter, question, picture, key, scale)) for key in keys]
+    shown = largest(every, room.charts, scale)
+    rows = [_named(matter, mark, key) for key, mark in every if key in shown]
+    if picture.kind == "verdicts" or any(mark.value is not None for mark in rows):
+        found = (matter.primary(question.theory, key) for key in shown)
+        makers = [row.decision_maker for row in found if row is not None]
+        yield _figure(matter, picture, scale, rows, keys, makers)
+
+
+def _number(matter: Matter, question: Question, picture: Picture, key: Key, scale: Scale) -> Mark:
+    """What is judged of a group, or its number by the second method."""
+    if picture.kind == "beside":
+        return beside_mark(matter, question.theory, key, picture.measure, scale)
+    return judged_mark(matter, question, key)
+
+
+def _series(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
+    """Measures, those that the run has."""
+    series = [each for each in picture.series if matter.has(each)]
+    scale, keys = SCALES[picture.scale], matter.shown(question)
+    most = max(room.charts // max(len(series), 1), 1)
+    if picture.references:
+        own = SCALES[question.scale]
+        shown = largest(((key, _number(matter, question, picture, key, own)) for key in keys), most, own)
+    else:
+        shown = largest(
+            ((key, measure_mark(matter, each, key, scale)) for each in series[:1] for key in keys), most, scale
+        )
+    wanted = matter.with_references(shown) if picture.references else shown
+    rows = [_named(matter, _ranged(measure_mark(matter, each, key, scale)), key) for key in wanted for each in series]
+    if rows:
+        found = (matter.measure(each, key) for each in series for key in shown)
+        yield _figure(matter, picture, scale, rows, keys, [m.decision_maker for m in found if m is not None])
+
+
+def _undecided(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
+    """What became of all records, of the groups that stand first on the page."""
+    keys = matter.shown(question)
+    wanted = matter.with_references(keys[: max(room.charts // 3, 1)])
+    rows = [_named(matter, mark, key) for key in wanted for mark in _undecided_marks(matter, picture, key)]
+    if rows:
+        yield _figure(matter, picture, SCALES[picture.scale], rows, keys, ())
+
+
+def _undecided_marks(matter: Matter, picture: Picture, key: Key) -> Iterator[Mark]:
+    """A row each for approved, denied and neither, of 100 records; none where every record was approved or denied."""
+    source, counts = _counts(matter, picture, key)
+    if counts is None:
+        return
+    blank = Mark(label=matter.groups.label(key), reference=matter.is_reference(key))
+    for words, count in counts.items():
+        mark = replace(blank, detail=words, n=WITHHELD if source is None else source)
+        if count is None or not source:
+            yield replace(mark, value=WITHHELD, note=declaration().missing["withheld_note"])
+        else:
+            yield replace(mark, value=min(100 * count / source, 100.0))
+
+
+def _counts(matter: Matter, picture: Picture, key: Key) -> tuple[int | None, dict[str, int | None] | None]:
+    """Records of a group, and how many ended how, as published; None where no record ended otherwise."""
+    lines = [
+        r for r in matter.material.named(PUBLISHED_WATERFALL.name) if (r["protected_attribute"], r["group"]) == key
+    ]
+    left = [row["n"] for row in lines if row["kind"] == "refused" and row["reason"] in NEITHER]
+    source = next((row["n"] for row in lines if row["kind"] == "source"), None)
+    if not any(count is None or count for count in left):
+        return source, None
+    rate = matter.measure(picture.series[0], key)
+    known = rate is not None and rate.value is not None and rate.n is not None
+    approved = round(rate.value * rate.n) if known else None  # type: ignore[union-attr, operator]
+    denied = rate.n - approved if known else None  # type: ignore[union-attr, operator]
+    neither = None if None in left else sum(left)
+    names = declaration().pictures
+    return source, {names["approved"]: approved, names["denied"]: denied, names["neither"]: neither}
+
+
+def _ranged(mark: Mark) -> Mark:
+    """The range of draws where readers see it, under the label."""
+    return replace(mark, detail=f"{mark.detail} {mark.note}", note="") if mark.note.startswith("(") else mark
+
+
+def _named(matter: Matter, mark: Mark, key: Key) -> Mark:
+    """The row with its attribute, where the audit has several."""
+    if len({attribute for attribute, _ in matter.groups.order}) < 2:
+        return mark
+    return replace(mark, detail=", ".join(filter(None, (key[0], mark.detail))))
+
+
+def _figure(
+    matter: Matter, picture: Picture, scale: Scale, rows: Sequence[Mark], keys: Sequence[Key], makers: Iterable[str]
+) -> Figure:
+    """The chart, its caption with whose decisions it is of, and how many of the groups it shows."""
+    said, known = declaration().pictures, {"reference": matter.references(keys)}
+    caption = [picture.caption.format(**known)]
+    whose = [matter.material.whose(maker) for maker in dict.fromkeys(makers)]
+    caption += [said["whose"].format(whose=listed(whose))] if whose else []
+    shown = len({mark.label for mark in rows} & {matter.groups.label(key) for key in keys})
+    first = said["first_apart" if picture.references else "first"]
+    caption += [first.format(n=shown, of=len(keys))] if shown < len(keys) else []
+    title = picture.title.format(**known)
+    return Figure(chart(title, scale, rows, picture.kind not in ("series", "undecided")), " ".join(caption))
+
+
+def chart(title: str, scale: Scale, rows: Sequence[Mark], judged: bool) -> Forest:
+    """A forest; bars where no row has an interval.
+
+    Args:
+        title: of the chart.
+        scale: of its numbers.
+        rows: one at least.
+        judged: whether intervals are those of verdicts.
+    """
+    limits = {row.limit for row in rows if row.limit is not None}
+    one = limits.pop() if len(limits) == 1 else None
+    words = declaration().pictures
+    kind = words["interval_verdict" if judged and (one is not None or limits) else "interval_plain"]
+    own = rows if one is None else [replace(row, limit=None) for row in rows]
+    return _kind(rows)(
+        title=title, unit=scale.unit, rows=tuple(own), limit=one, side=scale.side, interval=kind, head="Group"
+    )
+
+
+def _kind(rows: Sequence[Mark]) -> Callable[..., Forest]:
+    """Bars where there is a value and no interval anywhere."""
+    if any(row.low is not None for row in rows) or not any(isinstance(row.value, int | float) for row in rows):
+        return Forest
+    return lambda **parts: Steps(**parts, bars=True)

@@ -1,0 +1,495 @@
+"""Data of question pages: declaration, published values, marks, room for groups."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Annotated, Literal, NamedTuple
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.audit.partition import unsampled
+from schemas.tables import verdicts
+from schemas.tables.verdicts import STATES, VERDICTS
+from schemas.terms import DecisionMaker, State, Theory
+from tasks.reporting.charts.layout import WIDE, Text
+from tasks.reporting.charts.values import (
+    OF_100,
+    POINTS,
+    WITHHELD,
+    Count,
+    Mark,
+    Side,
+    Unit,
+    ends_text,
+    people,
+    shortest,
+    value_text,
+)
+from tasks.reporting.first_page.facts import DECIMALS, Groups, Key, Row, Standing
+from tasks.reporting.first_page.result import Decision
+from tasks.reporting.material import Material, Measure
+from tasks.reporting.text import Cell, Section, covers, p_cell
+
+# --------------------------------------------------------------------------------------------------------------------
+# Model of questions.yaml: what is a question's own, and the sentences that all pages share.
+
+
+ScaleName = Literal["points", "of_100", "of_denied", "cost", "score"]
+"""How numbers of a chart or column are printed (``marks.SCALES``)."""
+Sentence = Annotated[str, Field(min_length=1, max_length=300)]
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Series(_Declared):
+    """A measure by group."""
+
+    method: str
+    measure: str
+    at: dict[str, float | str] = {}
+    """Its parameters."""
+    words: str = ""
+    """What it is, under the name of the group."""
+    compared: bool = False
+    """Whether the others are held against it: it is drawn as references are."""
+    maker: DecisionMaker | None = None
+    """Whose decisions; None: the lender's where there are such, else the model's."""
+
+
+class Picture(_Declared):
+    """A chart, or one for each of the first groups.
+
+    ``verdicts``: what is judged. ``beside``: a second method of the same question. ``series``: measures, one row each
+    for every group. ``ladder`` and ``sensitivity``: of the adjusted comparison. ``undecided``: who was approved, denied
+    or neither, where a run has such records.
+    """
+
+    kind: Literal["verdicts", "beside", "series", "ladder", "sensitivity", "undecided"]
+    title: str
+    """May name ``{reference}`` and, of a chart for one group, ``{group}``."""
+    caption: str
+    scale: ScaleName = "points"
+    measure: str = ""
+    """Of ``beside``; of ``ladder`` what stands beside its last step."""
+    table: str = ""
+    """Of ``ladder`` and ``sensitivity``: the table of columns on file as benchmarks."""
+    series: tuple[Series, ...] = ()
+    references: bool = False
+    """Whether reference groups have rows, too."""
+
+
+class Column(_Declared):
+    """A column of the table by group beside those that all pages have."""
+
+    words: str
+    scale: ScaleName
+    series: Series
+    references: bool = False
+    """Whether it makes rows of the reference groups."""
+
+
+class Lead(_Declared):
+    """A sentence of the answer with a number a group."""
+
+    words: Sentence
+    """May name ``{whose}`` decisions and the ``{reference}`` group; ``{sizes}`` are the numbers."""
+    scale: ScaleName
+    series: Series | None = None
+    """None: what is judged."""
+    beside: Series | None = None
+    """What the number of the group is held against, in brackets."""
+
+
+class Question(_Declared):
+    """A page."""
+
+    theory: Theory
+    scale: ScaleName
+    """Of what is judged."""
+    value: str
+    """Header of what is judged."""
+    methods: tuple[str, ...]
+    """Whose measures it shows."""
+    pictures: tuple[Picture, ...]
+    leads: tuple[Lead, ...] = ()
+    """What the sentence of Decide has no room for."""
+    columns: tuple[Column, ...] = ()
+    sure: tuple[str, ...]
+    """Rules of "how sure" in their order (``confidence.RULES``)."""
+    hangs: Sentence
+    """What the answer hangs on."""
+    lifted: Series | None = None
+    """A measure that is made again without each assumed effect in turn."""
+    permuted: Series | None = None
+    """p of what is shown, under permuted labels."""
+    cannot: tuple[Sentence, Sentence, Sentence]
+
+
+class Declaration(_Declared):
+    """The whole file."""
+
+    parts: dict[str, str]
+    """Titles of the five parts."""
+    answer: dict[str, str]
+    sure: dict[str, str]
+    table: dict[str, str]
+    pictures: dict[str, str]
+    missing: dict[str, str]
+    links: dict[str, str]
+    limits: dict[ScaleName, str]
+    estimates: dict[str, str]
+    """Measure -> what compares the groups, where several methods answer one question."""
+    questions: dict[str, Question]
+
+
+@cache
+def declaration() -> Declaration:
+    """What the file says.
+
+    Raises:
+        pydantic.ValidationError: the file is not of this form.
+    """
+    text = files(__package__).joinpath("questions.yaml").read_text(encoding="utf-8")
+    return Declaration.model_validate(yaml.safe_load(text))
+
+
+def in_words(measure: str) -> str:
+    """What compares the groups, for a measure that is judged or stands beside one."""
+    return declaration().estimates.get(measure, measure.replace("_", " "))
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How much of many groups a page shows, so that it keeps its number of words.
+#
+# Words are counted as a browser's ``innerText`` has them: texts, open tables, and the drawings for a wide screen.
+
+
+MOST_WORDS = 830
+"""Of a section; the page has 900, and the words around charts and tables need the rest."""
+
+
+class Room(NamedTuple):
+    """Rows that charts and the table may have."""
+
+    charts: int
+    table: int
+
+
+ROOMS = (Room(24, 25), Room(16, 25), Room(10, 25), Room(6, 25), Room(6, 18), Room(6, 12), Room(4, 8), Room(2, 4))
+"""The first that fits is taken: charts give way before the table."""
+
+
+def words(section: Section) -> int:
+    """Words of a section and its parts."""
+    return sum(len(text.split()) for text in _texts(section))
+
+
+def _texts(section: Section) -> Iterator[str]:
+    yield section.title
+    yield from (*section.words, *section.points, *(link.words for link in section.links))
+    for notice in section.notices:
+        yield from (notice.title, notice.text, *notice.points)
+    for figure in section.figures:
+        yield from (figure.chart.title, figure.caption)
+        yield from (shape.text for shape in figure.chart.draw(WIDE).shapes if isinstance(shape, Text))
+    for table in section.tables:
+        yield table.title
+        if not table.folded:
+            yield from (*table.header, table.rest, table.note)
+            yield from (cell.whole for row in table.rows for cell in row)
+    for listing in section.listings:
+        yield from (listing.title, "" if listing.folded else listing.text)
+    for part in section.parts:
+        yield from _texts(part)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What pages of the questions look up: published measures and verdicts of a group.
+#
+# Scope: finding rows. What is written of them: ``marks``.
+
+
+Found = tuple[str, str, str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Matter:
+    """A run as the pages look at it."""
+
+    material: Material
+    groups: Groups
+    decision: Decision
+
+    @cached_property
+    def _measures(self) -> dict[Found, Measure]:
+        """Measures of whole groups by method, decision maker, attribute, group, measure and parameters."""
+        return {
+            (m.method, m.decision_maker, m.protected_attribute, m.group, m.measure, unsampled(m.parameters)): m
+            for m in self.material.measures
+            if m.subgroup == 0
+        }
+
+    @cached_property
+    def _makers(self) -> dict[tuple[str, str], list[str]]:
+        """Method and measure -> whose decisions, the lender's first."""
+        found: dict[tuple[str, str], set[str]] = {}
+        for m in self.material.measures:
+            found.setdefault((m.method, m.measure), set()).add(m.decision_maker)
+        return {each: sorted(makers, key=lambda maker: maker != DecisionMaker.LENDER) for each, makers in found.items()}
+
+    def measure(self, series: Series, key: Key) -> Measure | None:
+        """A measure of a group; None where the run did not make it."""
+        makers = self._makers.get((series.method, series.measure), [])
+        wanted = [series.maker] if series.maker else makers[:1]
+        said = json.dumps(series.at, sort_keys=True)
+        found = (self._measures.get((series.method, maker, *key, series.measure, said)) for maker in wanted)
+        return next((m for m in found if m is not None), None)
+
+    def every(self, series: Series, key: Key) -> Iterator[Measure]:
+        """A measure of a group at all its parameters, of the decision maker whose is looked at."""
+        makers = self._makers.get((series.method, series.measure), [])
+        wanted = (series.method, series.maker or next(iter(makers), ""), *key, series.measure)
+        yield from (m for found, m in self._measures.items() if found[:5] == wanted)
+
+    def has(self, series: Series) -> bool:
+        """Whether the run has the measure of any group."""
+        return (series.method, series.measure) in self._makers
+
+    def rungs(self, series: Series, row: Row) -> Iterator[tuple[str, Measure]]:
+        """The ladder of a row's group: last block of each rung, and its estimate; in the order of the measures."""
+        wanted = (series.method, row.decision_maker, *row.key, series.measure)
+        for found, m in self._measures.items():
+            if found[:5] == wanted and "rung" in m.said and m.said == {**series.at, "rung": m.said["rung"]}:
+                yield str(m.said["rung"]), m
+
+    def p(self, row: Row) -> float | None:
+        """One-sided p of an effect at or inside the limit, after Holm over the rows judged together."""
+        named = ("theory", "role", "protected_attribute", "group", "decision_maker", "measure", "limit", "side")
+        for each in self.material.named(VERDICTS.name):
+            if all(each[name] == getattr(row, name) for name in named):
+                p: float | None = each["p_breach_holm"]
+                return p
+        return None
+
+    def primary(self, theory: Theory, key: Key) -> Row | None:
+        """The row of a group that decides: that of the decision maker by whom the group stands as it does."""
+        row = self.groups.standing(theory, key).row
+        if row is None or row.role == "primary":
+            return row
+        rows = (each for each in self.groups.run.rows if each.theory is theory and each.key == key)
+        return next((each for each in rows if each.role == "primary"), None)
+
+    def shown(self, question: Question) -> tuple[Key, ...]:
+        """The groups of the page, in the one order of all pages."""
+        return tuple(each.key for each in self.groups.standings(question.theory)) or self.groups.order
+
+    def with_references(self, keys: Iterable[Key]) -> tuple[Key, ...]:
+        """The same groups, before those of each attribute its reference group."""
+        found: dict[Key, None] = {}
+        for key in keys:
+            reference = self.groups.reference_key(key[0])
+            found |= {reference: None} if reference else {}
+            found[key] = None
+        return tuple(found)
+
+    def is_reference(self, key: Key) -> bool:
+        """Whether others are compared with the group."""
+        return self.groups.reference_key(key[0]) == key
+
+    def references(self, keys: Iterable[Key]) -> str:
+        """With whom the groups are compared, in words."""
+        return self.groups.references(list(keys))[0]
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Published numbers of a group as marks of charts and cells of tables: one value, one way to print it.
+#
+# Effects on denial are printed as points of approval, with their sign turned. An interval is printed of measures whose
+# intervals cover as often as they say, and of no other; a range of draws stands in words.
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A unit, and what a published number is multiplied by."""
+
+    unit: Unit
+    factor: float
+    side: Side = "at_least"
+    """Allowed side of a limit, as printed."""
+    centre: float = 0.0
+    """What is printed of no difference."""
+
+    def of(self, value: float) -> float:
+        """The number in the unit, without digits that were not published."""
+        return round(self.factor * value, DECIMALS) + 0.0
+
+
+SCALES: Mapping[ScaleName, Scale] = {
+    "points": Scale(POINTS, -100),
+    "of_100": Scale(OF_100, 100),
+    "of_denied": Scale(Unit("of 100 denied applicants", low=0.0, high=100.0), 100),
+    "cost": Scale(
+        Unit("cost of the reference group's way, per 100 of the group's", places=0, low=0.0), 100, centre=100
+    ),
+    "score": Scale(Unit("points of score, of 100", signed=True, places=1), 100, "at_most"),
+}
+"""``points``: of an effect on denial, turned into points of approval."""
+
+
+def number_of(groups: Groups, row: Row, scale: Scale, value: float | None) -> float | None:
+    """A number of a verdict's row in the unit of its page; None without one, or where the unit is withheld."""
+    if value is None or row.theory is not Theory.OUTCOME:
+        return None if value is None else scale.of(value)
+    return groups.gap_points(row, value)
+
+
+def limit_of(groups: Groups, row: Row, scale: Scale) -> float | None:
+    """The limit of a row in the unit of its page; one on a ratio of rates as precisely as what it limits."""
+    limit = number_of(groups, row, scale, row.limit)
+    return limit if limit is None or row.theory is not Theory.OUTCOME else round(limit, groups.gap_decimals)
+
+
+def ends_of(groups: Groups, row: Row, scale: Scale) -> tuple[float, float] | tuple[None, None]:
+    """Both ends of a row's interval in the unit of its page, the lower one first; None without one."""
+    ends = (number_of(groups, row, scale, end) for end in row.ends or ())
+    known = sorted(end for end in ends if end is not None)
+    return (known[0], known[1]) if len(known) == 2 else (None, None)
+
+
+def verdict_mark(matter: Matter, row: Row | None, standing: Standing, scale: Scale) -> Mark:
+    """A judged number of a group: the row, and the state in which the group stands."""
+    groups, words = matter.groups, declaration().missing
+    state = verdicts.WITHHELD if standing.withheld else str(standing.state)
+    blank = Mark(label=groups.label(standing.key), n=count_of(groups, standing.key), state=state)
+    if standing.withheld or (row is not None and row.withheld):
+        return replace(blank, value=WITHHELD, note=words["withheld_note"])
+    value = None if row is None else number_of(groups, row, scale, row.value)
+    if row is None or value is None:
+        hidden = row is not None and row.value is not None
+        return replace(blank, value=WITHHELD if hidden else None, note=_why(row, standing) if not hidden else "")
+    limit = limit_of(groups, row, scale)
+    low, high = ends_of(groups, row, scale)
+    note = "" if low is not None else words["no_interval"].format(value=STATES[standing.state].capitalize())
+    return replace(blank, value=value, low=low, high=high, limit=limit, note=note)
+
+
+def judged_mark(matter: Matter, question: Question, key: Key) -> Mark:
+    """What is judged of a group, on the page of its question."""
+    row, standing = matter.primary(question.theory, key), matter.groups.standing(question.theory, key)
+    return verdict_mark(matter, row, standing, SCALES[question.scale])
+
+
+def beside_mark(matter: Matter, theory: Theory, key: Key, measure: str, scale: Scale) -> Mark:
+    """The same of a second method, with its own state."""
+    row = matter.groups.beside(theory, key, measure)
+    standing = Standing(key, State.NOT_RUN if row is None else row.state, row)
+    return verdict_mark(matter, row, standing, scale)
+
+
+def measure_mark(matter: Matter, series: Series, key: Key, scale: Scale) -> Mark:
+    """A measure of a group, with its interval if that covers as often as it says."""
+    m, words = matter.measure(series, key), declaration().missing
+    blank = Mark(label=matter.groups.label(key), detail=series.words)
+    blank = replace(blank, reference=matter.is_reference(key), compared=series.compared)
+    if m is None:
+        return replace(blank, note=words["none_note"])
+    n: Count = None if m.of_draws else WITHHELD if m.n is None else m.n
+    if m.value is None:
+        why = words["withheld_note"] if m.withheld else _because(m.reason)
+        shown = _published_range(matter, series, key)
+        return replace(blank, n=n, value=WITHHELD if m.withheld and not shown else None, note=shown or why)
+    low, high = _ends(m, scale)
+    return replace(blank, n=n, value=scale.of(m.value), low=low, high=high, note=_draws(m, scale))
+
+
+def count_of(groups: Groups, key: Key) -> Count:
+    """Applicants of a group."""
+    n = groups.people(key)
+    return WITHHELD if n is None else n
+
+
+def _ends(m: Measure, scale: Scale) -> tuple[float | None, float | None]:
+    """Both ends of a covering interval, the lower one first."""
+    if m.low is None or m.high is None or m.of_draws or not covers(m.measure):
+        return None, None
+    low, high = sorted((scale.of(m.low), scale.of(m.high)))
+    return low, high
+
+
+def _draws(m: Measure, scale: Scale) -> str:
+    """The range of what was drawn, in words."""
+    if not m.of_draws or m.low is None or m.high is None:
+        return ""
+    low, high = sorted((scale.of(m.low), scale.of(m.high)))
+    places, signed = scale.unit.places or 0, scale.unit.signed
+    ends = {"low": shortest(low, places, signed), "high": shortest(high, places, signed)}
+    return declaration().pictures["draws"].format(**ends)
+
+
+def _published_range(matter: Matter, series: Series, key: Key) -> str:
+    """A rate that is published as a range only."""
+    group = matter.groups.published(key)
+    return group.shown if group is not None and series.measure == "approval_rate" else ""
+
+
+def _why(row: Row | None, standing: Standing) -> str:
+    """Why a number is not there."""
+    words = declaration().missing
+    if row is None:
+        return words["not_primary"] if standing.row is not None else words["none_note"]
+    return _because(row.reason)
+
+
+def _because(reason: str) -> str:
+    words = declaration().missing
+    why = reason.removeprefix("not measured: ").replace("_", " ").rstrip(".")
+    return words["because"].format(reason=why) if why else words["none_note"]
+
+
+def value_cell(mark: Mark, unit: Unit, ends: bool = False) -> Cell:
+    """The number of a mark; behind it the range of draws or, if asked for, the interval."""
+    if mark.value is None or mark.value == WITHHELD:
+        return Cell(declaration().missing["withheld" if mark.value else "none"], "none")
+    drawn = mark.note if mark.note.startswith("(") else ""
+    interval = interval_cell(mark, unit).text if ends and mark.point is not None else ""
+    return Cell(value_text(mark, unit), "number", detail=drawn or interval)
+
+
+def interval_cell(mark: Mark, unit: Unit) -> Cell:
+    """The interval of a mark."""
+    ends = ends_text(mark, unit)
+    return Cell(f"[{ends[0]}, {ends[1]}]", "number") if ends else Cell("–", "none")
+
+
+def count_cell(n: Count) -> Cell:
+    """A number of people."""
+    return Cell(people(n), "none" if n == WITHHELD else "number")
+
+
+def state_cell(standing: Standing) -> Cell:
+    """The state of a group in words."""
+    words = STATES[standing.state] + f" ({WITHHELD})" * standing.withheld
+    return Cell(words, "state", str(standing.state))
+
+
+def adjusted_p_cell(matter: Matter, row: Row | None) -> Cell:
+    """The p after Holm of the row that decides."""
+    return p_cell(None if row is None or row.withheld else matter.p(row))
+
+
+def largest(marks: Iterable[tuple[Key, Mark]], most: int, scale: Scale) -> tuple[Key, ...]:
+    """The keys of the largest values, those outside a limit before them, in the order in which they came."""
+    found = list(marks)
+    ranked = sorted(range(len(found)), key=lambda i: _rank(found[i][1], scale.centre))[:most]
+    return tuple(found[i][0] for i in sorted(ranked))
+
+
+def _rank(mark: Mark, centre: float) -> tuple[bool, bool, float]:
+    known = isinstance(mark.value, int | float)
+    size = abs(float(mark.value) - centre) if isinstance(mark.value, int | float) else 0.0
+    return mark.state != State.BREACH, not known, -size

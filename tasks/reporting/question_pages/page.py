@@ -1,0 +1,440 @@
+"""Pages of questions: table by group, and how sure the answer is."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from schemas.tables.verdicts import QUESTIONS, STATES
+from schemas.terms import State, Theory
+from tasks.reporting.charts.values import WITHHELD, Mark, exact, shown, value_text
+from tasks.reporting.declared import declared
+from tasks.reporting.first_page.facts import (
+    WORST,
+    Groups,
+    Key,
+    Row,
+    forecast,
+    percent,
+    short,
+    some_points,
+    whole_percent,
+)
+from tasks.reporting.first_page.page import run_of
+from tasks.reporting.first_page.result import Decision
+from tasks.reporting.material import Material, capital, listed
+from tasks.reporting.question_pages.charts import Apart, apart, figures
+from tasks.reporting.question_pages.data import (
+    MOST_WORDS,
+    ROOMS,
+    SCALES,
+    Column,
+    Lead,
+    Matter,
+    Question,
+    Room,
+    adjusted_p_cell,
+    count_cell,
+    count_of,
+    declaration,
+    in_words,
+    interval_cell,
+    judged_mark,
+    largest,
+    limit_of,
+    measure_mark,
+    state_cell,
+    value_cell,
+    words,
+)
+from tasks.reporting.text import Cell, Link, Notice, Section, TableView, p_text
+
+# --------------------------------------------------------------------------------------------------------------------
+# The table of a page: every group with number, value, interval, state and adjusted p.
+
+
+DASH = Cell("–", "none")
+Make = Callable[[Key], Cell]
+
+
+def by_group(matter: Matter, question: Question, room: Room) -> TableView | None:
+    """Groups in the order of all pages, reference groups before theirs; None without groups.
+
+    Of more rows than there is room for those with the largest values are shown, and those outside a limit before them.
+    A column in which nothing stands is left out.
+    """
+    keys = matter.shown(question)
+    if not keys:
+        return None
+    marks = {key: judged_mark(matter, question, key) for key in keys}
+    columns = [each for each in question.columns if matter.has(each.series)]
+    references = {each[0] for each in keys} if any(each.references for each in columns) else set()
+    shown = largest(marks.items(), room.table - len(references), SCALES[question.scale])
+    wanted = matter.with_references(shown) if references else shown
+    whole = len(keys) + len(references) if len(shown) < len(keys) else 0
+    words, made = declaration().table, _cells(matter, question, marks, columns)
+    cells = {header: [make(key) for key in wanted] for header, make in made.items()}
+    cells = {header: column for header, column in cells.items() if any(cell.text != DASH.text for cell in column)}
+    besides = [cell for column in columns for cell in cells.get(column.words, ())]
+    plain = words["plain"] if any(cell.detail.startswith("[") for cell in besides) else ""
+    note = " ".join(filter(None, (words["note"] if words["p"] in cells else "", plain)))
+    return TableView(words["title"], tuple(cells), tuple(zip(*cells.values(), strict=True)), note, whole=whole)
+
+
+def _cells(matter: Matter, question: Question, marks: dict[Key, Mark], columns: list[Column]) -> dict[str, Make]:
+    """Header -> what makes the cell of a group; reference groups have no verdict."""
+    words, unit = declaration().table, SCALES[question.scale].unit
+
+    def judged(make: Make) -> Make:
+        return lambda key: make(key) if key in marks else DASH
+
+    return {
+        words["group"]: lambda key: _name(matter, key),
+        words["n"]: lambda key: count_cell(count_of(matter.groups, key)),
+        **{each.words: _made(matter, each) for each in columns if each.references},
+        question.value: judged(lambda key: value_cell(marks[key], unit)),
+        words["interval"]: judged(lambda key: interval_cell(marks[key], unit)),
+        words["state"]: judged(lambda key: state_cell(matter.groups.standing(question.theory, key))),
+        words["p"]: judged(lambda key: adjusted_p_cell(matter, matter.primary(question.theory, key))),
+        **{each.words: _made(matter, each) for each in columns if not each.references},
+    }
+
+
+def _made(matter: Matter, column: Column) -> Make:
+    """What makes the cells of a declared column."""
+    scale = SCALES[column.scale]
+
+    def cell(key: Key) -> Cell:
+        if matter.is_reference(key) and not column.references:
+            return DASH
+        mark = measure_mark(matter, column.series, key, scale)
+        shown = matter.groups.published(key)
+        if mark.value is None and shown is not None and shown.shown and mark.note == shown.shown:
+            return Cell(shown.shown, "number")
+        return value_cell(mark, scale.unit, ends=True)
+
+    return cell
+
+
+def _name(matter: Matter, key: Key) -> Cell:
+    label = matter.groups.label(key)
+    return Cell(declaration().table["reference"].format(group=label) if matter.is_reference(key) else label)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# How sure an answer is: rules, each of which gives its sentences or none. Which apply is declared a question.
+
+
+MOST_NAMED = 6
+"""Groups whose numbers stand in a sentence; of more, the range does."""
+MOST_EDGES = 12
+Rule = Callable[[Matter, Question], Iterator[str]]
+
+
+def sentences(matter: Matter, question: Question) -> tuple[str, ...]:
+    """All that apply, and last what the answer hangs on."""
+    found = (each for name in question.sure for each in RULES[name](matter, question))
+    return (*found, question.hangs)
+
+
+def _said(name: str, **words: object) -> str:
+    return declaration().sure[name].format(**words)
+
+
+def _rows(matter: Matter, question: Question) -> list[Row]:
+    """The deciding rows whose numbers may be printed."""
+    rows = (matter.primary(question.theory, key) for key in matter.shown(question))
+    return [row for row in rows if row is not None and not row.withheld]
+
+
+def named_sizes(matter: Matter, sizes: Mapping[Key, str], order: Sequence[float]) -> str:
+    """A number a group; the range of them where there are many."""
+    if len(sizes) <= MOST_NAMED:
+        return "; ".join(f"{matter.groups.label(key)} {text}" for key, text in sizes.items())
+    texts = [text for _, text in sorted(zip(order, sizes.values(), strict=True))]
+    name = "same" if texts[0] == texts[-1] else "range"
+    return _said(name, low=texts[0], high=texts[-1], n=len(texts))
+
+
+def _interval(matter: Matter, question: Question) -> Iterator[str]:
+    rows = _rows(matter, question)
+    judged = [row for row in rows if row.low is not None and row.limit is not None]
+    if judged:
+        yield _said("interval_verdict" if len(judged) > 1 else "interval_one", n=len(judged))
+    elif any(row.value is not None for row in rows):
+        yield _said("interval_plain" if any(row.ends for row in rows) else "interval_none")
+
+
+def _widened(matter: Matter, question: Question) -> Iterator[str]:
+    if any(row.bias for row in _rows(matter, question)):
+        unseen = matter.material.settings.verdicts.unseen
+        yield _said("widened", denial=percent(unseen.denial), group=percent(unseen.group))
+
+
+def _robustness(matter: Matter, question: Question) -> Iterator[str]:
+    known = {row.key: row.robustness for row in _rows(matter, question) if row.robustness is not None}
+    if known:
+        sizes = {key: f"{percent(value)} %" for key, value in known.items()}
+        yield _said("robustness", sizes=named_sizes(matter, sizes, list(known.values())))
+
+
+def _strongest(matter: Matter, _question: Question) -> Iterator[str]:
+    key = matter.decision.figures.key
+    known = None if key is None else matter.groups.run.strongest.get(key)
+    if key is not None and known is not None:
+        shares = {"of_approval": whole_percent(known.of_approval), "of_group": whole_percent(known.of_group)}
+        column = short(known.column, 4)
+        yield _said("strongest", column=capital(column), group=matter.groups.label(key), **shares)
+
+
+def _detectable(matter: Matter, question: Question) -> Iterator[str]:
+    found = {row.key: matter.groups.detectable_points(row) for row in _rows(matter, question)}
+    known = {key: size for key, size in found.items() if size is not None and size > 0}
+    if known:
+        sizes = {key: some_points(size).split()[0] for key, size in known.items()}
+        yield _said("detectable", sizes=named_sizes(matter, sizes, list(known.values())))
+
+
+def _needed(matter: Matter, question: Question) -> Iterator[str]:
+    open_rows = [row for row in _rows(matter, question) if row.state is State.INSUFFICIENT_EVIDENCE]
+    known = {row.key: row.needed for row in open_rows if row.needed is not None}
+    if known:
+        sizes = {key: forecast(n) for key, n in known.items()}
+        yield _said("needed", sizes=named_sizes(matter, sizes, list(known.values())))
+
+
+def _few(matter: Matter, question: Question) -> Iterator[str]:
+    few = [key for key in matter.shown(question) if not matter.groups.enough(key)]
+    if few:
+        names = [matter.groups.label(key) for key in few[:MOST_NAMED]]
+        more = f"; {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
+        hides = any(matter.groups.people(key) is None for key in few)  # withheld for others, it may have many
+        yield _said("few_withheld" if hides else "few", n=matter.groups.run.minimum_n, groups=listed(names) + more)
+
+
+def _draws(matter: Matter, question: Question) -> Iterator[str]:
+    series = (each for picture in question.pictures for each in picture.series)
+    found = (matter.measure(each, key) for each in series for key in matter.shown(question))
+    if any(m is not None and m.of_draws and m.low is not None for m in found):
+        yield _said("draws")
+
+
+def _graph(matter: Matter, _question: Question) -> Iterator[str]:
+    edges = matter.material.settings.causal_graph.edges
+    if edges:
+        of: dict[str, list[str]] = {}
+        for source, target in edges:
+            of.setdefault(matter.material.label(source), []).append(matter.material.label(target))
+        told = "; ".join(f"{source} on {listed(targets)}" for source, targets in of.items())
+        yield _said("edges" if len(edges) <= MOST_EDGES else "edges_more", n=len(edges), edges=told)
+    tests = matter.groups.run.graph_tests
+    yield _said("checked", n=tests.n, against=tests.against) if tests else _said("unchecked")
+
+
+def _lifted(matter: Matter, question: Question) -> Iterator[str]:
+    if question.lifted is None:
+        return
+    found = {key: list(matter.every(question.lifted, key)) for key in matter.shown(question)}
+    shares = {key: [100 * m.value for m in each if m.value is not None] for key, each in found.items()}
+    known = {key: each for key, each in shares.items() if each}
+    if known:
+        sizes = {key: _span(each) for key, each in known.items()}
+        named = dict(list(sizes.items())[:MOST_NAMED])
+        yield _said("lifted", sizes=named_sizes(matter, named, [min(each) for each in known.values()]))
+
+
+def _span(shares: Sequence[float]) -> str:
+    """The least and the largest of shares of 100; one number where they are printed alike."""
+    return " to ".join(dict.fromkeys(f"{end(shares):.0f}" for end in (min, max)))
+
+
+def _permuted(matter: Matter, question: Question) -> Iterator[str]:
+    if question.permuted is None:
+        return
+    found = {key: matter.measure(question.permuted, key) for key in matter.shown(question)}
+    known = {key: m.value for key, m in found.items() if m is not None and m.value is not None}
+    if known:
+        sizes = {key: p_text(p) for key, p in known.items()}
+        yield _said("permuted", sizes=named_sizes(matter, sizes, list(known.values())))
+
+
+RULES: Mapping[str, Rule] = {
+    "interval": _interval,
+    "widened": _widened,
+    "robustness": _robustness,
+    "strongest": _strongest,
+    "detectable": _detectable,
+    "needed": _needed,
+    "few": _few,
+    "draws": _draws,
+    "graph": _graph,
+    "lifted": _lifted,
+    "permuted": _permuted,
+}
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# A page of a question: the five parts that all share, in their order.
+
+
+def page(matter: Matter, name: str, question: Question) -> Section:
+    """A page within its words: of many groups it shows as many as there is room for."""
+    for room in ROOMS[:-1]:
+        made = _page(matter, name, question, room)
+        if words(made) <= MOST_WORDS:
+            return made
+    return _page(matter, name, question, ROOMS[-1])
+
+
+def _page(matter: Matter, name: str, question: Question, room: Room) -> Section:
+    """All parts of a page."""
+    titles = declaration().parts
+    table = by_group(matter, question, room)
+    parts = (
+        _answer(matter, question),
+        Section(titles["picture"], "picture", _nothing(matter, question), figures=figures(matter, question, room)),
+        Section(titles["sure"], "sure", points=sentences(matter, question), links=(_quality(),)),
+        Section(titles["groups"], "groups", tables=(table,) if table else (), words=_nothing(matter, question)),
+        Section(titles["cannot"], "cannot", points=question.cannot, links=tuple(_links(matter, question))),
+    )
+    return Section(QUESTIONS[question.theory], name, parts=parts)
+
+
+def _answer(matter: Matter, question: Question) -> Section:
+    """What Decide says, the numbers in full, and the states; of an open answer the numbers come first."""
+    said = tuple(each.sentence for each in matter.decision.questions if each.theory is question.theory)[:1]
+    whole = matter.groups.run.theory(question.theory)
+    leads = tuple(_leads(matter, question))
+    is_open = whole is not None and whole.state is State.INSUFFICIENT_EVIDENCE
+    return Section(
+        declaration().parts["answer"],
+        "answer",
+        (*((*leads, *said) if is_open else (*said, *leads)), _whole(matter, question)),
+        tuple(_states(matter, question)),
+        tuple(_apart(matter, question)),
+    )
+
+
+def _leads(matter: Matter, question: Question) -> Iterator[str]:
+    """The numbers of the groups that the run has, in sentences that the question declares."""
+    keys = matter.shown(question)
+    for lead in question.leads:
+        scale, sizes, order = SCALES[lead.scale], {}, []
+        for key in keys:
+            mark = measure_mark(matter, lead.series, key, scale) if lead.series else judged_mark(matter, question, key)
+            if isinstance(mark.value, int | float):
+                sizes[key] = _beside(matter, lead, key, shown(mark, scale.unit))
+                order.append(mark.value)
+        if sizes:
+            words = {"whose": _whose(matter, question, lead, keys), "reference": matter.references(keys)}
+            yield lead.words.format(sizes=named_sizes(matter, sizes, order), **words)
+
+
+def _beside(matter: Matter, lead: Lead, key: Key, size: str) -> str:
+    """A number, and in brackets what it is held against."""
+    other = measure_mark(matter, lead.beside, key, SCALES[lead.scale]) if lead.beside else None
+    if other is None or not isinstance(other.value, int | float):
+        return size
+    beside = value_text(other, SCALES[lead.scale].unit)
+    return declaration().answer["beside"].format(size=size, reference=matter.references([key]), beside=beside)
+
+
+def _whose(matter: Matter, question: Question, lead: Lead, keys: Sequence[Key]) -> str:
+    """By whose decisions: one decision maker, as the pictures say."""
+    of = (matter.measure(lead.series, key) if lead.series else matter.primary(question.theory, key) for key in keys)
+    return next(matter.material.whose(each.decision_maker) for each in of if each is not None)
+
+
+def _whole(matter: Matter, question: Question) -> str:
+    """The state of the question, and its limit."""
+    words, whole = declaration().answer, matter.groups.run.theory(question.theory)
+    state = STATES[State.NOT_RUN if whole is None else whole.state]
+    rows = [row for key in matter.shown(question) if (row := matter.primary(question.theory, key))]
+    limits = {limit for row in rows if (limit := _limit(matter, question, row))}
+    if len(limits) > 1:
+        return words["whole_limits"].format(state=state)
+    return words["whole_limit" if limits else "whole"].format(state=state, limit=next(iter(limits), ""))
+
+
+def _limit(matter: Matter, question: Question, row: Row) -> str:
+    """The limit of a row in the unit of the page."""
+    scale = SCALES[question.scale]
+    limit = None if row.withheld else limit_of(matter.groups, row, scale)
+    return "" if limit is None else declaration().limits[question.scale].format(n=exact(limit, scale.unit))
+
+
+def _states(matter: Matter, question: Question) -> Iterator[str]:
+    """A line a state, with its groups in their order."""
+    words = declaration().answer
+    of: dict[tuple[int, bool], list[Key]] = {}
+    for each in matter.groups.standings(question.theory):
+        of.setdefault((WORST.index(each.state), each.withheld), []).append(each.key)
+    for (place, withheld), keys in sorted(of.items()):
+        names = [matter.groups.label(key) for key in keys]
+        more = {"names": ", ".join(names[:MOST_NAMED]), "n": len(names) - MOST_NAMED}
+        told = listed(names) if len(names) <= MOST_NAMED else words["more"].format(**more)
+        state = STATES[WORST[place]] + f" ({WITHHELD})" * withheld
+        yield words["state"].format(state=capital(state), groups=told)
+
+
+def _apart(matter: Matter, question: Question) -> Iterator[Notice]:
+    """What contradicts: tests of the assumed graph; one method outside, another inside, for the same group."""
+    words = declaration().answer
+    tests = matter.groups.run.graph_tests if question.theory is Theory.TOTAL else None
+    if tests is not None and tests.against:
+        said = declaration().sure["checked"].format(n=tests.n, against=tests.against)
+        yield Notice(words["doubted"], said)
+    found = [each for each in apart(matter.material.named("agreement")) if each.theory == question.theory]
+    if found:
+        points = tuple(words["apart"].format(**_named(matter, each)) for each in found)
+        yield Notice(words["apart_title"], words["quality"], points[:MOST_NAMED])
+
+
+def _named(matter: Matter, each: Apart) -> dict[str, str]:
+    outside, inside = (listed([in_words(name) for name in names]) for names in (each.outside, each.inside))
+    return {"group": matter.groups.label(each.key), "outside": outside, "inside": inside}
+
+
+def _nothing(matter: Matter, question: Question) -> tuple[str, ...]:
+    """Why there is neither picture nor table."""
+    if matter.shown(question):
+        return ()
+    whole = matter.groups.run.theory(question.theory)
+    reason = whole.reason if whole is not None and whole.reason else STATES[State.NOT_RUN]
+    return (declaration().pictures["nothing"].format(reason=reason.rstrip(".")),)
+
+
+def _quality() -> Link:
+    """Where the data of the run are described."""
+    return Link(declaration().links["quality"], "pages/quality.html")
+
+
+def _links(matter: Matter, question: Question) -> Iterator[Link]:
+    """The definitions, then limits and evidence of each method that the run has."""
+    words = declaration().links
+    yield Link(words["method"], "method.html#questions")
+    present = {m.method for m in matter.material.measures}
+    for method in question.methods:
+        if method in present:
+            title = declared(method).short
+            yield Link(words["cannot"].format(title=title), f"method.html#{method}-cannot")
+            yield Link(words["evidence"].format(title=title), f"evidence/{method}.html")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The pages of a run's questions: those whose theory or measures it has.
+
+
+def question_pages(material: Material, decision: Decision) -> dict[str, Section]:
+    """Name of the page -> its section, in the order of the questions."""
+    return pages_of(Matter(material, Groups(run_of(material)), decision))
+
+
+def pages_of(matter: Matter) -> dict[str, Section]:
+    """The same of what was read before."""
+    asked = declaration().questions
+    return {name: page(matter, name, question) for name, question in asked.items() if _is_there(matter, question)}
+
+
+def _is_there(matter: Matter, question: Question) -> bool:
+    """Whether the run has a verdict on the question, or measures of its methods."""
+    if matter.groups.standings(question.theory):
+        return True
+    return any(m.method in question.methods for m in matter.material.measures)

@@ -1,0 +1,377 @@
+"""Pages of trends and restatements."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from schemas.tables.verdicts import RESTATEMENT, Told
+from schemas.terms import State
+from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
+from tasks.reporting import trends
+from tasks.reporting.charts.layout import Chart
+from tasks.reporting.charts.values import MINUS
+from tasks.reporting.declared import Unit, declared, names
+from tasks.reporting.frame import Frame, page
+from tasks.reporting.material import Measure, anchor, capital
+from tasks.reporting.text import (
+    Cell,
+    Figure,
+    Notice,
+    Row,
+    Section,
+    TableView,
+    count,
+    number_cell,
+    state_cell,
+    value_cell,
+    written,
+)
+from tasks.reporting.trends import (
+    CELLS,
+    CHARTS,
+    POINTS,
+    RANGES,
+    TABLES,
+    Series,
+    YearResult,
+    all_series,
+    breaks,
+    fitting,
+    found,
+    largest,
+    left_out,
+    told,
+)
+
+# --------------------------------------------------------------------------------------------------------------------
+# Restatement: what a later edition of a year's data changed, in rows and in every headline measure.
+#
+# Both columns are what the two runs published, withheld where they withhold; a difference is made of published values
+# only, so that the page tells nothing that could not be had from the two reports.
+
+
+SOURCE = "in the source"
+"""What the rows of the source are called beside their parts."""
+
+
+@dataclass(frozen=True)
+class Edition:
+    """One run of the year, and how many rows went where."""
+
+    result: YearResult
+    counts: Mapping[str, int | None]
+    """Rows of the source (``SOURCE``), and its parts: rows used, and rows refused by reason. None: withheld. Empty
+    where the run published none."""
+
+
+def restatement(audit: str, old: Edition, new: Edition) -> pa.Table:
+    """Every headline measure by both editions, in the shape of ``RESTATEMENT``."""
+    rows = [_measure_row(audit, old.result, new.result, one) for one in all_series((old.result, new.result))]
+    return RESTATEMENT.build(**{column.name: [row[column.name] for row in rows] for column in RESTATEMENT.columns})
+
+
+def restated_rows(old: Edition, new: Edition) -> list[dict[str, object]]:
+    """Rows of the source, used and refused by reason, as both editions published them."""
+    lines = dict.fromkeys([*old.counts, *new.counts])
+    return [
+        _count_row(line, *(each.counts.get(line, 0 if each.counts else None) for each in (old, new))) for line in lines
+    ]
+
+
+def section(old: Edition, new: Edition) -> Section:
+    """The two tables of a restatement, with the editions named."""
+    year = new.result.year
+    words = (
+        f"Earlier: {old.result.vintage}; run {old.result.run}.",
+        f"Later: {new.result.vintage}; run {new.result.run}.",
+    )
+    tables = (_counts_table(year, old, new), _measures_table(year, old.result, new.result))
+    return Section(f"Restatement of {year}", anchor("restatement", str(year)), words, tables=tables)
+
+
+def _measure_row(audit: str, old: YearResult, new: YearResult, series: Series) -> dict[str, object]:
+    method, maker, attribute, group, measure = series
+    before, after = found(old, series), found(new, series)
+    values = [m.value if m else None for m in (before, after)]
+    return {
+        "audit": audit,
+        "year": new.year,
+        "method": method,
+        "decision_maker": maker,
+        "protected_attribute": attribute,
+        "group": group,
+        "measure": measure,
+        "old": values[0],
+        "new": values[1],
+        "difference": None if values[0] is None or values[1] is None else values[1] - values[0],
+        "old_note": before.note if before else "",
+        "new_note": after.note if after else "",
+        "old_told": told(before, old.minimum_n),
+        "new_told": told(after, new.minimum_n),
+        "old_state": before.state if before else State.NOT_RUN,
+        "new_state": after.state if after else State.NOT_RUN,
+    }
+
+
+def _count_row(line: str, old: int | None, new: int | None) -> dict[str, object]:
+    return {"rows": line, "old": old, "new": new, "difference": None if old is None or new is None else new - old}
+
+
+def _counts_table(year: int, old: Edition, new: Edition) -> TableView:
+    def cell(n: object, signed: bool = False) -> Cell:
+        if not isinstance(n, int):
+            return Cell("withheld", "none")
+        return number_cell(f"{n:+,}".replace("-", MINUS) if signed and n else count(n))
+
+    rows = tuple(
+        (Cell(str(row["rows"])), cell(row["old"]), cell(row["new"]), cell(row["difference"], signed=True))
+        for row in restated_rows(old, new)
+    )
+    note = "" if old.counts and new.counts else "A run of an earlier version published no counts: they read withheld."
+    return TableView(f"Rows of {year}", ("Rows", "Earlier", "Later", "Difference"), rows, note)
+
+
+def _measures_table(year: int, old: YearResult, new: YearResult) -> TableView:
+    series = all_series((old, new))
+    shown = largest(series, lambda one: _effect(found(old, one), found(new, one)))
+    header = ("Measure", "Decisions of", "Group", "Earlier", "Later", "Difference", "State, earlier", "State, later")
+    notes = [
+        "Intervals are of each edition by itself: most rows are in both, so that they are no test of the difference.",
+        RANGES * any(m.of_draws for edition in (old, new) for m in edition.measures),
+        left_out(len(shown), len(series), "measures", f"`evenhand restatement {year}` gives all."),
+    ]
+    rows = tuple(_cells(old, new, one) for one in shown)
+    return TableView(f"Measures of {year}", header, rows, " ".join(filter(None, notes)))
+
+
+def _effect(old: Measure | None, new: Measure | None) -> float:
+    """How far a measure moved, in widths of its later interval, else as a part of it; infinite if it came or went."""
+    before, after = old.value if old else None, new.value if new else None
+    if new is None or before is None or after is None:
+        return 0.0 if before is after else math.inf
+    width = new.high - new.low if new.low is not None and new.high is not None else abs(after)
+    return abs(after - before) / (width or 1.0)
+
+
+def _cells(old: YearResult, new: YearResult, series: Series) -> Row:
+    _, maker, attribute, group, measure = series
+    said, unit = names(measure)
+    before, after = found(old, series), found(new, series)
+    return (
+        Cell(said),
+        Cell(maker),
+        Cell(f"{group} ({attribute})"),
+        value_cell(before, unit),
+        value_cell(after, unit),
+        _difference(before, after, unit, measure),
+        *(state_cell(m.state) if m else Cell("–", "none") for m in (before, after)),
+    )
+
+
+def _difference(old: Measure | None, new: Measure | None, unit: Unit, measure: str) -> Cell:
+    if old is None or new is None or old.value is None or new.value is None:
+        return Cell("–", "none")
+    unit = "number" if measure.endswith("_ratio") else unit
+    return number_cell(written(new.value - old.value, unit, "difference"))
+
+
+def changed(table: pa.Table) -> int:
+    """How many measures have another value, or have one where there was none."""
+    rows = table.to_pylist()
+    return sum(
+        1 for row in rows if row["old"] != row["new"] or (row["old_told"], row["new_told"]).count(Told.VALUE) == 1
+    )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The page of a trend: the years and their editions, the years against their limits, measures, restatements.
+#
+# Static like the report: it asks the network for nothing and needs no script. What does not fit is in the JSON file
+# that
+# the command writes beside it.
+
+
+LIMITS = (
+    "Every year is an audit of its own: models, distances and groups are made anew, and a difference between two years "
+    "may come from that, from who applied, or from what was recorded.",
+    "Intervals of measures are of each year by itself. That two of them overlap, or not, is no test of a change: see "
+    "Years against their limits.",
+    "A gap is a year without a value: not audited, withheld, undefined, or of too few people. None is a pass.",
+)
+_CAPTION = (
+    "Marks with 95 % intervals. A cross is a year without a value; a line ends at a gap and at a dotted break. "
+    "Editions of the data stand in the table of the years."
+)
+_NOTE = "Aggregates only, as the runs of the years published them; no applicant's record is in this file."
+_JUDGED = {OUTCOMES_METHOD: {"approval_rate"}} | {
+    name: {judged.measure for judged in method.judged} for name, method in METHODS.items()
+}
+"""What theories are judged by, and what the gap is made of."""
+Years = Sequence[YearResult]
+Key = tuple[str, str, str, str]
+"""Method, protected attribute, measure and decision maker: what one chart or table is about."""
+
+
+def trend_section(
+    title: str,
+    years: Years,
+    references: Mapping[str, str],
+    hmda: bool,
+    restated: Sequence[Section],
+    monitored: Sequence[Section] = (),
+) -> Section:
+    """What stands on the page.
+
+    Args:
+        title: of the audit.
+        years: in order.
+        references: protected attribute -> its reference group.
+        hmda: whether the data are HMDA's, which break at 2018.
+        restated: what later editions changed, a section a year.
+        monitored: the years against their limits, which comes first.
+    """
+    broken = breaks(years, hmda)
+    drawn = [figure.chart for section in monitored for part in section.parts for figure in part.figures]
+    parts = [*monitored, *_chapters(years, references, broken, drawn), *_restated(restated)]
+    told_first = Section("The years", "years", tables=(_years(years),))
+    notice = Notice("Not one series", "The lines end where years are not alike.", tuple(broken.values()))
+    return _section(title, [told_first, *parts], notices=(notice,) if broken else ())
+
+
+def span_of(years: Years) -> str:
+    """The years in words."""
+    return f"{years[0].year} to {years[-1].year}"
+
+
+def write_page(title: str, span: str, parts: Sequence[Section], limits: tuple[str, ...] = LIMITS) -> bytes:
+    """A page of these parts, with what it cannot tell before them; ``span`` is the years that it is about."""
+    return paged(_section(title, parts, limits), span)
+
+
+def _section(
+    title: str, parts: Sequence[Section], limits: tuple[str, ...] = LIMITS, notices: tuple[Notice, ...] = ()
+) -> Section:
+    cannot = Section("What this page cannot tell", "limits", points=limits)
+    return Section(title, "years-of-an-audit", notices=notices, parts=(cannot, *parts))
+
+
+def paged(section: Section, span: str) -> bytes:
+    """The page of a section."""
+    return page("page.html.j2", "trend.html", section=section, frame=Frame(f"Lending decisions, {span}", note=_NOTE))
+
+
+def _years(years: Years) -> TableView:
+    columns: dict[str, Callable[[YearResult], Cell]] = {
+        "Year": lambda year: number_cell(str(year.year)),
+        "State": lambda year: _state(year.state),
+        "Edition of the data": lambda year: Cell(year.vintage or "–"),
+        "Rows": lambda year: Cell("–", "none") if year.rows is None else number_cell(count(year.rows)),
+        "Lacks": lambda year: Cell(", ".join(year.lacking) or "–"),
+        "Run": lambda year: Cell(year.run or "–"),
+        "Why": lambda year: Cell(year.why or "–"),
+    }
+    return TableView.of("The years", years, columns, "Rows are those of the source, before any is refused.")
+
+
+def _state(state: str) -> Cell:
+    """The state of a run, or how the year ended without one."""
+    return state_cell(state) if state in set(State) else Cell(state, "state", state)
+
+
+def _chapters(
+    years: Years, references: Mapping[str, str], broken: Mapping[int, str], drawn: Sequence[Chart]
+) -> list[Section]:
+    """A chapter a method, a part a measure; what has no room is counted."""
+    parts: dict[Key, list[Series]] = {}
+    for one in all_series(years):
+        parts.setdefault((one[0], one[2], one[4], one[1]), []).append(one)
+    kept = {key: _largest(years, series, references.get(key[1], "")) for key, series in parts.items()}
+    charted = _charted(years, kept, references, broken, drawn)
+    shown = {*charted, *fitting({k: len(v) * len(years) for k, v in kept.items() if k not in charted}, TABLES, CELLS)}
+    out = []
+    for method in dict.fromkeys(key[0] for key in parts):
+        mine = [key for key in parts if key[0] == method]
+        left = sum(key not in shown for key in mine)
+        words = (f"{left} more are in the JSON file beside this page.",) if left else ()
+        made = (_part(years, kept[key], len(parts[key]), charted.get(key)) for key in mine if key in shown)
+        out.append(Section(declared(method).title, anchor(method), words, parts=tuple(made)))
+    return out
+
+
+def _charted(
+    years: Years,
+    parts: Mapping[Key, Sequence[Series]],
+    references: Mapping[str, str],
+    broken: Mapping[int, str],
+    drawn: Sequence[Chart],
+) -> dict[Key, Figure]:
+    """The charts, judged measures first, as long as there is room beside those that are drawn already."""
+    ranked = sorted(parts, key=lambda key: not _is_judged(years, parts[key]))
+    made = {
+        key: trends.by_year(_title(parts[key][0]), years, parts[key], references.get(key[1], ""), broken)
+        for key in ranked
+    }
+    found = {key: chart for key, chart in made.items() if chart}
+    sizes = {key: trends.points(chart) for key, chart in found.items()}
+    room = POINTS - sum(map(trends.points, drawn))
+    return {key: Figure(found[key], _CAPTION) for key in fitting(sizes, CHARTS - len(drawn), room)}
+
+
+def _is_judged(years: Years, series: Sequence[Series]) -> bool:
+    """Whether a theory is judged by the measure, or any year holds it against a limit."""
+    method, measure = series[0][0], series[0][4]
+    states = {m.state for year in years for one in series if (m := found(year, one))}
+    return measure in _JUDGED.get(method, ()) or bool(states & set(trends.CHECKED))
+
+
+def _largest(years: Years, series: Sequence[Series], reference: str) -> list[Series]:
+    """The groups that fit: the reference group, and those furthest from it in their last year."""
+
+    def last(one: Series) -> float | None:
+        values = (
+            m.value for year in reversed(years) if (m := found(year, one)) and told(m, year.minimum_n) is Told.VALUE
+        )
+        return next(values, None)
+
+    base = next((last(one) for one in series if one[3] == reference), None) or 0.0
+    return largest(series, lambda one: math.inf if one[3] == reference else abs((last(one) or base) - base))
+
+
+def _part(years: Years, kept: Sequence[Series], whole: int, figure: Figure | None) -> Section:
+    """One measure of one attribute and decision maker: its chart, or else its table."""
+    method, maker, attribute, _, measure = kept[0]
+    more = left_out(len(kept), whole)
+    return Section(
+        _title(kept[0]),
+        anchor(method, attribute, measure, maker),
+        (more,) if more else (),
+        figures=(figure,) if figure else (),
+        tables=() if figure else (_table(years, kept),),
+    )
+
+
+def _title(one: Series) -> str:
+    _, maker, attribute, _, measure = one
+    words = names(measure)[0]
+    return f"{capital(words)} ({maker}), by {attribute}"
+
+
+def _table(years: Years, series: Sequence[Series]) -> TableView:
+    unit = names(series[0][4])[1]
+
+    def cell(year: YearResult, one: Series) -> Cell:
+        m = found(year, one)
+        what = told(m, year.minimum_n)
+        return value_cell(m, unit) if what is Told.VALUE else Cell(what.value, "none")
+
+    of_draws = any(m.of_draws for year in years for one in series if (m := found(year, one)))
+    rows = tuple((Cell(one[3]), *(cell(year, one) for year in years)) for one in series)
+    header = ("Group", *(str(year.year) for year in years))
+    return TableView(_title(series[0]), header, rows, RANGES * of_draws, folded=True)
+
+
+def _restated(restated: Sequence[Section]) -> list[Section]:
+    said = "What another edition of a year's data changed, by the two last runs on different data."
+    return [Section("Restatements", "restatements", (said,), parts=tuple(restated))] if restated else []

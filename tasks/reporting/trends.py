@@ -1,0 +1,657 @@
+"""Measures and verdicts over years."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from schemas.tables.verdicts import MONITORING, QUESTIONS, TREND, Told
+from schemas.terms import ChangeState, State, Theory
+from tasks.metrics.algorithm.monitoring import Conditions, Monitored, MonitoringRule, YearEstimate, limit_words, monitor
+from tasks.reporting import declared
+from tasks.reporting.charts.layout import Chart
+from tasks.reporting.charts.trend import Point, Trend
+from tasks.reporting.charts.trend import Series as Line
+from tasks.reporting.charts.values import MOST_PLACES, PERCENT, WITHHELD, Unit
+from tasks.reporting.declared import Unit as DeclaredUnit
+from tasks.reporting.declared import names
+from tasks.reporting.material import Measure, anchor, capital
+from tasks.reporting.text import (
+    Cell,
+    Figure,
+    Row,
+    Section,
+    TableView,
+    covers,
+    ends,
+    number_cell,
+    p_cell,
+    p_text,
+    significant,
+    state_cell,
+    written,
+)
+
+# --------------------------------------------------------------------------------------------------------------------
+# What fits on a page over years: about 1.7 MB. The JSON file beside the page holds every row of every measure.
+
+
+CHARTS = 40
+"""On a page; the years against their limits come first."""
+POINTS = 1_000
+"""Of all charts of a page, a group in a year each: 1.2 kB a point, drawn twice, described and in a table."""
+TABLES = 40
+"""Of measures without a chart."""
+CELLS = 4_000
+"""Of all these tables, a group in a year each: 0.1 kB."""
+ROWS = 25
+"""Of a table, and panels of a chart."""
+
+T = TypeVar("T")
+
+
+def fitting(sizes: Mapping[T, int], most: int, room: int) -> list[T]:
+    """At most so many, the first of them as long as there is room; one that is too large leaves its room to others."""
+    kept: list[T] = []
+    for each, size in sizes.items():
+        if len(kept) < most and size <= room:
+            kept.append(each)
+            room -= size
+    return kept
+
+
+def largest(items: Iterable[T], size: Callable[[T], float]) -> list[T]:
+    """As many items as fit, those with the largest size, in the order in which they came."""
+    known = list(items)
+    kept = sorted(range(len(known)), key=lambda i: -size(known[i]))[:ROWS]
+    return [known[i] for i in sorted(kept)]
+
+
+def left_out(
+    shown: int, whole: int, what: str = "groups", where: str = "The JSON file beside this page holds all."
+) -> str:
+    """A sentence on what did not fit; empty where all did."""
+    return f"These are the {shown} {what} with the largest effects, of {whole}. {where}" if shown < whole else ""
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Trend: the measures of every year beside each other, as their reports print them.
+#
+# Nothing is computed from measures, and nothing is said of a year that its report does not say: what is withheld there
+# is
+# withheld here. A year without a run, and a measure that rests on too few people, are rows too, so that a gap is seen.
+
+
+RANGES = "Two numbers in round brackets are a range: between them lies what was drawn. It is no interval."
+"""What a page with ranges of draws says of them."""
+HMDA_BREAK = (2018, "from 2018 HMDA counts other lenders, loans and codes")
+"""The year from which its public data are collected under other rules (Regulation C as of 2018), and in words."""
+
+Series = tuple[str, str, str, str, str]
+"""Method, decision maker, protected attribute, group and measure."""
+
+
+@dataclass(frozen=True)
+class YearResult:
+    """One year of an audit, by its run; without one, why there is none."""
+
+    year: int
+    run: str = ""
+    vintage: str = ""
+    edition: str = "none"
+    """What kind of data the vintage is, such as snapshot; what marks it in a figure."""
+    state: str = "missing"
+    why: str = ""
+    rows: int | None = None
+    lacking: tuple[str, ...] = ()
+    minimum_n: int = 30
+    """Fewer units than this give no verdict."""
+    measures: tuple[Measure, ...] = ()
+
+    @cached_property
+    def by_series(self) -> dict[Series, Measure]:
+        """What it measures, by what that is of."""
+        return {series_of(m): m for m in self.measures}
+
+
+def trend(audit: str, years: Sequence[YearResult]) -> pa.Table:
+    """Every measure of every year, in the shape of ``TREND``; ``(measures * years,)`` rows."""
+    rows = [row for series in all_series(years) for row in (_row(audit, year, series) for year in years)]
+    return TREND.build(**{column.name: [row[column.name] for row in rows] for column in TREND.columns})
+
+
+def all_series(years: Iterable[YearResult]) -> list[Series]:
+    """What any of the years measures: decisions first, then method by method; the groups of a measure together."""
+    known = dict.fromkeys(series_of(m) for year in years for m in year.measures)
+    return sorted(known, key=lambda s: (s[0] != "outcomes", s[0], s[2], s[4], s[1]))
+
+
+def series_of(m: Measure) -> Series:
+    """What a measure is of."""
+    return m.method, m.decision_maker, m.protected_attribute, m.group, m.measure
+
+
+def found(year: YearResult, series: Series) -> Measure | None:
+    """The measure of a year, if it has it."""
+    return year.by_series.get(series)
+
+
+def told(m: Measure | None, minimum_n: int) -> Told:
+    """What a year has to say of a measure."""
+    if m is None:
+        return Told.NOT_MADE
+    if m.value is None:
+        return Told.WITHHELD if m.withheld else Told.UNDEFINED
+    return Told.TOO_FEW if m.n is not None and m.n < minimum_n else Told.VALUE
+
+
+def breaks(years: Sequence[YearResult], hmda: bool) -> dict[int, str]:
+    """First year after a break -> what is another thing from then on.
+
+    No line is drawn over a break: that of HMDA, and any year that lacks other columns than the audited one before it.
+    """
+    out: dict[int, str] = {}
+    audited = [year for year in years if year.run]
+    for before, after in pairwise(audited):
+        gained, lost = (_columns(a) - _columns(b) for a, b in ((before, after), (after, before)))
+        words = [f"with {', '.join(sorted(gained))}"] if gained else []
+        words += [f"without {', '.join(sorted(lost))}"] if lost else []
+        if words:
+            out[after.year] = f"from {after.year} {' and '.join(words)}"
+    first, words_of_hmda = HMDA_BREAK
+    if hmda and years and years[0].year < first <= years[-1].year:
+        out[first] = "; ".join(word for word in (words_of_hmda, out.get(first, "")) if word)
+    return dict(sorted(out.items()))
+
+
+def _columns(year: YearResult) -> set[str]:
+    """What a year lacks, without its groups that nobody belongs to: those do not change what is measured of others."""
+    return {name for name in year.lacking if ": " not in name}
+
+
+def _row(audit: str, year: YearResult, series: Series) -> dict[str, object]:
+    method, maker, attribute, group, measure = series
+    m = found(year, series)
+    return {
+        "audit": audit,
+        "year": year.year,
+        "method": method,
+        "decision_maker": maker,
+        "protected_attribute": attribute,
+        "group": group,
+        "measure": measure,
+        "run": year.run,
+        "vintage": year.vintage,
+        "value": m.value if m else None,
+        "low": m.low if m else None,
+        "high": m.high if m else None,
+        "n": m.n if m else None,
+        "note": m.note if m else "",
+        "state": m.state if m else State.NOT_RUN,
+        "told": told(m, year.minimum_n),
+        "reason": m.reason if m else year.why or "the run of this year does not make it",
+    }
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Charts over years: one measure, a panel a group.
+#
+# A line ends where a year has no value to draw, and at a break, after which data are collected in another way. Only an
+# interval that covers as often as it says is drawn: of other measures there is no chart, and their table holds them.
+
+
+BAND = "band of the years so far"
+CHECKED = (State.BREACH, State.WITHIN, State.INSUFFICIENT_EVIDENCE)
+_POINTS = Unit("percentage points", signed=True)
+_GAPS = {
+    Told.TOO_FEW: "Too few people for a value.",
+    Told.UNDEFINED: "Undefined.",
+    Told.NOT_MADE: "The run of this year does not make it.",
+}
+
+
+def by_year(
+    title: str, years: Sequence[YearResult], series: Sequence[Series], reference: str, broken: Mapping[int, str]
+) -> Trend | None:
+    """One measure as its reports print it; None where no year has an interval to draw.
+
+    Args:
+        title: of the chart.
+        years: in order.
+        series: of one measure, one a group.
+        reference: the reference group.
+        broken: first year after a break -> what is another thing from then on.
+    """
+    measure = series[0][4]
+    if not covers(measure):
+        return None
+    values = (m.value for year in years for one in series if (m := found(year, one)) and m.value is not None)
+    unit, factor = scale(declared.names(measure)[1], values, measure)
+    lines = [
+        Line(label=one[3], reference=one[3] == reference, points=tuple(_point(year, one, factor) for year in years))
+        for one in series
+    ]
+    return _drawn(Trend(title=title, unit=unit, series=tuple(lines), breaks=tuple(broken.items())))
+
+
+def so_far(title: str, rows: Sequence[Monitored], groups: Sequence[str]) -> Trend | None:
+    """The years so far against their limit; None where no year has an estimate.
+
+    Args:
+        title: of the chart.
+        rows: of one measure of one theory, attribute and decision maker.
+        groups: those to draw.
+    """
+    of = rows[0].of
+    ratio = "_ratio" if of.scale == "log" else ""
+    unit, factor = scale(declared.names(of.measure)[1], (one.pooled for one in rows), of.measure + ratio)
+    limits = [one.of.limit for one in rows if not math.isnan(one.of.limit)]
+    apart = {one.of.year: one.change.reason for one in rows if one.change.state is ChangeState.NOT_COMPARABLE}
+    lines = [
+        Line(label=group, points=tuple(_band(one, factor) for one in rows if one.of.group == group)) for group in groups
+    ]
+    return _drawn(
+        Trend(
+            title=title,
+            unit=unit,
+            series=tuple(lines),
+            breaks=tuple(sorted(apart.items())),
+            limit=limits[-1] * factor if limits else None,
+            side=of.side,
+            interval=BAND,
+        )
+    )
+
+
+def points(chart: Chart) -> int:
+    """How many groups and years a chart shows, gaps among them."""
+    return sum(len(line.points) for line in chart.series) if isinstance(chart, Trend) else 0
+
+
+def scale(unit: declared.Unit, values: Iterable[float], measure: str) -> tuple[Unit, float]:
+    """How a chart counts a measure, and what its values are multiplied by.
+
+    Args:
+        unit: of the measure, or of what it compares.
+        values: of which the largest decides the decimals of a plain number: three significant digits.
+        measure: its name, which tells a difference and a ratio.
+    """
+    if measure.endswith("_ratio"):
+        return Unit("ratio", places=2, low=0.0), 1.0
+    if unit in ("rate", "points"):
+        return (_POINTS if unit == "points" or measure.endswith("_difference") else PERCENT), 100.0
+    largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    places = 0 if unit == "count" or not largest else 2 - math.floor(math.log10(largest))
+    return Unit("value", signed=measure.endswith("_difference"), places=min(max(places, 0), MOST_PLACES)), 1.0
+
+
+def _point(year: YearResult, series: Series, factor: float) -> Point:
+    """A value with its interval, or why there is none."""
+    m = found(year, series)
+    what = told(m, year.minimum_n)
+    if what is Told.WITHHELD:
+        return Point(year=year.year, value=WITHHELD)
+    if m is None or m.value is None or what is not Told.VALUE:
+        return Point(year=year.year, note=f"{capital(year.why)}." if year.why else _GAPS[what])
+    ends = (None, None) if m.of_draws or m.low is None or m.high is None else (m.low * factor, m.high * factor)
+    state = m.state if m.state in CHECKED else ""
+    return Point(year=year.year, value=m.value * factor, low=ends[0], high=ends[1], n=m.n, state=state)
+
+
+def _band(one: Monitored, factor: float) -> Point:
+    """The pooled estimate of the years so far with its band, or why there is none."""
+    if any(map(math.isnan, (one.pooled, one.pooled_low, one.pooled_high))):
+        said = one.reason or "no estimate"
+        return Point(year=one.of.year, note=f"{capital(said)}.", state=str(one.state))
+    value, low, high = (each * factor for each in (one.pooled, one.pooled_low, one.pooled_high))
+    return Point(year=one.of.year, value=value, low=low, high=high, state=str(one.state))
+
+
+def _drawn(chart: Trend) -> Trend | None:
+    return chart if any(point.point is not None for line in chart.series for point in line.points) else None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# From verdicts of years to the table of what they say together.
+#
+# Computed from verdicts as they are published: what a year withholds is a gap here, and nothing can be had from this
+# table that could not be had from the verdicts of the years.
+
+
+Followed = Sequence[Monitored]
+ALIKE = Conditions()
+"""Of a year of which nothing is known that another might not share."""
+
+
+@dataclass(frozen=True)
+class YearVerdicts:
+    """The verdicts of one year; without a run, why there are none."""
+
+    year: int
+    rows: tuple[Mapping[str, Any], ...] = ()
+    """As the table of verdicts has them, the theory as a whole included."""
+    conditions: Conditions = ALIKE
+    """Without the definition of groups, which differs by attribute and group."""
+    groups: Mapping[tuple[str, str], str] | None = None
+    """Protected attribute and group -> their definition and that of the reference group; of groups that nobody listed
+    under the empty name."""
+    minimum_n: int = 30
+    minimum_events: int = 10
+    why: str = ""
+
+
+def era(year: int, hmda: bool) -> str:
+    """The rules by which the data of a year were collected."""
+    return HMDA_BREAK[1] if hmda and year >= HMDA_BREAK[0] else ""
+
+
+def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
+    """What the years say together, in the order of series and years.
+
+    Args:
+        years: of one audit; a year that comes twice counts as it came last.
+        rule: how years are held against the limit.
+    """
+    read = [one for year in years for one in year_estimates(year)]
+    return monitor([*read, *_missing(years, read)], rule)
+
+
+def year_estimates(year: YearVerdicts) -> list[YearEstimate]:
+    """The estimates of the judged groups of one year: of what decides, and not of what stands beside it."""
+    return [_estimate(year, row) for row in year.rows if row["role"] == "primary"]
+
+
+def table(audit: str, followed: Followed, rule: MonitoringRule) -> pa.Table:
+    """One row for each series and year, in the shape of ``MONITORING``."""
+    rows = [_monitoring_row(audit, one, rule) for one in followed]
+    return MONITORING.build(**{column.name: [row[column.name] for row in rows] for column in MONITORING.columns})
+
+
+def _estimate(year: YearVerdicts, row: Mapping[str, Any]) -> YearEstimate:
+    place, defined = (row["protected_attribute"], row["group"]), year.groups or {}
+    return YearEstimate(
+        year=year.year,
+        theory=row["theory"],
+        attribute=place[0],
+        group=place[1],
+        decision_maker=row["decision_maker"],
+        measure=row["measure"],
+        value=_number(row["value"]),
+        se=_number(row["se"]),
+        scale="log" if row["scale"] == "log" else "linear",
+        bias=row["bias"] or 0.0,
+        limit=_number(row["limit"]),
+        side="at_least" if row["side"] == "at_least" else "at_most",
+        conditions=replace(year.conditions, groups=defined.get(place, defined.get((place[0], ""), ""))),
+        reference=row["reference_group"] or "",
+        low=_number(row["low"]),
+        high=_number(row["high"]),
+        gap=_gap(year, row),
+    )
+
+
+def _gap(year: YearVerdicts, row: Mapping[str, Any]) -> str:
+    """Why a row has no estimate that could be pooled; empty where it has one."""
+    if row["value"] is None:
+        return row["reason"] or "withheld or not measured"
+    for n, events in (("n", "events"), ("n_reference", "events_reference")):
+        if row[n] is not None and row[n] < year.minimum_n:
+            return f"fewer than {year.minimum_n} applicants in the group or the reference group"
+        if row[n] is not None and row[events] is not None:
+            rarer = min(row[events], row[n] - row[events])
+            if rarer < year.minimum_events:
+                return f"fewer than {year.minimum_events} of either decision in the group or the reference group"
+    return ""
+
+
+def _missing(years: Iterable[YearVerdicts], read: Sequence[YearEstimate]) -> list[YearEstimate]:
+    """A gap for every series in every year that does not judge it."""
+    known = {(one.series, one.year) for one in read}
+    last = {one.series: one for one in sorted(read, key=lambda one: one.year)}
+    return [_absent(one, year) for year in years for series, one in last.items() if (series, year.year) not in known]
+
+
+def _absent(one: YearEstimate, year: YearVerdicts) -> YearEstimate:
+    why = year.why or "the run of this year does not judge it"
+    nan = math.nan
+    return replace(one, year=year.year, value=nan, se=nan, low=nan, high=nan, bias=0.0, gap=why, ran=False)
+
+
+def _monitoring_row(audit: str, one: Monitored, rule: MonitoringRule) -> dict[str, object]:
+    of, change = one.of, one.change
+    return {
+        "audit": audit,
+        "year": of.year,
+        "theory": of.theory,
+        "decision_maker": of.decision_maker,
+        "protected_attribute": of.attribute,
+        "group": of.group,
+        "reference_group": of.reference,
+        "measure": of.measure,
+        "scale": of.scale,
+        "value": _known(of.value),
+        "low": _known(of.low),
+        "high": _known(of.high),
+        "limit": _known(of.limit),
+        "side": of.side,
+        "rule": rule.rule,
+        "pooled": _known(one.pooled),
+        "pooled_low": _known(one.pooled_low),
+        "pooled_high": _known(one.pooled_high),
+        "state": one.state,
+        "change": _known(change.change),
+        "change_low": _known(change.low),
+        "change_high": _known(change.high),
+        "change_state": change.state,
+        "tau2": _known(change.tau2),
+        "years_used": change.years_used,
+        "predicted_low": _known(change.predicted_low),
+        "predicted_high": _known(change.predicted_high),
+        "minimal_change": _known(change.minimal),
+        "slope": _known(change.slope),
+        "slope_low": _known(change.slope_low),
+        "slope_high": _known(change.slope_high),
+        "since_year": change.since_year,
+        "since_p": _known(change.since_p),
+        "q": _known(change.q),
+        "reason": one.said,
+    }
+
+
+def breaches(followed: Followed) -> dict[tuple[str, str], int]:
+    """Theory and group -> first year in which their present sequence lay beyond the limit."""
+    last = {one.of.series: one for one in followed if one.of.usable}
+    found: dict[tuple[str, str], int] = {}
+    for one in last.values():
+        if one.first_breach is not None:
+            place = one.of.theory, one.of.group
+            found[place] = min(one.first_breach, found.get(place, one.first_breach))
+    return found
+
+
+def changed(followed: Followed) -> list[Monitored]:
+    """The series whose last year with an estimate has changed."""
+    last = {one.of.series: one for one in followed if one.of.usable}
+    return [one for one in last.values() if one.change.state is ChangeState.CHANGED]
+
+
+def said_by_theory(followed: Followed) -> list[str]:
+    """One sentence a theory: whether its sequence has breached, and since when for whom."""
+    gone = breaches(followed)
+    out = []
+    for theory in dict.fromkeys(one.of.theory for one in followed):
+        mine = [f"{group} since {year}" for (of, group), year in gone.items() if of == theory]
+        if mine:
+            out.append(f"{theory}: the years together are beyond the limit ({', '.join(mine)})")
+        elif all(one.state in (State.NO_LIMIT, State.NOT_RUN) for one in followed if one.of.theory == theory):
+            out.append(f"{theory}: no limit, or nothing judged in any year")
+        else:
+            out.append(f"{theory}: the years together are not beyond the limit")
+    return out
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The chapter of the years against their limits: the band of the years so far, year by year, and the changes.
+#
+# What is said is decided in ``monitoring``; here it is written. How it is drawn: ``charts``.
+
+
+RULES = {
+    "confidence_sequence": "The years so far are pooled, and their band may be looked at after every year, for ever: "
+    "with probability {level} no year of a sequence shows a group beyond its limit that is not, over all groups of a "
+    "theory. It takes the true effect as the same in all years; where they differ by more than sampling, the band is "
+    "wider.",
+    "bonferroni": "Each year is tested alone at an equal part of the error of {years} planned years.",
+    "none": "Each year is tested alone, and nothing counts how often one looks: a lender exactly at its limit is "
+    "outside it in some year of eight with probability 0.34.",
+}
+CHANGES = (
+    "A year has changed if it lies outside what four or more comparable years before it let expect, which takes into "
+    "account that years wander. With fewer, the difference from the year before is printed without a state: two years "
+    "cannot tell a change from wandering. What is not measured alike is not compared, and begins another sequence."
+)
+_CAPTION = (
+    "Marks are the pooled estimate of the years so far, bars their band. A state needs the whole bar "
+    "on one side of the limit. A cross is a year without an estimate; a line ends there and where years are not "
+    "comparable."
+)
+_HEADER = (
+    *("Group", "Year", "Against the limit", "Changed", "Change"),
+    *("Smallest seen", "Slope a year", "Since", "q", "Why"),
+)
+_NOTE = (
+    "Change with its 95 % interval; of a ratio, change and slope are ratios too. Smallest seen: with a power of 80 %. "
+    "q: p after Benjamini-Hochberg over all groups and measures of the year."
+)
+_CHANGE_STATES = {
+    ChangeState.CHANGED: "changed",
+    ChangeState.UNCHANGED: "unchanged",
+    ChangeState.UNCLEAR: "unclear",
+    ChangeState.NOT_COMPARABLE: "not comparable",
+    ChangeState.NONE: "no state",
+}
+
+
+def chapter(followed: Followed, rule: MonitoringRule) -> list[Section]:
+    """The chapter; none where no year has verdicts.
+
+    Args:
+        followed: in the order of series and years.
+        rule: how years were held against the limit.
+    """
+    if not followed:
+        return []
+    said = RULES[rule.rule].format(level=f"{1 - rule.alpha:.2f}", years=rule.years)
+    ordered = sorted(followed, key=lambda one: (list(Theory).index(Theory(one.of.theory)), _place(one)))
+    alike = [list(rows) for _, rows in groupby(ordered, key=_place)]
+    drawn = fitting({place: len(rows) for place, rows in enumerate(alike)}, CHARTS, POINTS)
+    parts = tuple(_part(rows, place in drawn) for place, rows in enumerate(alike))
+    points = tuple(said_by_theory(ordered))
+    return [Section("Years against their limits", "monitoring", (said, CHANGES), points, parts=parts)]
+
+
+def _place(one: Monitored) -> tuple[str, str, str, str]:
+    return one.of.theory, one.of.attribute, one.of.measure, one.of.decision_maker
+
+
+def _part(rows: Sequence[Monitored], drawn: bool) -> Section:
+    """One measure of a theory, by one attribute: its chart or else its sequence as a table, and its last changes."""
+    theory, attribute, measure, maker = _place(rows[0])
+    words, unit = names(measure)
+    title = f"{QUESTIONS[Theory(theory)]} {capital(words)} ({maker}), by {attribute}"
+    last = {one.of.group: one for one in rows if one.of.usable}
+    groups = largest(dict.fromkeys(one.of.group for one in rows), lambda group: _effect(last.get(group)))
+    chart = so_far(title, rows, groups) if drawn else None
+    limits = list(dict.fromkeys(limit_words(one.of) for one in rows))
+    figures = (Figure(chart, _CAPTION + _earlier(limits, rows[-1])),) if chart else ()
+    tables = () if chart else (_sequence(title, rows, groups, unit, limits),)
+    changes = tuple(_change_row(last[group], unit) for group in groups if group in last)
+    more = left_out(len(groups), len({one.of.group for one in rows}))
+    return Section(
+        title,
+        anchor("monitoring", theory, attribute, measure, maker),
+        (more,) if more else (),
+        figures=figures,
+        tables=(*tables, TableView("The last year and its changes", _HEADER, changes, _NOTE)),
+    )
+
+
+def _earlier(limits: Sequence[str], last: Monitored) -> str:
+    """The limits of earlier years; the chart shows that of the last one."""
+    others = [limit for limit in limits if limit != limit_words(last.of)]
+    return f" Limit in earlier years: {', then '.join(others)}." if others else ""
+
+
+def _effect(one: Monitored | None) -> float:
+    """How far the years so far are from no effect; of a ratio in either direction."""
+    if one is None or math.isnan(one.pooled):
+        return 0.0
+    return abs(math.log(one.pooled)) if one.of.scale == "log" and one.pooled > 0 else abs(one.pooled)
+
+
+def _sequence(
+    title: str, rows: Sequence[Monitored], groups: Sequence[str], unit: DeclaredUnit, limits: Sequence[str]
+) -> TableView:
+    """The band and state of every group in every year."""
+    by = {(one.of.group, one.of.year): one for one in rows}
+    years = sorted({one.of.year for one in rows})
+    lines = [(Cell(group), *(_cell(by.get((group, year)), unit) for year in years)) for group in groups]
+    note = f"Limit: {', then '.join(limits)}. The estimate of the years so far [its band], and the state."
+    return TableView(f"{title}: year by year", ("Group", *map(str, years)), tuple(lines), note, folded=True)
+
+
+def _cell(one: Monitored | None, unit: DeclaredUnit) -> Cell:
+    if one is None or math.isnan(one.pooled):
+        return state_cell(one.state) if one else Cell("–", "none")
+    return Cell(state_cell(one.state).text, "state", one.state, _sequence_band(one, unit))
+
+
+def _change_row(one: Monitored, unit: DeclaredUnit) -> Row:
+    change, ratio = one.change, one.of.scale == "log"
+
+    def cell(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
+        if math.isnan(value):
+            return Cell("–", "none")
+        return Cell(_moved(value, unit, ratio), "number", detail=_ends(low, high, unit, ratio))
+
+    since = "–" if change.since_year is None else f"{change.since_year} (p {p_text(change.since_p)})"
+    return (
+        Cell(one.of.group),
+        number_cell(str(one.of.year)),
+        state_cell(one.state),
+        Cell(_CHANGE_STATES[change.state], "state", change.state),
+        cell(change.change, change.low, change.high),
+        cell(change.minimal),
+        cell(change.slope, change.slope_low, change.slope_high),
+        Cell(since),
+        p_cell(None if math.isnan(change.q) else change.q),
+        Cell(one.said),
+    )
+
+
+def _sequence_band(one: Monitored, unit: DeclaredUnit) -> str:
+    kind: DeclaredUnit = "number" if one.of.scale == "log" else unit
+    return f"{written(one.pooled, kind)} {ends(one.pooled_low, one.pooled_high, kind)}"
+
+
+def _moved(value: float, unit: DeclaredUnit, ratio: bool) -> str:
+    """A difference between years: a factor, points, or a signed number."""
+    return f"× {significant(value)}" if ratio else written(value, unit, "difference")
+
+
+def _ends(low: float, high: float, unit: DeclaredUnit, ratio: bool) -> str:
+    if math.isnan(low):
+        return ""
+    return ends(low, high, "number") if ratio else ends(low, high, unit, "difference")

@@ -1,0 +1,141 @@
+"""``evenhand sql`` as a user runs it: exit codes, messages, and what Ctrl-C leaves."""
+
+import csv
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from conftest import REPOSITORY, environment, evenhand
+
+from flows.cli.results import findings, measures
+from schemas.errors import InfrastructureError, SpecError
+from tasks.lake import views
+from tasks.lake.store import Lake
+from tasks.lake.views import untold
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of one run with one table."""
+    lake = Lake(tmp_path_factory.mktemp("sql") / "lake")
+    partition = lake.publish("measure", "0" * 32, {"measures": pa.table({"value": [0.5, 0.25]})}, {}, {})
+    manifest = {"partitions": [partition.model_dump(mode="json")]}
+    lake.write_file("runs/first/manifest.json", json.dumps(manifest).encode())
+    return lake.root
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["PIVOT measures ON value USING count(*)"], 0, "restricted: not for publication"),
+        (
+            ["WITH x AS (COPY measures TO 'out.csv' (USE_TMP_FILE false)) FROM x"],
+            2,
+            "the query failed: it would write out.csv; evenhand sql has no files but the lake's tables",
+        ),
+        (["SELECT DATE '99999-12-31'"], 0, ""),
+        (["SELECT 'infinity'::DATE", "--format=csv"], 0, ""),
+        (["SELECT ['infinity'::TIMESTAMP]", "--json"], 0, ""),
+        (["SELECT '\\xFF'::BLOB, INTERVAL 1 MONTH, 2::HUGEINT", "--json"], 0, ""),
+        (["SELECT '\udcff'"], 2, "the query failed: it is not UTF-8 text"),
+        (["FROM measures", "--memory", "much"], 2, "--memory 'much' is no size of 1MB or more; give one such as 2GB"),
+        (
+            [
+                "SELECT count(*) FROM range(1000000) a, range(10000000) b WHERE hash(a.range, b.range) = 1",
+                "--timeout=1",
+            ],
+            5,
+            "the query was stopped after 1 s; narrow it, or give --timeout",
+        ),
+        (
+            ["SELECT range, hash(range) FROM range(10000000000)", "--memory", "50MB"],
+            5,
+            "the query needs more than the 50 MB of memory given; narrow it, or give --memory",
+        ),
+    ],
+)
+def test_a_query_ends_with_its_exit_code(lake: Path, words: list[str], code: int, message: str, tmp_path: Path) -> None:
+    done = evenhand("sql", *words, "--lake", str(lake), cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_query_of_published_tables_is_not_called_restricted(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    tables = {name: pa.table({"value": [0.5]}) for name in ("measures", "published_measures")}
+    partition = lake.publish("publish", "0" * 32, tables, {}, {})
+    lake.write_file(
+        "runs/first/manifest.json", json.dumps({"partitions": [partition.model_dump(mode="json")]}).encode()
+    )
+    with views.open_views(lake) as connection:
+        asked = (
+            "SHOW TABLES",
+            "FROM published_measures",
+            "SELECT * FROM Measures JOIN published_measures USING (value)",
+        )
+        assert [untold(connection, query) for query in asked] == [[], [], ["measures"]]
+
+
+def test_a_question_that_cannot_be_answered_ends_in_a_sentence(lake: Path) -> None:
+    with pytest.raises(
+        SpecError, match=r"the tables of run 'first' cannot be asked for that: .* findings does not exist"
+    ):
+        findings(str(lake), "first", rows=True, limit=5)
+    with pytest.raises(SpecError, match=r"the tables of run 'first' cannot be asked for that: .* UTF-8"):
+        measures(str(lake), "first", measure="\udcff")
+
+
+def test_a_listing_that_needs_more_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake(tmp_path / "lake")
+    table = pa.table({name: [f"{name} {n}" for n in range(10_000)] for name in ("method", "group", "verdict")})
+    partition = lake.publish("measure", "0" * 32, {"findings": table}, {}, {})
+    manifest = {"partitions": [partition.model_dump(mode="json")]}
+    lake.write_file("runs/first/manifest.json", json.dumps(manifest).encode())
+    findings(str(lake.root), rows=True, limit=5)
+    monkeypatch.setattr(views, "_MOST_MEMORY", 1000)
+    words = r"the tables of run 'first' need more memory than there is for a query; free some, or ask .* --memory"
+    with pytest.raises(InfrastructureError, match=words):
+        findings(str(lake.root), rows=True, limit=10_000)
+
+
+def test_ctrl_c_ends_a_query_and_its_temporary_directory(lake: Path, tmp_path: Path) -> None:
+    query = "SELECT * FROM (SELECT range, hash(range) AS h FROM range(2000000000)) ORDER BY h"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows.cli", "sql", query, "--memory=60MB", "--lake", str(lake)],
+        env={**environment(None), "TMPDIR": str(tmp_path)},
+        cwd=REPOSITORY,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a background shell ignores it
+    )
+    until = time.monotonic() + 120
+    while not list(tmp_path.glob("evenhand-sql-*/duckdb_temp*")):  # the query is at work
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "@x", "\tx", "\rx"])
+def test_csv_guards_text_that_a_spreadsheet_would_run_unless_it_is_for_machines(lake: Path, text: str) -> None:
+    query = "SELECT '" + text + "' AS \"=name\", -1.5 AS number, 'a\x1b[2Jb' AS controls"
+    words = ("sql", query, "--lake", str(lake), "--format", "csv")
+    shown = text.replace("\r", "\\x0d")
+    assert evenhand(*words).stdout == f"'=name,number,controls\n'{shown},-1.5,a\\x1b[2Jb\n"
+    raw = evenhand(*words, "--raw").stdout
+    assert list(csv.reader(io.StringIO(raw, newline=""))) == [
+        ["=name", "number", "controls"],
+        [text, "-1.5", "a\x1b[2Jb"],
+    ]

@@ -1,0 +1,157 @@
+"""Rows, coding and columns of the design matrix."""
+
+import numpy as np
+import pytest
+
+from tasks.methods.adjusted.algorithm.design import (
+    Applications,
+    Block,
+    Control,
+    build_design,
+    code_control,
+    complete_rows,
+    independent,
+)
+
+RNG = np.random.default_rng(0)
+N = 400
+EVERY = np.ones(N, bool)
+DENIED = np.arange(N) % 3 == 0
+
+
+def applications(*controls: Control) -> Applications:
+    group = (np.arange(N) % 2).astype(np.int32)
+    return Applications(DENIED.copy(), group, ("a", "b"), 0, (Block("first", controls),))
+
+
+def test_a_number_enters_clipped_and_squared() -> None:
+    values = RNG.normal(size=N)
+    values[0] = 1e6
+    coded = code_control(Control("x", "number", values), DENIED, EVERY, "squared")
+    assert coded.names == ("x", "x squared")
+    clipped = np.clip(values, *np.quantile(values, (0.01, 0.99)))
+    z = (clipped - clipped.mean()) / clipped.std()
+    np.testing.assert_allclose(coded.columns[:, 0], z)
+    np.testing.assert_allclose(np.corrcoef(coded.columns[:, 1], z**2)[0, 1], 1)
+
+
+def test_the_textbook_form_neither_clips_nor_squares() -> None:
+    values = RNG.normal(size=N)
+    values[0] = 100
+    coded = code_control(Control("x", "number", values), DENIED, EVERY, "linear")
+    assert coded.names == ("x",)
+    np.testing.assert_allclose(coded.columns[:, 0], (values - values.mean()) / values.std())
+
+
+def test_a_rare_flag_is_not_clipped_away() -> None:
+    coded = code_control(Control("flag", "number", (np.arange(N) < 3).astype(float)), DENIED, EVERY, "squared")
+    assert coded.names == ("flag",)
+    assert len(np.unique(coded.columns)) == 2
+
+
+def test_a_count_that_is_nearly_always_zero_is_not_clipped_away() -> None:
+    values = np.where(np.arange(N) < 3, 1.0 + np.arange(N), 0.0)
+    coded = code_control(Control("count", "number", values), DENIED, EVERY, "squared")
+    assert coded.names == ("count", "count squared")
+    np.testing.assert_allclose(coded.columns[:, 0], (values - values.mean()) / values.std())
+
+
+def test_money_enters_as_its_logarithm() -> None:
+    values = np.exp(RNG.normal(size=N))
+    logged = code_control(Control("x", "number", values, scale="log"), DENIED, EVERY, "linear")
+    np.testing.assert_allclose(
+        logged.columns[:, 0],
+        code_control(Control("x", "number", np.log(values)), DENIED, EVERY, "linear").columns[:, 0],
+    )
+
+
+@pytest.mark.parametrize(
+    ("few", "one_decision", "names", "merged"),
+    [
+        ((20, 15), False, ("c: b", "c: (rare)"), ()),
+        ((20, 15), True, ("c: b", "c: (rare)"), ()),
+        ((19, 10), False, ("c: b", "c: (rare)"), ()),
+        ((1, 1), False, ("c: b", "c: (rare)"), ()),
+        ((19, 10), True, ("c: b",), ("c: c", "c: d")),
+    ],
+)
+def test_rare_categories(
+    few: tuple[int, int], one_decision: bool, names: tuple[str, ...], merged: tuple[str, ...]
+) -> None:
+    codes = np.repeat([0.0, 1.0, 2.0, 3.0], (N - 100 - sum(few), 100, *few))
+    denied = (np.arange(N) % 2 == 0) | (one_decision & (codes >= 2))
+    coded = code_control(Control("c", "category", codes, ("a", "b", "c", "d")), denied, EVERY, "squared")
+    assert (coded.names, coded.merged) == (
+        names,
+        tuple(f"{each} (fewer than 30 rows, one decision)" for each in merged),
+    )
+    np.testing.assert_array_equal(coded.columns[:, 0], codes == 1)
+    if len(names) > 1:
+        np.testing.assert_array_equal(coded.columns[:, 1], codes >= 2)
+
+
+def test_a_category_of_nothing_but_rare_levels_says_nothing() -> None:
+    """An indicator against one level of a few rows would be a level drawn by chance against all others."""
+    given = applications(Control("c", "category", np.arange(N) % 100 * 1.0))
+    design = build_design(given, complete_rows(given), "squared")
+    assert design.names == ("intercept", "b")
+    assert design.dropped == ((), ("c: (rare) (no level has 30 rows)",))
+
+
+def test_constant_and_collinear_columns_are_named() -> None:
+    values = RNG.normal(size=N)
+    given = applications(
+        Control("x", "number", values),
+        Control("fixed", "number", np.full(N, 7.0)),
+        Control("twice", "number", 2 * values + 1e-9 * RNG.normal(size=N)),
+        Control("one", "category", np.zeros(N), ("only",)),
+    )
+    design = build_design(given, complete_rows(given), "linear")
+    assert design.names == ("intercept", "b", "x")
+    assert design.dropped == ((), ("fixed (constant)", "one (constant)", "twice (collinear)"))
+    assert design.widths == (2, 3)
+
+
+def test_a_category_of_rare_levels_alone_has_no_columns() -> None:
+    coded = code_control(Control("c", "category", np.arange(N) % 40 * 1.0), DENIED, EVERY, "squared")
+    assert coded.columns.shape == (N, 0)
+    assert (coded.names, coded.merged) == ((), ("c: (rare) (no level has 30 rows)",))
+
+
+def test_rare_levels_of_one_decision_are_named() -> None:
+    codes = np.where(DENIED & (np.arange(N) < 30), 1.0, 0.0)
+    given = applications(Control("c", "category", codes, ("a", "b")))
+    design = build_design(given, complete_rows(given), "squared")
+    assert design.dropped == ((), ("c: b (fewer than 30 rows, one decision)",))
+
+
+def test_every_row_is_used_or_left_out_for_one_reason() -> None:
+    values, money = RNG.normal(size=N), np.full(N, 5.0) + np.arange(N)
+    values[:10], values[10:13], money[5:20] = np.nan, np.inf, 0.0
+    given = applications(Control("x", "number", values), Control("money", "number", money, scale="log"))
+    group = given.group.copy()
+    group[30:34], group[40:43] = -1, 2
+    given = Applications(given.denied, group, ("a", "b", "all_approved"), 0, given.blocks)
+    given.denied[40:43] = False
+    rows = complete_rows(given)
+    counts: dict[str, int] = {}
+    for each in rows.left_out:
+        counts[each.reason] = counts.get(each.reason, 0) + each.rows
+    assert counts == {
+        "no group": 4,
+        "missing x": 10,
+        "infinite x": 3,
+        "money not above 0": 7,
+        "no denials in the group": 3,
+    }
+    assert rows.used.sum() + sum(counts.values()) == N
+    assert list(rows.counts)[2] == 3
+
+
+def test_independent_keeps_what_comes_first() -> None:
+    x = RNG.normal(size=(50, 4))
+    assert list(independent(np.column_stack([x, x[:, 0] - x[:, 2], x[:, 3] + 1e-3 * x[:, 0] ** 2]))) == [
+        *[True] * 4,
+        False,
+        True,
+    ]

@@ -1,0 +1,63 @@
+"""Firth's fit: the saturated table, its profile interval, and data without a maximum likelihood."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from tasks.methods.adjusted.algorithm.regressions import FirthFit, fit_firth, penalised, profile_interval
+from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.regression import fit_logit
+
+
+@pytest.fixture(scope="module")
+def table() -> tuple[Floats, Floats]:
+    """None of 30 of the group denied, 60 of 300 of the reference."""
+    x = np.column_stack([np.ones(330), np.arange(330) < 30]).astype(float)
+    return x, ((np.arange(330) >= 30) & (np.arange(330) < 90)).astype(float)
+
+
+@pytest.fixture(scope="module")
+def separated() -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(1)
+    group = np.arange(200) < 25
+    x = np.column_stack([np.ones(200), group, rng.normal(size=200)]).astype(float)
+    return x, (~group & (rng.random(200) < 0.3)).astype(float)
+
+
+def test_saturated_table_has_the_log_odds_of_cells_with_a_half_added(table: tuple[Floats, Floats]) -> None:
+    fit = fit_firth(*table)
+    assert fit.converged
+    assert round(fit.coefficients[1], 6) == -2.730797
+    assert fit.coefficients[1] == pytest.approx(np.log(0.5 / 30.5) - np.log(60.5 / 240.5), abs=1e-7)
+
+
+@pytest.mark.parametrize("name", ["table", "separated"])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_twice_the_fall_at_the_ends_is_the_quantile(name: str, level: float, request: pytest.FixtureRequest) -> None:
+    x, y = request.getfixturevalue(name)
+    assert fit_logit(x, y).separated
+    fit = fit_firth(x, y)
+    ends = profile_interval(x, y, fit, 1, level)
+    assert ends.low is not None
+    assert ends.high is not None
+    assert ends.low[1] < fit.coefficients[1] < ends.high[1] < 0
+    for end in (ends.low, ends.high):
+        assert 2 * (fit.likelihood - penalised(x, y, end)) == pytest.approx(chi2.ppf(level, 1), abs=1e-4)
+        assert best_beside(x, y, end)
+    # the likelihood is skewed: a Wald interval would be symmetric
+    assert fit.coefficients[1] - ends.low[1] > 1.5 * (ends.high[1] - fit.coefficients[1])
+
+
+def best_beside(x: Floats, y: Floats, end: Floats) -> bool:
+    """Whether no small move of another coefficient is better."""
+    here = penalised(x, y, end)
+    moves = [sign * 1e-3 * unit for j, unit in enumerate(np.eye(len(end))) if j != 1 for sign in (-1, 1)]
+    return all(penalised(x, y, end + move) < here for move in moves)
+
+
+def test_with_many_rows_it_is_the_maximum_likelihood_fit() -> None:
+    rng = np.random.default_rng(2)
+    x = np.column_stack([np.ones(20_000), rng.normal(size=(20_000, 2))])
+    y = (rng.random(20_000) < 1 / (1 + np.exp(1 - x[:, 1]))).astype(float)
+    assert isinstance(fit_firth(x, y), FirthFit)
+    np.testing.assert_allclose(fit_firth(x, y).coefficients, fit_logit(x, y).coefficients, atol=1e-3)

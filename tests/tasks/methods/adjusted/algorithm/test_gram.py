@@ -1,0 +1,50 @@
+"""Least squares over batches against the fit in one piece."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from split_rows import cuts, drawn, split
+
+from tasks.methods.adjusted.algorithm.regressions import CollinearError, fit_linear
+from tasks.methods.adjusted.algorithm.streamed import fit_batches
+
+
+@settings(max_examples=30, deadline=None)
+@given(cuts=cuts, seed=st.integers(0, 1_000), clustered=st.booleans())
+def test_any_split_gives_the_fit_in_one_piece(cuts, seed, clustered):
+    whole = drawn(seed)
+    whole = whole if clustered else replace(whole, cluster=None)
+    ours, one = fit_batches(split(whole, cuts)), fit_linear(whole.y, whole.x, whole.cluster)
+    assert_allclose(ours.coefficients, one.coefficients, rtol=1e-10, atol=1e-14)
+    for name in ("classical", "hc1", "cr1"):
+        if getattr(one, name) is None:
+            assert getattr(ours, name) is None
+        else:
+            assert_allclose(getattr(ours, name), getattr(one, name), rtol=1e-7, atol=1e-20)
+    assert (ours.df, ours.clusters) == (one.df, one.clusters)
+
+
+def test_columns_far_from_zero_cost_no_digits():
+    """A year and an income in cents, squared: their cross products alone would keep five digits."""
+    whole = drawn()
+    rng = np.random.default_rng(1)
+    year = 2018 + rng.integers(0, 5, len(whole.y))
+    x = np.column_stack([whole.x, year, (whole.x[:, 3] * 100) ** 2])
+    ours, one = fit_batches(split(replace(whole, x=x), [100, 350])), fit_linear(whole.y, x)
+    assert_allclose(ours.coefficients, one.coefficients, rtol=1e-10)
+
+
+def test_collinear_columns_are_refused():
+    whole = drawn()
+    x = np.column_stack([whole.x, whole.x[:, 4] + whole.x[:, 5]])
+    with pytest.raises(CollinearError):
+        fit_batches(split(replace(whole, x=x), [100]))
+    x = np.column_stack([whole.x, np.zeros(len(whole.y))])
+    with pytest.raises(CollinearError, match=f"column {whole.x.shape[1]} is zero in every row"):
+        fit_batches(split(replace(whole, x=x), [100]))
+    with pytest.raises(CollinearError, match="too few"):
+        fit_batches(split(whole.rows(slice(0, 5)), [2]))

@@ -1,0 +1,150 @@
+"""Choice of terms: a planted product or cut-off is found, noise is not, and nothing else moves where none is chosen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from interacting_lenders import LENDERS
+
+from tasks.methods.adjusted.algorithm import ladder
+from tasks.methods.adjusted.algorithm.design import Applications, Block, Control, Design, build_design, complete_rows
+from tasks.methods.adjusted.algorithm.estimators import Effect
+from tasks.methods.adjusted.algorithm.ladder import added, climb, terms_of, with_terms
+from tasks.methods.adjusted.settings import AdjustedSettings
+from tasks.numerics.arrays import Floats
+from tasks.numerics.statistics.regression import fit_logit
+
+N = 3000
+
+
+def lender(index, seed: int = 0, n: int = N, tells=lambda a, b, kind: 0.0) -> Applications:  # type: ignore[no-untyped-def]
+    """Two numbers and a category of three levels; ``index`` gives log odds of denial, ``tells`` of the group."""
+    rng = np.random.default_rng(seed)
+    a, b, kind = rng.normal(size=n), rng.normal(size=n), rng.choice(3, n, p=(0.5, 0.3, 0.2))
+    group = (rng.random(n) < 1 / (1 + np.exp(1 - tells(a, b, kind)))).astype(np.int32)
+    denied = rng.random(n) < 1 / (1 + np.exp(-index(a, b, kind)))
+    controls = (
+        Control("a", "number", 40 + 10 * a),
+        Control("b", "number", 80 + 12 * b),
+        Control("kind", "category", kind.astype(float), ("x", "y", "z")),
+    )
+    return Applications(denied, group, ("most", "few"), 0, (Block("all", controls),))
+
+
+def chosen(given: Applications) -> tuple[Design, Design]:
+    rows = complete_rows(given)
+    design = build_design(given, rows, "squared")
+    return design, with_terms(design, given, rows.used, 1)
+
+
+def additive(a: Floats, b: Floats, kind: Floats) -> Floats:
+    return -1 + 0.7 * a - 0.5 * b + 0.4 * (kind == 1)
+
+
+def test_a_planted_product_is_the_first_term() -> None:
+    _, found = chosen(lender(lambda a, b, kind: -1 + 0.8 * a * b))
+    assert found.terms[0] == "a x b"
+
+
+def test_a_planted_product_with_a_level_is_found() -> None:
+    _, found = chosen(lender(lambda a, b, kind: -1.5 + 1.2 * a * (kind == 2)))
+    assert found.terms[0] == "a x kind: z"
+    base = chosen(lender(lambda a, b, kind: -1.5 + 1.2 * a * (kind == 0)))[1]
+    assert base.terms[0] == "a x kind: x"
+
+
+def test_a_cut_off_is_a_hinge_near_it() -> None:
+    _, found = chosen(lender(lambda a, b, kind: np.where(a > 1.2, 2.5, -2.0)))
+    assert found.terms[0].startswith("a above 5") or found.terms[0].startswith("a above 4")
+    assert " x " not in found.terms[0]
+
+
+def test_what_tells_the_group_alone_is_found_too() -> None:
+    found = chosen(lender(additive, tells=lambda a, b, kind: 0.8 * a * b))[1]
+    assert "a x b" in found.terms
+
+
+def test_noise_is_seldom_chosen() -> None:
+    """Two equations at 5 %, the first asked twice: 40 lenders give some 4 with a term, and 11 or more once in 900."""
+    assert sum(bool(chosen(lender(additive, seed, n=1500))[1].terms) for seed in range(40)) <= 10
+
+
+def test_no_term_where_events_are_few() -> None:
+    rare = lender(lambda a, b, kind: -5 + 1.5 * a * b, n=1500)
+    assert rare.denied.sum() < 8 * ladder.EVENTS + 100
+    few = replace(rare, denied=rare.denied & (np.cumsum(rare.denied) <= 70))
+    design, found = chosen(few)
+    assert found is design
+
+
+def test_terms_change_no_effect_by_being_orthogonal() -> None:
+    """The same logit on the terms themselves has the same coefficient of the group."""
+    given = lender(lambda a, b, kind: -1 + 0.8 * a * b, tells=lambda a, b, kind: 0.5 * a * b)
+    rows = complete_rows(given)
+    design = build_design(given, rows, "squared")
+    terms = terms_of(design, given, rows.used, 1)
+    wide = added(design, terms, [3, 12, 20], 1)
+    plain = np.column_stack([design.x, terms.values(slice(None), np.array([3, 12, 20]))])
+    own, other = (fit_logit(x, design.y).coefficients[1] for x in (wide.x, plain))
+    assert own == pytest.approx(other, abs=1e-8)
+    left = wide.x[:, -3:].T @ np.delete(design.x, 1, axis=1)
+    assert np.abs(left).max() < 1e-7 * len(design.y)
+
+
+def test_a_product_is_a_column_of_both_its_controls() -> None:
+    _, found = chosen(lender(lambda a, b, kind: -1 + 0.8 * a * b))
+    place = found.names.index("a x b")
+    assert {found.control[place], found.partners[place]} == {0, 1}
+
+
+def test_steps_are_those_of_clear_least_squares() -> None:
+    """The first step's best score is that of every term by itself, each beside the columns."""
+    given = lender(lambda a, b, kind: -1 + 0.8 * a * b)
+    rows = complete_rows(given)
+    design = build_design(given, rows, "squared")
+    terms = terms_of(design, given, rows.used, 1)
+    equation = ladder._membership(design, 1, 1)
+    gram, score = ladder._products(equation, terms), ladder._scores(equation, terms)
+    p = equation.x.shape[1]
+    for k in (0, 7, 25):
+        column = terms.values(slice(None), np.array([k]))[:, 0]
+        left = column - equation.x @ np.linalg.lstsq(equation.x, column, rcond=None)[0]
+        assert score[k] == pytest.approx(left @ equation.residual, abs=1e-7)
+        beside = gram[p + k, p + k] - gram[:p, p + k] @ np.linalg.solve(gram[:p, :p], gram[:p, p + k])
+        assert beside == pytest.approx(left @ left, rel=1e-8)
+
+
+def effects(given: Applications, **settings: object) -> tuple[Effect, ...]:
+    asked = AdjustedSettings.model_validate({"splits": 2, **settings})
+    return climb(given, asked, 0.95, np.random.default_rng(1)).effects
+
+
+def test_without_a_term_every_estimate_is_the_same() -> None:
+    given = next(lender(additive, seed) for seed in range(20) if not chosen(lender(additive, seed))[1].terms)
+    assert repr(effects(given)) == repr(effects(given, terms="none"))
+
+
+def test_terms_are_of_the_judged_rung_alone_and_are_named() -> None:
+    given = lender(lambda a, b, kind: -1 + 0.8 * a * b)
+    split = replace(
+        given, blocks=(Block("terms", given.blocks[0].controls[:2]), Block("more", given.blocks[0].controls[2:]))
+    )
+    with_, without = effects(split, primary="terms"), effects(split, primary="terms", terms="none")
+    for one, other in zip(with_, without, strict=True):
+        assert ("terms added: a x b" in one.reason) == (one.rung == 1)
+        if one.rung != 1:
+            assert one.value == pytest.approx(other.value, abs=1e-9)
+    assert repr(effects(given, form="linear")) == repr(effects(given, form="linear", terms="none"))
+
+
+def test_a_lender_of_layered_risk_is_not_called_a_breach() -> None:
+    """Denied if both ratios are high, which go together in one group: no effect, and 8 points without the terms."""
+    draw, found = LENDERS["layered, correlation 0.8 and -0.2"], []
+    for run in range(6):
+        given = draw(3000, np.random.default_rng([7, run])).applications
+        both = [effects(given, terms=terms, estimators=("logit",)) for terms in ("none", "selected")]
+        found.append([next(e for e in each if e.rung == 1 and e.average_over == "own") for each in both])
+    values = np.array([[each.value for each in pair] for pair in found])
+    assert values[:, 0].mean() > 0.06
+    assert abs(values[:, 1].mean()) < 0.02
+    assert sum(pair[1].value - 1.645 * pair[1].se > 0.02 for pair in found) <= 1

@@ -1,0 +1,99 @@
+"""The randomization test: filtered lists are the search itself, and its p is small where there is an effect alone."""
+
+import numpy as np
+import pytest
+from conftest import examples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from planted_situations import MEDIATED, Lender, draw
+
+from tasks.methods.cst.algorithm import contrasts, neighbours
+from tasks.methods.cst.algorithm.contrasts import DeepLists, designs_of
+from tasks.methods.cst.algorithm.effects import Ground, randomization_p, studentised
+from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.statistics.regression import propensity, strata
+
+QUICK = settings(deadline=None, max_examples=examples(10))
+
+
+def space_of(drawn, asked):
+    return neighbours.place(drawn.columns, neighbours.fit(drawn.columns, asked, ~drawn.denied, drawn.member))
+
+
+def ground_of(drawn, k=10):
+    asked = CstSettings(ks=(k,), k=k)
+    lists = DeepLists.of(space_of(drawn, asked), int(drawn.member.sum()), asked)
+    return Ground(lists, designs_of(drawn.columns)[0].of(drawn.values), drawn.denied.astype(float))
+
+
+def by_hand(space, member, k, furthest=np.inf):
+    """Shares by sorting all distances of each member."""
+    n = len(member)
+    far = np.abs(space.numeric[:, None] - space.numeric[None]).sum(axis=2)
+    far = (far + (space.nominal[:, None] != space.nominal[None]).sum(axis=2)) / space.divisor
+    counts, tested = np.zeros((2, n)), np.zeros(n, bool)
+    for i in np.flatnonzero(member):
+        near = [
+            sorted((far[i, j], j) for j in np.flatnonzero(label) if j != i and far[i, j] <= furthest)[:k]
+            for label in (member, ~member)
+        ]
+        if min(map(len, near)) == k:
+            tested[i] = True
+            for side, found in enumerate(near):
+                counts[side, [j for _, j in found]] += 1
+    return tested, *counts / (max(tested.sum(), 1) * k)
+
+
+@QUICK
+@given(seed=st.integers(0, 10**6), deepest=st.sampled_from([6, 15, 60, 700]), furthest=st.sampled_from([None, 0.15]))
+def test_lists_are_filtered_exactly_and_searched_anew_where_they_run_out(seed, deepest, furthest):
+    drawn = draw(MEDIATED, 120, seed)
+    asked = CstSettings(ks=(5,), k=5, maximum_distance=furthest)
+    space = space_of(drawn, asked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contrasts, "DEEPEST", deepest)
+        lists = DeepLists.of(space, int(drawn.member.sum()), asked)
+    assert lists.near.shape[1] <= deepest
+    member = np.random.default_rng(seed).permutation(drawn.member)
+    tested, control, test = lists.shares(member)
+    expected = by_hand(space, member, 5, furthest or np.inf)
+    assert (tested == expected[0]).all()
+    assert control == pytest.approx(expected[1])
+    assert test == pytest.approx(expected[2])
+
+
+def test_the_statistic_is_the_adjusted_effect_over_its_error():
+    drawn = draw(Lender(direct=0.8), 600, 1)
+    ground, member = ground_of(drawn), drawn.member
+    tested, *shares = ground.lists.shares(member)
+    value = variance = 0.0
+    for rows, share, sign in ((member, shares[0], 1), (~member, shares[1], -1)):
+        z, y = ground.z[rows], ground.denied[rows]
+        hat = z @ np.linalg.inv(z.T @ z) @ z.T
+        weights = share[rows] + z @ np.linalg.inv(z.T @ z) @ (ground.z[tested].mean(axis=0) - z.T @ share[rows])
+        value += sign * weights @ y
+        variance += weights**2 @ ((y - hat @ y) / (1 - np.diag(hat))) ** 2
+    assert studentised(ground, member) == pytest.approx(value / variance**0.5)
+
+
+def test_p_is_small_for_a_direct_effect_and_not_where_only_finances_differ():
+    found = {}
+    for name, lender in (("direct", Lender(direct=1.5)), ("finances", Lender(worse=0.6))):
+        p = []
+        for seed in range(8):
+            drawn = draw(lender, 700, 100 + seed)
+            ground = ground_of(drawn)
+            stratum = strata(propensity(ground.z, drawn.member))
+            p.append(randomization_p(ground, drawn.member, stratum, 39, np.random.default_rng(seed)))
+        found[name] = np.array(p)
+    assert (found["direct"] <= 0.05).sum() >= 6
+    assert (found["finances"] <= 0.05).sum() <= 2
+    assert 0.2 < found["finances"].mean() < 0.8
+    assert min(found["direct"]) >= 1 / 40
+
+
+def test_decisions_that_never_differ_have_no_p():
+    drawn = draw(MEDIATED, 300, 2)
+    ground = ground_of(drawn)._replace(denied=np.zeros(300))
+    assert np.isnan(studentised(ground, drawn.member))
+    assert np.isnan(randomization_p(ground, drawn.member, np.zeros(300, np.int64), 9, np.random.default_rng(0)))

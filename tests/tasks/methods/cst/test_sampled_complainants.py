@@ -1,0 +1,72 @@
+"""A sample of complainants: its interval covers what all of them say; with all of them nothing is added."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from planted_situations import DIRECT, draw
+from test_effect_aggregates import found, problem
+
+from research.cst.bench import coverage
+from tasks.methods.cst.algorithm.effects import Frame, of_group
+from tasks.methods.cst.algorithm.situations import compare, lay
+from tasks.methods.cst.settings import CstSettings
+from tasks.numerics.problem import Problem
+from tasks.numerics.statistics.sampling import Asked, hashes
+
+LENDER = draw(DIRECT, 3000, 11)
+SETTINGS = CstSettings(ks=(30,), k=30)
+
+
+def asked_of(of: Problem, size: int, seed: int = 0) -> Asked:
+    sizes = np.array([int((of.group == 0).sum()), size])
+    return Asked.of(hashes([str(row) for row in range(len(of.group))], seed), of.group, sizes)
+
+
+def sampled(of: Problem, size: int) -> Problem:
+
+    return replace(of, asked=asked_of(of, size))
+
+
+@pytest.mark.parametrize("imagined", [True, False])
+def test_where_all_are_asked_nothing_changes(imagined):
+    of = problem(LENDER, imagined=imagined)
+    (plain, all_of_it), (limited, again) = found(of), found(sampled(of, int((of.group == 1).sum())))
+    assert {key: (each.value, each.interval, each.n) for key, each in plain.items()} == {
+        key: (each.value, each.interval, each.n) for key, each in limited.items()
+    }
+    assert (all_of_it.findings.statistic == again.findings.statistic).all()
+
+
+def test_the_design_is_added_to_the_noise_of_the_decisions_and_of_the_causal_model():
+    of = sampled(problem(LENDER), 200)
+    ground = lay(of, SETTINGS, of.group, of.applicants.counterfactuals)
+    frame, row = Frame(ground, of.asked), np.flatnonzero((of.group == 1) & of.drawn)
+    effects = of_group(frame, 1, compare(ground, 1, row), ())
+    members = int((of.group == 1).sum())
+    variance = effects.sides.variance(len(frame.denied))
+    for each in effects.contrasts:
+        influence = each.design.control - each.design.test
+        assert influence.sum() == pytest.approx(0, abs=1e-12)
+        s2 = (influence[row] * 200) @ (influence[row] * 200) / 199
+        assert each.sampling == pytest.approx(s2 / 200 * (1 - 200 / members))
+        assert each.se(variance) ** 2 == pytest.approx(each.weights**2 @ variance + each.sampling)
+    st, cst = effects.contrasts
+    assert cst.less(st).sampling < cst.sampling + st.sampling, "the same people are asked for both"
+    made, _ = found(of, clip=False)
+    whole, _ = found(problem(LENDER), clip=False)
+    share = ("excess_share_of_denials", "adjusted", "cst")
+    for key in (("st_effect",), ("cst_effect",), ("mediated_effect",), share):
+        wide, narrow = (ends[1] - ends[0] for ends in (made[key].interval, whole[key].interval))
+        assert wide > narrow, key
+    assert made["st_effect",].n == 200 < whole["st_effect",].n
+
+
+def test_samples_cover_what_all_complainants_say():
+    """The small form of the calibration on Texas: 300 draws, whose own error is 1.3 points."""
+    got = {each.measure: each for each in coverage(problem(LENDER), SETTINGS, 200, 300, 100)}
+    for name in ("st_effect", "share_detected"):
+        each = got[name]
+        assert each.asked == 200 < each.of
+        assert 0.92 <= each.share <= 0.98, each
+        assert each.spread == pytest.approx(each.error, rel=0.12), each
