@@ -48,11 +48,11 @@ from tasks.pipeline.progress import raise_if_stopped, stage_began, stage_ended, 
 from tasks.plan import Inputs, Plan, Step, held, inputs
 
 
-def _verdict(given: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]) -> Ending | None:
+def _verdict(parameters: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]) -> Ending | None:
     """The ending of an audit: its checks that are not within are logged, and the verdict is shown on the server."""
-    if given.get("until"):
+    if parameters.get("until"):
         return None
-    lake = Lake(given["lake"])
+    lake = Lake(parameters["lake"])
     run = run_of(lake, result["run"])
     checks = checks_of(lake, run)
     ending = ending_of_checks(lake, run, checks)
@@ -123,7 +123,7 @@ def _executed(planned: Plan, lake: str, jobs: int, trace: RunTrace, *, force: bo
     alone = jobs == 1
     seconds = expected_seconds(Lake(lake), planned, 0 if alone else len(held(Lake(lake), planned.steps)))
     telling = _Course(planned, seconds, lambda name, partition: trace.done.append((name, _told(partition, computed))))
-    return [_told(each, computed) for each in _all_steps(planned, lake, jobs, telling, force=force)]
+    return [_told(partition, computed) for partition in _all_steps(planned, lake, jobs, telling, force=force)]
 
 
 def _all_steps(planned: Plan, lake: str, jobs: int, telling: "_Course", *, force: bool) -> list[Partition]:
@@ -148,24 +148,24 @@ def _one_by_one(planned: Plan, lake: str, telling: "_Course", *, force: bool) ->
     return done
 
 
-def _tell_ended(stage: str, said: str, number: int | None = None) -> None:
-    stage_ended(said, number)
-    tell_run(f"stage {stage}: {said}")
+def _tell_ended(stage: str, message: str, number: int | None = None) -> None:
+    stage_ended(message, number)
+    tell_run(f"stage {stage}: {message}")
 
 
 def _side_by_side(planned: Plan, lake: str, telling: "_Course", jobs: int, *, force: bool) -> list[Partition]:
     """Each task waits in a thread for a worker process, which holds neither Prefect nor the flow."""
     clocks: dict[int, float] = {}
 
-    def start(at: int, given: Inputs) -> Running:
+    def start(at: int, artifacts: Inputs) -> Running:
         stage_began(at + 1)
         clocks[at] = time.perf_counter()
-        in_stage(Lake(lake), ", ".join(planned.steps[each].name for each in sorted(clocks)))
-        return _submitted(planned.steps[at], at, given, lake)
+        in_stage(Lake(lake), ", ".join(planned.steps[position].name for position in sorted(clocks)))
+        return _submitted(planned.steps[at], at, artifacts, lake)
 
     def told(at: int, partition: Partition) -> None:
-        said = stage_words(partition, time.perf_counter() - clocks.pop(at), Lake(lake))
-        _tell_ended(planned.steps[at].name, said, at + 1)
+        message = stage_words(partition, time.perf_counter() - clocks.pop(at), Lake(lake))
+        _tell_ended(planned.steps[at].name, message, at + 1)
         check_ended(Lake(lake), planned, partition, jobs=jobs, force=force)
         telling.ended(at, partition)
 
@@ -201,8 +201,8 @@ class _Course(Progress):
 def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
     """The stage's key while the lake holds its partition, else None: a lost partition is computed again."""
     call = StageCall(**{name: value for name, value in parameters.items() if name != "at"})
-    stage, given, settings = call.restored()
-    key, lake = stage.key(given, settings, call.modules), Lake(call.lake)
+    stage, artifacts, settings = call.restored()
+    key, lake = stage.key(artifacts, settings, call.modules), Lake(call.lake)
     where = hashlib.sha256(lake.location.encode()).hexdigest()[:12]  # one server may serve several lakes
     return f"{stage.name}-{key}-{where}" if lake.find(stage.name, key) else None
 
@@ -239,8 +239,8 @@ def run_stage(
     return partition.model_dump(mode="json")
 
 
-def _execute(step: Step, given: Inputs, lake: str) -> Partition:
-    call = partial(_named(step), **asdict(StageCall.of(step, given, lake)))
+def _execute(step: Step, artifacts: Inputs, lake: str) -> Partition:
+    call = partial(_named(step), **asdict(StageCall.of(step, artifacts, lake)))
     return Partition.model_validate(in_own_words(call))
 
 
@@ -249,8 +249,8 @@ def _named(step: Step) -> Any:
     return run_stage.with_options(name=step.name, task_run_name=lambda: f"{flow_run.name} {step.name}")
 
 
-def _submitted(step: Step, at: int, given: Inputs, lake: str) -> Running:
-    return InOwnWords(_named(step).submit(**asdict(StageCall.of(step, given, lake)), at=at))
+def _submitted(step: Step, at: int, artifacts: Inputs, lake: str) -> Running:
+    return InOwnWords(_named(step).submit(**asdict(StageCall.of(step, artifacts, lake)), at=at))
 
 
 def _told(partition: Partition, computed: Collection[str]) -> Partition:

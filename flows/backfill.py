@@ -52,31 +52,31 @@ Key = tuple[int, str]
 class Page:
     """Shows how far a back-fill is."""
 
-    def __init__(self, of: str, audit: str, lake: Lake, known: frozenset[str]) -> None:
-        """Show the progress of years or partitions of an audit; ``known`` are texts that a message may quote."""
-        self._of, self._audit, self._lake, self._known = of, audit, lake, known
+    def __init__(self, of: str, audit: str, lake: Lake, quotable_texts: frozenset[str]) -> None:
+        """Show the progress of years or partitions of an audit; ``quotable_texts`` are texts that a message may quote."""
+        self._of, self._audit, self._lake, self._known = of, audit, lake, quotable_texts
         self._progress = Progress(f"{of} of {audit}")
         self._sheet = Sheet(of, f"{of} of {audit}")
 
-    def show(self, ended: Mapping[Key, Attempt], asked: Sequence[Key], total: int) -> None:
+    def show(self, ended: Mapping[Key, Attempt], audited_keys: Sequence[Key], total: int) -> None:
         """Show the records that have ended, and of years those at work and to come.
 
         Args:
             ended: records by year and partition.
-            asked: what this back-fill audits.
+            audited_keys: what this back-fill audits.
             total: years or partitions in all.
         """
-        whole = self._of == YEARS
-        if not whole and len(ended) % max(1, total // _TOLD) and len(ended) < total:
+        is_by_years = self._of == YEARS
+        if not is_by_years and len(ended) % max(1, total // _TOLD) and len(ended) < total:
             return
         self._progress.reached(len(ended) / max(total, 1))
-        at_work = self._at_work([key for key in asked if key not in ended]) if whole else iter(())
+        at_work = self._at_work([key for key in audited_keys if key not in ended]) if is_by_years else iter(())
         table = [*rows([ended[key] for key in sorted(ended)], self._said), *at_work]
         self._sheet.show(sorted(table, key=lambda row: (row["year"], row.get("partition", ""))))
 
-    def _at_work(self, left: Sequence[Key]) -> Iterator[dict[str, Any]]:
+    def _at_work(self, remaining: Sequence[Key]) -> Iterator[dict[str, Any]]:
         """Years that have not ended, with the stage at work."""
-        for year, value in left:
+        for year, value in remaining:
             last = latest(self._lake, self._audit, year, value)
             if last is None or last.ended:
                 yield {**dict.fromkeys(_COLUMNS, ""), "year": year, "state": "to come"}
@@ -87,12 +87,12 @@ class Page:
         return without_cells(message, self._known)
 
 
-def rows(records: Sequence[Attempt], said: Callable[[str], str] = str) -> list[dict[str, Any]]:
+def rows(records: Sequence[Attempt], message_of: Callable[[str], str] = str) -> list[dict[str, Any]]:
     """The records as a table for people: aggregates only.
 
     Args:
         records: of years or partitions.
-        said: what is shown of a message.
+        message_of: what is shown of a message.
     """
     return [
         {
@@ -105,7 +105,7 @@ def rows(records: Sequence[Attempt], said: Callable[[str], str] = str) -> list[d
             "lacks": len(r.lacking),
             "computed": r.computed,
             "seconds": r.seconds,
-            "message": said(r.message),
+            "message": message_of(r.message),
         }
         for r in records
     ]
@@ -129,9 +129,9 @@ _AHEAD = 4
 """Times as many tasks as workers are submitted."""
 
 
-def _worst(_: Mapping[str, Any], result: dict[str, Any], subject: Subject, known: Collection[str]) -> Ending:
+def _worst(_: Mapping[str, Any], result: dict[str, Any], subject: Subject, texts: Collection[str]) -> Ending:
     """The ending of a back-fill of which no year failed."""
-    return ending_of_years(result, subject.words, known)
+    return ending_of_years(result, subject.words, texts)
 
 
 @flow(
@@ -176,14 +176,14 @@ def backfill(
         YearsFailedError: a year could not be audited; the others were. The flow run ends as failed, so that whoever
             watches the server is told. A breach is a finding, and no failure.
     """
-    read, asked_for = given_spec(spec), given_years(years)
+    audit_spec, asked_for = given_spec(spec), given_years(years)
     choice = Choice(tuple(by_value or ()), limit)
     settings = runner or {"kind": "processes", "workers": workers}
-    asked, known = _asked(read, asked_for, Asked({}, 0, lake, force, jobs), choice)
-    of = PARTITIONS if read.by else YEARS
-    page = Page(of, read.name, Lake(lake), words_known({"spec": read.model_dump(mode="json")}))
-    ended = {(record.year, record.value): record for record in known}
-    total, keys = len(asked) + len(known), [(one.year, one.value) for one in asked]
+    tasks, records_before = _asked(audit_spec, asked_for, Asked({}, 0, lake, force, jobs), choice)
+    of = PARTITIONS if audit_spec.by else YEARS
+    page = Page(of, audit_spec.name, Lake(lake), words_known({"spec": audit_spec.model_dump(mode="json")}))
+    ended = {(record.year, record.value): record for record in records_before}
+    total, keys = len(tasks) + len(records_before), [(year_task.year, year_task.value) for year_task in tasks]
 
     def tell(record: Attempt) -> None:
         ended[record.year, record.value] = record
@@ -196,11 +196,11 @@ def backfill(
     page.show(ended, keys, total)
     at_once = int(settings.get("workers") or 1)
     try:
-        with shared_cores(at_once * jobs, one=read.by is not None):
-            _all(asked, settings, lake, tell)
+        with shared_cores(at_once * jobs, single_thread=audit_spec.by is not None):
+            _all(tasks, settings, lake, tell)
     finally:
         records = [ended[key] for key in sorted(ended)]
-        trace_years(Lake(lake), read.name, (_traced(record) for record in records))
+        trace_years(Lake(lake), audit_spec.name, (_traced(record) for record in records))
     if any(record.state is YearState.FAILED for record in records):
         raise YearsFailedError(records)
     return summed_up(records)
@@ -216,45 +216,51 @@ def _asked(
 ) -> tuple[list[Asked], Sequence[Attempt]]:
     """What is to be audited, the largest first, and the records of what is not begun with."""
     lake, plain = Lake(common.lake), spec.model_dump(mode="json")  # read once: all are audited by the same one
-    own = replace(common, spec=plain)
+    common_of_spec = replace(common, spec=plain)
     if spec.by is None:
         if choice != Choice():
             raise SpecError("--by-value and --limit choose among partitions, and the spec has no `by`")
-        return [replace(own, year=y, before=attempts_before(spec.name, y, own.lake)) for y in years], ()
-    found, known = outlooks(spec, years, lake, choice, force=common.force)
-    asked = []
-    for year in found:
-        known += [*year.standing, *year.set_aside]
+        return [
+            replace(common_of_spec, year=y, before=attempts_before(spec.name, y, common_of_spec.lake)) for y in years
+        ], ()
+    outlooks_of_years, records = outlooks(spec, years, lake, choice, force=common.force)
+    tasks = []
+    for year in outlooks_of_years:
+        records += [*year.standing, *year.set_aside]
         for record in year.set_aside:
             log.warning("%s %s is set aside: it failed twice alike; --force tries again", record.year, record.value)
         for listed, conditions in year.to_do:
-            before = attempts_before(spec.name, year.year, own.lake, listed.value)
-            one = replace(own, year=year.year, before=before, listed=asdict(listed), conditions=conditions)
-            asked.append(one)
-    return sorted(asked, key=lambda one: -(one.listed or {})["rows"]), known
+            before = attempts_before(spec.name, year.year, common_of_spec.lake, listed.value)
+            year_task = replace(
+                common_of_spec, year=year.year, before=before, listed=asdict(listed), conditions=conditions
+            )
+            tasks.append(year_task)
+    return sorted(tasks, key=lambda year_task: -(year_task.listed or {})["rows"]), records
 
 
-def _all(asked: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Callable[[Attempt], None]) -> None:
+def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Callable[[Attempt], None]) -> None:
     """Audit all of them; one whose process died once more, by itself."""
-    left = deque(asked)
-    if not left:
+    remaining = deque(tasks)
+    if not remaining:
         return
     task_runner(settings, lake)  # says what is amiss with workers
-    if left[0].listed:
+    if remaining[0].listed:
         task_runners_require_restarts(settings)
-        left = deque(fitted(asked, settings))
+        remaining = deque(fitted(tasks, settings))
     ahead = _AHEAD * at_a_time(settings)
-    while left:
-        count = len(left)
-        lost = _round(left, task_runner(settings, lake), tell, ahead)
-        if not lost and len(left) == count:  # no process could begin
-            lost = [left.popleft()]
-        for one in lost:
-            if _round(deque([one]), task_runner(settings, lake), tell, 1):
-                tell(one.ended() or _never_ended(one))
+    while remaining:
+        count = len(remaining)
+        lost = _round(remaining, task_runner(settings, lake), tell, ahead)
+        if not lost and len(remaining) == count:  # no process could begin
+            lost = [remaining.popleft()]
+        for lost_task in lost:
+            if _round(deque([lost_task]), task_runner(settings, lake), tell, 1):
+                tell(lost_task.ended() or _never_ended(lost_task))
 
 
-def _round(left: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None], ahead: int) -> list[Asked]:
+def _round(
+    remaining: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None], ahead: int
+) -> list[Asked]:
     """Audit in parallel, so many submitted ahead; returns those whose process died.
 
     What was not begun with, because the pool broke, is put back.
@@ -266,37 +272,42 @@ def _round(left: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt]
     untouched: list[Asked] = []
     under_way = 0
     with runner as running, _killing_workers():
-        while left or under_way:
-            while left and under_way < ahead and not (lost or untouched or leaving()):
-                one = left.popleft()
+        while remaining or under_way:
+            while remaining and under_way < ahead and not (lost or untouched or leaving()):
+                year_task = remaining.popleft()
                 try:
-                    with shielded_children(), one.where():
-                        future = running.submit(*one_task(one))
+                    with shielded_children(), year_task.where():
+                        future = running.submit(*one_task(year_task))
                 except BrokenExecutor:
-                    untouched.append(one)
+                    untouched.append(year_task)
                     break
                 under_way += 1
-                future.add_done_callback(lambda _, one=one: over.put(one))
+                future.add_done_callback(lambda _, year_task=year_task: over.put(year_task))
             if not under_way:
                 end_if_leaving()
                 break
-            one, under_way = over.get(), under_way - 1
-            record = one.ended()
+            year_task, under_way = over.get(), under_way - 1
+            record = year_task.ended()
             if record is not None and record.ended and not record.replaced:
                 tell(record)
             else:
-                (lost if one.begun() else untouched).append(one)
-    left.extendleft(reversed(untouched))
+                (lost if year_task.begun() else untouched).append(year_task)
+    remaining.extendleft(reversed(untouched))
     return lost
 
 
-def one_task(one: Asked) -> tuple[Any, dict[str, Any]]:
+def one_task(year_task: Asked) -> tuple[Any, dict[str, Any]]:
     """The task of a year or of a partition, and its parameters."""
-    named = f"{one.spec['name']} {one.year} {one.value}".rstrip()
-    given = {"spec": one.spec, "year": one.year, "lake": one.lake, "force": one.force}
-    if one.listed is None:
-        return audit_of_year.with_options(task_run_name=named), {**given, "jobs": one.jobs}
-    parameters = {**given, "listed": one.listed, "conditions": one.conditions}
+    named = f"{year_task.spec['name']} {year_task.year} {year_task.value}".rstrip()
+    common_parameters = {
+        "spec": year_task.spec,
+        "year": year_task.year,
+        "lake": year_task.lake,
+        "force": year_task.force,
+    }
+    if year_task.listed is None:
+        return audit_of_year.with_options(task_run_name=named), {**common_parameters, "jobs": year_task.jobs}
+    parameters = {**common_parameters, "listed": year_task.listed, "conditions": year_task.conditions}
     return audit_of_partition.with_options(task_run_name=named), parameters
 
 
@@ -311,15 +322,17 @@ def _killing_workers() -> Iterator[None]:
                 worker.kill()
 
 
-def _never_ended(one: Asked) -> Attempt:
+def _never_ended(year_task: Asked) -> Attempt:
     """The record of a year whose process died twice or could not start."""
-    lake, audit = Lake(one.lake), one.spec["name"]
-    last = latest(lake, audit, one.year, one.value)
-    told = last.message if last and last.attempt > one.before else "no process could begin with it"
-    with lake.lock(lock_of(audit, one.year, one.value)):
-        message = f"{told}; is there memory enough? Try fewer --workers, or narrow source.keep"
-        known = {"rows": one.listed["rows"], "conditions": one.conditions} if one.listed else {}
-        return Recorder(lake, audit, one.year, one.value, **known).end(
+    lake, audit = Lake(year_task.lake), year_task.spec["name"]
+    last = latest(lake, audit, year_task.year, year_task.value)
+    cause = last.message if last and last.attempt > year_task.before else "no process could begin with it"
+    with lake.lock(lock_of(audit, year_task.year, year_task.value)):
+        message = f"{cause}; is there memory enough? Try fewer --workers, or narrow source.keep"
+        partition_facts = (
+            {"rows": year_task.listed["rows"], "conditions": year_task.conditions} if year_task.listed else {}
+        )
+        return Recorder(lake, audit, year_task.year, year_task.value, **partition_facts).end(
             YearState.FAILED, ExitCode.INFRASTRUCTURE, message
         )
 
@@ -339,7 +352,12 @@ def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jo
     """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
     end_with_parent()
     restrict()  # a worker of Dask has the umask of its shell
-    with leaves_on_word(), handed_over(words_known({"spec": spec})), in_plain_words(kept=False), ends_without_memory():
+    with (
+        leaves_on_word(),
+        handed_over(words_known({"spec": spec})),
+        in_plain_words(keep_error=False),
+        ends_without_memory(),
+    ):
         return audit_year(validated(AuditSpec, spec), year, Lake(lake), force, jobs).model_dump(mode="json")
 
 
@@ -350,9 +368,16 @@ def audit_of_partition(
     """Audit one partition of a year; one that cannot be audited fails here, and is recorded in the lake."""
     end_with_parent()
     restrict()
-    own = validated(AuditSpec, spec)
-    with leaves_on_word(), handed_over(words_known({"spec": spec})), in_plain_words(kept=False), ends_without_memory():
-        return audit_partition(own, year, Listed(**listed), Lake(lake), conditions, force).model_dump(mode="json")
+    audit_spec = validated(AuditSpec, spec)
+    with (
+        leaves_on_word(),
+        handed_over(words_known({"spec": spec})),
+        in_plain_words(keep_error=False),
+        ends_without_memory(),
+    ):
+        return audit_partition(audit_spec, year, Listed(**listed), Lake(lake), conditions, force).model_dump(
+            mode="json"
+        )
 
 
 def _log_record(record: Attempt, done: int, of: int) -> None:

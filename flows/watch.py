@@ -47,9 +47,11 @@ class Found:
     """Whether that was computed by this watch; else it was there before."""
 
 
-def _audit_found(given: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]) -> Ending | None:
+def _audit_found(
+    arguments: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]
+) -> Ending | None:
     """The ending of a watch: that of the audit that it made or found; None where there is nothing to audit."""
-    return ending_of_run(Lake(given["lake"]), result["run"]) if result["run"] else None
+    return ending_of_run(Lake(arguments["lake"]), result["run"]) if result["run"] else None
 
 
 @flow(
@@ -80,16 +82,16 @@ def watch(
     Raises:
         EvenhandError: as the audit says. A download that fails is told, and what is held is audited all the same.
     """
-    asked, opened = given_spec(spec), Lake(lake)
-    choice = _choice(asked)
+    audit_spec, opened = given_spec(spec), Lake(lake)
+    choice = _choice(audit_spec)
     published = year or _newest_year(choice)
     fetched, why = _looked_for(opened, choice, published, base_url, fetch=fetch)
-    held = _newest_held(opened, choice)
-    found = Found(published, _words(fetched), why, _words(held))
-    if held is not None:
-        found = _audited(asked, held.year, opened, found)
-    _log_result(found)
-    return asdict(found)
+    newest_vintage = _newest_held(opened, choice)
+    result = Found(published, _words(fetched), why, _words(newest_vintage))
+    if newest_vintage is not None:
+        result = _audited(audit_spec, newest_vintage.year, opened, result)
+    _log_result(result)
+    return asdict(result)
 
 
 def _choice(spec: AuditSpec) -> VintageChoice:
@@ -134,36 +136,36 @@ def _looked_for(
 def _newest_held(lake: Lake, choice: VintageChoice) -> Vintage | None:
     from tasks.ingest.vintages.store import newest, vintages
 
-    wanted = choice.model_dump(exclude_none=True)
+    criteria = choice.model_dump(exclude_none=True)
     years = sorted({vintage.year for vintage in vintages(lake)}, reverse=True)
-    return next((found for year in years if (found := newest(lake, year, **wanted))), None)
+    return next((vintage for year in years if (vintage := newest(lake, year, **criteria))), None)
 
 
-def _audited(spec: AuditSpec, year: int, lake: Lake, found: Found) -> Found:
+def _audited(spec: AuditSpec, year: int, lake: Lake, result: Found) -> Found:
     of_year = spec_to_audit(spec.model_copy(update={"year": year}), lake)  # of a spec with `by`, every row
     run = plan(of_year).run
     if is_published(lake, run):
-        return replace(found, run=run)
+        return replace(result, run=run)
     try:
-        said = audit(spec=of_year.model_dump(mode="json"), lake=lake.location)
+        summary = audit(spec=of_year.model_dump(mode="json"), lake=lake.location)
     except BreachError as error:  # the audit's flow run fails where that is asked for; the watch ends as it does
-        said = error.summary
-    if INSUFFICIENT in said:
-        raise TooLittleEvidenceError(said[INSUFFICIENT])
-    return replace(found, run=said["run"], audited=True)
+        summary = error.summary
+    if INSUFFICIENT in summary:
+        raise TooLittleEvidenceError(summary[INSUFFICIENT])
+    return replace(result, run=summary["run"], audited=True)
 
 
 def _words(vintage: Vintage | None) -> str:
     return "" if vintage is None else str(vintage)
 
 
-def _log_result(found: Found) -> None:
+def _log_result(result: Found) -> None:
     """Log the result, one line per fact."""
-    if found.fetched:
-        log.info("fetched %s", found.fetched)
-    elif found.not_fetched:
-        log.warning("not fetched: %s", found.not_fetched)
-    if not found.held:
+    if result.fetched:
+        log.info("fetched %s", result.fetched)
+    elif result.not_fetched:
+        log.warning("not fetched: %s", result.not_fetched)
+    if not result.held:
         log.warning("the lake holds no vintage to audit; `evenhand data fetch` or `evenhand data add` brings one")
     else:
-        log.info("%s: %s %s", found.held, "audited as" if found.audited else "was audited before as", found.run)
+        log.info("%s: %s %s", result.held, "audited as" if result.audited else "was audited before as", result.run)

@@ -51,10 +51,10 @@ def sampled(rows: int, most: int, seed: int = 0) -> "np.ndarray[tuple[int], np.d
 @contextmanager
 def timed() -> Iterator[dict[str, float]]:
     """Yields a mapping that has ``seconds`` and ``cpu_s`` when the work ends."""
-    told: dict[str, float] = {}
+    timings: dict[str, float] = {}
     wall, cpu = time.perf_counter(), time.process_time()
-    yield told
-    told |= {"seconds": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
+    yield timings
+    timings |= {"seconds": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
 
 
 def peak_mb() -> float:
@@ -78,7 +78,7 @@ def answer(*runs: Callable[..., Mapping[str, Any]]) -> None:
     """Runs the function named on the command line with its other words as arguments; prints the result as JSON."""
     name, *words = sys.argv[1:]
     about = [_piped() if word == _PIPED else word for word in words]
-    sys.stdout.write(json.dumps({each.__name__: each for each in runs}[name](*about)))
+    sys.stdout.write(json.dumps({run.__name__: run for run in runs}[name](*about)))
 
 
 def _piped() -> Any:
@@ -176,14 +176,14 @@ class Bench:
         require(inside, [inside / file for file in self.files])
         free = psutil.virtual_memory().available // 2**20
         if free < self.memory_mb:
-            needed = f"the benchmark needs up to {self.memory_mb}; free some"
-            raise InfrastructureError(f"{free} MB of memory are free and {needed}")
+            requirement = f"the benchmark needs up to {self.memory_mb}; free some"
+            raise InfrastructureError(f"{free} MB of memory are free and {requirement}")
         with tempfile.TemporaryDirectory() as place:
             Lake(Path(place)).require_space(self.disk, "the benchmark")
             lines = self.forms[form] if form else self.lines
-            found = list(lines(Room(Path(place), inside, rows, reps, given or {})))
-        whole = rows is None or self.repeats or self.of_any_size
-        return found if whole else [{**each, "target": None, "met": None} for each in found]
+            rows_of_bench = list(lines(Room(Path(place), inside, rows, reps, given or {})))
+        is_complete = rows is None or self.repeats or self.of_any_size
+        return rows_of_bench if is_complete else [{**line, "target": None, "met": None} for line in rows_of_bench]
 
 
 @dataclass(frozen=True)
@@ -211,29 +211,29 @@ class Expected:
 def apart(module: str, what: str, *about: object) -> Mapping[str, Any]:
     """Runs a function of a module in a process of its own, so that its peak memory is that of the work."""
     command = [sys.executable, "-m", module, what, *map(str, about)]
-    given = next((each.packed() for each in about if isinstance(each, Piped)), None)
-    done = subprocess.run(command, input=given, capture_output=True, check=False)  # noqa: S603 our own
+    stdin = next((argument.packed() for argument in about if isinstance(argument, Piped)), None)
+    done = subprocess.run(command, input=stdin, capture_output=True, check=False)  # noqa: S603 our own
     if done.returncode:
         raise RuntimeError(f"{what} ended with {done.returncode}:\n{done.stderr.decode()[-2000:]}")
     said: Mapping[str, Any] = json.loads(done.stdout)
     return said
 
 
-def row(name: str, rows: int | None, what: str, **more: Any) -> Row:
+def row(name: str, rows: int | None, what: str, **extra: Any) -> Row:
     """Returns a row of the table; columns that are not given are empty."""
     columns = ("seconds", "cpu_s", "per_s", "peak_mb", "ratio", "target", "met", "found")
-    return {"data": name, "rows": rows, "what": what, **dict.fromkeys(columns), **more}
+    return {"data": name, "rows": rows, "what": what, **dict.fromkeys(columns), **extra}
 
 
-def timed_row(name: str, said: Mapping[str, Any], what: str, **more: Any) -> Row:
+def timed_row(name: str, timings: Mapping[str, Any], what: str, **extra: Any) -> Row:
     """Returns the row of a process: its rows, times and memory as far as it gave them, and more columns."""
-    times = {column: said.get(column) for column in ("seconds", "cpu_s", "peak_mb")}
-    return row(name, said["rows"], what, **{**times, **more})
+    times = {column: timings.get(column) for column in ("seconds", "cpu_s", "peak_mb")}
+    return row(name, timings["rows"], what, **{**times, **extra})
 
 
-def per_second(said: Mapping[str, Any], rows: int | None = None) -> int:
+def per_second(timings: Mapping[str, Any], rows: int | None = None) -> int:
     """Returns rows a second, of all or of those given."""
-    rate: int = round((rows or said["rows"]) / said["seconds"])
+    rate: int = round((rows or timings["rows"]) / timings["seconds"])
     return rate
 
 

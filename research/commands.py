@@ -79,39 +79,39 @@ def bench(
     from research.bench.listing import OVERHEAD, bench_of, options_of
     from research.bench.overhead import overhead
 
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "--spec": spec,
         "--set": set_,
         "--data": data,
         "--rows": rows,
         _FORM: group_as_input,
     }
-    given |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers}
-    _refuse_options_of_others(name, given)
+    options |= {"--gcfn": gcfn, "--kill": kill, "--runner": runner, "--workers": workers}
+    _refuse_options_of_others(name, options)
     if "--data" in options_of(name) and data is None:
         raise SpecError(f"bench {name} needs --data DIR, the directory that holds data/")
     if name == OVERHEAD:
-        said = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
+        result = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
         with shown(f"bench {name}"):
-            said = bench_of(name).run(data, rows, form=_FORM if group_as_input else None, given=given)
+            result = bench_of(name).run(data, rows, form=_FORM if group_as_input else None, given=options)
     if as_json:
-        console.print_json(json.dumps(said))
+        console.print_json(json.dumps(result))
     else:
-        print_rows(console, f"bench {name}", said)
+        print_rows(console, f"bench {name}", result)
 
 
-def _refuse_options_of_others(name: str, given: dict[str, Any]) -> None:
+def _refuse_options_of_others(name: str, options: dict[str, Any]) -> None:
     """An option that only another benchmark takes would be ignored in silence."""
     from research.bench.listing import BENCHES, options_of
 
     if name not in BENCHES:
         raise SpecError(f"no benchmark {name!r}; known: {', '.join(map(repr, BENCHES))}")
-    for option, value in given.items():
+    for option, value in options.items():
         if value and option not in options_of(name):
             other = next(bench for bench in BENCHES if option in options_of(bench))
-            taken = " and ".join(options_of(other))
-            raise SpecError(f"bench {name} takes no {option}; bench {other} does, and takes {taken}")
+            accepted = " and ".join(options_of(other))
+            raise SpecError(f"bench {name} takes no {option}; bench {other} does, and takes {accepted}")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -186,25 +186,25 @@ def reproduce(
     size |= {"seeds": seeds, "records": records}
     of_one = {"only": only, "every-cell": every_cell, **size}
     of_all = {"keep": keep, "markdown": markdown, "jobs": jobs if jobs != JOBS else None}
-    whole = paper == ALL_PAPERS
-    _refuse(paper, of_one if whole else of_all, "a single paper" if whole else "`reproduce all`")
-    if whole:
+    is_all = paper == ALL_PAPERS
+    _refuse(paper, of_one if is_all else of_all, "a single paper" if is_all else "`reproduce all`")
+    if is_all:
         differs = _all(data, keep, jobs, quick=quick, as_json=as_json, files={"markdown": markdown, "charts": charts})
     else:
-        asked = Asked(paper, tuple(only or ()), quick, size)
-        differs = _one(asked, data, charts, every_cell=every_cell, as_json=as_json)
+        settings = Asked(paper, tuple(only or ()), quick, size)
+        differs = _one(settings, data, charts, every_cell=every_cell, as_json=as_json)
     if differs:
         raise typer.Exit(ExitCode.BREACH)
 
 
-def _refuse(paper: str, options: Mapping[str, Any], taken: str) -> None:
+def _refuse(paper: str, options: Mapping[str, Any], accepted_by: str) -> None:
     """An option that is for others would be ignored in silence."""
     for option, value in options.items():
         if value not in (None, False):
-            raise SpecError(f"reproduce {paper} takes no --{option}; {taken} does")
+            raise SpecError(f"reproduce {paper} takes no --{option}; {accepted_by} does")
 
 
-def _one(asked: Any, data: Path, charts: Path | None, *, every_cell: bool, as_json: bool) -> bool:
+def _one(settings: Any, data: Path, charts: Path | None, *, every_cell: bool, as_json: bool) -> bool:
     """Run a paper, print its figures, and tell whether any differs."""
     from research.figures import Verdict
     from research.reproduction import as_json as plain
@@ -212,10 +212,10 @@ def _one(asked: Any, data: Path, charts: Path | None, *, every_cell: bool, as_js
     from research.reproduction import summary, tables
     from research.reproduction_page import charts_page
 
-    with shown(f"reproduce {asked.paper}"):
-        found = run(asked, data)
-    lines = [line for each in found.values() for line in each.lines]
-    drawings = {name: [drawing.plain() for drawing in each.drawings] for name, each in found.items()}
+    with shown(f"reproduce {settings.paper}"):
+        results = run(settings, data)
+    lines = [line for result in results.values() for line in result.lines]
+    drawings = {name: [drawing.plain() for drawing in result.drawings] for name, result in results.items()}
     if as_json:
         console.print_json(json.dumps(plain(lines) | {"drawings": drawings}))
     else:
@@ -224,7 +224,7 @@ def _one(asked: Any, data: Path, charts: Path | None, *, every_cell: bool, as_js
             console.print()
         console.print(summary(lines), markup=False)
     if charts:
-        charts.write_text(charts_page({(asked.paper, name): several for name, several in drawings.items()}))
+        charts.write_text(charts_page({(settings.paper, name): several for name, several in drawings.items()}))
     return any(line.verdict is Verdict.DIFFERS for line in lines)
 
 
@@ -238,25 +238,30 @@ def _all(
     from research.reproduction_page import COLUMNS, cells, charts_page, page, totals
 
     show_progress()
-    found = reproduce_all(Whole(data, quick, keep, jobs))
-    rows = ledgers(found)
+    results = reproduce_all(Whole(data, quick, keep, jobs))
+    rows = ledgers(results)
     if as_json:
-        said = [plain(each.lines) | {"paper": each.part.paper, "drawings": each.drawings} for each in found]
+        data_sets = [
+            plain(result.lines) | {"paper": result.part.paper, "drawings": result.drawings} for result in results
+        ]
         shown_rows = {
-            paper: [dict(zip(COLUMNS, cells(row), strict=True)) for row in each] for paper, each in rows.items()
+            paper: [dict(zip(COLUMNS, cells(row), strict=True)) for row in paper_rows]
+            for paper, paper_rows in rows.items()
         }
-        console.print_json(json.dumps({"ledger": shown_rows, "data_sets": said}))
+        console.print_json(json.dumps({"ledger": shown_rows, "data_sets": data_sets}))
     else:
-        for paper, each in rows.items():
-            print_rows(console, paper, [dict(zip(COLUMNS, cells(row), strict=True)) for row in each])
+        for paper, paper_rows in rows.items():
+            print_rows(console, paper, [dict(zip(COLUMNS, cells(row), strict=True)) for row in paper_rows])
             console.print()
         console.print(totals(rows), markup=False)
     if (markdown := files["markdown"]) is not None:
-        markdown.write_text(page(rows, found))
+        markdown.write_text(page(rows, results))
     if (charts := files["charts"]) is not None:
-        charts.write_text(charts_page({(each.part.paper, each.part.dataset): each.drawings for each in found}))
-    differs = any(line.verdict is Verdict.DIFFERS for each in found for line in each.lines)
-    return differs or any(Status.MISSING in row.status for each in rows.values() for row in each)
+        charts.write_text(
+            charts_page({(result.part.paper, result.part.dataset): result.drawings for result in results})
+        )
+    differs = any(line.verdict is Verdict.DIFFERS for result in results for line in result.lines)
+    return differs or any(Status.MISSING in row.status for paper_rows in rows.values() for row in paper_rows)
 
 
 def commands() -> list[CommandInfo]:

@@ -130,8 +130,8 @@ def texas_spec(data: Path, overrides: Mapping[str, str]) -> AuditSpec:
     file = _ROOT / "data" / "audits" / "hmda-tx-2022.yaml"
     if not file.is_file():
         raise InfrastructureError(f"{str(file)!r} is not there; run the benchmark from a checkout, which holds it")
-    asked = {**overrides, "source.path": str(data / TEXAS_FILE)}
-    return read_spec(file.read_text(encoding="utf-8"), str(file), asked).spec
+    settings = {**overrides, "source.path": str(data / TEXAS_FILE)}
+    return read_spec(file.read_text(encoding="utf-8"), str(file), settings).spec
 
 
 def require(data: Path, files: list[Path]) -> None:
@@ -252,9 +252,11 @@ class Line:
     @property
     def difference(self) -> float | None:
         """Ours less the figure, where both are numbers."""
-        ours, said = self.obtained, self.figure.value
-        both = isinstance(ours, float) and isinstance(said, float) and math.isfinite(ours) and math.isfinite(said)
-        return ours - said if both else None  # type: ignore[operator]
+        ours, printed = self.obtained, self.figure.value
+        is_finite = (
+            isinstance(ours, float) and isinstance(printed, float) and math.isfinite(ours) and math.isfinite(printed)
+        )
+        return ours - printed if is_finite else None  # type: ignore[operator]
 
 
 def compare(
@@ -281,12 +283,12 @@ def _line(dataset: str, figure: Figure, ours: Value | None, confirmed: set[Cell]
 
 
 def _equal(ours: Value | None, figure: Figure) -> bool:
-    said = figure.value
-    if isinstance(ours, float) and isinstance(said, float):
-        above = ours - said
+    printed = figure.value
+    if isinstance(ours, float) and isinstance(printed, float):
+        above = ours - printed
         off = above if figure.at_most else -above if figure.at_least else abs(above)
-        return (math.isnan(ours) and math.isnan(said)) or off <= figure.tolerance
-    return ours == said
+        return (math.isnan(ours) and math.isnan(printed)) or off <= figure.tolerance
+    return ours == printed
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -319,19 +321,19 @@ def read(paper: str) -> Mapping[str, Any]:
     return tomllib.loads(shipped(f"published/{paper}.toml").read_text(encoding="utf-8"))
 
 
-def tables(said: Mapping[str, Any], dataset: str) -> Iterator[Mapping[str, Any]]:
+def tables(declaration: Mapping[str, Any], dataset: str) -> Iterator[Mapping[str, Any]]:
     """Yields the tables that are about a data set."""
-    yield from (table for table in said["table"] if dataset in table["datasets"])
+    yield from (table for table in declaration["table"] if dataset in table["datasets"])
 
 
-def figures(said: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
+def figures(declaration: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
     """Yields the figures of tables whose rows are a group, what the figures are at, and a value for each quantity.
 
     Groups that are not ``judged`` have neither a tolerance nor a bound; without that key all are.
     """
-    for table in tables(said, dataset):
+    for table in tables(declaration, dataset):
         for group, *at, values in table["rows"]:
-            judged = group in table.get("judged", (group,))
+            is_compared = group in table.get("judged", (group,))
             for quantity, value in zip(table["quantities"], values, strict=True):
                 tolerance = table.get("tolerances", {}).get(quantity, table.get("tolerance", 0.0))
                 yield Figure(
@@ -339,40 +341,40 @@ def figures(said: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
                     table.get("reference", False),
                     Cell(quantity, group, place(at)),
                     value if isinstance(value, str) else float(value),
-                    tolerance if judged else 0.0,
-                    at_most=judged and quantity in table.get("at_most", ()),
-                    at_least=judged and quantity in table.get("at_least", ()),
+                    tolerance if is_compared else 0.0,
+                    at_most=is_compared and quantity in table.get("at_most", ()),
+                    at_least=is_compared and quantity in table.get("at_least", ()),
                 )
 
 
 def beside(printed: Iterable[Figure], obtained: Iterable[Cell]) -> Iterator[Figure]:
     """Yields a figure without a value for each obtained cell that no table prints."""
-    known = {figure.cell for figure in printed}
-    yield from (Figure(BESIDE, False, cell, NOT_PRINTED, 0.0) for cell in obtained if cell not in known)
+    printed_cells = {figure.cell for figure in printed}
+    yield from (Figure(BESIDE, False, cell, NOT_PRINTED, 0.0) for cell in obtained if cell not in printed_cells)
 
 
-def published_remarks(said: Mapping[str, Any], dataset: str, groups: Sequence[str] = ()) -> list[Remark]:
+def published_remarks(declaration: Mapping[str, Any], dataset: str, groups: Sequence[str] = ()) -> list[Remark]:
     """Returns the remarks on a data set; ``groups`` are the names of G0 and G1, where its tables write these."""
     names = dict(zip(("G0", "G1"), groups, strict=False))
     return [
         Remark(
-            sources=frozenset(each["sources"]),
-            quantities=frozenset(each["quantities"]),
-            group=names.get(each.get("group", ""), each.get("group", "")),
-            at=place(each["at"]) if "at" in each else None,
-            ours=each.get("ours"),
-            verdict=Verdict(each["verdict"]),
-            between=(each["between"][0], each["between"][1]) if "between" in each else None,
-            why=each["why"],
+            sources=frozenset(entry["sources"]),
+            quantities=frozenset(entry["quantities"]),
+            group=names.get(entry.get("group", ""), entry.get("group", "")),
+            at=place(entry["at"]) if "at" in entry else None,
+            ours=entry.get("ours"),
+            verdict=Verdict(entry["verdict"]),
+            between=(entry["between"][0], entry["between"][1]) if "between" in entry else None,
+            why=entry["why"],
         )
-        for each in said.get("remark", [])
-        if dataset in each["datasets"]
+        for entry in declaration.get("remark", [])
+        if dataset in entry["datasets"]
     ]
 
 
-def place(said: Sequence[str | float]) -> tuple[Value, ...]:
+def place(coordinates: Sequence[str | float]) -> tuple[Value, ...]:
     """Returns what a cell is at: words, and all numbers of one type."""
-    return tuple(each if isinstance(each, str) else float(each) for each in said)
+    return tuple(coordinate if isinstance(coordinate, str) else float(coordinate) for coordinate in coordinates)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -444,15 +446,15 @@ class Paper(ABC):
         return cls(**cls.quick)
 
     @abstractmethod
-    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
-        """Runs the experiment on a data set; ``said`` is the file of published figures."""
+    def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
+        """Runs the experiment on a data set; ``publication`` is the file of published figures."""
 
     def run(self, dataset: str, data: Path) -> Reproduced:
         """Runs a data set; a line for each figure of the paper, of the reference, and beside them, and the drawings."""
-        said = read(self.name)
-        figures, found, drawings = self.compared(dataset, data, said)
-        remarks = published_remarks(said, dataset, self.experiments[dataset].groups)
-        return Reproduced(compare(dataset, figures, found, remarks), drawings)
+        publication = read(self.name)
+        figures, obtained, drawings = self.compared(dataset, data, publication)
+        remarks = published_remarks(publication, dataset, self.experiments[dataset].groups)
+        return Reproduced(compare(dataset, figures, obtained, remarks), drawings)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -513,7 +515,7 @@ class Tally:
         """Count a line."""
         self.figures += 1
         figure = line.figure
-        judged = bool(figure.tolerance) or figure.at_most or figure.at_least
+        has_tolerance = bool(figure.tolerance) or figure.at_most or figure.at_least
         unfilled = line.obtained is None and line.verdict is Verdict.INFORMATION
         if unfilled or str(line.obtained).startswith(NOT_RUN):
             self.not_run += 1
@@ -521,7 +523,7 @@ class Tally:
             self.agree += 1
         elif line.verdict is Verdict.DIFFERS:
             self.differ += 1
-        elif judged or line.verdict is Verdict.OTHERWISE:
+        elif has_tolerance or line.verdict is Verdict.OTHERWISE:
             self.explained += 1
         else:
             self.information += 1
@@ -538,17 +540,17 @@ class Row:
     status: tuple[Status, ...]
 
 
-def entries(said: Mapping[str, Any]) -> list[Entry]:
+def entries(declaration: Mapping[str, Any]) -> list[Entry]:
     """The tables and figures that a file of published figures names, tables first, in its order.
 
     Args:
-        said: A file of ``data/published``; blocks without ``what`` are of no table of the paper.
+        declaration: A file of ``data/published``; blocks without ``what`` are of no table of the paper.
 
     Raises:
         ValueError: A block has no ``shows`` or ``status``; none of ``drawn_by`` and rows; or cannot, without a reason.
     """
     blocks: dict[str, list[Mapping[str, Any]]] = {}
-    for block in (*said.get("table", ()), *said.get("figure", ())):
+    for block in (*declaration.get("table", ()), *declaration.get("figure", ())):
         if "what" in block:
             _check(block)
             blocks.setdefault(block["what"], []).append(block)
@@ -575,7 +577,9 @@ def _entry(what: str, blocks: Sequence[Mapping[str, Any]]) -> Entry:
         frozenset(Status(block["status"]) for block in blocks),
         tuple(dict.fromkeys(block["reason"] for block in blocks if "reason" in block)),
         tuple(several),
-        frozenset((each, block["drawn_by"]) for block in blocks if "drawn_by" in block for each in block["datasets"]),
+        frozenset(
+            (dataset, block["drawn_by"]) for block in blocks if "drawn_by" in block for dataset in block["datasets"]
+        ),
         frozenset(
             (dataset, block["source"], quantity)
             for block in blocks
@@ -596,13 +600,13 @@ ANY = "*"
 """Stands for every quantity of a source."""
 
 
-def ledger(listed: Sequence[Entry], lines: Iterable[Line], drawn: Iterable[tuple[str, str]]) -> list[Row]:
+def ledger(listed: Sequence[Entry], lines: Iterable[Line], drawings: Iterable[tuple[str, str]]) -> list[Row]:
     """A row for each entry, with the lines of its figures counted.
 
     Args:
         listed: Of one paper.
         lines: Of all its data sets that were run.
-        drawn: Data sets and names of drawings that were obtained.
+        drawings: Data sets and names of drawings that were obtained.
     """
     tallies = [Tally() for _ in listed]
     places = {key: tally for entry, tally in zip(listed, tallies, strict=True) for key in entry.quantities}
@@ -611,15 +615,16 @@ def ledger(listed: Sequence[Entry], lines: Iterable[Line], drawn: Iterable[tuple
         tally = places.get((line.dataset, source, quantity), places.get((line.dataset, source, ANY)))
         if tally is not None:
             tally.add(line)
-    there = set(drawn)
+    drawn_names = set(drawings)
     return [
-        Row(entry, tally, tuple(_statuses(entry, tally, there))) for entry, tally in zip(listed, tallies, strict=True)
+        Row(entry, tally, tuple(_statuses(entry, tally, drawn_names)))
+        for entry, tally in zip(listed, tallies, strict=True)
     ]
 
 
-def _statuses(entry: Entry, tally: Tally, drawn: set[tuple[str, str]]) -> Iterator[Status]:
+def _statuses(entry: Entry, tally: Tally, drawings: set[tuple[str, str]]) -> Iterator[Status]:
     """What is declared, unless the run says otherwise; the gravest first."""
-    if entry.drawings - drawn:
+    if entry.drawings - drawings:
         yield Status.MISSING
     if tally.differ:
         yield Status.DIFFERS

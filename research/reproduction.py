@@ -102,24 +102,24 @@ def summary(lines: Sequence[Line]) -> str:
     Lines beside them are only counted.
     """
     beside = [line for line in lines if line.figure.source == BESIDE]
-    asked = [line for line in lines if line.figure.source == ASKED]
+    default_lines = [line for line in lines if line.figure.source == ASKED]
     reference = [line for line in lines if line.figure.reference or line.figure.source == REPRODUCED]
-    others = (REPRODUCED, ASKED, BESIDE)
-    printed = [line for line in lines if not line.figure.reference and line.figure.source not in others]
-    said = [_counted("against the paper's printed figures", printed), _counted("against the reference", reference)]
-    if asked:
-        said.append(_counted("against what is asked of the default", asked))
+    other_sources = (REPRODUCED, ASKED, BESIDE)
+    printed = [line for line in lines if not line.figure.reference and line.figure.source not in other_sources]
+    sentences = [_counted("against the paper's printed figures", printed), _counted("against the reference", reference)]
+    if default_lines:
+        sentences.append(_counted("against what is asked of the default", default_lines))
     if beside:
-        said.append(f"told beside them, without a figure to compare with, {len(beside):,}")
+        sentences.append(f"told beside them, without a figure to compare with, {len(beside):,}")
     if any(line.why == CONFIRMED for line in lines):
-        said.append(_OTHERWISE)
-    return "\n".join(said)
+        sentences.append(_OTHERWISE)
+    return "\n".join(sentences)
 
 
 def _counted(title: str, lines: Sequence[Line]) -> str:
     counts = Counter(line.verdict for line in lines)
-    shown = [verdict for verdict in Verdict if counts[verdict] or verdict is Verdict.DIFFERS]
-    return f"{title}, {len(lines):,}: " + ", ".join(f"{verdict.value} {counts[verdict]:,}" for verdict in shown)
+    verdicts = [verdict for verdict in Verdict if counts[verdict] or verdict is Verdict.DIFFERS]
+    return f"{title}, {len(lines):,}: " + ", ".join(f"{verdict.value} {counts[verdict]:,}" for verdict in verdicts)
 
 
 def as_json(lines: Sequence[Line]) -> dict[str, Any]:
@@ -236,35 +236,35 @@ class Asked:
     """Fields of the paper's ``Experiments``; None where one is left out."""
 
 
-def reproduce(asked: Asked, data: Path) -> dict[str, Reproduced]:
+def reproduce(settings: Asked, data: Path) -> dict[str, Reproduced]:
     """Runs data set after data set: lines for the figures of paper and reference, and drawings.
 
     Args:
-        asked: What is run.
+        settings: What is run.
         data: Directory that holds ``data/`` and ``golden/``.
 
     Raises:
         SpecError: The paper, a data set or a baseline is not known, or the paper has no such field.
         InfrastructureError: A file is missing; nothing is run then.
     """
-    paper = asked.paper
+    paper = settings.paper
     if paper not in METHODS:
         raise SpecError(f"no paper {paper!r}; {nearest(paper, [*METHODS, ALL_PAPERS])}")
-    size = {name: value for name, value in asked.size.items() if value is not None}
-    experiments = _of_size(paper, {**(_experiments(paper).quick if asked.quick else {}), **size})
-    known = tuple(experiments.experiments)
-    for name in asked.only:
-        if name not in known:
-            raise SpecError(f"--only {name}: no such data set of {paper}; {nearest(name, known)}")
-    chosen = [name for name in known if not asked.only or name in asked.only]
+    size = {name: value for name, value in settings.size.items() if value is not None}
+    experiments = _of_size(paper, {**(_experiments(paper).quick if settings.quick else {}), **size})
+    names = tuple(experiments.experiments)
+    for name in settings.only:
+        if name not in names:
+            raise SpecError(f"--only {name}: no such data set of {paper}; {nearest(name, names)}")
+    chosen = [name for name in names if not settings.only or name in settings.only]
     require(data, [file for name in chosen for file in experiments.experiments[name].files(data)])
     return {name: _run(experiments, name, data) for name in chosen}
 
 
 def experiments_of(paper: str, quick: bool) -> Paper:
     """The experiments of a paper at their own size, or at the quick one."""
-    found = _experiments(paper)
-    return found.in_a_minute() if quick else found()
+    paper_class = _experiments(paper)
+    return paper_class.in_a_minute() if quick else paper_class()
 
 
 def _of_size(paper: str, size: Mapping[str, Any]) -> Paper:
@@ -288,15 +288,15 @@ def papers_taking(size: str) -> list[str]:
 
 
 def _experiments(paper: str) -> type[Paper]:
-    found: type[Paper] = import_module(f"research.{paper}.experiments").Experiments
-    return found
+    paper_class: type[Paper] = import_module(f"research.{paper}.experiments").Experiments
+    return paper_class
 
 
 def _run(experiments: Paper, name: str, data: Path) -> Reproduced:
     start = time.perf_counter()
-    found = experiments.run(name, data)
-    log.info("%s: %d figures compared, %.1f s", name, len(found.lines), time.perf_counter() - start)
-    return found
+    result = experiments.run(name, data)
+    log.info("%s: %d figures compared, %.1f s", name, len(result.lines), time.perf_counter() - start)
+    return result
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -317,9 +317,9 @@ class Part:
         """As progress and files have it."""
         return f"{self.paper} {self.dataset}"
 
-    def file(self, kept: Path) -> Path:
+    def file(self, folder: Path) -> Path:
         """Where its result is kept."""
-        return kept / f"{self.paper}-{self.dataset}{'-quick' if self.quick else ''}.json"
+        return folder / f"{self.paper}-{self.dataset}{'-quick' if self.quick else ''}.json"
 
     def key(self) -> str:
         """What its result depends on: code, libraries, published figures, the papers' specs, and its files."""
@@ -329,8 +329,8 @@ class Part:
             [shipped(f"published/{self.paper}.toml"), *specs],
         )
         files = experiments_of(self.paper, self.quick).experiments[self.dataset].files(self.data)
-        seen = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files if path.is_file()]
-        return json.dumps([digest, versions(), seen], sort_keys=True)
+        file_stats = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files if path.is_file()]
+        return json.dumps([digest, versions(), file_stats], sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -345,58 +345,60 @@ class Done:
     """Plain, as in JSON."""
 
 
-def done(part: Part, kept: Path | None) -> Done:
+def done(part: Part, folder: Path | None) -> Done:
     """A part from what is kept, or run now and kept."""
-    known = _read(part, kept) if kept else None
-    return known or _parts_run(part, kept)
+    cached = _read(part, folder) if folder else None
+    return cached or _parts_run(part, folder)
 
 
-def is_kept(part: Part, kept: Path | None) -> bool:
+def is_kept(part: Part, folder: Path | None) -> bool:
     """Whether a result of this very code and these files is kept."""
-    return kept is not None and _read(part, kept) is not None
+    return folder is not None and _read(part, folder) is not None
 
 
-def _parts_run(part: Part, kept: Path | None) -> Done:
+def _parts_run(part: Part, folder: Path | None) -> Done:
     began = time.process_time()
-    found = experiments_of(part.paper, part.quick).run(part.dataset, part.data)
-    said = Done(part, time.process_time() - began, found.lines, [each.plain() for each in found.drawings])
-    if kept:
-        plain = as_json(said.lines) | {"key": part.key(), "seconds": said.seconds, "drawings": said.drawings}
-        draft = part.file(kept).with_suffix(".draft")
-        kept.mkdir(parents=True, exist_ok=True)
+    experiment = experiments_of(part.paper, part.quick).run(part.dataset, part.data)
+    result = Done(
+        part, time.process_time() - began, experiment.lines, [drawing.plain() for drawing in experiment.drawings]
+    )
+    if folder:
+        plain = as_json(result.lines) | {"key": part.key(), "seconds": result.seconds, "drawings": result.drawings}
+        draft = part.file(folder).with_suffix(".draft")
+        folder.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps(plain, indent=1))
-        draft.replace(part.file(kept))
-    return said
+        draft.replace(part.file(folder))
+    return result
 
 
-def _read(part: Part, kept: Path) -> Done | None:
+def _read(part: Part, folder: Path) -> Done | None:
     """None where nothing is kept, or of other code, libraries or files."""
-    file = part.file(kept)
+    file = part.file(folder)
     if not file.is_file():
         return None
-    said = json.loads(file.read_text())
-    if said.get("key") != part.key():
+    content = json.loads(file.read_text())
+    if content.get("key") != part.key():
         return None
-    return Done(part, said["seconds"], [_line(each) for each in said["lines"]], said["drawings"])
+    return Done(part, content["seconds"], [_line(line) for line in content["lines"]], content["drawings"])
 
 
-def _line(said: Mapping[str, Any]) -> Line:
+def _line(record: Mapping[str, Any]) -> Line:
     """The line that was written; a value that is no number comes back as NaN."""
     figure = Figure(
-        said["source"],
-        said["reference"],
-        Cell(said["what"], said["group"], tuple(said["at"])),
-        _value(said["published"]),
-        said["tolerance"],
-        at_most=said["at_most"],
-        at_least=said["at_least"],
+        record["source"],
+        record["reference"],
+        Cell(record["what"], record["group"], tuple(record["at"])),
+        _value(record["published"]),
+        record["tolerance"],
+        at_most=record["at_most"],
+        at_least=record["at_least"],
     )
-    obtained = None if said["unfilled"] else _value(said["obtained"])
-    return Line(said["dataset"], figure, obtained, Verdict(said["verdict"]), said["why"])
+    obtained = None if record["unfilled"] else _value(record["obtained"])
+    return Line(record["dataset"], figure, obtained, Verdict(record["verdict"]), record["why"])
 
 
-def _value(said: Value | None) -> Value:
-    return float("nan") if said is None else said
+def _value(number: Value | None) -> Value:
+    return float("nan") if number is None else number
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -421,25 +423,33 @@ class Whole:
             InfrastructureError: A file is missing; nothing is run then.
         """
         papers = {paper: experiments_of(paper, self.quick).experiments for paper in METHODS}
-        require(self.data, [file for each in papers.values() for one in each.values() for file in one.files(self.data)])
-        return [Part(paper, name, self.quick, self.data) for paper, each in papers.items() for name in each]
+        require(
+            self.data,
+            [
+                file
+                for datasets in papers.values()
+                for experiment in datasets.values()
+                for file in experiment.files(self.data)
+            ],
+        )
+        return [Part(paper, name, self.quick, self.data) for paper, datasets in papers.items() for name in datasets]
 
 
-def reproduce_all(whole: Whole) -> list[Done]:
+def reproduce_all(settings: Whole) -> list[Done]:
     """Runs what is not kept yet, the papers with networks first as they take longest; returns all in their order.
 
     Raises:
         InfrastructureError: A file is missing; nothing is run then.
     """
-    parts = whole.parts()
-    found = {part: done(part, whole.kept) for part in parts if is_kept(part, whole.kept)}
-    for part in found:
+    parts = settings.parts()
+    results = {part: done(part, settings.kept) for part in parts if is_kept(part, settings.kept)}
+    for part in results:
         log.info("%s: kept from before", part.name)
-    left = sorted((part for part in parts if part not in found), key=_longest_first)
-    with course_of([part.name for part in left], [None] * len(left)):
-        for each in _whole_run(left, whole):
-            found[each.part] = each
-    return [found[part] for part in parts]
+    remaining = sorted((part for part in parts if part not in results), key=_longest_first)
+    with course_of([part.name for part in remaining], [None] * len(remaining)):
+        for result in _whole_run(remaining, settings):
+            results[result.part] = result
+    return [results[part] for part in parts]
 
 
 _LONG = ("cec", "gcfn", "raguel", "fgce")
@@ -450,32 +460,32 @@ def _longest_first(part: Part) -> int:
     return _LONG.index(part.paper) if part.paper in _LONG else len(_LONG)
 
 
-def _whole_run(parts: Sequence[Part], whole: Whole) -> Iterator[Done]:
+def _whole_run(parts: Sequence[Part], settings: Whole) -> Iterator[Done]:
     """Yields parts as they end, each from a process of its own that has one thread."""
-    left, waiting = list(enumerate(parts, start=1)), dict[Future[Done], int]()
+    remaining, waiting = list(enumerate(parts, start=1)), dict[Future[Done], int]()
     context = multiprocessing.get_context("spawn")
     with (
-        shared_cores(whole.jobs, one=True),
-        ProcessPoolExecutor(whole.jobs, mp_context=context, max_tasks_per_child=1) as pool,
+        shared_cores(settings.jobs, single_thread=True),
+        ProcessPoolExecutor(settings.jobs, mp_context=context, max_tasks_per_child=1) as pool,
     ):
-        while left or waiting:
-            while left and len(waiting) < whole.jobs:
-                n, part = left.pop(0)
-                waiting[pool.submit(done, part, whole.kept)] = n
+        while remaining or waiting:
+            while remaining and len(waiting) < settings.jobs:
+                n, part = remaining.pop(0)
+                waiting[pool.submit(done, part, settings.kept)] = n
                 stage_began(n)
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ended:
-                each = future.result()
-                stage_ended(f"{len(each.lines):,} figures, {each.seconds:,.0f} CPU s", waiting.pop(future))
-                yield each
+                result = future.result()
+                stage_ended(f"{len(result.lines):,} figures, {result.seconds:,.0f} CPU s", waiting.pop(future))
+                yield result
 
 
-def ledgers(found: Sequence[Done]) -> Mapping[str, list[Row]]:
+def ledgers(results: Sequence[Done]) -> Mapping[str, list[Row]]:
     """The ledger of each paper."""
-    return {paper: _ledger(paper, [each for each in found if each.part.paper == paper]) for paper in METHODS}
+    return {paper: _ledger(paper, [result for result in results if result.part.paper == paper]) for paper in METHODS}
 
 
-def _ledger(paper: str, found: Sequence[Done]) -> list[Row]:
-    lines = [line for each in found for line in each.lines]
-    drawn = [(each.part.dataset, drawing["name"]) for each in found for drawing in each.drawings]
+def _ledger(paper: str, results: Sequence[Done]) -> list[Row]:
+    lines = [line for result in results for line in result.lines]
+    drawn = [(result.part.dataset, drawing["name"]) for result in results for drawing in result.drawings]
     return ledger(entries(figures.read(paper)), lines, drawn)

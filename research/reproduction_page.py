@@ -139,8 +139,8 @@ class _Panel:
         labels = up.labels(self.chart.y)
         start, end = self.left + self.sheet.room(labels) + 6, self.left + self.width - 8
         ticks = [up.at(tick, self._floor, self._ceiling) for tick in up.ticks]
-        others = [each for each in self.chart.curves if each is not self.curve]
-        lines = [self._line(each, across, up, start, end) for each in others]
+        other_curves = [curve for curve in self.chart.curves if curve is not self.curve]
+        lines = [self._line(curve, across, up, start, end) for curve in other_curves]
         return [
             *text_lines(
                 self.curve.label, self.left, self.top + self.sheet.size, self.width, self.sheet, 2, "ink", bold=True
@@ -159,10 +159,10 @@ class _Panel:
         """The curve, and its points where they are few."""
         line = self._line(self.curve, across, up, start, end)
         points = [self._at(point, across, up, start, end) for point in self.curve.defined]
-        found = [PathShape(line, "bar", "accent")] if line else []
+        shapes = [PathShape(line, "bar", "accent")] if line else []
         if len(points) <= _DOTS:
-            found += [PathShape(" ".join(circle(x, y, 4) for x, y in points), "fill", "accent")] if points else []
-        return found
+            shapes += [PathShape(" ".join(circle(x, y, 4) for x, y in points), "fill", "accent")] if points else []
+        return shapes
 
     def _at(self, point: tuple[float, float], across: Axis, up: Axis, start: float, end: float) -> tuple[float, float]:
         return across.at(point[0], start, end), up.at(point[1], self._floor, self._ceiling)
@@ -182,13 +182,13 @@ class _Panel:
         """Labels under the axis; every second where all of them would collide."""
         labels = across.labels(self.chart.x)
         for step in (1, 2, max(1, len(labels) - 1)):
-            kept = list(zip(across.ticks, labels, strict=True))[::step]
-            found = [
+            ticks = list(zip(across.ticks, labels, strict=True))[::step]
+            labels_of_ticks = [
                 Text(across.at(tick, start, end), self._floor + self.sheet.leading, label, anchor="middle")
-                for tick, label in kept
+                for tick, label in ticks
             ]
-            if apart(found, self.sheet):
-                return found
+            if apart(labels_of_ticks, self.sheet):
+                return labels_of_ticks
         return ()
 
 
@@ -233,21 +233,21 @@ def charts_page(drawings: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]])
 
 def _sections(drawings: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]) -> Iterator[Markup]:
     for (paper, dataset), several in drawings.items():
-        for number, said in enumerate(several):
-            heading = f"{paper.upper()}, {said['figure']}, {dataset}: {said['title']}"
-            chart = element(_chart(said), f"{paper}-{dataset}-{number}")
+        for number, drawing in enumerate(several):
+            heading = f"{paper.upper()}, {drawing['figure']}, {dataset}: {drawing['title']}"
+            chart = element(_chart(drawing), f"{paper}-{dataset}-{number}")
             yield Markup("<section>\n<h2>{}</h2>\n{}\n</section>").format(heading, chart)
 
 
-def _chart(said: Mapping[str, Any]) -> Curves:
+def _chart(drawing: Mapping[str, Any]) -> Curves:
     curves = tuple(
         Curve(
-            each["name"],
-            tuple((x, float("nan") if y is None else y) for x, y in zip(each["x"], each["y"], strict=True)),
+            curve["name"],
+            tuple((x, float("nan") if y is None else y) for x, y in zip(curve["x"], curve["y"], strict=True)),
         )
-        for each in said["curves"]
+        for curve in drawing["curves"]
     )
-    return Curves(said["title"], Unit(said["x"]), Unit(said["y"]), curves)
+    return Curves(drawing["title"], Unit(drawing["x"]), Unit(drawing["y"]), curves)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -273,23 +273,25 @@ drawn: `--charts FILE`.
 """
 
 
-def page(ledgers: Mapping[str, Sequence[Row]], found: Sequence[Done]) -> str:
+def page(ledgers: Mapping[str, Sequence[Row]], results: Sequence[Done]) -> str:
     """The page as Markdown."""
-    quick = " --quick" if found and found[0].part.quick else ""
-    head = HEAD.format(quick=quick, seconds=f"{sum(each.seconds for each in found):,.0f}")
-    parts = [_paper(name, rows, found) for name, rows in ledgers.items()]
+    quick = " --quick" if results and results[0].part.quick else ""
+    head = HEAD.format(quick=quick, seconds=f"{sum(result.seconds for result in results):,.0f}")
+    parts = [_paper(name, rows, results) for name, rows in ledgers.items()]
     return "\n".join([head, *parts, "## In all\n\n" + totals(ledgers).replace("\n", "\n\n").rstrip() + "\n"])
 
 
-def _paper(name: str, rows: Sequence[Row], found: Sequence[Done]) -> str:
-    said = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", _table(map(cells, rows))]
+def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
+    lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", _table(map(cells, rows))]
     cannot = [f"- {row.entry.what}: {reason}." for row in rows for reason in _reasons(row)]
-    differs = [_differing(line) for each in found if each.part.paper == name for line in each.lines if _differs(line)]
+    differs = [
+        _differing(line) for result in results if result.part.paper == name for line in result.lines if _differs(line)
+    ]
     if cannot:
-        said += ["Why not:\n", *cannot, ""]
+        lines += ["Why not:\n", *cannot, ""]
     if differs:
-        said += ["Beyond their tolerance:\n", *differs, ""]
-    return "\n".join(said)
+        lines += ["Beyond their tolerance:\n", *differs, ""]
+    return "\n".join(lines)
 
 
 def _reasons(row: Row) -> tuple[str, ...]:
@@ -301,7 +303,7 @@ def cells(row: Row) -> tuple[str, ...]:
     """The cells of a row of the page, or of the terminal."""
     tally = row.tally
     counts = (tally.figures, tally.agree, tally.explained, tally.information, tally.not_run)
-    status = ", ".join(each.value for each in row.status)
+    status = ", ".join(status_value.value for status_value in row.status)
     return (
         row.entry.what,
         row.entry.shows,
@@ -317,7 +319,7 @@ def _differs(line: Line) -> bool:
 
 def _differing(line: Line) -> str:
     cell, figure = line.figure.cell, line.figure
-    at = "".join(f", {each}" for each in cell.at)
+    at = "".join(f", {coordinate}" for coordinate in cell.at)
     where = f"{line.dataset}, {figure.source}: {cell.quantity} of {cell.group}{at}"
     return f"- {where}: {figure.value} printed, {line.obtained} obtained."
 
@@ -331,12 +333,12 @@ def totals(ledgers: Mapping[str, Sequence[Row]]) -> str:
     """Two lines: tables and figures by status, and printed figures by how they came out."""
     rows = [row for several in ledgers.values() for row in several]
     by_status = Counter(row.status[0] for row in rows)
-    said = ", ".join(f"{by_status[status]} {status.value}" for status in Status if by_status[status])
-    counted = ("figures", "agree", "explained", "information", "not_run", "differ")
-    sums = {name: sum(getattr(row.tally, name) for row in rows) for name in counted}
-    judged = sums["agree"] + sums["explained"] + sums["differ"]
+    status_counts = ", ".join(f"{by_status[status]} {status.value}" for status in Status if by_status[status])
+    tally_names = ("figures", "agree", "explained", "information", "not_run", "differ")
+    sums = {name: sum(getattr(row.tally, name) for row in rows) for name in tally_names}
+    compared = sums["agree"] + sums["explained"] + sums["differ"]
     return (
-        f"{len(rows)} tables and figures: {said}.\n"
-        f"{sums['figures']:,} figures: {judged:,} judged ({sums['agree']:,} agree, {sums['explained']:,} explained, "
+        f"{len(rows)} tables and figures: {status_counts}.\n"
+        f"{sums['figures']:,} figures: {compared:,} judged ({sums['agree']:,} agree, {sums['explained']:,} explained, "
         f"{sums['differ']:,} differ), {sums['information']:,} for information, {sums['not_run']:,} not run.\n"
     )

@@ -50,9 +50,9 @@ def _flag_for_number(value: Any, kind: Any) -> bool:
     if isinstance(value, bool):
         return bool not in types and (int in types or float in types)
     if isinstance(value, dict | list | tuple):
-        inside = [args[-2 if args[-1] is Ellipsis else -1] for each in types if (args := get_args(each))]
+        inside = [args[-2 if args[-1] is Ellipsis else -1] for inner in types if (args := get_args(inner))]
         elements = value.values() if isinstance(value, dict) else value
-        return any(_flag_for_number(element, each) for each in inside for element in elements)
+        return any(_flag_for_number(element, inner) for inner in inside for element in elements)
     return False
 
 
@@ -61,7 +61,7 @@ def _options(kind: Any) -> Iterator[Any]:
     if get_origin(kind) is Annotated:
         yield from _options(get_args(kind)[0])
     elif get_origin(kind) in (Union, UnionType):
-        for each in get_args(kind):
-            yield from _options(each)
+        for option in get_args(kind):
+            yield from _options(option)
     else:
         yield kind

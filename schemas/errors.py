@@ -100,10 +100,10 @@ class IntegrityError(EvenhandError):
     exit_code = ExitCode.INTEGRITY
 
 
-def nearest(word: str, known: Sequence[str]) -> str:
+def nearest(word: str, options: Sequence[str]) -> str:
     """A sentence that offers the nearest known word, or lists the known ones."""
-    close = get_close_matches(word, known, n=1, cutoff=0.5)
+    close = get_close_matches(word, options, n=1, cutoff=0.5)
     if close:
         return f"did you mean {close[0]!r}?"
-    shown = ", ".join(repr(name) for name in list(known)[:12])
-    return f"known: {shown}" + (", ..." if len(known) > 12 else "")
+    listed = ", ".join(repr(name) for name in list(options)[:12])
+    return f"known: {listed}" + (", ..." if len(options) > 12 else "")

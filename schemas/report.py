@@ -221,8 +221,8 @@ class Report(Part):
 
 def schema() -> dict[str, Any]:
     """The JSON schema of report.json."""
-    made = Report.model_json_schema(mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID, **made}
+    content = Report.model_json_schema(mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID, **content}
 
 
 def schema_text() -> str:

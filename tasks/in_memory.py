@@ -18,9 +18,9 @@ def call_plainly(steps: Sequence[Step]) -> dict[str, list[pa.Table]]:
     """Runs every step and returns its tables by name, a list with a part for each step that made some."""
     tables: dict[str, list[pa.Table]] = {}
     for step in steps:
-        held = {name: parts for name, parts in tables.items() if name not in {t.name for t in step.unread}}
-        given = [pa.concat_tables(held.get(t.name) or [t.empty()]) for t in step.stage.reads]
-        produced: Produced = step.stage.function(*given, settings=step.settings)
+        other_tables = {name: parts for name, parts in tables.items() if name not in {t.name for t in step.unread}}
+        arguments = [pa.concat_tables(other_tables.get(t.name) or [t.empty()]) for t in step.stage.reads]
+        produced: Produced = step.stage.function(*arguments, settings=step.settings)
         for name, table in produced.unheld().items():
             tables.setdefault(name, []).append(table)
     return tables
@@ -47,10 +47,10 @@ class Labelled:
 def labelled(spec: AuditSpec, label: str = "outcome") -> Labelled:
     """Reads and encodes the data set of an audit spec; ``label`` is a column of the applications."""
     tables = tables_through(spec, "preprocess")
-    given = ProblemTables.of(tables)
+    problem = ProblemTables.of(tables)
     by_row = tables["applications"].select(["row_id", label]).to_pandas().set_index("row_id")[label]
     return Labelled(
-        columns_of(given.applicants, given.encodings),
-        groups_of(given.memberships, given.ids, spec.protected)[spec.protected[0].name],
-        by_row.loc[given.ids].to_numpy(bool),
+        columns_of(problem.applicants, problem.encodings),
+        groups_of(problem.memberships, problem.ids, spec.protected)[spec.protected[0].name],
+        by_row.loc[problem.ids].to_numpy(bool),
     )

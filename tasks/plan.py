@@ -102,12 +102,12 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
     """
     started = started or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     reading, scoring = ingest.settings_of(spec), score.settings_of(spec)
-    asked = registry.asked_for(spec)
-    reached = [module for m in asked for module in m.detecting]
+    methods = registry.asked_for(spec)
+    reached = [module for m in methods for module in m.detecting]
     resources = {path for stage in STAGES.values() for path in stage.files()}
     code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached], resources)
-    said = [_identifying(spec), reading.source_sha256, scoring.model_sha256, code, versions()]
-    identity = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    parts = [_identifying(spec), reading.source_sha256, scoring.model_sha256, code, versions()]
+    identity = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     part = spec.partition
     run = "-".join([spec.name, str(spec.year), *([slug(part["value"])] if part else []), identity[:10]])
     declarations = tuple(m.path_of(DECLARATION) for m in METHODS.values())
@@ -115,9 +115,9 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
         Step("ingest", ingest.ingest, reading),
         Step("preprocess", preprocess.preprocess, preprocess.settings_of(spec)),
         Step("score", score.score, scoring),
-        *_wanted(spec, asked),
-        *(step for method in asked for step in _own(spec, method)),
-        *(_detection(spec, method) for method in asked),
+        *_wanted(spec, methods),
+        *(step for method in methods for step in _own(spec, method)),
+        *(_detection(spec, method) for method in methods),
         *_comparison(spec),
         Step("measure", measure.measure, measure.settings_of(spec), declarations),
         Step("publish", publish.publish, publish.settings_of(spec), declarations, given=publish.given(spec)),
@@ -128,8 +128,8 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
 
 def _identifying(spec: AuditSpec) -> dict[str, Any]:
     """What of a spec identifies its run: not when one is due, nor where files lie."""
-    said: dict[str, Any] = spec.model_dump(mode="json", exclude={"expected"})
-    return said | without_places(spec.source, spec.model)
+    settings: dict[str, Any] = spec.model_dump(mode="json", exclude={"expected"})
+    return settings | without_places(spec.source, spec.model)
 
 
 def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str, started: str) -> report.ReportSettings:
@@ -137,16 +137,16 @@ def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str, st
 
     Of the time of the run they hold the year alone: runs of one year with equal inputs have equal reports.
     """
-    said = {"run": run, "source_sha256": source_sha256, "code": code, "run_year": int(started[:4])}
-    return report.ReportSettings.of(spec, **said, effective_spec=_effective(spec), version=version("evenhand"))
+    identity = {"run": run, "source_sha256": source_sha256, "code": code, "run_year": int(started[:4])}
+    return report.ReportSettings.of(spec, **identity, effective_spec=_effective(spec), version=version("evenhand"))
 
 
-def _wanted(spec: AuditSpec, asked: Sequence[Method]) -> Iterator[Step]:
+def _wanted(spec: AuditSpec, methods: Sequence[Method]) -> Iterator[Step]:
     """The stages of which a method of the audit reads something."""
-    read = {table.name for method in asked for table in method.reads}
-    if read & {table.name for table in connect.connect.writes}:
+    table_names = {table.name for method in methods for table in method.reads}
+    if table_names & {table.name for table in connect.connect.writes}:
         yield Step("connect", connect.connect, connect.settings_of(spec))
-    for method in asked:
+    for method in methods:
         made_by = registry.generator_of(spec, method)
         if made_by == "nearest" or (made_by == "scm" and spec.causal_graph.edges):
             matching = matching_of(spec.methods.named(method.name))
@@ -171,26 +171,26 @@ def _comparison(spec: AuditSpec) -> Iterator[Step]:
 
 
 def _detection(spec: AuditSpec, method: Method) -> Step:
-    others = set(registry.tables_declared()) - set(registry.tables_of(spec, method))
-    unread = tuple(sorted(others, key=lambda table: table.name))
+    unread_tables = set(registry.tables_declared()) - set(registry.tables_of(spec, method))
+    unread = tuple(sorted(unread_tables, key=lambda table: table.name))
     settings = detect.settings_of(spec, method.name)
     return Step(f"detect {method.name}", detect.detect, settings, method.detecting, unread)
 
 
 def _effective(spec: AuditSpec) -> str:
     """The spec with all overrides and defaults, as YAML, but not when a run is due; of paths only the name."""
-    said = spec.model_dump(mode="json", exclude={"expected"})
+    settings = spec.model_dump(mode="json", exclude={"expected"})
     names = [PurePath(path).name for path in spec.source.paths]
-    for found in ("vintage_file", "lacking", "part"):
-        del said["source"][found]  # evenhand looks it up again
+    for name in ("vintage_file", "lacking", "part"):
+        del settings["source"][name]  # evenhand looks it up again
     if spec.by is not None and spec.source.part is not None:
-        said["by"]["values"] = [spec.source.part.value]
-    said["disclosure"]["beside"] = [each.run for each in spec.disclosure.beside]
+        settings["by"]["values"] = [spec.source.part.value]
+    settings["disclosure"]["beside"] = [earlier.run for earlier in spec.disclosure.beside]
     if spec.source.path is not None:
-        said["source"]["path"] = names[0] if len(names) == 1 else names
+        settings["source"]["path"] = names[0] if len(names) == 1 else names
     if spec.model.file is not None:
-        said["model"]["file"]["path"] = PurePath(spec.model.file.path).name
-    return yaml.safe_dump(said, sort_keys=False, allow_unicode=True)
+        settings["model"]["file"]["path"] = PurePath(spec.model.file.path).name
+    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True)
 
 
 def walk(steps: Sequence[Step], execute: Callable[[Step, Inputs], Partition | None]) -> list[Partition]:
@@ -206,12 +206,12 @@ def walk(steps: Sequence[Step], execute: Callable[[Step, Inputs], Partition | No
 
 def inputs(step: Step, done: Sequence[Partition]) -> Inputs:
     """The artifacts that a step reads."""
-    wanted: Inputs = {table.name: [] for table in step.stage.reads}
+    artifacts: Inputs = {table.name: [] for table in step.stage.reads}
     unread = {table.name for table in step.unread}
-    for artifact in (*(each for partition in done for each in partition.tables), *step.given):
-        if artifact.table in wanted and artifact.table not in unread:
-            wanted[artifact.table].append(artifact)
-    return wanted
+    for artifact in (*(produced for partition in done for produced in partition.tables), *step.given):
+        if artifact.table in artifacts and artifact.table not in unread:
+            artifacts[artifact.table].append(artifact)
+    return artifacts
 
 
 def held(lake: Lake, steps: Sequence[Step]) -> list[Partition]:
@@ -221,5 +221,6 @@ def held(lake: Lake, steps: Sequence[Step]) -> list[Partition]:
         IntegrityError: one of them has been altered.
     """
     return walk(
-        steps, lambda step, given: lake.find(step.stage.name, step.stage.key(given, step.settings, step.modules))
+        steps,
+        lambda step, artifacts: lake.find(step.stage.name, step.stage.key(artifacts, step.settings, step.modules)),
     )

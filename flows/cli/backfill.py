@@ -71,23 +71,27 @@ def plan(
     from flows.partitions.years import goes_by_years, parse_years
     from tasks.lake.store import Lake
 
-    read, opened = load_spec(spec, dict(pair(each) for each in set_ or [])).spec, Lake(lake)
+    audit_spec, opened = load_spec(spec, dict(pair(text) for text in set_ or [])).spec, Lake(lake)
     if years is not None:
-        asked = parse_years(years)
+        plan_years = parse_years(years)
     else:  # one file is of the spec's own year
-        asked = held_years(read, opened) if read.by is None or goes_by_years(read.source) else (read.year,)
-    if read.by is not None:
-        raise typer.Exit(worst(_print_parts(read, asked, opened, as_json=as_json)))
-    found = forecast(read, asked, opened)
+        plan_years = (
+            held_years(audit_spec, opened)
+            if audit_spec.by is None or goes_by_years(audit_spec.source)
+            else (audit_spec.year,)
+        )
+    if audit_spec.by is not None:
+        raise typer.Exit(worst(_print_parts(audit_spec, plan_years, opened, as_json=as_json)))
+    forecasts = forecast(audit_spec, plan_years, opened)
     if as_json:
-        print_json([asdict(year) for year in found])
+        print_json([asdict(year) for year in forecasts])
     else:
-        print_rows(console, "what a back-fill would run", [_planned(year) for year in found])
-        if any(year.stages for year in found):
+        print_rows(console, "what a back-fill would run", [_planned(year) for year in forecasts])
+        if any(year.stages for year in forecasts):
             print_rows(
-                console, "stage by stage", aligned([{"year": year.year, **matrix(year.stages)} for year in found])
+                console, "stage by stage", aligned([{"year": year.year, **matrix(year.stages)} for year in forecasts])
             )
-    raise typer.Exit(worst([year.exit_code for year in found]))
+    raise typer.Exit(worst([year.exit_code for year in forecasts]))
 
 
 def _planned(year: "Forecast") -> dict[str, Any]:
@@ -105,11 +109,11 @@ def _planned(year: "Forecast") -> dict[str, Any]:
 
 def _range(stages: Sequence["Stand"]) -> str:
     """The stages to be run, with how the first of them stands."""
-    left = [s for s in stages if s.state.value != "ok"]
-    if not left:
+    remaining = [s for s in stages if s.state.value != "ok"]
+    if not remaining:
         return "nothing"
-    from_to = left[0].stage if len(left) == 1 else f"{left[0].stage} to {left[-1].stage}"
-    return f"{from_to}: {left[0].state.value}"
+    from_to = remaining[0].stage if len(remaining) == 1 else f"{remaining[0].stage} to {remaining[-1].stage}"
+    return f"{from_to}: {remaining[0].state.value}"
 
 
 def _costs(cost: "Cost") -> dict[str, str]:
@@ -122,18 +126,18 @@ def _print_parts(spec: "AuditSpec", years: Sequence[int], lake: "Lake", *, as_js
     """Print the partitions of each year; the exit codes of the years."""
     from flows.partitions.year_plan import year_plans
 
-    found = year_plans(spec, years, lake)
+    plans = year_plans(spec, years, lake)
     if as_json:
-        print_json([_told(year) for year in found])
-        return [year.exit_code for year in found]
-    print_rows(console, "what a back-fill would run", [_year_of_parts(year) for year in found])
-    for year in (year for year in found if year.parts):
-        shown = [part for part in year.parts if part.value != ALL][:_LARGEST]
-        print_rows(console, f"the largest of {year.year}", [_row(part) for part in (year.parts[0], *shown)])
-    if any(year.parts and not year.measured_here for year in found):
-        said = "the lake has no run of this audit: times are those of a table, measured on another machine"
-        console.print(f"{said}; audit one partition with --by-value, and they are this machine's", markup=False)
-    return [year.exit_code for year in found]
+        print_json([_told(year) for year in plans])
+        return [year.exit_code for year in plans]
+    print_rows(console, "what a back-fill would run", [_year_of_parts(year) for year in plans])
+    for year in (year for year in plans if year.parts):
+        largest_parts = [part for part in year.parts if part.value != ALL][:_LARGEST]
+        print_rows(console, f"the largest of {year.year}", [_row(part) for part in (year.parts[0], *largest_parts)])
+    if any(year.parts and not year.measured_here for year in plans):
+        notice = "the lake has no run of this audit: times are those of a table, measured on another machine"
+        console.print(f"{notice}; audit one partition with --by-value, and they are this machine's", markup=False)
+    return [year.exit_code for year in plans]
 
 
 def _told(year: "PlannedYear") -> dict[str, Any]:
@@ -230,20 +234,20 @@ def backfill(
         show_progress()
     settings = RunnerSettings.parse(runner, address, workers).model_dump()
     chosen = Choice(tuple(by_value or ()), limit)
-    read = _read(spec, set_).spec
-    asked = Backfill(read, parse_years(years), lake, settings, force, jobs, chosen)
-    found = run_on_workers(asked, fan_out) if fan_out else run_backfill(asked)
+    audit_spec = _read(spec, set_).spec
+    request = Backfill(audit_spec, parse_years(years), lake, settings, force, jobs, chosen)
+    summary = run_on_workers(request, fan_out) if fan_out else run_backfill(request)
     if as_json:
-        print_json(found)
-    elif read.by is not None:
-        print_partitions([Attempt.model_validate(record) for record in found["years"]])
+        print_json(summary)
+    elif audit_spec.by is not None:
+        print_partitions([Attempt.model_validate(record) for record in summary["years"]])
     else:
         print_rows(
-            console, f"years of {found['audit']}", [_ended(Attempt.model_validate(year)) for year in found["years"]]
+            console, f"years of {summary['audit']}", [_ended(Attempt.model_validate(year)) for year in summary["years"]]
         )
-        for said in said_of_years(found["audit"], parse_years(years), open_lake(lake)):
-            console.print(said, markup=False, soft_wrap=True)
-    raise typer.Exit(ExitCode(found["exit_code"]))
+        for sentence in said_of_years(summary["audit"], parse_years(years), open_lake(lake)):
+            console.print(sentence, markup=False, soft_wrap=True)
+    raise typer.Exit(ExitCode(summary["exit_code"]))
 
 
 @backfill_app.command(epilog="Example: evenhand protect hmda-2022-0123456789")
@@ -262,7 +266,7 @@ def protect(
 
 
 def _read(path: Path, pairs: list[str] | None) -> "SpecFile":
-    return load_spec(path, dict(pair(each) for each in pairs or []))
+    return load_spec(path, dict(pair(text) for text in pairs or []))
 
 
 def print_partitions(records: "Sequence[Attempt]") -> None:
@@ -329,18 +333,18 @@ def trend(
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
-    read, opened = load_spec(spec, {}).spec, open_lake(lake)
-    if by_value is not None and read.by is None:
+    audit_spec, opened = load_spec(spec, {}).spec, open_lake(lake)
+    if by_value is not None and audit_spec.by is None:
         raise SpecError("--by-value names a partition, and the spec has no `by`; leave it out")
-    asked = held_years(read, opened) if years is None else parse_years(years)
-    made = make_trend(read.name, asked, opened, ALL if by_value is None else by_value)
-    monitored = [] if made.monitoring is None else made.monitoring.to_pylist()
+    trend_years = held_years(audit_spec, opened) if years is None else parse_years(years)
+    result = make_trend(audit_spec.name, trend_years, opened, ALL if by_value is None else by_value)
+    monitored = [] if result.monitoring is None else result.monitoring.to_pylist()
     if as_json:
-        print_json({"page": made.page, "measures": made.table.to_pylist(), "monitoring": monitored})
+        print_json({"page": result.page, "measures": result.table.to_pylist(), "monitoring": monitored})
     else:
-        _print_limits(made, monitored)
-        _print(made, "trend", *with_figures(made.table.to_pylist()))
-    raise typer.Exit(_code(made, fail_on))
+        _print_limits(result, monitored)
+        _print(result, "trend", *with_figures(result.table.to_pylist()))
+    raise typer.Exit(_code(result, fail_on))
 
 
 @trends_app.command(epilog="Example: evenhand restatement 2022")
@@ -361,23 +365,25 @@ def restatement(
     from flows.runs.index import audits_of
     from tasks.lake.store import open_lake
 
-    held = open_lake(lake)
-    made = make_restatement(audits_of(held, audit), year, held)
+    opened_lake = open_lake(lake)
+    result = make_restatement(audits_of(opened_lake, audit), year, opened_lake)
     if as_json:
-        print_json({"page": made.page, "measures": made.table.to_pylist()})
+        print_json({"page": result.page, "measures": result.table.to_pylist()})
         return
     names = ("decision_maker", "protected_attribute", "group", "measure", "old", "new", "difference", "new_state")
-    _print(made, f"restatement of {year}", [{name: row[name] for name in names} for row in made.table.to_pylist()])
+    _print(result, f"restatement of {year}", [{name: row[name] for name in names} for row in result.table.to_pylist()])
 
 
-def _print_limits(made: "Made", monitored: list[dict[str, Any]]) -> None:
+def _print_limits(result: "Made", monitored: list[dict[str, Any]]) -> None:
     """The years against their limits: a line a group, and a sentence a theory."""
     from tasks.reporting.trends import said_by_theory
 
     if monitored:
         print_rows(console, "years against their limits", _states(monitored))
-    said = said_by_theory(made.followed) or ["no run of these years has verdicts: nothing was held against a limit"]
-    for line in (*said, ""):
+    sentences = said_by_theory(result.followed) or [
+        "no run of these years has verdicts: nothing was held against a limit"
+    ]
+    for line in (*sentences, ""):
         console.print(line, markup=False, soft_wrap=True)
 
 
@@ -405,16 +411,16 @@ def _change(row: dict[str, Any]) -> str:
     return f"{row['year']}: {sign}{row['change']:.3f} [{row['change_low']:.3f}, {row['change_high']:.3f}] {state}"
 
 
-def _code(made: "Made", fail_on: FailOn) -> ExitCode:
+def _code(result: "Made", fail_on: FailOn) -> ExitCode:
     """1 if what the caller asks to fail on is there in the last year with an estimate, of any series."""
     from tasks.reporting.trends import breaches, changed
 
     if fail_on is FailOn.NEVER:
         return ExitCode.WITHIN
-    if not made.followed:
+    if not result.followed:
         return ExitCode.INSUFFICIENT_EVIDENCE
-    found = changed(made.followed) if fail_on is FailOn.CHANGED else breaches(made.followed)
-    return ExitCode.BREACH if found else ExitCode.WITHIN
+    groups = changed(result.followed) if fail_on is FailOn.CHANGED else breaches(result.followed)
+    return ExitCode.BREACH if groups else ExitCode.WITHIN
 
 
 def with_figures(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
@@ -423,24 +429,24 @@ def with_figures(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]
     lines: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         lines.setdefault(tuple(row[key] for key in keys), []).append(row)
-    shown, without = [], Counter[str]()
+    table_rows, without = [], Counter[str]()
     for key, of in lines.items():
         if any(row["told"] == "value" for row in of):
-            shown.append(dict(zip(keys, key, strict=True)) | {str(row["year"]): _figure(row) for row in of})
+            table_rows.append(dict(zip(keys, key, strict=True)) | {str(row["year"]): _figure(row) for row in of})
         else:
             without[Counter(row["told"] for row in of).most_common(1)[0][0]] += 1
     if not without:
-        return shown, ""
+        return table_rows, ""
     reasons = ", ".join(f"{reason} {n}" for reason, n in without.most_common())
-    return shown, f"{without.total()} of {len(lines)} measures have no figure in any of these years: {reasons}"
+    return table_rows, f"{without.total()} of {len(lines)} measures have no figure in any of these years: {reasons}"
 
 
 def _figure(row: dict[str, Any]) -> str:
     return f"{row['value']:.3f}" if row["told"] == "value" else row["told"]
 
 
-def _print(made: "Made", title: str, rows: list[dict[str, Any]], others: str = "") -> None:
+def _print(result: "Made", title: str, rows: list[dict[str, Any]], note: str = "") -> None:
     print_rows(console, title, rows)
-    if others:
-        console.print(others, markup=False, soft_wrap=True)
-    console.print(f"page  {made.page}", markup=False, soft_wrap=True)
+    if note:
+        console.print(note, markup=False, soft_wrap=True)
+    console.print(f"page  {result.page}", markup=False, soft_wrap=True)

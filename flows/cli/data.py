@@ -129,17 +129,17 @@ def add(
 
     if not as_json:
         show_progress()
-    opened, made = Lake(lake), []
+    opened, added_vintages = Lake(lake), []
     with at_work(opened, command_id()):
         for file in files:
             of = year or year_of(file)
             day = _day(frozen) or frozen_on(kind, of, file)
             key: dict[str, Any] = {"year": of, "dataset": kind, "geography": geo, "frozen": day, "source": source}
-            made.append(store.add(opened, file, **key, replace=replace, keep_raw=keep_raw))
+            added_vintages.append(store.add(opened, file, **key, replace=replace, keep_raw=keep_raw))
             if not as_json or len(files) == 1:
-                _print_vintage(made[-1], as_json)
+                _print_vintage(added_vintages[-1], as_json)
     if as_json and len(files) > 1:
-        _print_vintages(made)
+        _print_vintages(added_vintages)
 
 
 @app.command(epilog="Example: evenhand data describe hmda_2017_nationwide_all-records_labels.zip")
@@ -153,12 +153,12 @@ def describe(
     from flows.cli.vintage_lists import described, grouped_lines, report_lines
     from tasks.ingest.vintages.store import examine
 
-    taken = examine(file)
+    intake = examine(file)
     if as_json:
-        _print_json({**described(taken), "findings": report_lines(taken)})
+        _print_json({**described(intake), "findings": report_lines(intake)})
         return
-    _print_facts("described", {"file": str(file), **described(taken)})
-    _print_rows("departures from the layout", grouped_lines(taken))
+    _print_facts("described", {"file": str(file), **described(intake)})
+    _print_rows("departures from the layout", grouped_lines(intake))
 
 
 @app.command(epilog="Example: evenhand data twin twins --year 2022 --rows 10000 --discrimination direct")
@@ -180,8 +180,8 @@ def twin(
 
     settings = TwinSettings(rows=rows, year=year, discrimination=discrimination, strength=strength)
     written = write(folder, settings, seed)
-    said = {"file": str(written.rows), "truth": str(written.truth), "rows": written.count}
-    _print_json(said) if as_json else _print_facts("written", said)
+    summary = {"file": str(written.rows), "truth": str(written.truth), "rows": written.count}
+    _print_json(summary) if as_json else _print_facts("written", summary)
 
 
 @app.command(epilog="Example: evenhand data repack --year 2022")
@@ -197,20 +197,20 @@ def repack(year: YearOption, lake: LakeOption = "data/lake", as_json: JsonOption
     from tasks.lake.storage import storage_at
     from tasks.lake.store import Lake
 
-    held = vintages(opened := Lake(lake), year) if storage_at(lake).exists("vintages") else []
-    if not held:
+    vintages_of_year = vintages(opened := Lake(lake), year) if storage_at(lake).exists("vintages") else []
+    if not vintages_of_year:
         raise SpecError(f"the lake {lake} holds no vintage of {year}; `evenhand data list` says which years it holds")
-    made = []
+    repacked_vintages = []
     with at_work(opened, command_id()):
-        for vintage in held:
+        for vintage in vintages_of_year:
             now = repacked(opened, vintage)
-            made += [now] if now else []
+            repacked_vintages += [now] if now else []
             if now and not as_json:
                 _print_vintage(now, as_json)
             elif not as_json:
                 sys.stdout.write(f"{vintage} is sorted already: nothing to do\n")
     if as_json:
-        _print_vintages(made)
+        _print_vintages(repacked_vintages)
 
 
 def _day(moment: datetime | None) -> date | None:
@@ -246,8 +246,8 @@ def _print_facts(title: str, facts: Mapping[str, Any]) -> None:
     """One thing, a line for each of its facts that is known."""
     from flows.cli.vintage_lists import readable
 
-    known = {name: value for name, value in readable(facts).items() if value is not None}
-    _print_table(title, [{"what": name, "is": value} for name, value in known.items()])
+    shown_facts = {name: value for name, value in readable(facts).items() if value is not None}
+    _print_table(title, [{"what": name, "is": value} for name, value in shown_facts.items()])
 
 
 def _print_table(title: str, rows: list[dict[str, Any]]) -> None:

@@ -132,17 +132,19 @@ def audit(
 
     if not (as_json or quiet):
         show_progress(verbose=verbose)
-    read = load_spec(spec, overrides(year, profile, set_ or []))
+    spec_file = load_spec(spec, overrides(year, profile, set_ or []))
     if method:
-        read, dropped = only(read, method)
+        spec_file, dropped = only(spec_file, method)
         for measure in dropped:
             errors.print(f"--method: the limit on {measure} is left out, as its method does not run", markup=False)
     try:
         if until is not None:
-            return _show_stages(run_until(read.spec, lake, until, jobs, force=force, value=by_value), as_json=as_json)
-        summary = run_audit(read.spec, lake, jobs, force=force, value=by_value)
+            return _show_stages(
+                run_until(spec_file.spec, lake, until, jobs, force=force, value=by_value), as_json=as_json
+            )
+        summary = run_audit(spec_file.spec, lake, jobs, force=force, value=by_value)
     except SpecError as error:
-        raise SpecError(read.describe(error)) from error
+        raise SpecError(spec_file.describe(error)) from error
     if quiet:
         print_run(console, summary)
     else:
@@ -207,10 +209,10 @@ def _print_checks(checks: list[dict[str, Any]], *, every: bool) -> None:
     for check in checks if every else amiss:
         step = f"; {check['next_step']}" if check["next_step"] else ""
         console.print(f"{check['check']}: {check['found']}{step}", markup=False)
-    said = (
+    line = (
         f"{len(amiss)} of {len(checks)} checks found something amiss" if amiss else f"all {len(checks)} checks are met"
     )
-    console.print(said, markup=False)
+    console.print(line, markup=False)
 
 
 for group in GROUPS.values():

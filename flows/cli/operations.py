@@ -53,13 +53,13 @@ def alerts(
     from tasks.lake.store import open_lake
 
     opened = open_lake(lake)
-    found = list(alerts.rows(alerts.alerts(opened)[::-1][:limit]))
+    alert_rows = list(alerts.rows(alerts.alerts(opened)[::-1][:limit]))
     if as_json:
-        print_json(found)
-    elif not found:
+        print_json(alert_rows)
+    elif not alert_rows:
         console.print(f"no alert was ever due in the lake {lake}", markup=False, soft_wrap=True)
     else:
-        print_rows(console, "", [{name: row[name] for name in row if name != "rule"} for row in found])
+        print_rows(console, "", [{name: row[name] for name in row if name != "rule"} for row in alert_rows])
     _stop_at_unreadable(opened)
 
 
@@ -120,20 +120,25 @@ def overdue(
 
     if by is not None and spec is None:
         raise SpecError("--by is the rule of one audit; name its spec, as in: evenhand overdue loans.yaml --by quarter")
-    read = None if spec is None else load_spec(spec, overrides(None, None, set_ or [])).spec
-    with _told(read):
+    audit_spec = None if spec is None else load_spec(spec, overrides(None, None, set_ or [])).spec
+    with _told(audit_spec):
         opened = _opened(lake)
-        found = _due(opened, read, by)
-    tell_overdue(opened, found)
+        due_audits = _due(opened, audit_spec, by)
+    tell_overdue(opened, due_audits)
     if as_json:
-        print_json([{**vars(each), "unknown": each.unknown, "message": each.message} for each in found])
-    for each in () if as_json else found:
-        console.print(each.message, markup=False, soft_wrap=True)
-    for warning in (warning for each in found for warning in each.warnings):
+        print_json(
+            [
+                {**vars(due_audit), "unknown": due_audit.unknown, "message": due_audit.message}
+                for due_audit in due_audits
+            ]
+        )
+    for due_audit in () if as_json else due_audits:
+        console.print(due_audit.message, markup=False, soft_wrap=True)
+    for warning in (warning for due_audit in due_audits for warning in due_audit.warnings):
         errors.print(f"warning: {warning}", markup=False)
-    if any(each.unknown for each in found):
+    if any(due_audit.unknown for due_audit in due_audits):
         raise typer.Exit(ExitCode.INTEGRITY)
-    if any(each.overdue for each in found):
+    if any(due_audit.overdue for due_audit in due_audits):
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
     if why := heartbeat():
         errors.print(f"warning: {why}", markup=False)
@@ -144,13 +149,13 @@ def _due(lake: "Lake", spec: "AuditSpec | None", by: str | None) -> "list[Due]":
 
     if spec is not None:
         return [due(lake, spec, rule_of(by) if by else None)]
-    found = due_of_lake(lake)
-    if not found:
+    due_audits = due_of_lake(lake)
+    if not due_audits:
         raise SpecError(
             "no audit of the lake says when a run is due, so nothing was looked at; add "
             "`expected: {every: quarter, by: 10 days}` to a spec, or name a spec and give --by"
         )
-    return found
+    return due_audits
 
 
 def _opened(root: str) -> "Lake":
@@ -190,10 +195,10 @@ def _told(spec: "AuditSpec | None") -> Iterator[None]:
 def _settings() -> "Alerts":
     from flows.outcome.alert_settings import VARIABLE, configured
 
-    found = configured()
-    if found is None:
+    settings = configured()
+    if settings is None:
         raise SpecError(f"{VARIABLE} is not set; give it the path of a YAML file with `to` and `rules`")
-    return found
+    return settings
 
 
 def _print(rows: list[dict[str, Any]], *, as_json: bool) -> bool:
@@ -213,8 +218,8 @@ def _stop_at_unreadable(lake: "Lake") -> None:
 
     amiss = unreadable(lake)
     if amiss:
-        more = f"\nand {len(amiss) - _NAMED} more: evenhand status --json" if len(amiss) > _NAMED else ""
-        raise IntegrityError("\n".join(amiss[:_NAMED]) + more)
+        remainder = f"\nand {len(amiss) - _NAMED} more: evenhand status --json" if len(amiss) > _NAMED else ""
+        raise IntegrityError("\n".join(amiss[:_NAMED]) + remainder)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -233,27 +238,27 @@ def schedules(ctx: typer.Context, as_json: JsonOption = False) -> None:
     from flows.operations.schedules import PAUSED, planned
 
     with asked() as client:
-        found = planned(client)
+        schedules_of_server = planned(client)
     if as_json:
-        print_json([asdict(each) for each in found])
-    elif not found:
+        print_json([asdict(schedule) for schedule in schedules_of_server])
+    elif not schedules_of_server:
         console.print("the server has no schedule; register deployments/prefect.yaml", markup=False)
     else:
         rows = [
             {
-                "schedule": each.name,
-                "deployment": each.deployment,
-                "when": each.when,
-                "zone": each.zone,
-                "next": each.next if each.active else PAUSED,
-                "last": each.last,
-                "state": each.state,
-                "overdue": each.overdue,
+                "schedule": schedule.name,
+                "deployment": schedule.deployment,
+                "when": schedule.when,
+                "zone": schedule.zone,
+                "next": schedule.next if schedule.active else PAUSED,
+                "last": schedule.last,
+                "state": schedule.state,
+                "overdue": schedule.overdue,
             }
-            for each in found
+            for schedule in schedules_of_server
         ]
         print_rows(console, "", rows)
-    if any(each.overdue for each in found):
+    if any(schedule.overdue for schedule in schedules_of_server):
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
 
@@ -350,13 +355,13 @@ def _take_up_again(lake: "Lake") -> None:
     from flows.supervision.presence import clear_leftovers
 
     with _server_answering():
-        found = see_to_dead(lake, Burial(resume=True))
+        marked_runs = see_to_dead(lake, Burial(resume=True))
         replaced = cancel_superseded(lake)
-    for marked in found:
+    for marked in marked_runs:
         trace_dead(marked)
         sys.stderr.write(f"{words_of(marked)}\n")
-    for each in replaced:
-        sys.stderr.write(f"late run {each.run} was cancelled: {each.message}\n")
+    for replaced_run in replaced:
+        sys.stderr.write(f"late run {replaced_run.run} was cancelled: {replaced_run.message}\n")
     for draft in clear_leftovers(lake):
         sys.stderr.write(f"removed the unfinished draft {draft.name}\n")
 
@@ -424,25 +429,30 @@ def gc(
 
     opened = open_lake(lake)
     keeping, hidden = _keeping(opened, keep, vintages, days, below_minimum), damage(opened)
-    seen = without(opened, hidden)
-    runs, failed = runs_of(seen), list[LeftAlone]()
-    stay = [] if below_minimum else held_back(seen, runs, keeping)
-    strange = left_alone(seen, leaving(seen, runs, keeping))
-    found = collect(opened, keeping, failed) if yes else removals(opened, keeping)
+    visible_lake = without(opened, hidden)
+    runs, failed = runs_of(visible_lake), list[LeftAlone]()
+    stay = [] if below_minimum else held_back(visible_lake, runs, keeping)
+    strange = left_alone(visible_lake, leaving(visible_lake, runs, keeping))
+    removed = collect(opened, keeping, failed) if yes else removals(opened, keeping)
     flow_runs: int | None = 0
     if os.environ.get("PREFECT_API_URL"):
         flow_runs = _flow_runs(opened, keeping.runs, remove=yes)
     elif Path(os.environ.get("PREFECT_HOME", opened.root / "prefect")).is_dir():  # to count them takes a server's start
         flow_runs = _flow_runs(opened, keeping.runs, remove=yes) if yes else None
-    rows = [{**asdict(removal), "path": str(removal.path)} for removal in found]
-    said: dict[str, Any] = {"removed": yes, "bytes": sum(r.bytes for r in found), "flow_runs": flow_runs, "lake": rows}
-    said |= {"too_young": [run.run for run in stay], "minimum_days": keeping.minimum_days}
-    said["unreadable"] = [each.reason for each in hidden]
-    said["left_alone"] = [{"path": str(each.path), "why": each.why} for each in (*strange, *failed)]
+    rows = [{**asdict(removal), "path": str(removal.path)} for removal in removed]
+    summary: dict[str, Any] = {
+        "removed": yes,
+        "bytes": sum(r.bytes for r in removed),
+        "flow_runs": flow_runs,
+        "lake": rows,
+    }
+    summary |= {"too_young": [run.run for run in stay], "minimum_days": keeping.minimum_days}
+    summary["unreadable"] = [unreadable.reason for unreadable in hidden]
+    summary["left_alone"] = [{"path": str(each.path), "why": each.why} for each in (*strange, *failed)]
     if as_json:
-        print_json(said)
+        print_json(summary)
     else:
-        _print_removals(said)
+        _print_removals(summary)
     if hidden:
         raise typer.Exit(ExitCode.INTEGRITY)
 
@@ -455,14 +465,14 @@ def _keeping(lake: "Lake", keep: int | None, vintages: int | None, days: float, 
     """
     from flows.operations.retention import FILE, Keeping, settings_of
 
-    said = settings_of(lake.storage).retention
-    runs = keep or said.keep_runs
+    retention = settings_of(lake.storage).retention
+    runs = keep or retention.keep_runs
     if runs is None:
         raise SpecError(f"how many runs to keep? Give --keep N, or retention.keep_runs in {lake.storage.where(FILE)}")
     if len(below) > _MOST_REASON:
         raise SpecError(f"--below-minimum has {len(below):,} letters, and at most {_MOST_REASON:,} are kept")
-    younger = said.keep_days or 0
-    return Keeping(runs, vintages or said.keep_vintages, days, younger, said.minimum_days, below.strip())
+    younger = retention.keep_days or 0
+    return Keeping(runs, vintages or retention.keep_vintages, days, younger, retention.minimum_days, below.strip())
 
 
 def _flow_runs(lake: "Lake", keep: int, *, remove: bool) -> int | None:
@@ -484,24 +494,24 @@ def _flow_runs(lake: "Lake", keep: int, *, remove: bool) -> int | None:
         ) from error
 
 
-def _print_removals(said: dict[str, Any]) -> None:
-    rows = said["lake"]
+def _print_removals(report: dict[str, Any]) -> None:
+    rows = report["lake"]
     print_rows(console, "", [{**row, "bytes": f"{row['bytes']:,}"} for row in rows])
-    done = "went" if said["removed"] else "would go; nothing was removed, as --yes was not given"
-    flow_runs = "" if said["flow_runs"] is None else f" and {said['flow_runs']} flow runs"
-    console.print(f"{len(rows)} items of the lake ({said['bytes']:,} bytes){flow_runs} {done}")
-    for each in said["left_alone"]:
+    done = "went" if report["removed"] else "would go; nothing was removed, as --yes was not given"
+    flow_runs = "" if report["flow_runs"] is None else f" and {report['flow_runs']} flow runs"
+    console.print(f"{len(rows)} items of the lake ({report['bytes']:,} bytes){flow_runs} {done}")
+    for each in report["left_alone"]:
         console.print(f"left alone: {each['why']}", markup=False, soft_wrap=True)
-    if young := said["too_young"]:
+    if young := report["too_young"]:
         console.print(
-            f"{len(young)} runs stay that are younger than {said['minimum_days']:g} days (minimum_days of the lake's "
+            f"{len(young)} runs stay that are younger than {report['minimum_days']:g} days (minimum_days of the lake's "
             f"settings), such as {young[0]}; --below-minimum REASON removes them, too",
             markup=False,
             soft_wrap=True,
         )
-    if said["flow_runs"] is None:
+    if report["flow_runs"] is None:
         console.print("the flow runs in the lake's own Prefect database were not looked at; --yes sees to them")
-    if amiss := said["unreadable"]:
+    if amiss := report["unreadable"]:
         words = (
             "cannot be read, so that nobody can say what they need: no partition is listed, and --yes removes nothing"
         )

@@ -26,17 +26,17 @@ Complete = Callable[[typer.Context, str], list[str]]
 _LAKE = "data/lake"
 
 
-def _completing(known: Callable[[str, str], Iterator[str]]) -> Complete:
+def _completing(candidates: Callable[[str, str], Iterator[str]]) -> Complete:
     """A completion of words that a lake holds, by a function of the lake's place and of what is typed."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:
             lake = str(ctx.params.get("lake") or os.environ.get("EVENHAND_LAKE") or _LAKE)
-            return [word for word in dict.fromkeys(known(lake, incomplete)) if word.startswith(incomplete)]
+            return [word for word in dict.fromkeys(candidates(lake, incomplete)) if word.startswith(incomplete)]
         except Exception:  # whatever it is, the line that is being typed must not be written over
             return []
 
-    complete.__name__, complete.__doc__ = known.__name__.lstrip("_"), known.__doc__
+    complete.__name__, complete.__doc__ = candidates.__name__.lstrip("_"), candidates.__doc__
     return complete
 
 
@@ -83,7 +83,7 @@ def _methods(_lake: str, _: str) -> Iterator[str]:
     """Names of methods, by their folders: importing one loads its libraries."""
     from tasks import methods
 
-    yield from sorted({"outcomes", *(each.name for each in iter_modules(methods.__path__) if each.ispkg)})
+    yield from sorted({"outcomes", *(module.name for module in iter_modules(methods.__path__) if module.ispkg)})
 
 
 def _column(lake: str, name: str) -> Iterator[str]:
@@ -213,14 +213,17 @@ class Grouped(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 the library gives it
         """The names, group by group."""
-        known = [name for group in GROUPS.values() for name in group]
-        return [*(n for n in known if n in self.commands), *(n for n in self.commands if n not in known)]
+        grouped_names = [name for group in GROUPS.values() for name in group]
+        return [
+            *(n for n in grouped_names if n in self.commands),
+            *(n for n in self.commands if n not in grouped_names),
+        ]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """A section for each group."""
-        left = {name: self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden}
-        for title, group in {**GROUPS, OTHERS: left}.items():
-            rows = [(name, left.pop(name)) for name in tuple(group) if name in left]
+        remaining = {name: self.commands[name] for name in self.list_commands(ctx) if not self.commands[name].hidden}
+        for title, group in {**GROUPS, OTHERS: remaining}.items():
+            rows = [(name, remaining.pop(name)) for name in tuple(group) if name in remaining]
             if rows:
                 with formatter.section(title):
                     _write(formatter, rows)
@@ -346,8 +349,8 @@ def load_spec(path: Path | None, overrides: dict[str, str]) -> "SpecFile":
     if not file.is_dir():
         check_regular(file)
     try:
-        read = read_spec(spec_text(file), str(file), overrides, (faults,))
-        return placed(read, file.parent, overrides)
+        spec_file = read_spec(spec_text(file), str(file), overrides, (faults,))
+        return placed(spec_file, file.parent, overrides)
     except IsADirectoryError as error:
         raise SpecError(f"{file} is a directory; an audit spec is a YAML file, such as {file}/loans.yaml") from error
     except OSError as error:
@@ -362,7 +365,7 @@ def overrides(year: int | None, profile: str | None, pairs: list[str]) -> dict[s
     Raises:
         SpecError: a pair is none.
     """
-    out = dict(pair(each) for each in pairs)
+    out = dict(pair(text) for text in pairs)
     if year is not None:
         out["year"] = str(year)
     if profile is not None:
@@ -370,7 +373,7 @@ def overrides(year: int | None, profile: str | None, pairs: list[str]) -> dict[s
     return out
 
 
-def only(read: "SpecFile", methods: Collection[str]) -> tuple["SpecFile", list[str]]:
+def only(spec_file: "SpecFile", methods: Collection[str]) -> tuple["SpecFile", list[str]]:
     """The spec with no other methods, and the measures of the limits that are left out with the others.
 
     Raises:
@@ -380,19 +383,19 @@ def only(read: "SpecFile", methods: Collection[str]) -> tuple["SpecFile", list[s
     from tasks.metrics.limits import check_limits, makers_of
     from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD, checked
 
-    spec = read.spec
+    spec = spec_file.spec
     running = spec.methods.running()
     for name in methods:
         if name not in running:
-            known = nearest(name, running) if name not in METHODS else "add it to `methods`"
-            raise SpecError(f"--method {name}: this spec runs no such method; {known}")
-    kept = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint({*methods, OUTCOMES_METHOD})]
+            hint = nearest(name, running) if name not in METHODS else "add it to `methods`"
+            raise SpecError(f"--method {name}: this spec runs no such method; {hint}")
+    kept_limits = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint({*methods, OUTCOMES_METHOD})]
     values = spec.model_dump(mode="json")
-    values["methods"] = {name: own if name in methods else None for name, own in values["methods"].items()}
-    values["thresholds"] = [limit.model_dump(mode="json") for limit in kept]
-    narrowed = SpecFile(checked(values, read.name), read.name, read.lines)
+    values["methods"] = {name: settings if name in methods else None for name, settings in values["methods"].items()}
+    values["thresholds"] = [limit.model_dump(mode="json") for limit in kept_limits]
+    narrowed = SpecFile(checked(values, spec_file.name), spec_file.name, spec_file.lines)
     check_limits(narrowed.spec)
-    return narrowed, [limit.measure for limit in spec.thresholds if limit not in kept]
+    return narrowed, [limit.measure for limit in spec.thresholds if limit not in kept_limits]
 
 
 def year_of(text: str) -> int:

@@ -56,14 +56,14 @@ RawOption = Annotated[
 Ask = Callable[[str, dict[str, Any]], "pa.Table"]
 
 
-def ask(root: str, run: str | None, query: str, given: dict[str, Any]) -> "pa.Table":
+def ask(root: str, run: str | None, query: str, parameters: dict[str, Any]) -> "pa.Table":
     """The answer to one query about a run.
 
     Raises:
         SpecError: there is no such lake, run or table.
     """
-    with asking(root, run) as asked:
-        return asked(query, given)
+    with asking(root, run) as answer:
+        return answer(query, parameters)
 
 
 @contextmanager
@@ -80,28 +80,28 @@ def asking(root: str, run: str | None, tables: Collection[str] | None = None) ->
     from flows.runs.run_names import opened
     from tasks.lake.views import open_views
 
-    lake, found = opened(root, run)
-    with open_views(lake, found, tables=tables) as connection:
+    lake, run_id = opened(root, run)
+    with open_views(lake, run_id, tables=tables) as connection:
 
-        def answer(query: str, given: dict[str, Any]) -> "pa.Table":
+        def answer(query: str, parameters: dict[str, Any]) -> "pa.Table":
             try:
                 query = query.replace("told_", _prefix(connection)) if "told_" in query else query
-                return connection.sql(query, params={"run": found, **given}).to_arrow_table()
+                return connection.sql(query, params={"run": run_id, **parameters}).to_arrow_table()
             except duckdb.OutOfMemoryException as error:
                 raise InfrastructureError(
-                    f"the tables of run {found!r} need more memory than there is for a query; free some, or ask for "
+                    f"the tables of run {run_id!r} need more memory than there is for a query; free some, or ask for "
                     "less of them with evenhand sql --memory"
                 ) from error
             except duckdb.Error as error:
-                raise SpecError(f"the tables of run {found!r} cannot be asked for that: {error}") from error
+                raise SpecError(f"the tables of run {run_id!r} cannot be asked for that: {error}") from error
 
         yield answer
 
 
 def _prefix(connection: "duckdb.DuckDBPyConnection") -> str:
     """Names of what may be told begin with it; empty in a run of a version that had no tables of their own for that."""
-    known = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-    return "published_" if ("published_measures",) in known else ""
+    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    return "published_" if ("published_measures",) in views else ""
 
 
 def show(table: "pa.Table", format_: str, *, raw: bool = False) -> None:
@@ -135,9 +135,9 @@ def _csv(lines: Sequence[Sequence[object]], *, raw: bool) -> str:
     plain = csv.writer(sink, lineterminator="\n")
     quoted = csv.writer(sink, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for line in lines:
-        told = line if raw else [_told(guarded(cell)) for cell in line]
-        ends_within = any("\r" in cell for cell in told if isinstance(cell, str))  # which the module does not quote
-        (quoted if ends_within else plain).writerow(told)
+        cells = line if raw else [_told(guarded(cell)) for cell in line]
+        ends_within = any("\r" in cell for cell in cells if isinstance(cell, str))  # which the module does not quote
+        (quoted if ends_within else plain).writerow(cells)
     return sink.getvalue()
 
 
@@ -234,24 +234,24 @@ def measures(
     With --measure all rows of that measure, with --method or --state all rows of whole groups that fit, with --all
     every row.
     """
-    wanted = {"measure": measure, "method": method, "group": group, "state": state}
+    filters = {"measure": measure, "method": method, "group": group, "state": state}
     single = any((every, measure, method, state))
     query = f"SELECT * FROM told_measures WHERE run = $run AND {_WANTED}{_order(sort)}"  # noqa: S608 our own words
     with asking(lake, run, _TABLES) as ask:
         headline = [] if single else _headline(ask)
         chosen = {"every": not headline, "headline": headline, "checked": list(_CHECKED)}
-        table = ask(query, {**wanted, **chosen, "parts": every or measure is not None})
+        table = ask(query, {**filters, **chosen, "parts": every or measure is not None})
         if not table.num_rows:
-            raise SpecError(_nothing(ask, wanted))
-        told = {"run": table["run"][0].as_py()}
-        counted = ask("SELECT method, count(*) AS rows FROM told_measures WHERE run = $run GROUP BY ALL", {})
-    shown = table.slice(0, limit)
+            raise SpecError(_nothing(ask, filters))
+        parameters = {"run": table["run"][0].as_py()}
+        method_counts = ask("SELECT method, count(*) AS rows FROM told_measures WHERE run = $run GROUP BY ALL", {})
+    shown_rows = table.slice(0, limit)
     if as_json or format_ != "table":
-        show(shown, "json" if as_json else format_, raw=raw)
+        show(shown_rows, "json" if as_json else format_, raw=raw)
     else:
-        show(_without_blanks(shown), format_)
-    others = {row["method"]: row["rows"] for row in counted.to_pylist()}
-    _tell_others(told["run"], others, Counter(shown["method"].to_pylist()))
+        show(_without_blanks(shown_rows), format_)
+    other_counts = {row["method"]: row["rows"] for row in method_counts.to_pylist()}
+    _tell_others(parameters["run"], other_counts, Counter(shown_rows["method"].to_pylist()))
 
 
 def _without_blanks(table: "pa.Table") -> "pa.Table":
@@ -263,10 +263,10 @@ def _without_blanks(table: "pa.Table") -> "pa.Table":
 def _headline(ask: Ask) -> list[str]:
     """The measures of the first page: those that verdicts are about, and approval rates; none of an earlier run."""
     try:
-        judged = ask("SELECT DISTINCT measure FROM told_verdicts WHERE run = $run AND measure <> ''", {})
+        judged_measures = ask("SELECT DISTINCT measure FROM told_verdicts WHERE run = $run AND measure <> ''", {})
     except SpecError:
         return []
-    return ["approval_rate", *judged["measure"].to_pylist()]
+    return ["approval_rate", *judged_measures["measure"].to_pylist()]
 
 
 def _order(sort: str | None) -> str:
@@ -275,24 +275,26 @@ def _order(sort: str | None) -> str:
     return f' ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
 
 
-def _nothing(ask: Ask, wanted: Mapping[str, str | None]) -> str:
+def _nothing(ask: Ask, filters: Mapping[str, str | None]) -> str:
     """Why no row fits: a word that no row has, with the nearest one, or words that no row has together."""
-    for name, word in wanted.items():
+    for name, word in filters.items():
         if word is not None:
-            known = ask(f'SELECT DISTINCT "{name}" AS word FROM told_measures WHERE run = $run', {})  # noqa: S608
-            words: list[Any] = sorted(known["word"].to_pylist())
+            distinct_words = ask(f'SELECT DISTINCT "{name}" AS word FROM told_measures WHERE run = $run', {})  # noqa: S608
+            words: list[Any] = sorted(distinct_words["word"].to_pylist())
             if word not in words:
                 return f"--{name} {word}: no such row of the run; {nearest(word, words)}"
-    asked = " ".join(f"--{name} {word}" for name, word in wanted.items() if word is not None)
-    return f"{asked or 'measures'}: no row of the run fits; leave one of them out, or see all with --all"
+    option_words = " ".join(f"--{name} {word}" for name, word in filters.items() if word is not None)
+    return f"{option_words or 'measures'}: no row of the run fits; leave one of them out, or see all with --all"
 
 
-def _tell_others(run: str, every: Mapping[str, int], shown: Mapping[str, int]) -> None:
+def _tell_others(run: str, every: Mapping[str, int], shown_counts: Mapping[str, int]) -> None:
     """Say on the error stream how many rows were not printed, and how to see them."""
-    left = {method: n - shown.get(method, 0) for method, n in every.items() if n > shown.get(method, 0)}
-    if left:
-        of = ", ".join(f"{method} {n:,}" for method, n in sorted(left.items()))
-        text = f"{sum(left.values()):,} other rows of {run} are not shown ({of}): --method NAME, or --all"
+    hidden_counts = {
+        method: n - shown_counts.get(method, 0) for method, n in every.items() if n > shown_counts.get(method, 0)
+    }
+    if hidden_counts:
+        of = ", ".join(f"{method} {n:,}" for method, n in sorted(hidden_counts.items()))
+        text = f"{sum(hidden_counts.values()):,} other rows of {run} are not shown ({of}): --method NAME, or --all"
         errors.print(text, markup=False)
 
 
@@ -364,32 +366,37 @@ def findings(
         _tell(lake, run, row, partial(show, format_="json" if as_json else format_, raw=raw))
         return
     table = "findings" if rows else "published_findings"
-    wanted = {"method": method, "group": group, "state": state}
+    filters = {"method": method, "group": group, "state": state}
     query = f"FROM {table} WHERE {_FINDINGS_WANTED}"
     with asking(lake, run, ("findings", "published_findings", "verdicts", "published_verdicts")) as ask:
-        judged = [] if every or rows or method else ask(_JUDGED, {})["method"].to_pylist()
-        given = {**wanted, "only": judged, "every": not judged, "most": limit or (_ROWS if rows else None)}
-        found = ask(f"SELECT * EXCLUDE (run) {query} AND {_ONLY} {_findings_order(sort)} LIMIT $most", given)
-        [fitting] = ask(f"SELECT count(*) AS rows {query}", wanted)["rows"].to_pylist()
-    if not fitting and any(wanted.values()):
-        asked = " ".join(f"--{name} {word}" for name, word in wanted.items() if word is not None)
-        raise SpecError(f"{asked}: no row of the run fits; `evenhand findings --all` prints all counts")
-    show(found, "json" if as_json else format_, raw=raw)
-    if left := fitting - found.num_rows:
-        errors.print(f"{left:,} other rows are not shown: --limit, --method NAME, or --all", markup=False)
+        judged_methods = [] if every or rows or method else ask(_JUDGED, {})["method"].to_pylist()
+        parameters = {
+            **filters,
+            "only": judged_methods,
+            "every": not judged_methods,
+            "most": limit or (_ROWS if rows else None),
+        }
+        result = ask(f"SELECT * EXCLUDE (run) {query} AND {_ONLY} {_findings_order(sort)} LIMIT $most", parameters)
+        [fitting] = ask(f"SELECT count(*) AS rows {query}", filters)["rows"].to_pylist()
+    if not fitting and any(filters.values()):
+        option_words = " ".join(f"--{name} {word}" for name, word in filters.items() if word is not None)
+        raise SpecError(f"{option_words}: no row of the run fits; `evenhand findings --all` prints all counts")
+    show(result, "json" if as_json else format_, raw=raw)
+    if hidden_rows := fitting - result.num_rows:
+        errors.print(f"{hidden_rows:,} other rows are not shown: --limit, --method NAME, or --all", markup=False)
 
 
 def _tell(root: str, run: str | None, row: str, tell: "Callable[[pa.Table], None]") -> None:
     from flows.cli.row import why_refused  # with it come the libraries of the stages
     from flows.runs.run_names import opened
 
-    lake, found = opened(root, run)
-    refused = why_refused(lake, found, row)
+    lake, run_id = opened(root, run)
+    refused = why_refused(lake, run_id, row)
     if refused is not None:
         tell(refused)
         return
     errors.print(f"row {row} was refused by no stage; findings of it, if there are any:", markup=False)
-    with asking(root, found, ("findings",)) as ask:
+    with asking(root, run_id, ("findings",)) as ask:
         if ask(_HAS_FINDINGS, {}).num_rows:  # a run without methods has no such table
             tell(ask(_OF_ROW, {"row": row}))
 
@@ -406,8 +413,8 @@ def _pack(
     from flows.runs.pack import WARNING, Wanted, write  # XlsxWriter is needed here only
     from flows.runs.run_names import opened
 
-    lake, found = opened(root, run)
-    for path in write(lake, found, Wanted(n, attribute, maker, group, denied)):
+    lake, run_id = opened(root, run)
+    for path in write(lake, run_id, Wanted(n, attribute, maker, group, denied)):
         sys.stdout.write(f"{path}\n")
     sys.stderr.write(f"{WARNING}\n")
 
@@ -461,12 +468,12 @@ def verdicts(
     rows = ask(lake, run, query, {"theory": theory}).to_pylist()
     if not rows:
         raise SpecError(f"the run has no row of {theory or 'verdicts'}; audit again to make it, or leave --theory out")
-    said = published(rows)
+    document = published(rows)
     if as_json or format_ == "json":
-        print_json(said)
+        print_json(document)
     elif format_ == "csv":
-        listed = [dict(zip(said["columns"], row, strict=True)) for row in said["rows"]]
-        print_answer(listed, said["columns"], format_, raw=raw)
+        listed = [dict(zip(document["columns"], row, strict=True)) for row in document["rows"]]
+        print_answer(listed, document["columns"], format_, raw=raw)
     else:
         print_answer([_in_words(row) for row in rows], [], format_)
         for sentence in way_on(rows):
@@ -503,14 +510,16 @@ def adjusted(
     """Print the denial ladder of a run: differences of denial among ever more similar applicants, with intervals."""
     from tasks.methods.adjusted.algorithm.detection import ENOUGH_SUPPORT
 
-    there = "SELECT 1 AS there FROM information_schema.tables WHERE table_name = 'published_adjusted' AND $run = $run"
-    if not ask(lake, run, there, {}).num_rows:
+    table_query = (
+        "SELECT 1 AS there FROM information_schema.tables WHERE table_name = 'published_adjusted' AND $run = $run"
+    )
+    if not ask(lake, run, table_query, {}).num_rows:
         raise SpecError("this run has no denial ladder: its spec leaves it out (methods: {adjusted: null})")
     rows = ask(lake, run, _LADDER, {"group": group, "enough": ENOUGH_SUPPORT}).to_pylist()
     if not rows:
         groups = 'SELECT DISTINCT "group" FROM published_adjusted WHERE run = $run'
-        known = ask(lake, run, groups, {}).to_pydict()["group"]
-        raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(known))}")
+        group_names = ask(lake, run, groups, {}).to_pydict()["group"]
+        raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(group_names))}")
     print_answer(rows, list(rows[0]), "json" if as_json else "table")
     for row in () if as_json else ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
         sys.stdout.write(visible(_sentence(row)))
@@ -530,9 +539,12 @@ def disclose(
     from flows.runs.index import run_of
     from flows.runs.run_names import opened
 
-    there, name = opened(lake, run)
-    partitions = run_of(there, name).partitions
-    rows, earlier = withheld(there, partitions), [each["run"] for each in taken(there, partitions)]
+    opened_lake, name = opened(lake, run)
+    partitions = run_of(opened_lake, name).partitions
+    rows, earlier = (
+        withheld(opened_lake, partitions),
+        [earlier_run["run"] for earlier_run in taken(opened_lake, partitions)],
+    )
     sys.stderr.write(f"{RESTRICTED}\n")
     sys.stderr.write(f"audited together with earlier published runs: {', '.join(earlier) or 'none'}\n")
     print_answer(rows, list(rows[0]) if rows else [], "json" if as_json else "table")
@@ -578,27 +590,31 @@ def league(
     from tasks.lake.store import open_lake
     from tasks.metrics.league.rows import Asked
 
-    read, opened = load_spec(spec, {}).spec, open_lake(lake)
-    made = make_league(read, read.year if year is None else year, opened, Asked(measure, group))
-    page = write_league(made, opened, html)
+    audit_spec, opened = load_spec(spec, {}).spec, open_lake(lake)
+    league_of_year = make_league(audit_spec, audit_spec.year if year is None else year, opened, Asked(measure, group))
+    page = write_league(league_of_year, opened, html)
     if as_json:
-        print_json({"page": page, **document(made)})
+        print_json({"page": page, **document(league_of_year)})
     else:
-        _print(made, page)
+        _print(league_of_year, page)
 
 
-def _print(made: "League", page: str) -> None:
+def _print(league_of_year: "League", page: str) -> None:
     """What it is for, then a table for each measure and group."""
     from tasks.reporting import league
 
-    noun = league.noun_of(made.column)
+    noun = league.noun_of(league_of_year.column)
     console.print(league.first_statement(noun), markup=False, soft_wrap=True)
-    console.print(f"{made.title}, by {made.column}: {made.census.words}", markup=False, soft_wrap=True)
-    for subject, table in made.tables.items():
+    console.print(
+        f"{league_of_year.title}, by {league_of_year.column}: {league_of_year.census.words}",
+        markup=False,
+        soft_wrap=True,
+    )
+    for subject, table in league_of_year.tables.items():
         console.print()
         print_rows(console, league.titled(subject), [_cells(line) for line in table.lines[:MOST]])
-        more = [f"{len(table.lines) - MOST} more with --json, and on the page"] if len(table.lines) > MOST else []
-        for sentence in (*more, league.expected(table, noun), league.NO_RANKING.format(noun=noun)):
+        notes = [f"{len(table.lines) - MOST} more with --json, and on the page"] if len(table.lines) > MOST else []
+        for sentence in (*notes, league.expected(table, noun), league.NO_RANKING.format(noun=noun)):
             console.print(sentence, markup=False, soft_wrap=True)
     console.print()
     console.print(f"page  {page}", markup=False, soft_wrap=True)

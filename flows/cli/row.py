@@ -31,20 +31,20 @@ def why_refused(lake: Lake, run: str, row_id: str) -> pa.Table | None:
         IntegrityError: nor is the source the one that the run read; a table is not the one that was written.
     """
     done = [Partition.model_validate(entry) for entry in read_manifest(lake, run)["partitions"]]
-    kept = [_row(lake.read(a), row_id) for p in done for a in p.tables if a.table == REFUSALS.name]
-    found = pa.concat_tables(kept)
-    if found.num_rows:
-        return found.slice(0, 1).select(_TOLD)
+    refusals_of_row = [_row(lake.read(a), row_id) for p in done for a in p.tables if a.table == REFUSALS.name]
+    refusal = pa.concat_tables(refusals_of_row)
+    if refusal.num_rows:
+        return refusal.slice(0, 1).select(_TOLD)
     if _has(lake, done, FEATURES.name, row_id):
         return None
     planned = planned_again(lake, run)[1]
     stage = preprocess if _has(lake, done, APPLICATIONS.name, row_id) else ingest
-    found = _asked_again(lake, next(step for step in planned.steps if step.stage is stage), done, row_id)
-    if found.num_rows == 0:
+    refusal = _asked_again(lake, next(step for step in planned.steps if step.stage is stage), done, row_id)
+    if refusal.num_rows == 0:
         column = planned.spec.row_id
         ids = f"ids are those of column {column!r}" if column else "ids are numbers of rows, from 1"
         raise SpecError(f"--row {row_id}: the source of run {run} has no such row; {ids}")
-    return found.slice(0, 1).select(_TOLD)
+    return refusal.slice(0, 1).select(_TOLD)
 
 
 def _asked_again(lake: Lake, step: Step, done: list[Partition], row_id: str) -> pa.Table:
@@ -52,9 +52,9 @@ def _asked_again(lake: Lake, step: Step, done: list[Partition], row_id: str) -> 
     tables = step.stage.read(lake, inputs(step, done))
     settings = step.settings.model_copy(update={"refusals": KeptRefusals(keep="all")})
     produced = step.stage.function(*tables, settings=settings)
-    found = _row(produced.refusals, row_id)
-    if found.num_rows:
-        return found
+    refusal = _row(produced.refusals, row_id)
+    if refusal.num_rows:
+        return refusal
     rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
     return _row(hold(step.stage, produced, rows_in)[1], row_id)
 

@@ -70,17 +70,19 @@ def runs(
     from tasks.lake.store import open_lake
 
     opened = open_lake(lake)
-    found = listed(opened, audit, year, state)
-    if not found:
+    matching_runs = listed(opened, audit, year, state)
+    if not matching_runs:
         raise SpecError(_nothing(lake, sorted({run.audit for run in listed(opened)})))
-    shown = found[:limit]
+    printed_runs = matching_runs[:limit]
     if as_json:
-        print_json([vars(run) for run in shown])
+        print_json([vars(run) for run in printed_runs])
         return
-    parted = any(run.partition for run in shown)
-    print_rows(console, "", [_row(run, parted=parted) for run in shown])
-    if len(found) > limit:
-        errors.print(f"{len(found) - limit} older runs are not shown: --limit {len(found)}", markup=False)
+    parted = any(run.partition for run in printed_runs)
+    print_rows(console, "", [_row(run, parted=parted) for run in printed_runs])
+    if len(matching_runs) > limit:
+        errors.print(
+            f"{len(matching_runs) - limit} older runs are not shown: --limit {len(matching_runs)}", markup=False
+        )
 
 
 @app.command(epilog="Example: evenhand show, or: evenhand show boston1990@1990")
@@ -89,12 +91,12 @@ def show(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: Js
     from flows.runs.first_page import first_page, left_out, remarks, summary
     from flows.runs.run_names import opened
 
-    there, name = opened(lake, run)
-    page, place = first_page(there, name)
+    opened_lake, name = opened(lake, run)
+    page, place = first_page(opened_lake, name)
     if as_json:
         print_json(page)
         return
-    for line in summary(page, place, left_out=left_out(there, name), more=remarks(there, name)):
+    for line in summary(page, place, left_out=left_out(opened_lake, name), notes=remarks(opened_lake, name)):
         sys.stdout.write(f"{visible(line)}\n")
     for warning in page["warnings"]:
         errors.print(f"warning: {warning}", markup=False)
@@ -121,8 +123,8 @@ def _row(run: "Listed", *, parted: bool) -> dict[str, Any]:
 
 def _by_state(theories: Any) -> str:
     """The questions of each state, the gravest first."""
-    told = {words: [t for t, state in theories.items() if state == name] for name, words in _SHORT.items()}
-    return "; ".join(f"{words}: {', '.join(of)}" for words, of in told.items() if of)
+    theories_by_state = {words: [t for t, state in theories.items() if state == name] for name, words in _SHORT.items()}
+    return "; ".join(f"{words}: {', '.join(of)}" for words, of in theories_by_state.items() if of)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -147,24 +149,24 @@ def stages(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: 
     from flows.runs.run_names import opened
     from tasks.lake.store import stage_runs
 
-    there, name = opened(lake, run)
-    found = list(stage_runs(read_manifest(there, name)))
+    opened_lake, name = opened(lake, run)
+    stage_rows = list(stage_runs(read_manifest(opened_lake, name)))
     if as_json:
-        print_json(found)
+        print_json(stage_rows)
     else:
-        print_stages(f"stages of {name}", found)
+        print_stages(f"stages of {name}", stage_rows)
     sys.stderr.write(_RESTRICTED)
 
 
-def print_stages(title: str, found: Sequence[dict[str, Any]]) -> None:
+def print_stages(title: str, stage_rows: Sequence[dict[str, Any]]) -> None:
     """Print rows of ``tasks.lake.store`` as a table, with the sums of their times."""
     from tasks.lake.store import OF_PARTITION  # loads pyarrow
 
-    parted = any(row.get(OF_PARTITION[0]) for row in found)
-    names = [name for row in found[:1] for name in row if parted or name not in OF_PARTITION]
-    rows = [{name: _shown(name, row[name]) for name in names} for row in found]
+    parted = any(row.get(OF_PARTITION[0]) for row in stage_rows)
+    names = [name for row in stage_rows[:1] for name in row if parted or name not in OF_PARTITION]
+    rows = [{name: _shown(name, row[name]) for name in names} for row in stage_rows]
     print_rows(console, title, rows)
-    wall, cpu = (sum(row[name] or 0.0 for row in found) for name in ("seconds", "cpu_seconds"))
+    wall, cpu = (sum(row[name] or 0.0 for row in stage_rows) for name in ("seconds", "cpu_seconds"))
     console.print(f"in all {wall:,.1f} s of stages, {cpu:,.1f} CPU s", markup=False)
 
 
@@ -227,20 +229,20 @@ def report(
     for path in joined:
         _require_apart(path, folder, {*files, single_file.PDF})
     alone = (check or bool(joined)) and not (out or pdf or xlsx or open_)
-    wanted = {} if alone else {WORKBOOK: files[WORKBOOK]} if xlsx and not open_ else files
-    made = {folder / name: content for name, content in wanted.items()}
+    report_files = {} if alone else {WORKBOOK: files[WORKBOOK]} if xlsx and not open_ else files
+    written_files = {folder / name: content for name, content in report_files.items()}
     extra, lacking = _extra(files, single is not None, pdf, paper)
     places = {single_file.SINGLE: single, single_file.PDF: folder / single_file.PDF}
-    made |= {place: extra[name] for name, place in places.items() if place is not None and name in extra}
-    made |= {picture: picture_anew(opened, run)} if picture is not None else {}
-    for path in made:
+    written_files |= {place: extra[name] for name, place in places.items() if place is not None and name in extra}
+    written_files |= {picture: picture_anew(opened, run)} if picture is not None else {}
+    for path in written_files:
         _require_outside(path, opened.storage.local)  # a link may lead there
-    _write(made)
-    if made:
-        note_made(opened, run, {_name(path, folder, files): content for path, content in made.items()})
+    _write(written_files)
+    if written_files:
+        note_made(opened, run, {_name(path, folder, files): content for path, content in written_files.items()})
         _print_signed(signed_of(opened, run))
     lines = list(single_file.budget_lines({**files, **extra})) if check else []
-    _print(run, made, lines, as_json)
+    _print(run, written_files, lines, as_json)
     if open_:
         webbrowser.open((folder / FIRST).resolve().as_uri())
     if lacking is not None:
@@ -266,11 +268,11 @@ def _extra(
     from tasks.reporting.exports.single_file import pdf as printed
     from tasks.reporting.exports.single_file import single as joined
 
-    made = {single_file.SINGLE: joined(files)} if single else {}
+    extra_files = {single_file.SINGLE: joined(files)} if single else {}
     try:
-        return made | ({single_file.PDF: printed(files, paper)} if pdf else {}), None
+        return extra_files | ({single_file.PDF: printed(files, paper)} if pdf else {}), None
     except InfrastructureError as error:
-        return made, error
+        return extra_files, error
 
 
 def _require_apart(joined: Path, folder: Path, names: Iterable[str]) -> None:
@@ -295,13 +297,13 @@ def _name(path: Path, folder: Path, files: Files) -> str:
     return single_file.SINGLE if path.name in {*files, single_file.PDF} else path.name
 
 
-def _write(made: Mapping[Path, bytes]) -> None:
+def _write(written_files: Mapping[Path, bytes]) -> None:
     """Write files, and the directories that they lie in.
 
     Raises:
         InfrastructureError: one cannot be written.
     """
-    for path, content in made.items():
+    for path, content in written_files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -312,17 +314,17 @@ def _write(made: Mapping[Path, bytes]) -> None:
 def _print_signed(signed: "Signed") -> None:
     """What the new first page says that the one in the lake, a draft, does not; nothing of a run that nobody signed."""
     if signed.signatures:
-        said = "the first page shows who signed; the report in the lake stays the draft that was signed"
-        errors.print(f"{said}. {signed.words}", markup=False, soft_wrap=True)
+        notice = "the first page shows who signed; the report in the lake stays the draft that was signed"
+        errors.print(f"{notice}. {signed.words}", markup=False, soft_wrap=True)
 
 
-def _print(run: str, made: Iterable[Path], lines: Iterable["BudgetLine"], as_json: bool) -> None:
+def _print(run: str, written_paths: Iterable[Path], lines: Iterable["BudgetLine"], as_json: bool) -> None:
     """The files written, and a line for each that was checked."""
     rows = [_report_row(line) for line in lines]
     if as_json:
-        print_json({"run": run, "written": [str(path) for path in made], "checked": rows})
+        print_json({"run": run, "written": [str(path) for path in written_paths], "checked": rows})
         return
-    for path in made:
+    for path in written_paths:
         sys.stdout.write(f"{visible(str(path))}\n")
     if rows:
         print_rows(console, f"files of run {run}: what each has, of the most it may have", rows)
@@ -331,8 +333,8 @@ def _print(run: str, made: Iterable[Path], lines: Iterable["BudgetLine"], as_jso
 def _report_row(line: "BudgetLine") -> dict[str, str]:
     """What a file has of each, and the most that it may have."""
     has, most = vars(line.has), vars(line.most)
-    told = {name: _of(has[name], most[name]) for name in has}
-    return {"file": line.path, **told, "over": ", ".join(line.over) or "-"}
+    ratios = {name: _of(has[name], most[name]) for name in has}
+    return {"file": line.path, **ratios, "over": ", ".join(line.over) or "-"}
 
 
 def _of(has: int | None, most: int | None) -> str:
@@ -384,21 +386,23 @@ def verify(
     if as_json:
         print_json(outcome)
         return
-    told = f"all {outcome['files']} files are as they were written; {outcome['signature']}"
-    console.print(f"run {run}: {told}", markup=False, soft_wrap=True)
+    message = f"all {outcome['files']} files are as they were written; {outcome['signature']}"
+    console.print(f"run {run}: {message}", markup=False, soft_wrap=True)
     if outcome["by_content"]:
-        told = f"its manifest, of an earlier version, has no sha256 of partition.json: {outcome['by_content']} of them"
-        console.print(f"{told} were compared by content", markup=False)
+        message = (
+            f"its manifest, of an earlier version, has no sha256 of partition.json: {outcome['by_content']} of them"
+        )
+        console.print(f"{message} were compared by content", markup=False)
 
 
 def _verify_all(lake: str, demand: "Demand", *, as_json: bool) -> None:
     from flows.runs.signatures import verify_every_run
 
     rows = []
-    for run, said, whole in verify_every_run(lake, demand):
-        rows.append({"run": run, "whole": whole, "found": said})
+    for run, message, is_intact in verify_every_run(lake, demand):
+        rows.append({"run": run, "whole": is_intact, "found": message})
         if not as_json:
-            console.print(f"run {run}: {said}" if whole else said, markup=False, soft_wrap=True)
+            console.print(f"run {run}: {message}" if is_intact else message, markup=False, soft_wrap=True)
     broken = sum(not row["whole"] for row in rows)
     if as_json:
         print_json(rows)
@@ -455,12 +459,12 @@ def show_log(
     from tasks.lake import log
     from tasks.lake.store import open_lake
 
-    held = open_lake(lake)
-    found = log.entries(held, opened(lake, run)[1] if run else None)
+    opened_lake = open_lake(lake)
+    log_entries = log.entries(opened_lake, opened(lake, run)[1] if run else None)
     if as_json:
-        print_json([entry.model_dump(mode="json", exclude_defaults=True) for entry in found])
+        print_json([entry.model_dump(mode="json", exclude_defaults=True) for entry in log_entries])
     else:
-        print_rows(console, "log of the lake", [entry_row(entry) for entry in found])
+        print_rows(console, "log of the lake", [entry_row(entry) for entry in log_entries])
 
 
 @log_app.command("verify", epilog="Example: evenhand log verify --head 12:3f9c0000000000000000000000000000000000...")
@@ -482,8 +486,8 @@ def verify_log(
     from tasks.lake.store import open_lake
 
     found = check_log(open_lake(lake), head, signed_after)
-    kept = "" if head else "; keep `evenhand log head` elsewhere, as a chain cannot show that its end was cut off"
-    console.print(f"all {found.entries} entries follow each other, and every run has its own{kept}", soft_wrap=True)
+    advice = "" if head else "; keep `evenhand log head` elsewhere, as a chain cannot show that its end was cut off"
+    console.print(f"all {found.entries} entries follow each other, and every run has its own{advice}", soft_wrap=True)
     for remark in found.remarks:
         console.print(f"note: {remark}", markup=False, soft_wrap=True)
 
@@ -500,8 +504,8 @@ def print_head(lake: LakeOption = "data/lake") -> None:
 
 def entry_row(entry: "log.Entry") -> dict[str, Any]:
     """An entry of the log as a row of a table."""
-    who = f"{entry.by} ({entry.role})" if entry.role else entry.by
-    words = entry.text or " -> ".join(each for each in (entry.key, entry.successor) if each)
+    author = f"{entry.by} ({entry.role})" if entry.role else entry.by
+    words = entry.text or " -> ".join(key for key in (entry.key, entry.successor) if key)
     if entry.owner:
         words = f"{entry.owner} until {entry.due}: {words}"
     elif entry.closes:
@@ -512,7 +516,7 @@ def entry_row(entry: "log.Entry") -> dict[str, Any]:
         "time": entry.time,
         "event": entry.event,
         "run": entry.run,
-        "by": who,
+        "by": author,
         "text": words,
         "signed": signed,
     }
@@ -547,8 +551,8 @@ def signoff(
     from flows.runs.review import SignOff, sign_off
     from flows.runs.run_names import opened
 
-    held, run = opened(lake, run)
-    _print_entry(held, sign_off(held, run, SignOff(by, role, note, key)), as_json=as_json)
+    opened_lake, run = opened(lake, run)
+    _print_entry(opened_lake, sign_off(opened_lake, run, SignOff(by, role, note, key)), as_json=as_json)
 
 
 @review_app.command(epilog='Example: evenhand note boston1990@1990 "ask for the files" --as "Ann Lee"')
@@ -576,12 +580,12 @@ def note(
 
     if bool(owner) + (done is not None) + read > 1 or bool(owner) != bool(due):
         raise SpecError("give --owner and --due together, or --done, or --read, or none of them")
-    held, run = opened(lake, run)
-    entry = _noted(held, run, Note(by, text, key), (owner, due, done, read))
+    opened_lake, run = opened(lake, run)
+    entry = _noted(opened_lake, run, Note(by, text, key), (owner, due, done, read))
     if entry is None:
         console.print(f"{run}: the log has it already that {by.strip()} read it today", markup=False, soft_wrap=True)
         return
-    _print_entry(held, entry, as_json=as_json)
+    _print_entry(opened_lake, entry, as_json=as_json)
 
 
 @review_app.command(epilog="Example: evenhand review, or: evenhand review boston1990@1990")
@@ -601,27 +605,27 @@ def review(
     from tasks.lake.store import open_lake
 
     if run is None:
-        held = open_lake(lake)
-        every = sound_entries(held)
-        overdue = _print_all(reviews(held, every), outstanding(held, every).open, as_json=as_json)
+        opened_lake = open_lake(lake)
+        every = sound_entries(opened_lake)
+        overdue = _print_all(reviews(opened_lake, every), outstanding(opened_lake, every).open, as_json=as_json)
     else:
-        held, run = opened(lake, run)
-        every = sound_entries(held)
-        overdue = _print_one(held, review_of(held, run, every), every, as_json=as_json)
+        opened_lake, run = opened(lake, run)
+        every = sound_entries(opened_lake)
+        overdue = _print_one(opened_lake, review_of(opened_lake, run, every), every, as_json=as_json)
     if strict and overdue:
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
 
-def _noted(lake: "Lake", run: str, said: "Note", what: tuple[str, str, int | None, bool]) -> "log.Entry | None":
+def _noted(lake: "Lake", run: str, note_text: "Note", what: tuple[str, str, int | None, bool]) -> "log.Entry | None":
     """The entry of a note; None of a reading that the log has."""
     from flows.runs import review
 
-    owner, due, done, read = what
+    owner, due, done, is_read = what
     if owner:
-        return review.open_remediation(lake, run, said, owner, due)
+        return review.open_remediation(lake, run, note_text, owner, due)
     if done is not None:
-        return review.close_remediation(lake, run, said, done)
-    return review.note_read(lake, run, said) if read else review.note(lake, run, said)
+        return review.close_remediation(lake, run, note_text, done)
+    return review.note_read(lake, run, note_text) if is_read else review.note(lake, run, note_text)
 
 
 def _print_entry(lake: "Lake", entry: "log.Entry", *, as_json: bool) -> None:
@@ -640,45 +644,66 @@ def _print_head(head: Any) -> None:
     console.print(f"head of the log, to be kept elsewhere: {head.n}:{head.sha256}", soft_wrap=True)
 
 
-def _print_all(found: "Iterable[Review]", open_: "Iterable[Remediation]", *, as_json: bool) -> int:
+def _print_all(reviews: "Iterable[Review]", open_: "Iterable[Remediation]", *, as_json: bool) -> int:
     """The valid runs, unsigned ones first, and what is open; gives how many remediations are overdue."""
-    runs = sorted(found, key=lambda each: (each.state != "unsigned", each.run))
-    left = [_remediation(each) for each in open_]
+    runs = sorted(reviews, key=lambda review_of_run: (review_of_run.state != "unsigned", review_of_run.run))
+    remediations = [_remediation(remediation) for remediation in open_]
     if as_json:
-        print_json({"runs": [_review_row(each) for each in runs], "remediations": left})
+        print_json({"runs": [_review_row(each) for each in runs], "remediations": remediations})
     else:
         print_rows(console, "review of the valid run of every year", [_review_row(each) for each in runs])
-        if left:
-            print_rows(console, "remediations that are open", left)
-    return sum(each["state"] == "overdue" for each in left)
+        if remediations:
+            print_rows(console, "remediations that are open", remediations)
+    return sum(remediation["state"] == "overdue" for remediation in remediations)
 
 
-def _print_one(lake: "Lake", found: "Review", every: "list[log.Entry]", *, as_json: bool) -> int:
+def _print_one(lake: "Lake", review_of_run: "Review", every: "list[log.Entry]", *, as_json: bool) -> int:
     """A run: where it stands, what else is to be known, what is open and its entries; gives how many are overdue."""
     from flows.runs.review import remarks
     from tasks.lake import log
 
-    left, said = [_remediation(each) for each in found.open], remarks(lake, found, every)
-    rows = [entry_row(entry) for entry in every if entry.run == found.run]
+    remediations, remark_lines = (
+        [_remediation(remediation) for remediation in review_of_run.open],
+        remarks(lake, review_of_run, every),
+    )
+    rows = [entry_row(entry) for entry in every if entry.run == review_of_run.run]
     head = log.head(lake)
     if as_json:
-        told = {**_review_row(found), "manifest_sha256": found.manifest_sha256, "remarks": said, "remediations": left}
-        print_json({**told, "entries": rows, "head": f"{head.n}:{head.sha256}"})
+        review_row = {
+            **_review_row(review_of_run),
+            "manifest_sha256": review_of_run.manifest_sha256,
+            "remarks": remark_lines,
+            "remediations": remediations,
+        }
+        print_json({**review_row, "entries": rows, "head": f"{head.n}:{head.sha256}"})
     else:
-        for line in (f"{found.run}: {found.state}", *said):
+        for line in (f"{review_of_run.run}: {review_of_run.state}", *remark_lines):
             console.print(line, markup=False, soft_wrap=True)
-        if left:
-            print_rows(console, "remediations that are open", left)
+        if remediations:
+            print_rows(console, "remediations that are open", remediations)
         print_rows(console, "entries of the log", rows)
         _print_head(head)
-    return len(found.overdue)
+    return len(review_of_run.overdue)
 
 
-def _review_row(each: "Review") -> dict[str, Any]:
-    who = "; ".join(f"{entry.role} by {entry.by}, {entry.time[:10]}" for entry in each.signatures)
-    return {"run": each.run, "state": each.state, "open": len(each.open), "overdue": len(each.overdue), "signed": who}
+def _review_row(review_of_run: "Review") -> dict[str, Any]:
+    signed_by = "; ".join(f"{entry.role} by {entry.by}, {entry.time[:10]}" for entry in review_of_run.signatures)
+    return {
+        "run": review_of_run.run,
+        "state": review_of_run.state,
+        "open": len(review_of_run.open),
+        "overdue": len(review_of_run.overdue),
+        "signed": signed_by,
+    }
 
 
-def _remediation(each: "Remediation") -> dict[str, Any]:
-    state = "overdue" if each.overdue() else "open"
-    return {"n": each.n, "state": state, "due": each.due, "owner": each.owner, "run": each.run, "text": each.text}
+def _remediation(remediation: "Remediation") -> dict[str, Any]:
+    state = "overdue" if remediation.overdue() else "open"
+    return {
+        "n": remediation.n,
+        "state": state,
+        "due": remediation.due,
+        "owner": remediation.owner,
+        "run": remediation.run,
+        "text": remediation.text,
+    }

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 def matrix(stages: Sequence["Stand"]) -> dict[str, str]:
     """One column a stage; a stage that several methods share is one column, and as its worst."""
-    found: dict[str, str] = {}
+    state_by_stage: dict[str, str] = {}
     for s in stages:
         name = s.stage.split(" ")[0]
-        if found.get(name, "ok") == "ok":
-            found[name] = s.state.value
-    return found
+        if state_by_stage.get(name, "ok") == "ok":
+            state_by_stage[name] = s.state.value
+    return state_by_stage
 
 
 def aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -50,29 +50,29 @@ _FILES = 5
 """Of the files that cannot be read; --json has all."""
 
 
-def print_waiting(whole: "Overview") -> None:
+def print_waiting(lake_overview: "Overview") -> None:
     """Print what else an operator has to know, a line each; nothing of what is in order."""
-    free = f"{whole.disk_free / 2**30:.1f} of {whole.disk / 2**30:.1f} GB free"
-    lines = [("disk", free), *([("server", whole.server)] if whole.server else [])]
-    lines += [("at work", f"{lock.lock} {lock.who}".rstrip()) for lock in whole.locks]
+    free = f"{lake_overview.disk_free / 2**30:.1f} of {lake_overview.disk / 2**30:.1f} GB free"
+    lines = [("disk", free), *([("server", lake_overview.server)] if lake_overview.server else [])]
+    lines += [("at work", f"{lock.lock} {lock.who}".rstrip()) for lock in lake_overview.locks]
     for title, names in (
-        ("alerts not delivered", whole.undelivered),
-        ("runs nobody signed", whole.unsigned),
-        ("remediations overdue", whole.remediations_overdue),
-        ("to come, as they say; look at the clock that they ran by", whole.future),
+        ("alerts not delivered", lake_overview.undelivered),
+        ("runs nobody signed", lake_overview.unsigned),
+        ("remediations overdue", lake_overview.remediations_overdue),
+        ("to come, as they say; look at the clock that they ran by", lake_overview.future),
     ):
         if names:
             lines.append((title, f"{len(names)} ({'; '.join(names[:_NAMED])}{_more(len(names), _NAMED)})"))
-    if whole.unreadable:
-        lines.append(("records that cannot be read, and are left out above", str(len(whole.unreadable))))
-        lines += [("  cannot be read", each.reason) for each in whole.unreadable[:_FILES]]
+    if lake_overview.unreadable:
+        lines.append(("records that cannot be read, and are left out above", str(len(lake_overview.unreadable))))
+        lines += [("  cannot be read", record.reason) for record in lake_overview.unreadable[:_FILES]]
         lines += (
-            [("  cannot be read", f"{left} more; --json names all")]
-            if (left := len(whole.unreadable) - _FILES) > 0
+            [("  cannot be read", f"{hidden_count} more; --json names all")]
+            if (hidden_count := len(lake_overview.unreadable) - _FILES) > 0
             else []
         )
-    for title, said in lines:
-        console.print(f"{title}: {said}", markup=False, soft_wrap=True)
+    for title, text in lines:
+        console.print(f"{title}: {text}", markup=False, soft_wrap=True)
 
 
 def in_review(lake: "Lake") -> dict[str, list[dict[str, Any]]]:
@@ -86,20 +86,24 @@ def in_review(lake: "Lake") -> dict[str, list[dict[str, Any]]]:
 
     every = sound_entries(lake)
     runs = [
-        {"run": each.run, "state": each.state, "by": "; ".join(f"{e.role} by {e.by}" for e in each.signatures)}
-        for each in reviews(lake, every)
-        if each.state != "approved"
+        {"run": review.run, "state": review.state, "by": "; ".join(f"{e.role} by {e.by}" for e in review.signatures)}
+        for review in reviews(lake, every)
+        if review.state != "approved"
     ]
-    left = [
+    remediations = [
         {
-            **{"due": each.due, "state": "overdue" if each.overdue() else "open", "owner": each.owner},
-            **{"run": each.run, "entry": each.n, "text": each.text},
+            **{
+                "due": remediation.due,
+                "state": "overdue" if remediation.overdue() else "open",
+                "owner": remediation.owner,
+            },
+            **{"run": remediation.run, "entry": remediation.n, "text": remediation.text},
         }
-        for each in outstanding(lake, every).open
+        for remediation in outstanding(lake, every).open
     ]
     return {
         "runs": sorted(runs, key=lambda row: (row["state"] != "unsigned", row["run"])),
-        "remediations": sorted(left, key=lambda row: (row["due"], row["entry"])),
+        "remediations": sorted(remediations, key=lambda row: (row["due"], row["entry"])),
     }
 
 
@@ -109,10 +113,10 @@ def print_review(lake: "Lake") -> None:
     Raises:
         IntegrityError: an entry of the log was altered.
     """
-    found = in_review(lake)
+    reviews = in_review(lake)
     for title, none, rows in (
-        ("valid runs that nobody approved", "every valid run is approved", found["runs"]),
-        ("remediations that are open", "no remediation is open", found["remediations"]),
+        ("valid runs that nobody approved", "every valid run is approved", reviews["runs"]),
+        ("remediations that are open", "no remediation is open", reviews["remediations"]),
     ):
         if rows:
             print_rows(console, title, rows)
@@ -120,8 +124,8 @@ def print_review(lake: "Lake") -> None:
             console.print(none, markup=False)
 
 
-def _more(count: int, shown: int) -> str:
-    return f" and {count - shown} more" if count > shown else ""
+def _more(count: int, shown_count: int) -> str:
+    return f" and {count - shown_count} more" if count > shown_count else ""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -168,15 +172,15 @@ def status(
     The server of PREFECT_API_URL, if one is named, is asked for the next dates. Exit 5 if an expected run or a
     remediation is overdue. Exit 6 if a record of the lake cannot be read: it is named, and all others are printed.
     """
-    asked = _Asked(lake, years, long, by, review, as_json)
+    options = _Asked(lake, years, long, by, review, as_json)
     while watch:
         console.clear()
-        _print(asked)
+        _print(options)
         time.sleep(_WATCH_SECONDS)
-    whole = _print(asked)
-    if whole.unreadable:
+    lake_overview = _print(options)
+    if lake_overview.unreadable:
         raise typer.Exit(ExitCode.INTEGRITY)
-    if whole.overdue or (strict and whole.server and os.environ.get("PREFECT_API_URL")):
+    if lake_overview.overdue or (strict and lake_overview.server and os.environ.get("PREFECT_API_URL")):
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
 
@@ -192,7 +196,7 @@ class _Asked:
     as_json: bool
 
 
-def _print(asked: _Asked) -> "Overview":
+def _print(options: _Asked) -> "Overview":
     """Print it once; gives what an operator looks at first."""
     from flows.operations.lake_records import unreadable, without
     from flows.operations.overview import overview
@@ -201,33 +205,40 @@ def _print(asked: _Asked) -> "Overview":
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
-    lake = open_lake(asked.lake)
+    lake = open_lake(options.lake)
     hidden = unreadable(lake)
-    seen = without(lake, hidden)
-    found, parted = standing(seen), partition_status(seen)
-    whole = overview(lake, found, hidden=hidden)
-    if asked.years is not None:
-        found = list(_of_years(found, asked.years))
-        parted = [year for year in parted if year.year in parse_years(asked.years)]
-    in_review_too = asked.review and not whole.log_altered  # else the log is named among what cannot be read
-    if asked.as_json:
-        years = [*_with_memory(seen, found), *map(asdict, parted)]
-        said = {**asdict(whole), "overdue": whole.overdue, "memory": _machine(seen), "years": years}
-        print_json({**said, **({"review": in_review(seen)} if in_review_too else {})})
+    visible_lake = without(lake, hidden)
+    year_statuses, parted = standing(visible_lake), partition_status(visible_lake)
+    lake_overview = overview(lake, year_statuses, hidden=hidden)
+    if options.years is not None:
+        year_statuses = list(_of_years(year_statuses, options.years))
+        parted = [year for year in parted if year.year in parse_years(options.years)]
+    in_review_too = options.review and not lake_overview.log_altered  # else the log is named among what cannot be read
+    if options.as_json:
+        years = [*_with_memory(visible_lake, year_statuses), *map(asdict, parted)]
+        document = {
+            **asdict(lake_overview),
+            "overdue": lake_overview.overdue,
+            "memory": _machine(visible_lake),
+            "years": years,
+        }
+        print_json({**document, **({"review": in_review(visible_lake)} if in_review_too else {})})
     else:
-        _print_years(asked, found, parted, whole)
+        _print_years(options, year_statuses, parted, lake_overview)
         if in_review_too:
-            print_review(seen)
-        print_waiting(whole)
-    return whole
+            print_review(visible_lake)
+        print_waiting(lake_overview)
+    return lake_overview
 
 
-def _with_memory(lake: "Lake", found: "Sequence[Standing]") -> list[dict[str, Any]]:
+def _with_memory(lake: "Lake", year_statuses: "Sequence[Standing]") -> list[dict[str, Any]]:
     """The years, each with the memory of its stages."""
     from flows.operations.metrics import memory_of
 
-    memory = memory_of(lake, found)
-    return [{**asdict(year), "memory": asdict(each)} for year, each in zip(found, memory, strict=True)]
+    memory = memory_of(lake, year_statuses)
+    return [
+        {**asdict(year), "memory": asdict(year_memory)} for year, year_memory in zip(year_statuses, memory, strict=True)
+    ]
 
 
 def _machine(lake: "Lake") -> dict[str, Any]:
@@ -237,19 +248,26 @@ def _machine(lake: "Lake") -> dict[str, Any]:
 
 
 def _print_years(
-    asked: _Asked, found: "Sequence[Standing]", parted: "Sequence[YearOfPartitions]", whole: "Overview"
+    options: _Asked,
+    year_statuses: "Sequence[Standing]",
+    parted: "Sequence[YearOfPartitions]",
+    lake_overview: "Overview",
 ) -> None:
-    if not (found or parted):
-        console.print(f"the lake {asked.lake} has no audit of any year yet", markup=False, soft_wrap=True)
-    if whole.audits:
-        print_rows(console, "audits", [_glance(audit) for audit in whole.audits])
-    for audit in dict.fromkeys(year.audit for year in found):
-        mine = [year for year in found if year.audit == audit]
-        rows = aligned([_long(year) for year in mine]) if asked.long else [_short(year) for year in mine]
+    if not (year_statuses or parted):
+        console.print(f"the lake {options.lake} has no audit of any year yet", markup=False, soft_wrap=True)
+    if lake_overview.audits:
+        print_rows(console, "audits", [_glance(audit) for audit in lake_overview.audits])
+    for audit in dict.fromkeys(year.audit for year in year_statuses):
+        years_of_audit = [year for year in year_statuses if year.audit == audit]
+        rows = (
+            aligned([_long(year) for year in years_of_audit])
+            if options.long
+            else [_short(year) for year in years_of_audit]
+        )
         print_rows(console, f"years of {audit}", rows)
     if parted:
         print_rows(console, "years by partitions", [_counts(year) for year in parted])
-    for year in parted if asked.by else ():
+    for year in parted if options.by else ():
         print_rows(
             console, f"{year.audit} {year.year} by {year.column}", [_partition(part) for part in year.partitions]
         )
@@ -270,28 +288,30 @@ def _counts(year: "YearOfPartitions") -> dict[str, Any]:
     """A year by the states of its partitions."""
     states = ", ".join(f"{n:,} {state.replace('_', ' ')}" for state, n in sorted(year.states.items()))
     expected = year.seconds_left
-    left = "unknown" if expected is None else duration(coarse(expected)) if expected else "none"
+    time_left = "unknown" if expected is None else duration(coarse(expected)) if expected else "none"
     rate = "" if year.per_hour is None else f"{year.per_hour:,.0f}"
     done = f"{year.done:,} of {year.total:,}"
-    return {"audit": year.audit, "year": year.year, "done": done, "an hour": rate, "left": left, "states": states}
+    return {"audit": year.audit, "year": year.year, "done": done, "an hour": rate, "left": time_left, "states": states}
 
 
 def _partition(part: "PartStatus") -> dict[str, Any]:
     seconds = "" if part.seconds is None else f"{part.seconds:,.1f}"
-    told = {"partition": part.value, "rows": f"{part.rows:,}", "state": part.state, "seconds": seconds, "run": part.run}
-    return {**told, "why": part.message.split("\n")[0]}
+    row = {"partition": part.value, "rows": f"{part.rows:,}", "state": part.state, "seconds": seconds, "run": part.run}
+    return {**row, "why": part.message.split("\n")[0]}
 
 
-def _of_years(found: "Sequence[Standing]", years: str) -> "Iterable[Standing]":
+def _of_years(year_statuses: "Sequence[Standing]", years: str) -> "Iterable[Standing]":
     """The years asked for of every audit, in order; a year that nobody tried stands as such."""
     from flows.operations.status import never
     from flows.partitions.years import parse_years
 
-    wanted = parse_years(years)
-    for audit in dict.fromkeys(year.audit for year in found):
-        mine = [year for year in found if year.audit == audit]
-        for year in wanted:  # one of partitions that were audited by themselves has several lines
-            yield from [each for each in mine if each.year == year] or [never(audit, year)]
+    requested_years = parse_years(years)
+    for audit in dict.fromkeys(year.audit for year in year_statuses):
+        years_of_audit = [year for year in year_statuses if year.audit == audit]
+        for year in requested_years:  # one of partitions that were audited by themselves has several lines
+            yield from [year_status for year_status in years_of_audit if year_status.year == year] or [
+                never(audit, year)
+            ]
 
 
 def _state(year: "Standing") -> str:
@@ -300,8 +320,8 @@ def _state(year: "Standing") -> str:
 
 def _short(year: "Standing") -> dict[str, Any]:
     seconds = "" if year.seconds is None else f"{year.seconds:,.1f}"
-    told = {"year": year.year, "state": _state(year), "date": year.ended[:10], "run": year.run, "seconds": seconds}
-    return {**told, "why": _cut(year.message.split("\n")[0].split("; ")[0])}
+    row = {"year": year.year, "state": _state(year), "date": year.ended[:10], "run": year.run, "seconds": seconds}
+    return {**row, "why": _cut(year.message.split("\n")[0].split("; ")[0])}
 
 
 def _cut(reason: str) -> str:

@@ -45,15 +45,15 @@ class PlainConsole(Console):
 
     def print(self, *objects: Any, **how: Any) -> None:
         """Print texts with their controls made visible; rich's own escapes, such as colours, come after."""
-        super().print(*(_without_controls(each) for each in objects), **how)
+        super().print(*(_without_controls(printable) for printable in objects), **how)
 
 
-def _without_controls(said: Any) -> Any:
-    if isinstance(said, str):
-        return visible(said)
-    if isinstance(said, Text) and said.plain != visible(said.plain):
-        return Text(visible(said.plain), style=said.style)
-    return said
+def _without_controls(content: Any) -> Any:
+    if isinstance(content, str):
+        return visible(content)
+    if isinstance(content, Text) and content.plain != visible(content.plain):
+        return Text(visible(content.plain), style=content.style)
+    return content
 
 
 class _Visible(logging.Formatter):
@@ -128,9 +128,9 @@ def _bare(line: Text) -> Text:
     return line
 
 
-def print_json(said: object) -> None:
+def print_json(document: object) -> None:
     """Print a result as JSON."""
-    sys.stdout.write(json.dumps(said, indent=1, default=str) + "\n")
+    sys.stdout.write(json.dumps(document, indent=1, default=str) + "\n")
 
 
 def show_progress(*, verbose: bool = False) -> None:
@@ -187,9 +187,9 @@ class LiveLine:
     def began(self) -> None:
         """Nothing: the line is rewritten anyway."""
 
-    def ended(self, stage: str, said: str) -> None:
+    def ended(self, stage: str, message: str) -> None:
         """Log it for those who want to see more."""
-        _shown.debug("%s: %s", stage, said)
+        _shown.debug("%s: %s", stage, message)
 
     def closed(self) -> None:
         """Take the line away."""
@@ -222,9 +222,9 @@ class Lines:
         if self._course is not None:
             _shown.info("%s begins", self._course.stage)
 
-    def ended(self, stage: str, said: str) -> None:
+    def ended(self, stage: str, message: str) -> None:
         """A line at its end."""
-        _shown.info("%s: %s", stage, said)
+        _shown.info("%s: %s", stage, message)
 
     def closed(self) -> None:
         """Stop telling."""
@@ -254,8 +254,8 @@ def print_audit(
     from flows.runs import first_page as decision
 
     width = min(console.width, decision.MOST_COLUMNS)
-    shown = {**report, "state": summary.state}
-    for line in decision.summary(shown, summary.report, left_out=left_out, more=_more(summary), width=width):
+    shown_report = {**report, "state": summary.state}
+    for line in decision.summary(shown_report, summary.report, left_out=left_out, notes=_more(summary), width=width):
         console.print(_coloured(line), soft_wrap=True)
     if verbose:
         console.print()
@@ -270,8 +270,8 @@ def _more(summary: "Summary") -> list[str]:
 def print_run(console: Console, summary: "Summary") -> None:
     """Print run, state and report alone."""
     state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
-    for name, said in (("run", Text(summary.run)), ("state", state), ("report", Text(summary.report))):
-        console.print(Text(f"{name:<8}").append_text(said), soft_wrap=True)
+    for name, text in (("run", Text(summary.run)), ("state", state), ("report", Text(summary.report))):
+        console.print(Text(f"{name:<8}").append_text(text), soft_wrap=True)
 
 
 def _coloured(line: str) -> Text:
@@ -320,8 +320,8 @@ def robustness_words(rv: float, strongest: str, of_denial: float | None, of_grou
     text = f"It would take a column {unseen} to bring this to zero"
     if not strongest or of_denial is None or of_group is None:
         return f"{text}."
-    own = f"{_percent(of_denial)} and {_percent(of_group)}"
-    return f"{text}; the strongest one in the data, {strongest}, explains {own}."
+    shares = f"{_percent(of_denial)} and {_percent(of_group)}"
+    return f"{text}; the strongest one in the data, {strongest}, explains {shares}."
 
 
 def _percent(share: float) -> str:
@@ -336,9 +336,9 @@ def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
         rows = []
         for maker, attribute, group in groups:
             cells = {title: by.get((maker, attribute, group, measure)) for measure, title in measures.items()}
-            known = next((cell for cell in cells.values() if cell), None)
-            if known is not None:
-                n = "" if known["n"] is None else f"{known['n']:,}"
+            first_cell = next((cell for cell in cells.values() if cell), None)
+            if first_cell is not None:
+                n = "" if first_cell["n"] is None else f"{first_cell['n']:,}"
                 whose = {"decision maker": maker, "group": f"{attribute}: {group}", "n": n}
                 rows.append({**whose, **{title: _interval(cell) for title, cell in cells.items()}})
         yield table, rows
@@ -348,16 +348,18 @@ def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each theory: its question, its state, and the groups behind it."""
     from schemas.tables.verdicts import QUESTIONS, STATES, effect_words  # loads pyarrow, as below
 
-    known, rows = list(verdicts), []
-    for whole in (row for row in known if row["role"] == "theory"):
-        state = State(whole["state"])
-        of = [row for row in known if row["theory"] == whole["theory"] and row["role"] == "primary"]
-        effects = "; ".join(_effect(row) for row in of if effect_words(row)) if whole["theory"] != Theory.OWN else ""
-        why = "" if effects and state is State.WITHIN else whole["reason"]
+    verdict_rows, rows = list(verdicts), []
+    for theory_row in (row for row in verdict_rows if row["role"] == "theory"):
+        state = State(theory_row["state"])
+        of = [row for row in verdict_rows if row["theory"] == theory_row["theory"] and row["role"] == "primary"]
+        effects = (
+            "; ".join(_effect(row) for row in of if effect_words(row)) if theory_row["theory"] != Theory.OWN else ""
+        )
+        why = "" if effects and state is State.WITHIN else theory_row["reason"]
         rows.append(
             {
-                "question": QUESTIONS[Theory(whole["theory"])],
-                "theory": whole["theory"],
+                "question": QUESTIONS[Theory(theory_row["theory"])],
+                "theory": theory_row["theory"],
                 "state": Text(STATES[state], style=_STYLE.get(state, "")),
                 "effect [verdict interval] and why": "; ".join(part for part in (why, effects) if part),
             }

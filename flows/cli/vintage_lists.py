@@ -42,12 +42,12 @@ def offered(year: int | None) -> list[dict[str, Any]]:
     lines = []
     for dataset in (name for name in get_args(DatasetName) if name in official().dataset):
         offer = official().dataset[dataset]
-        for each in range(offer.years[0], offer.years[1] + 1):
-            if year in (None, each):
-                frozen = offer.frozen.get(each)
-                size = estimate(dataset, each, "nationwide") if "nationwide" in offer.address else None
+        for offered_year in range(offer.years[0], offer.years[1] + 1):
+            if year in (None, offered_year):
+                frozen = offer.frozen.get(offered_year)
+                size = estimate(dataset, offered_year, "nationwide") if "nationwide" in offer.address else None
                 lines.append(
-                    {"dataset": dataset, "year": each, "places": ", ".join(offer.address)}
+                    {"dataset": dataset, "year": offered_year, "places": ", ".join(offer.address)}
                     | {"frozen": frozen.isoformat() if frozen else None}
                     | {"rows": size.rows if size else None, "raw_bytes": size.raw_bytes if size else None}
                 )
@@ -64,29 +64,29 @@ def plan_line(plan: "Planned") -> dict[str, Any]:
     }
 
 
-def described(taken: "TakenIn") -> dict[str, Any]:
+def described(intake: "TakenIn") -> dict[str, Any]:
     """What a file is, without its departures."""
-    said = taken.report.model_dump(mode="json", exclude={"findings"})
-    return {**said, "years": {str(year): rows for year, rows in taken.years.items()}}
+    report = intake.report.model_dump(mode="json", exclude={"findings"})
+    return {**report, "years": {str(year): rows for year, rows in intake.years.items()}}
 
 
-def report_lines(taken: "TakenIn") -> list[dict[str, Any]]:
+def report_lines(intake: "TakenIn") -> list[dict[str, Any]]:
     """The findings of a schema report, the gravest first."""
-    findings = sorted(taken.report.findings, key=lambda finding: _GRAVEST_FIRST.index(finding.severity))
+    findings = sorted(intake.report.findings, key=lambda finding: _GRAVEST_FIRST.index(finding.severity))
     return [{"severity": f.severity, "kind": f.kind, "what": f.text, "rows": f.rows or None} for f in findings]
 
 
-def grouped_lines(taken: "TakenIn") -> list[dict[str, Any]]:
+def grouped_lines(intake: "TakenIn") -> list[dict[str, Any]]:
     """The same for people: columns that are not there are named in one line for each kind of it."""
     absent: dict[str, list[str]] = {kind: [] for kind in _ABSENT}
-    for finding in taken.report.findings:
+    for finding in intake.report.findings:
         if finding.kind in absent and finding.column:
             absent[finding.kind].append(finding.column)
-    lines = [line for line in report_lines(taken) if line["kind"] not in absent]
+    lines = [line for line in report_lines(intake) if line["kind"] not in absent]
     for kind, names in absent.items():
         if names:
-            severity, said = _ABSENT[kind]
-            what = f"{len(names)} columns {said.format(taken.report.layout)}: {', '.join(names)}"
+            severity, template = _ABSENT[kind]
+            what = f"{len(names)} columns {template.format(intake.report.layout)}: {', '.join(names)}"
             lines.append({"severity": severity, "kind": kind, "what": what, "rows": None})
     return sorted(lines, key=lambda line: _GRAVEST_FIRST.index(line["severity"]))
 

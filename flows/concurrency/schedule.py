@@ -50,19 +50,19 @@ def until(steps: Sequence[Step], name: str) -> list[Step]:
     Raises:
         SpecError: the audit has no such step.
     """
-    asked = [at for at, step in enumerate(steps) if name in (step.name, step.stage.name)]
-    if not asked:
-        known = list(dict.fromkeys(each for step in steps for each in (step.name, step.stage.name)))
-        raise SpecError(f"--until {name}: this audit has no such stage; {nearest(name, known)}")
+    matches = [at for at, step in enumerate(steps) if name in (step.name, step.stage.name)]
+    if not matches:
+        step_names = list(dict.fromkeys(step_name for step in steps for step_name in (step.name, step.stage.name)))
+        raise SpecError(f"--until {name}: this audit has no such stage; {nearest(name, step_names)}")
     before = waits_for(steps)
-    needed: set[int] = set()
-    left = list(asked)
-    while left:
-        at = left.pop()
-        if at not in needed:
-            needed.add(at)
-            left += before[at]
-    return [steps[at] for at in sorted(needed)]
+    required: set[int] = set()
+    remaining = list(matches)
+    while remaining:
+        at = remaining.pop()
+        if at not in required:
+            required.add(at)
+            remaining += before[at]
+    return [steps[at] for at in sorted(required)]
 
 
 def _read(step: Step) -> set[str]:
@@ -147,18 +147,18 @@ class Schedule:
 
     def _before(self, at: int) -> list[Partition]:
         """What earlier steps wrote, in the order of the plan: a step reads the same at any number of jobs."""
-        return [self.done[each] for each in sorted(self.done) if each < at]
+        return [self.done[place] for place in sorted(self.done) if place < at]
 
-    def _keep(self, at: int, ended: Running, told: Told) -> None:
+    def _keep(self, at: int, ended: Running, on_end: Told) -> None:
         try:
             self.done[at] = self.restored(ended.result())
-            told(at, self.done[at])
+            on_end(at, self.done[at])
         except Exception as error:
             self.errors[at] = error
 
     def _first_error(self) -> Exception:
-        first, *others = sorted(self.errors)
-        for at in others:
+        first, *other_places = sorted(self.errors)
+        for at in other_places:
             log.info("stage %s failed, too: %s", self.steps[at].name, _words(self.errors[at]))
         log.info("stage %s failed; %d of %d stages are kept", self.steps[first].name, len(self.done), len(self.steps))
         return self.errors[first]
@@ -185,13 +185,13 @@ def _next(ended: "SimpleQueue[int]") -> int:
 # How long each stage of an audit took before, from the manifests of the lake.
 
 
-def expected_seconds(lake: Lake, planned: Plan, held: int) -> list[float | None]:
+def expected_seconds(lake: Lake, planned: Plan, cached_count: int) -> list[float | None]:
     """Seconds of every step, by the newest run of the same audit, or of the same data if there is one.
 
     Args:
         lake: of the audit.
         planned: the audit.
-        held: number of first steps that the lake holds already: they take no time.
+        cached_count: number of first steps that the lake holds already: they take no time.
 
     Returns:
         One entry for each step; None where no earlier run has such a stage, or a manifest cannot be read.
@@ -202,8 +202,8 @@ def expected_seconds(lake: Lake, planned: Plan, held: int) -> list[float | None]
         return [None] * len(planned.steps)
     donor = max(runs, key=lambda run: (run.source_sha256 == planned.source_sha256, *in_order(run)), default=None)
     stages = [step.stage.name for step in planned.steps]
-    known = [None] * len(stages) if donor is None else _of_run(donor, stages)
-    return [0.0 if at < held else seconds for at, seconds in enumerate(known)]
+    recorded = [None] * len(stages) if donor is None else _of_run(donor, stages)
+    return [0.0 if at < cached_count else seconds for at, seconds in enumerate(recorded)]
 
 
 def _of_run(donor: Run, stages: Sequence[str]) -> list[float | None]:
@@ -224,9 +224,9 @@ def share_done(seconds: Sequence[float | None], done: Collection[int]) -> float:
         seconds: of every step, as ``expected_seconds`` gives them.
         done: places of the steps that have ended.
     """
-    known = [each for each in seconds if each is not None]
-    total = sum(known)
-    if len(known) < len(seconds) or total == 0.0:
+    known_seconds = [duration for duration in seconds if duration is not None]
+    total = sum(known_seconds)
+    if len(known_seconds) < len(seconds) or total == 0.0:
         return len(done) / len(seconds)
     return sum(seconds[at] or 0.0 for at in done) / total
 
@@ -271,12 +271,14 @@ class YearNeed(Protocol):
         """Its memory; None where nothing is known of any stage."""
 
 
-def need_of(planned: Plan, left: Sequence[Step], runs: Sequence[Run], rows: int | None, jobs: int = 1) -> Need | None:
+def need_of(
+    planned: Plan, remaining_steps: Sequence[Step], runs: Sequence[Run], rows: int | None, jobs: int = 1
+) -> Need | None:
     """The stages of those left that need the most memory at the same time; None where nothing is known of any.
 
     Args:
         planned: the audit.
-        left: steps to run.
+        remaining_steps: steps to run.
         runs: earlier runs of the same audit.
         rows: of its source; None where they are not known.
         jobs: stages at a time.
@@ -286,21 +288,21 @@ def need_of(planned: Plan, left: Sequence[Step], runs: Sequence[Run], rows: int 
     near = [run for run in runs if run.rows and max(rows / run.rows, run.rows / rows if rows else 0) <= FURTHEST]
     donors = sorted(near, key=lambda run: abs(run.rows - rows))
     size = Size.of(rows, planned.spec.sampling)
-    grown = [max(_by_runs(step, planned, donors, rows), _own(step, planned, size)) for step in left]
+    grown = [max(_by_runs(step, planned, donors, rows), _own(step, planned, size)) for step in remaining_steps]
     if not any(grown):
         return None
     if jobs == 1:
         most = grown.index(max(grown))  # the first of equal ones: a peak may be the process's
-        return Need(left[most].name, IMPORTS_MB + grown[most], rows)
-    return _side_by_side(left, grown, rows, jobs)
+        return Need(remaining_steps[most].name, IMPORTS_MB + grown[most], rows)
+    return _side_by_side(remaining_steps, grown, rows, jobs)
 
 
 def _by_runs(step: Step, planned: Plan, donors: Sequence[Run], rows: int) -> float:
     """MB that a stage took beyond imports in an earlier run, in proportion to rows; 0 where none has it."""
-    names = [each.stage.name for each in planned.steps]
+    names = [planned_step.stage.name for planned_step in planned.steps]
     for run in donors:
-        of_stage = [at for at, each in enumerate(run.partitions) if each.stage == step.stage.name]
-        if [each.stage for each in run.partitions] == names:
+        of_stage = [at for at, partition in enumerate(run.partitions) if partition.stage == step.stage.name]
+        if [partition.stage for partition in run.partitions] == names:
             of_stage = [planned.steps.index(step)]
         peaks = [float(run.lineage[at].get("peak_memory_mb", 0.0)) for at in of_stage]
         if peaks:
@@ -314,20 +316,20 @@ def _own(step: Step, planned: Plan, size: Size) -> float:
     return (step.settings if name == step.name else planned.spec.methods.named(name)).forecast_mb(size)
 
 
-def _side_by_side(left: Sequence[Step], grown: Sequence[float], rows: int, jobs: int) -> Need:
+def _side_by_side(remaining_steps: Sequence[Step], grown: Sequence[float], rows: int, jobs: int) -> Need:
     """The heaviest stages of which none waits for another, at most ``jobs``; the command itself beside their server."""
-    heaviest = max(_independent(_before(left), jobs), key=lambda steps: sum(grown[at] for at in steps))
-    first, *others = sorted(heaviest, key=lambda at: -grown[at])
+    heaviest = max(_independent(_before(remaining_steps), jobs), key=lambda steps: sum(grown[at] for at in steps))
+    first, *other_places = sorted(heaviest, key=lambda at: -grown[at])
     mb = 2 * IMPORTS_MB + sum(grown[at] for at in heaviest)
-    return Need(left[first].name, mb, rows, tuple(left[at].name for at in others))
+    return Need(remaining_steps[first].name, mb, rows, tuple(remaining_steps[at].name for at in other_places))
 
 
 def _before(steps: Sequence[Step]) -> list[frozenset[int]]:
     """For each step, the places of all that have to end before it starts."""
-    found: list[frozenset[int]] = []
+    predecessors: list[frozenset[int]] = []
     for direct in waits_for(steps):
-        found.append(direct.union(*(found[at] for at in direct)))
-    return found
+        predecessors.append(direct.union(*(predecessors[at] for at in direct)))
+    return predecessors
 
 
 def _independent(
@@ -363,17 +365,17 @@ def check_memory(
         runs = runs_of(lake, planned.spec.name)
     except EvenhandError:  # a manifest that was altered is told by who reads it for its sake
         return
-    counted = done[0].tables[0].rows if done else rows
-    need = need_of(planned, planned.steps[len(done) :], runs, counted, jobs)
+    row_count = done[0].tables[0].rows if done else rows
+    need = need_of(planned, planned.steps[len(done) :], runs, row_count, jobs)
     if need is not None and need.mb > allowed:
         refuse(_memory_words(need, allowed, _changes(planned, need)), force=force)
 
 
-def check_years(left: Sequence[YearNeed], workers: int, *, force: bool) -> None:
+def check_years(remaining_years: Sequence[YearNeed], workers: int, *, force: bool) -> None:
     """Refuse a back-fill whose largest years at the same time would not fit.
 
     Args:
-        left: years of which something is to be computed.
+        remaining_years: years of which something is to be computed.
         workers: years at a time.
         force: whether it goes on all the same, with a warning.
 
@@ -381,12 +383,14 @@ def check_years(left: Sequence[YearNeed], workers: int, *, force: bool) -> None:
         InfrastructureError: the forecast is above what the back-fill may take, or EVENHAND_MEMORY is no size.
     """
     allowed = allowed_mb()
-    known = sorted(((year.need, year.year) for year in left if year.need), key=lambda each: -each[0].mb)[:workers]
-    total = sum(need.mb for need, _ in known)
+    known_needs = sorted(
+        ((year.need, year.year) for year in remaining_years if year.need), key=lambda pair: -pair[0].mb
+    )[:workers]
+    total = sum(need.mb for need, _ in known_needs)
     if total > allowed:
-        need, year = known[0]
-        at_once = f" ({len(known)} years at a time take {_gb(total)})" * (len(known) > 1)
-        fewer = ("fewer --workers",) * (len(known) > 1) + ("fewer --jobs",) * bool(need.beside)
+        need, year = known_needs[0]
+        at_once = f" ({len(known_needs)} years at a time take {_gb(total)})" * (len(known_needs) > 1)
+        fewer = ("fewer --workers",) * (len(known_needs) > 1) + ("fewer --jobs",) * bool(need.beside)
         changes = (*fewer, "fewer rows by source.keep", f"more by {NAME}")
         refuse(f"{year}: {_memory_words(need, allowed, changes)}{at_once}", force=force)
 
@@ -404,8 +408,8 @@ def refuse(why: str, *, force: bool) -> None:
 
 def _memory_words(need: Need, allowed: float, changes: Sequence[str]) -> str:
     beside = f" beside {', '.join(need.beside)}" if need.beside else ""
-    given = f"stage {need.stage}{beside} will need about {_gb(need.mb)} for {need.rows:,} rows"
-    return f"{given}, and the audit may take {_gb(allowed)}; {', or '.join(changes)}; --force goes on"
+    forecast_text = f"stage {need.stage}{beside} will need about {_gb(need.mb)} for {need.rows:,} rows"
+    return f"{forecast_text}, and the audit may take {_gb(allowed)}; {', or '.join(changes)}; --force goes on"
 
 
 def _changes(planned: Plan, need: Need) -> tuple[str, ...]:
@@ -446,36 +450,36 @@ def check_disk(
     Raises:
         InfrastructureError: the forecast is above what is left.
     """
-    counted = done[0].tables[0].rows if done else rows
-    if counted is None or not Path(lake.location).is_dir():
+    row_count = done[0].tables[0].rows if done else rows
+    if row_count is None or not Path(lake.location).is_dir():
         return
     try:
         runs = runs_of(lake, planned.spec.name)
     except EvenhandError:  # a manifest that was altered is told by who reads it for its sake
         return
-    donors = sorted((run for run in runs if run.rows), key=lambda run: abs(run.rows - counted))
-    needed, room = 0.0, free_mb(lake) - SPARE_MB
+    donors = sorted((run for run in runs if run.rows), key=lambda run: abs(run.rows - row_count))
+    required, room = 0.0, free_mb(lake) - SPARE_MB
     for step in planned.steps[len(done) :]:
-        needed += _of_stage(lake, step, donors, counted)
-        if needed > room:
-            refuse(_disk_words(lake, step.name, needed), force=force)
+        required += _of_stage(lake, step, donors, row_count)
+        if required > room:
+            refuse(_disk_words(lake, step.name, required), force=force)
             return
 
 
-def check_years_on_disk(lake: Lake, needed: Sequence[int | None], *, force: bool) -> None:
+def check_years_on_disk(lake: Lake, sizes: Sequence[int | None], *, force: bool) -> None:
     """Refuse a back-fill whose years would not fit together.
 
     Args:
         lake: of the back-fill.
-        needed: bytes of each year that is left; None where nothing is known.
+        sizes: bytes of each year that is left; None where nothing is known.
         force: whether it goes on all the same, with a warning.
 
     Raises:
         InfrastructureError: the forecast is above what is left.
     """
-    total = sum(each or 0 for each in needed) / _MB
+    total = sum(size or 0 for size in sizes) / _MB
     if Path(lake.location).is_dir() and total > free_mb(lake) - SPARE_MB:
-        refuse(_disk_words(lake, f"{len(needed)} years", total), force=force)
+        refuse(_disk_words(lake, f"{len(sizes)} years", total), force=force)
 
 
 def free_mb(lake: Lake) -> float:

@@ -132,9 +132,9 @@ def _trace_run(lake: Lake, trace: RunTrace, began: float, failed: str) -> None:
         log.warning("the stages of %s are not traced: %s", trace.run, type(error).__name__)
         stages = ()
     took = time.time() - began
-    said: dict[str, Value] = {"evenhand.run": trace.run, "evenhand.state": failed or "completed"}
-    inside = Traced(f"{trace.name} {trace.year}", began, took, said, stages, failed)
-    send(Traced(f"audit {trace.name}", began, took, said, (inside,), failed))
+    attributes: dict[str, Value] = {"evenhand.run": trace.run, "evenhand.state": failed or "completed"}
+    inside = Traced(f"{trace.name} {trace.year}", began, took, attributes, stages, failed)
+    send(Traced(f"audit {trace.name}", began, took, attributes, (inside,), failed))
 
 
 def trace_dead(marked: Marked) -> None:
@@ -143,17 +143,17 @@ def trace_dead(marked: Marked) -> None:
         subject = subject_of(marked.parameters)
         began = datetime.fromisoformat(marked.began).timestamp()
         took, dead = time.time() - began, "Crashed"
-        said: dict[str, Value] = {"evenhand.state": dead, "evenhand.stage": marked.stage}
-        inside = Traced(subject.words, began, took, said, failed=dead)
-        send(Traced(f"{marked.flow} {subject.name}", began, took, said, (inside,), dead))
+        attributes: dict[str, Value] = {"evenhand.state": dead, "evenhand.stage": marked.stage}
+        inside = Traced(subject.words, began, took, attributes, failed=dead)
+        send(Traced(f"{marked.flow} {subject.name}", began, took, attributes, (inside,), dead))
 
 
 def trace_years(lake: Lake, name: str, years: Iterable[Year]) -> None:
     """Trace a back-fill, once its years have ended."""
     if asked():
-        found = tuple(_year(lake, year) for year in years)
-        began = min((year.began for year in found), default=time.time())
-        send(Traced(f"backfill {name}", began, time.time() - began, {"evenhand.years": len(found)}, found))
+        year_spans = tuple(_year(lake, year) for year in years)
+        began = min((year.began for year in year_spans), default=time.time())
+        send(Traced(f"backfill {name}", began, time.time() - began, {"evenhand.years": len(year_spans)}, year_spans))
 
 
 def _year(lake: Lake, year: Year) -> Traced:
@@ -163,15 +163,15 @@ def _year(lake: Lake, year: Year) -> Traced:
         if year.run:
             manifest = read_manifest(lake, year.run)
             done = [
-                (step["name"], Partition.model_validate({**each, "reused": step["reused"]}))
-                for step, each in zip(manifest["steps"], manifest["partitions"], strict=True)
+                (step["name"], Partition.model_validate({**partition, "reused": step["reused"]}))
+                for step, partition in zip(manifest["steps"], manifest["partitions"], strict=True)
             ]
             inside = tuple(_stages(lake, done, began))
     except (EvenhandError, KeyError):
         log.debug("the stages of %s are not traced", year.run)  # `evenhand verify` tells of it; or an earlier version
-    said: dict[str, Value] = {"evenhand.state": year.state, "evenhand.run": year.run}
+    attributes: dict[str, Value] = {"evenhand.state": year.state, "evenhand.run": year.run}
     failed = year.state if year.state in _FAILED else ""
-    return Traced(year.name, began, year.seconds, said, inside, failed)
+    return Traced(year.name, began, year.seconds, attributes, inside, failed)
 
 
 def _stages(lake: Lake, done: Steps, began: float) -> Iterator[Traced]:
@@ -179,7 +179,7 @@ def _stages(lake: Lake, done: Steps, began: float) -> Iterator[Traced]:
     for name, partition in done:
         record = lake.lineage(partition)
         rows = record["rows"]
-        said: dict[str, Value] = {
+        attributes: dict[str, Value] = {
             "evenhand.key": partition.key,
             "evenhand.reused": partition.reused,
             "evenhand.rows.in": roughly(rows["in"]),
@@ -187,7 +187,7 @@ def _stages(lake: Lake, done: Steps, began: float) -> Iterator[Traced]:
             "evenhand.bytes": sum(_bytes(lake, artifact.path) for artifact in partition.tables),
         }
         when = (began, 0.0) if partition.reused else (float(record["started"]), float(record["seconds"]))
-        yield Traced(name, *when, said)
+        yield Traced(name, *when, attributes)
 
 
 def _bytes(lake: Lake, path: str) -> int:
@@ -200,13 +200,13 @@ def _emit(tracer: "Tracer", span: Traced) -> None:
     from opentelemetry.trace import Status, StatusCode, use_span
 
     began, ended = int(span.began * 1e9), int((span.began + span.seconds) * 1e9)
-    made = tracer.start_span(span.name, attributes=span.attributes, start_time=began)
+    new_span = tracer.start_span(span.name, attributes=span.attributes, start_time=began)
     if span.failed:
-        made.set_status(Status(StatusCode.ERROR, span.failed))
-    with use_span(made, end_on_exit=False):
-        for each in span.inside:
-            _emit(tracer, each)
-    made.end(end_time=ended)
+        new_span.set_status(Status(StatusCode.ERROR, span.failed))
+    with use_span(new_span, end_on_exit=False):
+        for inner_span in span.inside:
+            _emit(tracer, inner_span)
+    new_span.end(end_time=ended)
 
 
 def _tracer() -> "Tracer | None":
@@ -230,9 +230,9 @@ def _exporter() -> Any:
     named = os.environ.get("OTEL_TRACES_EXPORTER") or "otlp"
     protocol = os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
     names = [_OTLP[protocol]] if protocol in _OTLP else list(_OTLP.values())
-    installed = {each.name: each for each in entry_points(group="opentelemetry_traces_exporter")}
-    found = next((installed[name] for name in (names if named == "otlp" else [named]) if name in installed), None)
-    return None if found is None else found.load()()
+    installed = {entry_point.name: entry_point for entry_point in entry_points(group="opentelemetry_traces_exporter")}
+    exporter = next((installed[name] for name in (names if named == "otlp" else [named]) if name in installed), None)
+    return None if exporter is None else exporter.load()()
 
 
 def _configured() -> bool:

@@ -51,14 +51,14 @@ class StageCall:
     @classmethod
     def of(cls, step: Step, given: Inputs, lake: str) -> "StageCall":
         """The call of a step."""
-        artifacts = {table: [each.model_dump() for each in entries] for table, entries in given.items()}
+        artifacts = {table: [artifact.model_dump() for artifact in entries] for table, entries in given.items()}
         return cls(step.stage.name, artifacts, step.settings.model_dump(mode="json"), list(step.modules), lake)
 
     def restored(self) -> tuple[Any, Inputs, Any]:
         """The stage, its artifacts and its settings."""
         stage = STAGES[self.stage]
         artifacts = {
-            table: [Artifact.model_validate(each) for each in entries] for table, entries in self.given.items()
+            table: [Artifact.model_validate(artifact) for artifact in entries] for table, entries in self.given.items()
         }
         return stage, artifacts, validated(stage.settings, self.settings)
 
@@ -142,9 +142,9 @@ def portable(error: Exception) -> Exception:
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 written in this line
     except Exception:
-        told = RuntimeError(type(error).__name__)  # without its words, which may hold values of rows
-        told.frames = error.frames  # type: ignore[attr-defined]
-        return told
+        replacement = RuntimeError(type(error).__name__)  # without its words, which may hold values of rows
+        replacement.frames = error.frames  # type: ignore[attr-defined]
+        return replacement
     return error
 
 
@@ -198,8 +198,8 @@ _PRELOADED = "flows.concurrency.preload"
 
 def default_jobs() -> int:
     """EVENHAND_JOBS, else as many as cores, at most four."""
-    given = os.environ.get("EVENHAND_JOBS", "")
-    return int(given) if given.isdecimal() and int(given) else min(cores(), MOST_JOBS)
+    setting = os.environ.get("EVENHAND_JOBS", "")
+    return int(setting) if setting.isdecimal() and int(setting) else min(cores(), MOST_JOBS)
 
 
 def worthwhile(jobs: int, seconds: Sequence[float | None]) -> int:
@@ -209,15 +209,15 @@ def worthwhile(jobs: int, seconds: Sequence[float | None]) -> int:
         jobs: asked for.
         seconds: what each step that is left takes; None where nothing is known.
     """
-    known = [each for each in seconds if each is not None]
-    return 1 if len(known) == len(seconds) and sum(known) < LEAST_SECONDS else jobs
+    known_seconds = [duration for duration in seconds if duration is not None]
+    return 1 if len(known_seconds) == len(seconds) and sum(known_seconds) < LEAST_SECONDS else jobs
 
 
 def threads_of(jobs: int) -> int:
     """Threads of each worker: its share of the cores, and no more than NUMBA_NUM_THREADS allows."""
     share = max(1, cores() // jobs)
-    given = os.environ.get("NUMBA_NUM_THREADS", "")
-    return min(share, int(given)) if given.isdecimal() and int(given) else share
+    setting = os.environ.get("NUMBA_NUM_THREADS", "")
+    return min(share, int(setting)) if setting.isdecimal() and int(setting) else share
 
 
 def start_loading(jobs: int) -> None:
@@ -270,8 +270,8 @@ class Workers:
         pool = self._pool
         try:
             with shielded_children():
-                asked = pool.submit(computed, at, call)
-            ended = asked.result()
+                future = pool.submit(computed, at, call)
+            ended = future.result()
         except BrokenProcessPool as error:
             self._replace(pool)
             raise InfrastructureError(
@@ -303,11 +303,11 @@ class Workers:
 def _read(messages: Any) -> None:
     """Tell what workers say of their steps, and log what they log."""
     while (message := messages.get()) is not None:
-        kind, *said = message
+        kind, *content = message
         if kind == LOG:
-            log.log(*said)
+            log.log(*content)
         else:
-            at, work, done, total = said
+            at, work, done, total = content
             stepped(work, done, total, number=at + 1)
 
 
@@ -315,15 +315,15 @@ def _read(messages: Any) -> None:
 def workers(jobs: int) -> Iterator[Workers]:
     """Worker processes for a while; an error of ours lets them end, a request to stop kills them."""
     start_loading(jobs)
-    made, kill = Workers(jobs), True
+    worker_pool, kill = Workers(jobs), True
     try:
-        yield made
+        yield worker_pool
         kill = False
     except Exception:
         kill = stop_requested()
         raise
     finally:
-        made.close(kill=kill)
+        worker_pool.close(kill=kill)
 
 
 @lru_cache(maxsize=1)
@@ -343,7 +343,7 @@ def _end_server() -> None:
 
 
 def side_by_side(
-    schedule: Schedule, lake: Lake, began: Callable[[Step], object] = lambda _: None, told: Told = lambda *_: None
+    schedule: Schedule, lake: Lake, began: Callable[[Step], object] = lambda _: None, on_end: Told = lambda *_: None
 ) -> list[Partition]:
     """The partitions of all steps, in the order of the plan.
 
@@ -351,16 +351,16 @@ def side_by_side(
         schedule: the steps, and how many at a time.
         lake: of the audit.
         began: told of a step before it starts.
-        told: told of a step that ended.
+        on_end: told of a step that ended.
 
     Raises:
         EvenhandError: as the first stage in the plan says that failed.
     """
     with workers(schedule.jobs) as processes, ThreadPoolExecutor(schedule.jobs) as threads:
 
-        def start(at: int, given: Inputs) -> Future[Partition]:
+        def start(at: int, artifacts: Inputs) -> Future[Partition]:
             step = schedule.steps[at]
             began(step)
-            return threads.submit(processes.compute, at, StageCall.of(step, given, lake.location))
+            return threads.submit(processes.compute, at, StageCall.of(step, artifacts, lake.location))
 
-        return schedule.run(start, told)
+        return schedule.run(start, on_end)

@@ -106,10 +106,10 @@ def run_audit(
     lake = Lake(lake_root)
     _tell_of_killed(lake)
     with at_work(lake, command_id()):  # so that nothing that this run counts on is removed meanwhile
-        asked, spec = spec, spec_to_audit(spec, lake, value)
+        given_spec, spec = spec, spec_to_audit(spec, lake, value)
         summary = _audited(spec, lake, jobs or default_jobs(), force=force)
     return replace(
-        summary, warnings=[*summary.warnings, *_whole(asked, spec, value), *_unconfirmed(spec), *_unnamed(spec)]
+        summary, warnings=[*summary.warnings, *_whole(given_spec, spec, value), *_unconfirmed(spec), *_unnamed(spec)]
     )
 
 
@@ -147,20 +147,20 @@ def _tell_of_killed(lake: Lake) -> None:
         log.warning(words)
 
 
-def _whole(asked: AuditSpec, spec: AuditSpec, value: str | None) -> Iterator[str]:
+def _whole(given_spec: AuditSpec, spec: AuditSpec, value: str | None) -> Iterator[str]:
     """That an audit of a spec with ``by`` was one of every row, where nobody said so."""
-    if asked.by is not None and value is None and spec.source.part is None:
+    if given_spec.by is not None and value is None and spec.source.part is None:
         yield (
             f"this is the partition `{ALL}`, every row of {spec.year}: --by-value VALUE audits one of "
-            f"{asked.by.column}, `evenhand backfill` every one"
+            f"{given_spec.by.column}, `evenhand backfill` every one"
         )
 
 
 def _unconfirmed(spec: AuditSpec) -> Iterator[str]:
     """The guesses of a drafted spec that the results rest on."""
     if spec.unconfirmed:
-        told = "`evenhand init --check SPEC` lists them, and the first page of the report says so"
-        yield f"the spec has {len(spec.unconfirmed)} keys marked CHECK ({_shown(spec.unconfirmed)}); {told}"
+        advice = "`evenhand init --check SPEC` lists them, and the first page of the report says so"
+        yield f"the spec has {len(spec.unconfirmed)} keys marked CHECK ({_shown(spec.unconfirmed)}); {advice}"
 
 
 def _unnamed(spec: AuditSpec) -> Iterator[str]:
@@ -205,7 +205,7 @@ class Asked:
 
 
 def _computed(
-    spec: AuditSpec, lake: Lake, planned: Plan, done: list[Partition], asked: Asked
+    spec: AuditSpec, lake: Lake, planned: Plan, done: list[Partition], settings: Asked
 ) -> tuple[str, list[Partition]]:
     """Run what is left; the run id and the partitions of all steps."""
     check_evidence(lake, planned.spec, done[:1])
@@ -214,35 +214,35 @@ def _computed(
     if longer := cost_of_everybody(spec, rows):
         log.info(longer)
     seconds = expected_seconds(lake, planned, len(done))
-    asked = replace(asked, jobs=worthwhile(asked.jobs, seconds))
-    if not asked.force:  # the flow warns, when it knows the rows
-        check_memory(lake, planned, done, jobs=asked.jobs)
+    settings = replace(settings, jobs=worthwhile(settings.jobs, seconds))
+    if not settings.force:  # the flow warns, when it knows the rows
+        check_memory(lake, planned, done, jobs=settings.jobs)
         check_disk(lake, planned, done, rows=rows)
-    with course_of([step.name for step in planned.steps], seconds, beside=asked.jobs > 1):
-        return _orchestrated(spec, lake, asked)
+    with course_of([step.name for step in planned.steps], seconds, beside=settings.jobs > 1):
+        return _orchestrated(spec, lake, settings)
 
 
-def _announce(spec: AuditSpec, left: set[str]) -> None:
+def _announce(spec: AuditSpec, remaining_names: set[str]) -> None:
     """Log before a long stage, which logs nothing until its end."""
     for name in spec.methods.running():
-        why = spec.methods.named(name).takes_long() if f"detect {name}" in left else ""
+        why = spec.methods.named(name).takes_long() if f"detect {name}" in remaining_names else ""
         if why:
             log.info(why)
 
 
-def _orchestrated(spec: AuditSpec, lake: Lake, asked: Asked) -> tuple[str, list[Partition]]:
+def _orchestrated(spec: AuditSpec, lake: Lake, settings: Asked) -> tuple[str, list[Partition]]:
     """Run the flow; the run id is the flow's, as the source may have changed meanwhile."""
-    with _loading_meanwhile(asked.jobs), prefect_api(lake):
+    with _loading_meanwhile(settings.jobs), prefect_api(lake):
         from flows.audit import audit  # starts Prefect, and only when there is work
         from flows.outcome.run_state import INSUFFICIENT, BreachError
 
         try:
-            found = audit(spec=spec.model_dump(mode="json"), lake=lake.location, **asdict(asked))
+            summary = audit(spec=spec.model_dump(mode="json"), lake=lake.location, **asdict(settings))
         except BreachError as error:  # the flow run fails where that is asked for; the command ends as it always does
-            found = error.summary
-    if INSUFFICIENT in found:
-        raise TooLittleEvidenceError(found[INSUFFICIENT])
-    return found["run"], [Partition.model_validate(entry) for entry in found["partitions"]]
+            summary = error.summary
+    if INSUFFICIENT in summary:
+        raise TooLittleEvidenceError(summary[INSUFFICIENT])
+    return summary["run"], [Partition.model_validate(entry) for entry in summary["partitions"]]
 
 
 @contextmanager

@@ -51,81 +51,81 @@ class Backfill:
     """Of a spec with ``by``: which partitions."""
 
 
-def run_backfill(asked: Backfill) -> dict[str, Any]:
+def run_backfill(request: Backfill) -> dict[str, Any]:
     """Audit the years; gives the record of each and the exit code of the most serious one.
 
     Raises:
         InfrastructureError: the lake cannot be written.
     """
-    lake = Lake(asked.lake)
+    lake = Lake(request.lake)
     with at_work(lake, command_id()):  # so that nothing that counts as finished is removed meanwhile
-        if asked.spec.by is not None:
-            return _partitions(asked, lake)
-        if asked.choice != Choice():
+        if request.spec.by is not None:
+            return _partitions(request, lake)
+        if request.choice != Choice():
             raise SpecError("--by-value and --limit choose among partitions, and the spec has no `by`")
-        found = forecast(asked.spec, asked.years, lake, asked.jobs)
-        if any(year.is_left(asked.force) for year in found):
-            left = [year for year in found if year.is_left(asked.force)]
-            check_years(left, _workers(asked), force=asked.force)
-            check_years_on_disk(lake, [year.cost.bytes for year in left], force=asked.force)
-            seconds = _seconds(asked, left)
+        forecasts = forecast(request.spec, request.years, lake, request.jobs)
+        if any(year.is_left(request.force) for year in forecasts):
+            remaining_years = [year for year in forecasts if year.is_left(request.force)]
+            check_years(remaining_years, _workers(request), force=request.force)
+            check_years_on_disk(lake, [year.cost.bytes for year in remaining_years], force=request.force)
+            seconds = _seconds(request, remaining_years)
             with course_of([YEARS], [seconds], only=YEARS):
-                return _orchestrated(asked, lake)
-        log.info("all %d years are in the lake already: nothing to compute", len(found))
-        return summed_up([stands(asked, year.year, lake) for year in found])
+                return _orchestrated(request, lake)
+        log.info("all %d years are in the lake already: nothing to compute", len(forecasts))
+        return summed_up([stands(request, year.year, lake) for year in forecasts])
 
 
-def _partitions(asked: Backfill, lake: Lake) -> dict[str, Any]:
+def _partitions(request: Backfill, lake: Lake) -> dict[str, Any]:
     """The same of a spec with ``by``."""
-    found, failed = outlooks(asked.spec, asked.years, lake, asked.choice, force=asked.force)
-    left = [listed.rows for year in found for listed, _ in year.to_do]
-    if left:
-        known = [record for year in found for record in year.known]
-        with course_of([PARTITIONS], [seconds_left(known, left, _workers(asked))], only=PARTITIONS):
-            return _orchestrated(asked, lake)
-    stand = [record for year in found for record in (*year.standing, *year.set_aside)]
+    outlooks_of_years, failed = outlooks(request.spec, request.years, lake, request.choice, force=request.force)
+    remaining_rows = [listed.rows for year in outlooks_of_years for listed, _ in year.to_do]
+    if remaining_rows:
+        records = [record for year in outlooks_of_years for record in year.known]
+        with course_of([PARTITIONS], [seconds_left(records, remaining_rows, _workers(request))], only=PARTITIONS):
+            return _orchestrated(request, lake)
+    stand = [record for year in outlooks_of_years for record in (*year.standing, *year.set_aside)]
     log.info("nothing is left to compute of %d partitions", len(stand))
     return summed_up(sorted([*stand, *failed], key=lambda record: (record.year, record.value)))
 
 
-def _seconds(asked: Backfill, left: Sequence[Forecast]) -> float | None:
+def _seconds(request: Backfill, remaining_years: Sequence[Forecast]) -> float | None:
     """What the years take by earlier runs, as many at a time as there are workers; None where a year has none."""
-    each = [year.cost.seconds for year in left]
-    known = [seconds for seconds in each if seconds is not None]
-    return sum(known) / _workers(asked) if len(known) == len(each) else None
+    year_seconds = [year.cost.seconds for year in remaining_years]
+    known_seconds = [seconds for seconds in year_seconds if seconds is not None]
+    return sum(known_seconds) / _workers(request) if len(known_seconds) == len(year_seconds) else None
 
 
-def _workers(asked: Backfill) -> int:
-    return max(int(asked.runner.get("workers") or 1), 1)
+def _workers(request: Backfill) -> int:
+    return max(int(request.runner.get("workers") or 1), 1)
 
 
-def _orchestrated(asked: Backfill, lake: Lake) -> dict[str, Any]:
+def _orchestrated(request: Backfill, lake: Lake) -> dict[str, Any]:
     with prefect_api(lake):
         from flows.backfill import backfill  # starts Prefect
         from flows.outcome.run_state import BreachError
 
         try:
-            said: dict[str, Any] = backfill(
-                spec=asked.spec.model_dump(mode="json"),
-                years=list(asked.years),
+            summary: dict[str, Any] = backfill(
+                spec=request.spec.model_dump(mode="json"),
+                years=list(request.years),
                 lake=lake.location,
-                runner=asked.runner,
-                force=asked.force,
-                jobs=asked.jobs,
-                by_value=list(asked.choice.values) or None,
-                limit=asked.choice.limit,
+                runner=request.runner,
+                force=request.force,
+                jobs=request.jobs,
+                by_value=list(request.choice.values) or None,
+                limit=request.choice.limit,
             )
         except (YearsFailedError, BreachError) as error:
             return error.summary
-    return said
+    return summary
 
 
-def stands(asked: Backfill, year: int, lake: Lake) -> Attempt:
+def stands(request: Backfill, year: int, lake: Lake) -> Attempt:
     """The record of a year of which nothing is left to compute; its files are held against their digests."""
     try:
-        return audit_year(asked.spec, year, lake, asked.force)
+        return audit_year(request.spec, year, lake, request.force)
     except EvenhandError:
-        last = latest(lake, asked.spec.name, year)
+        last = latest(lake, request.spec.name, year)
         if last is None:
             raise
         return last
@@ -153,11 +153,11 @@ class Begun:
     """Number of the last attempt at the year before it."""
 
 
-def run_on_workers(asked: Backfill, deployment: str) -> dict[str, Any]:
+def run_on_workers(request: Backfill, deployment: str) -> dict[str, Any]:
     """Begin a run of a deployment for each year that is left, and wait for all of them.
 
     Args:
-        asked: the back-fill; its runner is the workers.
+        request: the back-fill; its runner is the workers.
         deployment: of ``flows.backfill.backfill``, as ``backfill/by-hand``.
 
     Returns:
@@ -167,21 +167,23 @@ def run_on_workers(asked: Backfill, deployment: str) -> dict[str, Any]:
         SpecError: no server is named, it has no such deployment, or the spec has ``by``.
         InfrastructureError: the server is not ready, or does not answer any more.
     """
-    lake = Lake(asked.lake)
-    if asked.spec.by is not None or asked.choice != Choice():
+    lake = Lake(request.lake)
+    if request.spec.by is not None or request.choice != Choice():
         raise SpecError("--fan-out spreads whole years; partitions of a spec with `by` are spread by --runner dask")
     if not (api := os.environ.get("PREFECT_API_URL")):
         raise SpecError("--fan-out begins runs on a server: name it, as in PREFECT_API_URL=http://127.0.0.1:4200/api")
     prepare_environment(lake.storage.local)
     require_server(api)
-    left = {y.year for y in forecast(asked.spec, asked.years, lake, asked.jobs) if y.is_left(asked.force)}
+    remaining_years = {
+        y.year for y in forecast(request.spec, request.years, lake, request.jobs) if y.is_left(request.force)
+    }
     from httpx import HTTPError
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
         of = _deployment(client, deployment)
-        begun = [_begun(client, of, asked, year, lake) for year in asked.years if year in left]
-        log.info("%d years are left: %d flow runs of %s", len(left), len(begun), deployment)
+        begun = [_begun(client, of, request, year, lake) for year in request.years if year in remaining_years]
+        log.info("%d years are left: %d flow runs of %s", len(remaining_years), len(begun), deployment)
         try:
             ended = dict(_ended(client, begun, lake))
         except HTTPError as error:
@@ -189,7 +191,7 @@ def run_on_workers(asked: Backfill, deployment: str) -> dict[str, Any]:
                 f"the server does not answer any more ({type(error).__name__}); runs at work go on without this "
                 "command, which can be given again"
             ) from error
-    return summed_up([ended.get(year) or stands(asked, year, lake) for year in asked.years])
+    return summed_up([ended.get(year) or stands(request, year, lake) for year in request.years])
 
 
 def _deployment(client: "SyncPrefectClient", name: str) -> Any:
@@ -199,32 +201,35 @@ def _deployment(client: "SyncPrefectClient", name: str) -> Any:
         return client.read_deployment_by_name(name)
     except (ObjectNotFound, ValueError) as error:
         flows = {flow.id: flow.name for flow in client.read_flows()}
-        known = [f"{flows.get(each.flow_id)}/{each.name}" for each in client.read_deployments()]
-        hint = nearest(name, known) if known else "register deployments/prefect.yaml first"
+        deployment_names = [
+            f"{flows.get(known_deployment.flow_id)}/{known_deployment.name}"
+            for known_deployment in client.read_deployments()
+        ]
+        hint = nearest(name, deployment_names) if deployment_names else "register deployments/prefect.yaml first"
         raise SpecError(f"--fan-out {name}: the server has no such deployment; {hint}") from error
 
 
-def _begun(client: "SyncPrefectClient", deployment: Any, asked: Backfill, year: int, lake: Lake) -> Begun:
-    last = latest(lake, asked.spec.name, year)
-    own = {"spec": asked.spec.model_dump(mode="json"), "years": [year], "lake": lake.location, "workers": 1}
-    more = {"runner": None, "force": asked.force, "jobs": asked.jobs}
-    made = client.create_flow_run_from_deployment(deployment.id, parameters={**own, **more})
-    return Begun(year, str(made.id), last.attempt if last else 0)
+def _begun(client: "SyncPrefectClient", deployment: Any, request: Backfill, year: int, lake: Lake) -> Begun:
+    last = latest(lake, request.spec.name, year)
+    parameters = {"spec": request.spec.model_dump(mode="json"), "years": [year], "lake": lake.location, "workers": 1}
+    run_settings = {"runner": None, "force": request.force, "jobs": request.jobs}
+    flow_run = client.create_flow_run_from_deployment(deployment.id, parameters={**parameters, **run_settings})
+    return Begun(year, str(flow_run.id), last.attempt if last else 0)
 
 
 def _ended(client: "SyncPrefectClient", begun: Sequence[Begun], lake: Lake) -> Iterator[tuple[int, Attempt]]:
     """The record of each year as its run ends."""
     from uuid import UUID
 
-    left = {each.flow_run: each for each in begun}
-    while left:
-        for one in list(left.values()):
-            run = client.read_flow_run(UUID(one.flow_run))
+    remaining = {begun_run.flow_run: begun_run for begun_run in begun}
+    while remaining:
+        for begun_run in list(remaining.values()):
+            run = client.read_flow_run(UUID(begun_run.flow_run))
             if _is_over(run):
-                record = _record(run, left.pop(one.flow_run), lake)
-                log.info("%s  %-12s %d of %d", one.year, record.state, len(begun) - len(left), len(begun))
-                yield one.year, record
-        time.sleep(LOOK_SECONDS if left else 0)
+                record = _record(run, remaining.pop(begun_run.flow_run), lake)
+                log.info("%s  %-12s %d of %d", begun_run.year, record.state, len(begun) - len(remaining), len(begun))
+                yield begun_run.year, record
+        time.sleep(LOOK_SECONDS if remaining else 0)
 
 
 def _is_over(run: "FlowRun") -> bool:
@@ -234,18 +239,18 @@ def _is_over(run: "FlowRun") -> bool:
     return not run.state.is_crashed() or (datetime.now(UTC) - run.state.timestamp).total_seconds() > DEAD_SECONDS
 
 
-def _record(run: "FlowRun", one: Begun, lake: Lake) -> Attempt:
+def _record(run: "FlowRun", begun_run: Begun, lake: Lake) -> Attempt:
     """What the lake has of the year; where nothing came of it, what the server says of the run."""
     audit = run.parameters["spec"]["name"]
-    last = latest(lake, audit, one.year)
-    if last is not None and last.attempt > one.before and last.ended:
+    last = latest(lake, audit, begun_run.year)
+    if last is not None and last.attempt > begun_run.before and last.ended:
         return last
     codes = {name.value: code for code, name in NAMES.items()}
     name, message = (run.state.name or "", run.state.message or "") if run.state else ("", "")
     return Attempt(
         audit=audit,
-        year=one.year,
-        attempt=one.before + 1,
+        year=begun_run.year,
+        attempt=begun_run.before + 1,
         state=YearState.FAILED,
         message=f"{name}: {message}",
         began=(run.start_time or datetime.now(UTC)).isoformat(timespec="seconds"),

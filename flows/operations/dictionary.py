@@ -25,9 +25,9 @@ def dictionary() -> str:
 
 def notes(table: Table) -> list[str]:
     """What has to be known of a table beside its columns, in sentences."""
-    said = [f"Key: {', '.join(table.key)}."] if table.key else []
-    said += ["Restricted: holds rows or values of persons."] if table.restricted else []
-    return said + (["The audit spec appends columns."] if table.open else [])
+    sentences = [f"Key: {', '.join(table.key)}."] if table.key else []
+    sentences += ["Restricted: holds rows or values of persons."] if table.restricted else []
+    return sentences + (["The audit spec appends columns."] if table.open else [])
 
 
 def holds(column: Column) -> list[str]:

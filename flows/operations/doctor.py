@@ -40,14 +40,14 @@ _FIRST_WITHOUT_SCHEDULES = Version("2.1")
 
 def examine(root: str) -> list[dict[str, Any]]:
     """All checks: result, whether it is sufficient, and the next step if not."""
-    here = [_lake(root), _modes(root), _disk(root), _memory(), _kernels(), _server(), _schedules()]
-    return [*libraries(), settings_known(), *here]
+    machine_checks = [_lake(root), _modes(root), _disk(root), _memory(), _kernels(), _server(), _schedules()]
+    return [*libraries(), settings_known(), *machine_checks]
 
 
 def libraries() -> list[dict[str, Any]]:
     """Checks of Python and of every library."""
-    needed = [Requirement(line) for line in requires("evenhand") or []]
-    packages = [_package(r) for r in needed if r.marker is None or r.marker.evaluate({"extra": ""})]
+    requirements = [Requirement(line) for line in requires("evenhand") or []]
+    packages = [_package(r) for r in requirements if r.marker is None or r.marker.evaluate({"extra": ""})]
     python = check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")
     return [python, *packages]
 
@@ -58,19 +58,19 @@ def settings_known() -> dict[str, Any]:
     return check("settings", "; ".join(wrong) or "every EVENHAND_ variable is known", not wrong, "docs/settings.md")
 
 
-def check(name: str, found: str, ok: bool, step: str) -> dict[str, Any]:
+def check(name: str, state: str, ok: bool, step: str) -> dict[str, Any]:
     """A finding, whether it will do, and the next step if not."""
-    return {"check": name, "found": found, "ok": ok, "next_step": "" if ok else step}
+    return {"check": name, "found": state, "ok": ok, "next_step": "" if ok else step}
 
 
-def _package(wanted: Requirement) -> dict[str, Any]:
+def _package(requirement: Requirement) -> dict[str, Any]:
     """Whether a library is there in a version that we were tried with; docs/decisions/0029 says which move together."""
     try:
-        found = version(wanted.name)
+        installed_version = version(requirement.name)
     except PackageNotFoundError:
-        found = "missing"
-    ok = found != "missing" and wanted.specifier.contains(found, prereleases=True)
-    return check(wanted.name, found, ok, f"{wanted} is needed: pip install -r requirements.lock")
+        installed_version = "missing"
+    ok = installed_version != "missing" and requirement.specifier.contains(installed_version, prereleases=True)
+    return check(requirement.name, installed_version, ok, f"{requirement} is needed: pip install -r requirements.lock")
 
 
 def _lake(root: str) -> dict[str, Any]:
@@ -82,12 +82,12 @@ def _lake(root: str) -> dict[str, Any]:
         return check("lake", "cannot be read", False, str(error))
     if storage.location != str(storage.local):  # of a URI only a file that is written would tell more
         return check("lake", f"{storage.location}, {runs} runs", True, "")
-    there = _nearest(storage.local)
-    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
-        step = f"give a directory that this user may write with --lake; {there} is none"
+    nearest_directory = _nearest(storage.local)
+    if not (nearest_directory.is_dir() and os.access(nearest_directory, os.W_OK | os.X_OK)):
+        step = f"give a directory that this user may write with --lake; {nearest_directory} is none"
         return check("lake", f"{storage.location}, not writable", False, step)
-    found = f"{runs} runs" if there == storage.local else "not there yet; the first audit makes it"
-    return check("lake", f"{storage.location}, {found}", True, "")
+    state = f"{runs} runs" if nearest_directory == storage.local else "not there yet; the first audit makes it"
+    return check("lake", f"{storage.location}, {state}", True, "")
 
 
 def _modes(root: str) -> dict[str, Any]:
@@ -96,8 +96,10 @@ def _modes(root: str) -> dict[str, Any]:
         local = storage_at(root).local
     except EvenhandError:
         return check("file modes", "unknown", True, "")  # the check of the lake says why
-    found = len(open_to_others(local)) if local.is_dir() else 0
-    return check("file modes", f"{found} open to others", found == 0, "evenhand doctor --fix-modes --lake LAKE")
+    open_files = len(open_to_others(local)) if local.is_dir() else 0
+    return check(
+        "file modes", f"{open_files} open to others", open_files == 0, "evenhand doctor --fix-modes --lake LAKE"
+    )
 
 
 def _nearest(place: Path) -> Path:
@@ -119,22 +121,22 @@ def _memory() -> dict[str, Any]:
 def _kernels() -> dict[str, Any]:
     """Whether the kernels of the set-up are compiled; what is not, the next audit compiles, which takes a minute."""
     compiled, recorded = compiled_kernels()
-    found = f"{compiled} of {recorded} compiled" if recorded else "not compiled by the set-up"
-    return check("kernels", found, 0 < recorded == compiled, "evenhand doctor --prepare")
+    state = f"{compiled} of {recorded} compiled" if recorded else "not compiled by the set-up"
+    return check("kernels", state, 0 < recorded == compiled, "evenhand doctor --prepare")
 
 
 def _server() -> dict[str, Any]:
     """Whether what is sent to the server that is named, and the server itself, are closed to others."""
-    said = urlsplit(os.environ.get("PREFECT_API_URL", ""))
-    if not said.hostname:
+    api_url = urlsplit(os.environ.get("PREFECT_API_URL", ""))
+    if not api_url.hostname:
         return check("server", "none named; an audit starts its own, with a password", True, "")
-    if said.scheme != "https" and not _is_loopback(said.hostname):
+    if api_url.scheme != "https" and not _is_loopback(api_url.hostname):
         step = "serve it by https, or reach it through a tunnel to this machine"
-        return check("server", f"{said.hostname} is reached without https", False, step)
+        return check("server", f"{api_url.hostname} is reached without https", False, step)
     if not (os.environ.get("PREFECT_API_AUTH_STRING") or os.environ.get("PREFECT_API_KEY")):
         step = "set PREFECT_SERVER_API_AUTH_STRING where it runs and PREFECT_API_AUTH_STRING here"
-        return check("server", f"{said.hostname} is asked without a password", False, step)
-    return check("server", said.hostname, True, "")
+        return check("server", f"{api_url.hostname} is asked without a password", False, step)
+    return check("server", api_url.hostname, True, "")
 
 
 def _is_loopback(host: str) -> bool:
@@ -168,11 +170,11 @@ def _not_asked(error: Exception, *, named: bool) -> tuple[str, bool, str]:
 
 def _no_run(sqlalchemy: str, *, named: bool) -> tuple[str, bool, str]:
     """Finding and next step where a server makes no runs; a server that is named may have other libraries than we."""
-    found = "the server makes no runs by itself"
+    state = "the server makes no runs by itself"
     if Version(sqlalchemy) >= _FIRST_WITHOUT_SCHEDULES:
-        found += f" (SQLAlchemy {sqlalchemy}; below {_FIRST_WITHOUT_SCHEDULES} is needed)"
+        state += f" (SQLAlchemy {sqlalchemy}; below {_FIRST_WITHOUT_SCHEDULES} is needed)"
     where = " where the server runs, and start it again; its log says why" if named else ""
-    return found, False, f"pip install -r requirements.lock{where}"
+    return state, False, f"pip install -r requirements.lock{where}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -213,8 +215,15 @@ def examine_role(role: Role, root: str) -> list[Check]:
 def _roles_server(_: str) -> list[Check]:
     host = os.environ.get("PREFECT_SERVER_API_HOST", "127.0.0.1")
     port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
-    here = "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 asked for, and not listened at
-    return [*libraries(), settings_known(), _database(), _password(), _leases(), _ready(f"http://{here}:{port}/api")]
+    reachable_host = "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 asked for, and not listened at
+    return [
+        *libraries(),
+        settings_known(),
+        _database(),
+        _password(),
+        _leases(),
+        _ready(f"http://{reachable_host}:{port}/api"),
+    ]
 
 
 def _worker(root: str) -> list[Check]:
@@ -237,10 +246,10 @@ _CHECKS: Final[Mapping[Role, Callable[[str], list[Check]]]] = {
 
 def _database() -> Check:
     """Whether the server is told of PostgreSQL: SQLite locks as soon as two runs write."""
-    said = os.environ.get("PREFECT_SERVER_DATABASE_CONNECTION_URL") or os.environ.get(
+    connection_url = os.environ.get("PREFECT_SERVER_DATABASE_CONNECTION_URL") or os.environ.get(
         "PREFECT_API_DATABASE_CONNECTION_URL"
     )
-    driver = said or os.environ.get("PREFECT_SERVER_DATABASE_DRIVER", "")
+    driver = connection_url or os.environ.get("PREFECT_SERVER_DATABASE_DRIVER", "")
     step = "set PREFECT_SERVER_DATABASE_DRIVER=postgresql+asyncpg, and _HOST, _PORT, _USER, _NAME and _PASSWORD"
     is_postgres = driver.startswith("postgresql+asyncpg")
     return check("database", "PostgreSQL" if is_postgres else "SQLite", is_postgres, step)
@@ -254,8 +263,8 @@ def _password() -> Check:
 
 def _leases() -> Check:
     """Whether leases of runs at work outlive the server: without them a restart ends these runs."""
-    kept = os.environ.get("PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE", "")
-    if kept != _ON_DISK:
+    lease_storage = os.environ.get("PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE", "")
+    if lease_storage != _ON_DISK:
         step = f"set PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE={_ON_DISK}"
         return check("leases", "in the memory of the server", False, step)
     home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
@@ -274,10 +283,12 @@ def _ready(api: str) -> Check:
 
 def _reports_site() -> Iterator[Check]:
     """Whether the address that reports are told with may stand in a link."""
-    said = os.environ.get(REPORTS_URL)
-    if said:
+    address = os.environ.get(REPORTS_URL)
+    if address:
         step = f"set {REPORTS_URL} to an address such as https://reports.example.org/evenhand"
-        yield check("reports", reports_site(said) or "no address of http or https", bool(reports_site(said)), step)
+        yield check(
+            "reports", reports_site(address) or "no address of http or https", bool(reports_site(address)), step
+        )
 
 
 def _specs() -> Check:
@@ -285,10 +296,10 @@ def _specs() -> Check:
     folder = Path(os.environ.get("EVENHAND_SPECS", ""))
     if not os.environ.get("EVENHAND_SPECS") or not folder.is_dir():
         return check("specs", "no directory", False, "set EVENHAND_SPECS to the directory of your audit specs")
-    found = sorted(folder.glob("*.y*ml"))
-    wrong = [fault for fault in map(_fault, found) if fault]
-    said = f"{len(found)} in {folder}" if not wrong else "; ".join(wrong)
-    return check("specs", said, bool(found) and not wrong, "put a spec there, or mend it: evenhand plan SPEC")
+    spec_files = sorted(folder.glob("*.y*ml"))
+    wrong = [fault for fault in map(_fault, spec_files) if fault]
+    state = f"{len(spec_files)} in {folder}" if not wrong else "; ".join(wrong)
+    return check("specs", state, bool(spec_files) and not wrong, "put a spec there, or mend it: evenhand plan SPEC")
 
 
 def _fault(spec: Path) -> str:
@@ -319,7 +330,7 @@ def _reports(root: Path) -> list[Check]:
     if not os.access(folder, os.R_OK | os.X_OK):
         step = "mount the folder `reports` of the lake at this place, readable for this user"
         return [check("reports", f"{folder} cannot be read", False, step)]
-    count = sum(1 for each in folder.iterdir() if each.is_dir())
+    count = sum(1 for report_folder in folder.iterdir() if report_folder.is_dir())
     writable, tables = os.access(folder, os.W_OK), (folder.parent / "runs").exists()
     return [
         check("reports", f"{count} in {folder}", True, ""),

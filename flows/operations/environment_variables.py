@@ -173,7 +173,9 @@ _TABLE: Final = "| variable | default | read by | secret | what it is |\n| --- |
 
 def page() -> str:
     """The page of all settings, as Markdown."""
-    sections = (f"\n## {name}\n\n{_TABLE}{''.join(each.row() for each in group)}" for name, group in GROUPS.items())
+    sections = (
+        f"\n## {name}\n\n{_TABLE}{''.join(setting.row() for setting in group)}" for name, group in GROUPS.items()
+    )
     return _HEAD + "".join(sections)
 
 

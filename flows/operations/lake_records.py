@@ -57,11 +57,11 @@ class Records:
         Raises:
             InfrastructureError: the place of the lake cannot be reached.
         """
-        found = tuple(self._in_storage(kinds))
-        return (*found, *_of_presences(self.lake)) if PRESENCE in kinds else found
+        unreadable_records = tuple(self._in_storage(kinds))
+        return (*unreadable_records, *_of_presences(self.lake)) if PRESENCE in kinds else unreadable_records
 
     def _in_storage(self, kinds: Collection[str]) -> Iterator[Unreadable]:
-        seen = {}
+        modified_times = {}
         for path, kind in _paths(self.lake, kinds):
             written = -1 if self.once else _written(self.lake, path)
             if written < 0 or self.sound.get(path) != written:
@@ -69,8 +69,8 @@ class Records:
                 if reason:
                     yield Unreadable(kind, path, reason)
                     continue
-            seen[path] = written
-        self.sound = seen
+            modified_times[path] = written
+        self.sound = modified_times
 
 
 def unreadable(lake: Lake, kinds: Collection[str] = KINDS) -> tuple[Unreadable, ...]:
@@ -84,12 +84,12 @@ def unreadable(lake: Lake, kinds: Collection[str] = KINDS) -> tuple[Unreadable, 
 
 def without(lake: Lake, hidden: Sequence[Unreadable]) -> Lake:
     """A view of the lake in which these records are not there."""
-    return _View(lake, frozenset(each.path for each in hidden)) if hidden else lake
+    return _View(lake, frozenset(record.path for record in hidden)) if hidden else lake
 
 
-def run_in(found: Unreadable) -> str:
+def run_in(record: Unreadable) -> str:
     """The id of the run whose manifest cannot be read."""
-    return PurePosixPath(found.path).parent.name
+    return PurePosixPath(record.path).parent.name
 
 
 def maybe_later(lake: Lake, hidden: Sequence[Unreadable], audit: str, year: int | None, newest: int) -> tuple[str, ...]:
@@ -102,9 +102,9 @@ def maybe_later(lake: Lake, hidden: Sequence[Unreadable], audit: str, year: int 
         year: of the runs; None for those of every year.
         newest: number in the log of the newest readable run; 0 of none.
     """
-    mine = [each for each in hidden if each.kind == RUN and _is_of(run_in(each), audit, year)]
-    numbers = log.published(lake) if mine else {}
-    return tuple(each.reason for each in mine if not 0 < numbers.get(run_in(each), 0) < newest)
+    records_of_audit = [record for record in hidden if record.kind == RUN and _is_of(run_in(record), audit, year)]
+    numbers = log.published(lake) if records_of_audit else {}
+    return tuple(record.reason for record in records_of_audit if not 0 < numbers.get(run_in(record), 0) < newest)
 
 
 def _is_of(run: str, audit: str, year: int | None) -> bool:
@@ -166,8 +166,8 @@ def _amiss(lake: Lake, kind: str, path: str) -> str:
         return ""
     except (EvenhandError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = getattr(error, "strerror", None) or type(error).__name__
-        said = f"{lake.storage.where(path)} cannot be read as a record of a {kind} ({why}); restore it from a copy"
-        return said if lake.storage.exists(path) else ""
+        message = f"{lake.storage.where(path)} cannot be read as a record of a {kind} ({why}); restore it from a copy"
+        return message if lake.storage.exists(path) else ""
     return ""
 
 

@@ -97,21 +97,21 @@ def entries_of(lake: Lake, spec: AuditSpec, year: int) -> dict[str, Entry]:
     for run in runs_of(lake, spec.name, year):
         if run.partition is not None and run.partition["column"] == by.column:
             of.setdefault(run.value, []).append(run)
-    wanted = {value: runs for value, runs in of.items() if not by.values or value in (*by.values, ALL)}
-    chosen = {value: standing(runs) for value, runs in sorted(wanted.items())}
+    runs_by_value = {value: runs for value, runs in of.items() if not by.values or value in (*by.values, ALL)}
+    chosen = {value: standing(runs) for value, runs in sorted(runs_by_value.items())}
     return {value: _entry(lake, run) for value, run in chosen.items() if run is not None}
 
 
 def _entry(lake: Lake, run: Run) -> Entry:
-    found = {artifact.table: artifact for each in run.partitions for artifact in each.tables}
-    if PUBLICATION.name not in found:
+    artifacts = {artifact.table: artifact for partition in run.partitions for artifact in partition.tables}
+    if PUBLICATION.name not in artifacts:
         raise IntegrityError(f"{run.run} was made by a version that does not say what it publishes; audit it again")
     measures, verdicts = (run.published(name) for name in (MEASURES.name, VERDICTS.name))
-    numbers = lake.read(found[PUBLICATION.name])
-    whole = pc.and_(pc.equal(numbers["part"], 0), pc.equal(numbers["reason"], ""))
-    shown, sampled = ([], ()) if measures is None else _shown(lake.read(measures))
-    told = [] if verdicts is None else lake.read(verdicts).to_pylist()
-    return Entry(run, shown, told, numbers.filter(whole).to_pylist(), sampled)
+    numbers = lake.read(artifacts[PUBLICATION.name])
+    of_whole_groups = pc.and_(pc.equal(numbers["part"], 0), pc.equal(numbers["reason"], ""))
+    measure_rows, sampled = ([], ()) if measures is None else _shown(lake.read(measures))
+    verdict_rows = [] if verdicts is None else lake.read(verdicts).to_pylist()
+    return Entry(run, measure_rows, verdict_rows, numbers.filter(of_whole_groups).to_pylist(), sampled)
 
 
 def _shown(measures: pa.Table) -> tuple[list[Mapping[str, Any]], tuple[str, ...]]:
@@ -121,25 +121,27 @@ def _shown(measures: pa.Table) -> tuple[list[Mapping[str, Any]], tuple[str, ...]
     """
     parameters = measures["parameters"]
     at_one_size = pc.match_substring(parameters, f'"{SIZE}"')
-    kept = pc.and_(pc.equal(measures["subgroup"], 0), pc.or_(pc.equal(parameters, "{}"), at_one_size))
+    shown_mask = pc.and_(pc.equal(measures["subgroup"], 0), pc.or_(pc.equal(parameters, "{}"), at_one_size))
     by_sample = measures.filter(pc.match_substring(parameters, f'"{SAMPLED}"'))
-    return measures.filter(kept).to_pylist(), tuple(sorted(set(by_sample["method"].to_pylist())))
+    return measures.filter(shown_mask).to_pylist(), tuple(sorted(set(by_sample["method"].to_pylist())))
 
 
 def census_of(spec: AuditSpec, year: int, lake: Lake, entries: Mapping[str, Entry]) -> Census:
     """How the partitions of a year stand; the runs alone where the year's data are not at hand."""
     done = len(set(entries) - {ALL})
     try:
-        found = [each for each in listing(spec, year, lake) if each.value != ALL]
+        partitions = [partition for partition in listing(spec, year, lake) if partition.value != ALL]
         outside = without_value(spec, year, lake).rows
     except EvenhandError:
         return Census(done)
-    left = [each for each in found if not each.too_few and each.value not in entries]
-    failed = [each for each in left if _has_failed(lake, spec.name, year, each)]
-    few = sum(bool(each.too_few) and each.value not in entries for each in found)
-    stale = sum(_is_stale(entries[each.value].run, each) for each in found if each.value in entries)
+    without_run = [partition for partition in partitions if not partition.too_few and partition.value not in entries]
+    failed = [partition for partition in without_run if _has_failed(lake, spec.name, year, partition)]
+    few = sum(bool(partition.too_few) and partition.value not in entries for partition in partitions)
+    stale = sum(
+        _is_stale(entries[partition.value].run, partition) for partition in partitions if partition.value in entries
+    )
     restricted = bool(by_of(spec).values) or by_of(spec).largest is not None
-    return Census(done, few, len(failed), len(left) - len(failed), outside, stale, restricted)
+    return Census(done, few, len(failed), len(without_run) - len(failed), outside, stale, restricted)
 
 
 def _has_failed(lake: Lake, audit: str, year: int, listed: Listed) -> bool:
@@ -149,23 +151,23 @@ def _has_failed(lake: Lake, audit: str, year: int, listed: Listed) -> bool:
 
 def entrants_of(lenders: Mapping[str, Entry], column: str) -> dict[str, Entrant]:
     """Every partition with its name, its rows as published, and who was asked by sample."""
-    names = names_of([each.run for each in lenders.values()], column)
+    names = names_of([entry.run for entry in lenders.values()], column)
     return {
         value: Entrant(
             value,
             names.get(value, ""),
-            each.run.run,
-            next((row["number"] for row in each.publication if _is_used(row)), None),
-            ", ".join(each.sampled),
+            entry.run.run,
+            next((row["number"] for row in entry.publication if _is_used(row)), None),
+            ", ".join(entry.sampled),
         )
-        for value, each in lenders.items()
+        for value, entry in lenders.items()
     }
 
 
 def _is_used(row: Mapping[str, Any]) -> bool:
     """Whether a row counts everybody who was used."""
-    whole = (row["part"], row["event"], row["reason"], row["groups"]) == (0, "", "", "")
-    return whole and row["group"] == EVERYBODY and row["base"] == "used" and row["decision_maker"] == "lender"
+    is_total = (row["part"], row["event"], row["reason"], row["groups"]) == (0, "", "", "")
+    return is_total and row["group"] == EVERYBODY and row["base"] == "used" and row["decision_maker"] == "lender"
 
 
 def _is_stale(run: Run, listed: Listed) -> bool:
@@ -206,7 +208,7 @@ class League:
     """Protected attribute -> what is withheld beyond what the runs withhold."""
 
 
-def make_league(spec: AuditSpec, year: int, lake: Lake, asked: Asked) -> League:
+def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> League:
     """Read the valid runs of all partitions of a year, and hold them beside each other.
 
     Raises:
@@ -216,36 +218,38 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, asked: Asked) -> League:
     by = by_of(spec)
     entries = entries_of(lake, spec, year)
     census = census_of(spec, year, lake, entries)
-    lenders = {value: each for value, each in entries.items() if value != ALL}
+    lenders = {value: entry for value, entry in entries.items() if value != ALL}
     if len(lenders) < FEWEST:
         raise SpecError(_too_few(spec, year, census))
-    subjects = subjects_of([each.verdicts for each in lenders.values()], [each.measures for each in lenders.values()])
-    chosen = asked.chosen(subjects)
+    subjects = subjects_of(
+        [entry.verdicts for entry in lenders.values()], [entry.measures for entry in lenders.values()]
+    )
+    chosen = selection.chosen(subjects)
     profile = _profile(lenders.values())
     across = _across(entries, census, profile, {subject.protected_attribute for subject in chosen})
     entrants = entrants_of(lenders, by.column)
     tables = {subject: _standings(subject, entries, entrants, across) for subject in chosen}
     title = f"{spec.title or spec.name}, {year}"
-    runs = {value: each.run for value, each in entries.items()}
+    runs = {value: entry.run for value, entry in entries.items()}
     return League(spec.name, title, year, by.column, profile, census, entrants, runs, tables, across)
 
 
 def _too_few(spec: AuditSpec, year: int, census: Census) -> str:
     """Why there is no league, and the next step."""
     column = by_of(spec).column
-    left = (census.failed or 0) + (census.not_begun or 0)
-    of = f" of {census.done + left}" if census.is_known else ""
-    if census.is_known and not left and census.done:
+    unfinished = (census.failed or 0) + (census.not_begun or 0)
+    of = f" of {census.done + unfinished}" if census.is_known else ""
+    if census.is_known and not unfinished and census.done:
         why = f"column {column!r} has one value with people enough: a league of one compares nothing"
         return f"{why}; `evenhand show` prints its run, and a smaller by.minimum admits more"
     step = f"`evenhand backfill SPEC --years {year}` goes on"
-    said = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
-    return f"a league holds at least {FEWEST} partitions beside each other, and {said}; {step}"
+    state = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
+    return f"a league holds at least {FEWEST} partitions beside each other, and {state}; {step}"
 
 
 def _profile(entries: Iterable[Entry]) -> str:
     """The disclosure profile of the runs: `internal` if one withholds nothing, else that which withholds most."""
-    named = {str(each.run.disclosure.get("profile") or "internal") for each in entries}
+    named = {str(entry.run.disclosure.get("profile") or "internal") for entry in entries}
     return "internal" if "internal" in named else max(named, key=lambda name: POLICIES[name].smallest)
 
 
@@ -253,13 +257,13 @@ def _across(entries: Mapping[str, Entry], census: Census, profile: str, attribut
     """What is withheld of each attribute, beyond what the runs withhold."""
     if ALL not in entries:
         return {name: Hidden() for name in sorted(attributes)}
-    runs = {value: each.publication for value, each in entries.items() if value != ALL}
-    every, others = entries[ALL], not census.is_complete
+    runs = {value: entry.publication for value, entry in entries.items() if value != ALL}
+    every, has_hidden_partitions = entries[ALL], not census.is_complete
     linked = linked_attributes(every.run.spec["protected"]) if POLICIES[profile].protects else set()
     return {
         name: Hidden(everybody=True)
         if name in linked
-        else hidden(name, runs, every.publication, others=others, policy=POLICIES[profile])
+        else hidden(name, runs, every.publication, has_rest=has_hidden_partitions, policy=POLICIES[profile])
         for name in sorted(attributes)
     }
 
@@ -269,12 +273,12 @@ def linked_attributes(protected: Iterable[Mapping[str, Any]]) -> set[str]:
 
     Everybody's counts are shown by the first of them alone, since each attribute is looked at by itself.
     """
-    taken, out = set[str](), set[str]()
-    for each in protected:
-        columns = set(each["columns"])
-        if columns & taken:
-            out.add(each["name"])
-        taken |= columns
+    used_columns, out = set[str](), set[str]()
+    for attribute in protected:
+        columns = set(attribute["columns"])
+        if columns & used_columns:
+            out.add(attribute["name"])
+        used_columns |= columns
     return out
 
 
@@ -282,21 +286,21 @@ def _standings(
     subject: Subject, entries: Mapping[str, Entry], entrants: Mapping[str, Entrant], across: Mapping[str, Hidden]
 ) -> Standings:
     gone = across[subject.protected_attribute]
-    found = {value: _figure(subject, each) for value, each in entries.items()}
+    figures_by_value = {value: _figure(subject, entry) for value, entry in entries.items()}
     figures = [
         (entrants[value], ACROSS if value in gone.partitions else figure)
-        for value, figure in found.items()
+        for value, figure in figures_by_value.items()
         if figure is not None and value != ALL
     ]
-    every = found.get(ALL)
+    every = figures_by_value.get(ALL)
     return standings(figures, ACROSS if gone.everybody and every is not None else every)
 
 
 def _figure(subject: Subject, entry: Entry) -> Figure | None:
     """The figure of a run; None where it says nothing of the measure and group."""
-    found = next((row for row in entry.verdicts if subject.is_of(row) and row["role"] == subject.role), None)
-    if found is not None:
-        return of_verdict(found)
+    verdict = next((row for row in entry.verdicts if subject.is_of(row) and row["role"] == subject.role), None)
+    if verdict is not None:
+        return of_verdict(verdict)
     row = next((row for row in entry.measures if subject.is_of(row) and row["subgroup"] == 0), None)
     return None if row is None else of_measure(row, covers=covers(row["measure"], covering()))
 
@@ -345,10 +349,10 @@ def content(league: League, links: Mapping[str, str]) -> Content:
 def _links(league: League, lake: Lake, *, near: bool) -> dict[str, str]:
     """Run -> address of its first page; none of a run whose report shows what is withheld here."""
     gone = {value for each in league.hidden.values() for value in each.partitions}
-    shown = [run for value, run in league.runs.items() if value not in gone and value != ALL]
+    linked_runs = [run for value, run in league.runs.items() if value not in gone and value != ALL]
     if near:
-        return {run.run: f"../{run.run}/{_FIRST_PAGE}" for run in shown}
-    return {run.run: _uri(lake, run.run) for run in shown}
+        return {run.run: f"../{run.run}/{_FIRST_PAGE}" for run in linked_runs}
+    return {run.run: _uri(lake, run.run) for run in linked_runs}
 
 
 def _uri(lake: Lake, run: str) -> str:
@@ -371,16 +375,16 @@ def document(league: League) -> dict[str, Any]:
         }
         for subject, table in league.tables.items()
     ]
-    said = {"about": first_statement(noun_of(league.column)), "audit": league.audit, "year": league.year}
+    heading = {"about": first_statement(noun_of(league.column)), "audit": league.audit, "year": league.year}
     counts = {"column": league.column, "profile": league.profile, "partitions": _census(league.census)}
-    found: dict[str, Any] = _finite({**said, **counts, "tables": tables})
-    return found
+    league_content: dict[str, Any] = _finite({**heading, **counts, "tables": tables})
+    return league_content
 
 
 def _census(census: Census) -> dict[str, Any]:
     """The counts, and a few rows without a partition as no number."""
-    said = asdict(census)
-    return said | ({"without_value": None} if 0 < (census.without_value or 0) < FEW else {})
+    counts = asdict(census)
+    return counts | ({"without_value": None} if 0 < (census.without_value or 0) < FEW else {})
 
 
 def _row(line: Line) -> dict[str, Any]:
@@ -392,7 +396,7 @@ def _row(line: Line) -> dict[str, Any]:
 def _finite(value: Any) -> Any:
     """The same with null for what is no number."""
     if isinstance(value, dict):
-        return {key: _finite(each) for key, each in value.items()}
+        return {key: _finite(member) for key, member in value.items()}
     if isinstance(value, list):
-        return [_finite(each) for each in value]
+        return [_finite(member) for member in value]
     return None if isinstance(value, float) and not abs(value) < float("inf") else value

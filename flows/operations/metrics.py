@@ -95,29 +95,31 @@ def memory_of(lake: Lake, years: "Sequence[Standing]") -> list[YearMemory]:
         lake: without the records that cannot be read.
         years: as ``operations.status.status`` gives them.
     """
-    told = {each.ending.subject: each.ending.message for each in alerts(lake) if each.ending.name in _ENDED}
+    alert_messages = {
+        alert.ending.subject: alert.ending.message for alert in alerts(lake) if alert.ending.name in _ENDED
+    }
     last = _last_runs(lake)
-    return [_of(lake, year, last, told.get(f"{year.audit} {year.year}", "")) for year in years]
+    return [_of(lake, year, last, alert_messages.get(f"{year.audit} {year.year}", "")) for year in years]
 
 
-def _of(lake: Lake, year: "Standing", last: Mapping[tuple[str, str], str], seen: str) -> YearMemory:
-    known = last.get((year.audit, str(year.year))) or last.get((year.audit, ""))
-    run = year.run if year.run and lake.storage.exists(f"runs/{year.run}/manifest.json") else known
+def _of(lake: Lake, year: "Standing", last: Mapping[tuple[str, str], str], alert_message: str) -> YearMemory:
+    last_run = last.get((year.audit, str(year.year))) or last.get((year.audit, ""))
+    run = year.run if year.run and lake.storage.exists(f"runs/{year.run}/manifest.json") else last_run
     attempt = latest(lake, year.audit, year.year, year.partition)
     failed = None
     if attempt is not None and attempt.state in _FAILED:
         failed = Failed(attempt.state.value, attempt.stage, attempt.message, attempt.began)
-    return YearMemory(run or "", _peaks(lake, run) if run else {}, failed, seen)
+    return YearMemory(run or "", _peaks(lake, run) if run else {}, failed, alert_message)
 
 
 def _last_runs(lake: Lake) -> dict[tuple[str, str], str]:
     """The last run of each audit and year by the lake's log, and of each audit under an empty year."""
-    found: dict[tuple[str, str], str] = {}
+    last_run_ids: dict[tuple[str, str], str] = {}
     numbers = log.published(lake)
     for run in sorted(run_ids(lake), key=lambda name: (numbers.get(name, 0), name)):
         audit, year = audit_and_year(run)
-        found[audit, year] = found[audit, ""] = run
-    return found
+        last_run_ids[audit, year] = last_run_ids[audit, ""] = run
+    return last_run_ids
 
 
 def _peaks(lake: Lake, run: str) -> dict[str, float]:
@@ -184,7 +186,7 @@ def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
     manifest = read_manifest(lake, run)
     stages = tuple(_computed(manifest))
     part = manifest.get("partition")  # an earlier version had none
-    whole = part is None or part["value"] == ALL
+    is_whole = part is None or part["value"] == ALL
     lineage = manifest["lineage"]
     return RunFigures(
         audit=manifest["dataset"],
@@ -192,9 +194,9 @@ def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
         state=manifest["state"],
         finished=datetime.fromisoformat(manifest["finished"]).timestamp(),
         rows=roughly(lineage[0]["rows"]["in"]) if lineage else 0,
-        whole=whole,
+        whole=is_whole,
         stages=stages,
-        checks=_checks(lake, manifest) if whole and checks else {},
+        checks=_checks(lake, manifest) if is_whole and checks else {},
     )
 
 
@@ -213,13 +215,13 @@ def _computed(manifest: Mapping[str, Any]) -> Iterator[StageFigures]:
 
 def _checks(lake: Lake, manifest: Mapping[str, Any]) -> dict[str, int]:
     """Judged rows with a limit, by their published state."""
-    partitions = (Partition.model_validate(each) for each in manifest["partitions"])
-    tables = {artifact.table: artifact for each in partitions for artifact in each.tables}
+    partitions = (Partition.model_validate(partition) for partition in manifest["partitions"])
+    tables = {artifact.table: artifact for partition in partitions for artifact in partition.tables}
     if PUBLISHED_VERDICTS.name not in tables:
         return {}
     columns = lake.read(tables[PUBLISHED_VERDICTS.name], ["role", "limit", "state"]).to_pydict()
-    judged = zip(columns["role"], columns["limit"], columns["state"], strict=True)
-    return Counter(state for role, limit, state in judged if role != "theory" and limit is not None)
+    verdict_cells = zip(columns["role"], columns["limit"], columns["state"], strict=True)
+    return Counter(state for role, limit, state in verdict_cells if role != "theory" and limit is not None)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -243,15 +245,15 @@ def keep_figures(lake: Lake, run: str) -> None:
         lake.write_file(f"{FOLDER}/{run}.json", _FILE.dump_json(figures))
 
 
-def removed(lake: Lake, known: Collection[str] = ()) -> dict[str, RunFigures]:
+def removed(lake: Lake, known_runs: Collection[str] = ()) -> dict[str, RunFigures]:
     """Run -> its figures, of every run that was removed but those that are known; what cannot be read is left out."""
-    found = {}
+    figures = {}
     for path in lake.storage.glob(f"{FOLDER}/*.json"):
         run = PurePosixPath(path).stem
-        if run not in known:
+        if run not in known_runs:
             with suppress(ValidationError, OSError):
-                found[run] = _FILE.validate_json(lake.storage.read(path) or b"")
-    return found
+                figures[run] = _FILE.validate_json(lake.storage.read(path) or b"")
+    return figures
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -265,13 +267,13 @@ _STAGE = ("stage", "method")
 
 
 def of_runs(
-    every: Sequence[RunFigures], there: Sequence[RunFigures], without: Counter[tuple[str, str]]
+    every: Sequence[RunFigures], readable_runs: Sequence[RunFigures], without: Counter[tuple[str, str]]
 ) -> list[Metric]:
     """Metrics of runs.
 
     Args:
         every: the runs of the lake and those that it had, the last one last.
-        there: those of them that are there.
+        readable_runs: those of them that are there.
         without: audit and state of audits that came to no run.
     """
     ended = CounterMetricFamily("evenhand_runs", "Runs, by how they ended.", labels=["dataset", "state"])
@@ -280,36 +282,36 @@ def of_runs(
     took = SummaryMetricFamily("evenhand_run_seconds", "Time that the stages of a run took.", labels=["dataset"])
     success = "When the last run with a result ended, in seconds since 1970."
     last = GaugeMetricFamily("evenhand_last_success_timestamp_seconds", success, labels=["dataset"])
-    for audit, mine in _by_audit(every).items():
-        took.add_metric([audit], count_value=len(mine), sum_value=sum(run.seconds for run in mine))
-        last.add_metric([audit], mine[-1].finished)
+    for audit, runs_of_audit in _by_audit(every).items():
+        took.add_metric([audit], count_value=len(runs_of_audit), sum_value=sum(run.seconds for run in runs_of_audit))
+        last.add_metric([audit], runs_of_audit[-1].finished)
     checks = GaugeMetricFamily(
         "evenhand_checks", "Checks against limits in the last run of a year.", labels=["dataset", "year", "state"]
     )
-    for (audit, year), run in {(run.audit, run.year): run for run in there if run.whole}.items():
+    for (audit, year), run in {(run.audit, run.year): run for run in readable_runs if run.whole}.items():
         for state, count in run.checks.items():
             checks.add_metric([audit, str(year), state], count)
     return [ended, took, last, checks]
 
 
-def of_stages(every: Sequence[RunFigures], there: Sequence[RunFigures]) -> list[Metric]:
+def of_stages(every: Sequence[RunFigures], readable_runs: Sequence[RunFigures]) -> list[Metric]:
     """Metrics of stages; the arguments are those of ``of_runs``."""
     took = SummaryMetricFamily("evenhand_stage_seconds", "Time of computed stages.", labels=_STAGE)
     peak = GaugeMetricFamily("evenhand_stage_peak_bytes", "Peak memory when last computed.", labels=_STAGE)
     rows = CounterMetricFamily("evenhand_rows", "Rows, to two digits a run.", labels=["stage", "fate"])
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
     peaks: dict[tuple[str, str], float] = {}
-    counted: Counter[tuple[str, str]] = Counter()
+    row_counts: Counter[tuple[str, str]] = Counter()
     for stage in (stage for run in every for stage in run.stages):
         seconds[stage.stage, stage.method].append(stage.seconds)
         peaks[stage.stage, stage.method] = stage.peak_bytes
-        counted.update({(stage.stage, fate): count for fate, count in stage.rows.items()})
-    for name, each in seconds.items():
-        took.add_metric(name, count_value=len(each), sum_value=sum(each))
+        row_counts.update({(stage.stage, fate): count for fate, count in stage.rows.items()})
+    for name, durations in seconds.items():
+        took.add_metric(name, count_value=len(durations), sum_value=sum(durations))
         peak.add_metric(name, peaks[name])
-    for label, count in counted.items():
+    for label, count in row_counts.items():
         rows.add_metric(label, count)
-    return [took, peak, rows, *_against_forecast(there)]
+    return [took, peak, rows, *_against_forecast(readable_runs)]
 
 
 def gauge(name: str, text: str, value: float) -> Metric:
@@ -319,10 +321,10 @@ def gauge(name: str, text: str, value: float) -> Metric:
 
 def gauge_by(name: str, text: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
     """A gauge with one label."""
-    found = GaugeMetricFamily(name, text, labels=[label])
-    for said, value in values:
-        found.add_metric([said], value)
-    return found
+    family = GaugeMetricFamily(name, text, labels=[label])
+    for label_value, value in values:
+        family.add_metric([label_value], value)
+    return family
 
 
 def _against_forecast(runs: Sequence[RunFigures]) -> Iterator[Metric]:
@@ -330,31 +332,31 @@ def _against_forecast(runs: Sequence[RunFigures]) -> Iterator[Metric]:
     labels = ["dataset", *_STAGE]
     last = GaugeMetricFamily("evenhand_stage_last_seconds", "Time of a stage when last computed.", labels=labels)
     expected = GaugeMetricFamily("evenhand_stage_expected_seconds", "By the run before, for its rows.", labels=labels)
-    for audit, mine in _by_audit([run for run in runs if run.stages]).items():
-        newest, *_ = reversed(mine)
+    for audit, runs_of_audit in _by_audit([run for run in runs if run.stages]).items():
+        newest, *_ = reversed(runs_of_audit)
         for stage in newest.stages:
             name = [audit, stage.stage, stage.method]
             last.add_metric(name, stage.seconds)
-            if (forecast := _forecast(newest, stage, mine[:-1])) is not None:
+            if (forecast := _forecast(newest, stage, runs_of_audit[:-1])) is not None:
                 expected.add_metric(name, forecast)
     yield from (last, expected)
 
 
 def _forecast(newest: RunFigures, stage: StageFigures, before: Sequence[RunFigures]) -> float | None:
-    found = [
-        (abs(run.rows - newest.rows), each.seconds * (max(1.0, newest.rows / run.rows) if run.rows else 1.0))
+    candidates = [
+        (abs(run.rows - newest.rows), earlier_stage.seconds * (max(1.0, newest.rows / run.rows) if run.rows else 1.0))
         for run in before
-        for each in run.stages
-        if (each.stage, each.method) == (stage.stage, stage.method)
+        for earlier_stage in run.stages
+        if (earlier_stage.stage, earlier_stage.method) == (stage.stage, stage.method)
     ]
-    return min(found)[1] if found else None
+    return min(candidates)[1] if candidates else None
 
 
 def _by_audit(runs: Iterable[RunFigures]) -> dict[str, list[RunFigures]]:
-    found: dict[str, list[RunFigures]] = defaultdict(list)
+    runs_by_audit: dict[str, list[RunFigures]] = defaultdict(list)
     for run in runs:
-        found[run.audit].append(run)
-    return found
+        runs_by_audit[run.audit].append(run)
+    return runs_by_audit
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -395,11 +397,11 @@ class LakeCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
         hidden = [*self._told(self._records.unreadable)]
-        seen = without(self.lake, hidden)
-        yield from self._told(lambda: self._of_runs(seen, hidden))
+        visible_lake = without(self.lake, hidden)
+        yield from self._told(lambda: self._of_runs(visible_lake, hidden))
         yield from self._told(lambda: [_of_records(hidden)])
         yield from self._told(lambda: [_at_work(self.lake)])
-        yield from self._told(lambda: [_of_alerts(seen)])
+        yield from self._told(lambda: [_of_alerts(visible_lake)])
         yield from self._told(self._of_disk)
 
     def describe(self) -> Iterable[Metric]:
@@ -418,12 +420,12 @@ class LakeCollector(Collector):
 
     def _of_runs(self, lake: Lake, hidden: list[Unreadable]) -> Iterator[Metric]:
         ids = run_ids(lake)
-        there = _in_order(self._read(lake, run) for run in ids)
+        readable_runs = _in_order(self._read(lake, run) for run in ids)
         self.gone |= removed(lake, self.gone)
         every = _in_order({**self.gone, **self.known}.values())
-        yield from of_runs(every, there, self._without_run(lake))
-        yield from of_stages(every, there)
-        amiss = len(ids) - len(there) + sum(each.kind == RUN for each in hidden)
+        yield from of_runs(every, readable_runs, self._without_run(lake))
+        yield from of_stages(every, readable_runs)
+        amiss = len(ids) - len(readable_runs) + sum(record.kind == RUN for record in hidden)
         yield gauge("evenhand_runs_unreadable", "Runs that cannot be read.", amiss)
 
     def _read(self, lake: Lake, run: str) -> RunFigures | None:
@@ -434,8 +436,10 @@ class LakeCollector(Collector):
 
     def _without_run(self, lake: Lake) -> Counter[tuple[str, str]]:
         """Audit and state of audits, and of attempts of back-fills, that came to no run."""
-        years = ((each.audit, each.state.value) for each in _by_now(lake) if each.state in _ENDED_WITHOUT_RUN)
-        return Counter(years) + Counter((each.audit, each.state.value) for each in self._failures(lake))
+        years = (
+            (attempt.audit, attempt.state.value) for attempt in _by_now(lake) if attempt.state in _ENDED_WITHOUT_RUN
+        )
+        return Counter(years) + Counter((failure.audit, failure.state.value) for failure in self._failures(lake))
 
     def _failures(self, lake: Lake) -> Iterable[Failure]:
         for path in paths(lake):
@@ -462,15 +466,15 @@ def bytes_below(place: Path) -> int:
     for folder, _, names in os.walk(place):
         for name in names:
             with suppress(OSError):
-                found = (Path(folder) / name).lstat()
-                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+                file_stat = (Path(folder) / name).lstat()
+                total += file_stat.st_size if stat.S_ISREG(file_stat.st_mode) else 0
     return total
 
 
 def _of_records(hidden: list[Unreadable]) -> Metric:
-    counted = Counter(each.kind for each in hidden)
+    counts = Counter(record.kind for record in hidden)
     text = "Records of the lake that cannot be read: evenhand status names them."
-    return gauge_by("evenhand_records_unreadable", text, "kind", [(kind, counted[kind]) for kind in KINDS])
+    return gauge_by("evenhand_records_unreadable", text, "kind", [(kind, counts[kind]) for kind in KINDS])
 
 
 def _at_work(lake: Lake) -> Metric:
@@ -479,20 +483,20 @@ def _at_work(lake: Lake) -> Metric:
 
 def _of_alerts(lake: Lake) -> Metric:
     """A gauge by type, as an alert that was sent at last is no longer one that was not delivered."""
-    counted = Counter(each.outcome.value for each in alerts(lake))
-    return gauge_by("evenhand_alerts_total", "Alerts, by what became of them by now.", "outcome", counted.items())
+    counts = Counter(alert.outcome.value for alert in alerts(lake))
+    return gauge_by("evenhand_alerts_total", "Alerts, by what became of them by now.", "outcome", counts.items())
 
 
 def _by_now(lake: Lake) -> Iterator[Attempt]:
     """The attempts of years as they stand: one that says it runs is over where a later one began, or nobody works."""
-    for _, mine in groupby(attempts(lake), key=lambda each: (each.audit, each.year)):
-        *earlier, last = mine
-        yield from (each if each.ended else interrupted(each) for each in earlier)
+    for _, year_attempts in groupby(attempts(lake), key=lambda attempt: (attempt.audit, attempt.year)):
+        *earlier, last = year_attempts
+        yield from (attempt if attempt.ended else interrupted(attempt) for attempt in earlier)
         yield as_it_stands(lake, last)
 
 
 def _in_order(runs: Iterable[RunFigures | None]) -> list[RunFigures]:
-    return sorted((each for each in runs if each is not None), key=lambda each: each.finished)
+    return sorted((run for run in runs if run is not None), key=lambda run: run.finished)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -511,11 +515,11 @@ def metrics_served(lake: Lake) -> Iterator[None]:
         SpecError: the variable is no address.
         InfrastructureError: nothing can listen there.
     """
-    said = os.environ.get(VARIABLE)
-    if not said:
+    address_text = os.environ.get(VARIABLE)
+    if not address_text:
         yield
         return
-    host, port = address(said)
+    host, port = address(address_text)
     from prometheus_client import CollectorRegistry, start_http_server
 
     registry = CollectorRegistry()
@@ -523,7 +527,9 @@ def metrics_served(lake: Lake) -> Iterator[None]:
     try:
         server, thread = start_http_server(port, addr=host, registry=registry)
     except OSError as error:
-        raise InfrastructureError(f"{VARIABLE}: nothing can listen at {said} ({error}); give a free port") from error
+        raise InfrastructureError(
+            f"{VARIABLE}: nothing can listen at {address_text} ({error}); give a free port"
+        ) from error
     try:
         yield
     finally:
@@ -532,13 +538,13 @@ def metrics_served(lake: Lake) -> Iterator[None]:
         thread.join()
 
 
-def address(said: str) -> tuple[str, int]:
+def address(text: str) -> tuple[str, int]:
     """Host and port.
 
     Raises:
         SpecError: it is none.
     """
-    host, _, port = said.rpartition(":")
+    host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) <= _MOST_PORT:
-        raise SpecError(f"{VARIABLE}: {said!r} is no address; give HOST:PORT, such as 127.0.0.1:9464")
+        raise SpecError(f"{VARIABLE}: {text!r} is no address; give HOST:PORT, such as 127.0.0.1:9464")
     return host.strip("[]"), int(port)

@@ -109,9 +109,9 @@ def rule_of(words: str) -> Expected:
     Raises:
         SpecError: it is none.
     """
-    said = _RULE.fullmatch(words.strip())
+    match = _RULE.fullmatch(words.strip())
     try:
-        return Expected.model_validate({key: each for key, each in said.groupdict().items() if each} if said else {})
+        return Expected.model_validate({key: text for key, text in match.groupdict().items() if text} if match else {})
     except ValidationError as error:
         raise SpecError(
             f"--by {words}: expected day, week, month, quarter or year, and days of grace, such as 'quarter, 10 days'"
@@ -127,39 +127,45 @@ def due(lake: Lake, spec: AuditSpec, rule: Expected | None = None, now: datetime
     Raises:
         SpecError: there is no rule.
     """
-    asked = rule or spec.expected
-    if asked is None:
+    expected = rule or spec.expected
+    if expected is None:
         message = f"{spec.name}: nothing says when a run is due; add {_EXAMPLE} to the spec, or give --by"
         raise SpecError(message, ("expected",))
     years = spec.source.vintage is not None or any(YEAR in path for path in spec.source.paths)
     year, hidden = None if years else spec.year, unreadable(lake, (RUN,))
     runs = runs_of(without(lake, hidden), spec.name, year)
-    found = held_against(asked, spec.name, year, runs, now or datetime.now(UTC))
-    return replace(found, unreadable=maybe_later(lake, hidden, spec.name, year, _newest(runs)))
+    due_state = held_against(expected, spec.name, year, runs, now or datetime.now(UTC))
+    return replace(due_state, unreadable=maybe_later(lake, hidden, spec.name, year, _newest(runs)))
 
 
-def due_of_lake(lake: Lake, now: datetime | None = None, known: Sequence[Unreadable] | None = None) -> list[Due]:
+def due_of_lake(
+    lake: Lake, now: datetime | None = None, unreadable_records: Sequence[Unreadable] | None = None
+) -> list[Due]:
     """Every audit of a lake whose last run names a rule, or may: runs of every year count.
 
     Args:
         lake: to be told of.
         now: the time by which dates are counted; the clock's if left out.
-        known: the records that cannot be read, where somebody looked; they are looked for if left out.
+        unreadable_records: the records that cannot be read, where somebody looked; they are looked for if left out.
     """
-    found, when = [], now or datetime.now(UTC)
-    hidden = [each for each in (unreadable(lake, (RUN,)) if known is None else known) if each.kind == RUN]
-    of: dict[str, list[Run]] = {audit_of(run_in(each)): [] for each in hidden}
+    due_audits, when = [], now or datetime.now(UTC)
+    hidden = [
+        record
+        for record in (unreadable(lake, (RUN,)) if unreadable_records is None else unreadable_records)
+        if record.kind == RUN
+    ]
+    of: dict[str, list[Run]] = {audit_of(run_in(record)): [] for record in hidden}
     for run in runs_of(without(lake, hidden)):
         of.setdefault(run.audit, []).append(run)
     for audit, runs in sorted(of.items()):
         later = maybe_later(lake, hidden, audit, None, _newest(runs))
-        said = max(runs, key=in_order).spec.get("expected") if runs else None
-        if said:
-            held = held_against(Expected.model_validate(said), audit, None, runs, when)
-            found.append(replace(held, unreadable=later))
+        expected = max(runs, key=in_order).spec.get("expected") if runs else None
+        if expected:
+            due_state = held_against(Expected.model_validate(expected), audit, None, runs, when)
+            due_audits.append(replace(due_state, unreadable=later))
         elif later:
-            found.append(Due(audit, None, "", "", None, None, overdue=False, unreadable=later))
-    return found
+            due_audits.append(Due(audit, None, "", "", None, None, overdue=False, unreadable=later))
+    return due_audits
 
 
 def _newest(runs: Sequence[Run]) -> int:
@@ -167,13 +173,13 @@ def _newest(runs: Sequence[Run]) -> int:
     return max((run.number for run in runs), default=0)
 
 
-def tell_overdue(lake: Lake, found: Sequence[Due]) -> None:
+def tell_overdue(lake: Lake, due_audits: Sequence[Due]) -> None:
     """Send an alert for each overdue audit, once a missed day, each time if nobody can tell; and waiting digests."""
-    for each in found:
-        ending = Ending(Name.OVERDUE, each.subject, each.message)
-        if each.unknown:
+    for due_audit in due_audits:
+        ending = Ending(Name.OVERDUE, due_audit.subject, due_audit.message)
+        if due_audit.unknown:
             tell_unrecorded(ending)
-        elif each.overdue:
+        elif due_audit.overdue:
             tell(lake, ending)
     send_waiting(lake)
 
@@ -215,7 +221,7 @@ def held_against(rule: Expected, audit: str, year: int | None, runs: Sequence[Fi
         runs: in any order.
         now: the time by which dates are counted.
     """
-    grace, one = timedelta(days=rule.days), timedelta(days=1)
+    grace, one_day = timedelta(days=rule.days), timedelta(days=1)
     since = _beginning(rule.every, now.astimezone(UTC).date() - grace)
     following = _beginning(rule.every, since + _LONGEST[rule.every])
     future = tuple(run.run for run in runs if _time(run) > now + SKEW)
@@ -225,8 +231,8 @@ def held_against(rule: Expected, audit: str, year: int | None, runs: Sequence[Fi
         year,
         last.finished if last else "",
         last.run if last else "",
-        expected_by=since - one + grace,
-        next_by=following - one + grace,
+        expected_by=since - one_day + grace,
+        next_by=following - one_day + grace,
         overdue=last is None or _time(last).date() < since,
         future=future,
     )

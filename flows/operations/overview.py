@@ -97,23 +97,27 @@ def overview(
     Raises:
         IntegrityError: a record that is not hidden is not as it was written.
     """
-    when, seen = now or datetime.now(UTC), without(lake, hidden)
+    when, visible_lake = now or datetime.now(UTC), without(lake, hidden)
     planned, server = _schedules(when)
-    by_audit = {audit: [each for each in planned if _is_of(each, lake, audit)] for audit in {y.audit for y in years}}
-    rules = {each.audit: each for each in due_of_lake(lake, when, hidden)}
+    by_audit = {
+        audit: [schedule for schedule in planned if _is_of(schedule, lake, audit)] for audit in {y.audit for y in years}
+    }
+    rules = {due_audit.audit: due_audit for due_audit in due_of_lake(lake, when, hidden)}
     audits = [
         _at_a_glance(max((y for y in years if y.audit == audit), key=_newest), rules.get(audit), by_audit[audit], when)
         for audit in sorted(by_audit)
     ]
-    usage, (waiting, altered) = shutil.disk_usage(lake.storage.local), _outstanding(seen, hidden)
+    usage, (waiting, altered) = shutil.disk_usage(lake.storage.local), _outstanding(visible_lake, hidden)
     return Overview(
         audits=tuple(audits),
         disk_free=usage.free,
         disk=usage.total,
         locks=tuple(holders(lake)),
-        undelivered=tuple(f"{each.ending.subject}, to {each.to}: {each.reason}" for each in undelivered(seen)),
+        undelivered=tuple(
+            f"{alert.ending.subject}, to {alert.to}: {alert.reason}" for alert in undelivered(visible_lake)
+        ),
         unsigned=waiting.unsigned,
-        remediations_overdue=tuple(f"{each.run}: {each.text}" for each in waiting.overdue),
+        remediations_overdue=tuple(f"{remediation.run}: {remediation.text}" for remediation in waiting.overdue),
         server=server,
         future=tuple(_future(years, when)),
         unreadable=(*hidden, *altered),
@@ -143,8 +147,8 @@ def _newest(year: "Standing") -> tuple[str, int]:
 
 
 def _at_a_glance(year: "Standing", rule: Due | None, planned: "Sequence[Planned]", now: datetime) -> AuditAtAGlance:
-    dates = sorted(each.next for each in planned if each.active and each.next)
-    late = [f"{each.name}: {each.overdue}" for each in planned if each.overdue]
+    dates = sorted(schedule.next for schedule in planned if schedule.active and schedule.next)
+    late = [f"{schedule.name}: {schedule.overdue}" for schedule in planned if schedule.overdue]
     missed = [rule.why] if rule and rule.overdue and not rule.unknown else []
     missed += ["nobody can tell whether a run came: one cannot be read"] if rule and rule.unknown else []
     age = (now - datetime.fromisoformat(year.ended)).total_seconds() / (24 * 3600) if year.ended else None
@@ -168,10 +172,10 @@ def _is_of(planned: "Planned", lake: Lake, audit: str) -> bool:
 def _name_in(path: str) -> str:
     """The audit's name in a spec; empty where this machine cannot read it, as on a server's own paths."""
     try:
-        said = parse(spec_text(Path(path))).value if path else None
+        content = parse(spec_text(Path(path))).value if path else None
     except (OSError, UnicodeDecodeError, EvenhandError):
         return ""
-    return str(said.get("name", "")) if isinstance(said, dict) else ""
+    return str(content.get("name", "")) if isinstance(content, dict) else ""
 
 
 def _schedules(now: datetime) -> "tuple[list[Planned], str]":

@@ -63,17 +63,21 @@ def _no_files(lake: Lake) -> Iterator[Unreadable]:
             yield Unreadable(RUN, path, f"{manifest} is no file; restore it from a copy, or run that audit again")
 
 
-def refuse(found: Sequence[Unreadable]) -> None:
+def refuse(unreadable_records: Sequence[Unreadable]) -> None:
     """Refuse a removal where something cannot be read.
 
     Raises:
         IntegrityError: nobody can say what the lake needs.
     """
-    if found:
-        named = "\n".join(each.reason for each in found[:_NAMED])
-        more = f"\nand {len(found) - _NAMED} more: evenhand status --json" if len(found) > _NAMED else ""
+    if unreadable_records:
+        named = "\n".join(record.reason for record in unreadable_records[:_NAMED])
+        remainder = (
+            f"\nand {len(unreadable_records) - _NAMED} more: evenhand status --json"
+            if len(unreadable_records) > _NAMED
+            else ""
+        )
         raise IntegrityError(
-            f"nothing was removed, as nobody can say what is needed by what cannot be read:\n{named}{more}"
+            f"nothing was removed, as nobody can say what is needed by what cannot be read:\n{named}{remainder}"
         )
 
 
@@ -169,11 +173,11 @@ def settings_of(storage: Storage) -> LakeSettings:
         raise SpecError(f"{where}: {error}") from error
     messages = [f"{where}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
     try:
-        found = LakeSettings.model_validate(parsed.value if parsed.value is not None else {})
+        settings = LakeSettings.model_validate(parsed.value if parsed.value is not None else {})
     except ValidationError as error:
-        messages += [_described(where, parsed, each) for each in error.errors(include_url=False)]
+        messages += [_described(where, parsed, fault) for fault in error.errors(include_url=False)]
     raise_together([SpecError(message) for message in messages])
-    return found
+    return settings
 
 
 def _described(where: str, parsed: Parsed, fault: Any) -> str:
@@ -240,20 +244,20 @@ def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
         IntegrityError: the manifest of a protected run is gone, so that nobody can say what it needs.
     """
     hidden = damage(lake)
-    seen = without(lake, hidden)
-    runs = runs_of(seen)
-    gone = leaving(seen, runs, keeping)
-    kept = [run for run in runs if run not in gone]
+    visible_lake = without(lake, hidden)
+    runs = runs_of(visible_lake)
+    gone = leaving(visible_lake, runs, keeping)
+    remaining_runs = [run for run in runs if run not in gone]
     whys = {run.run: f"not among the newest {keeping.runs} of its audit and year" for run in gone} | _stopped(lake)
     vintages = None if hidden else keeping.vintages
     found = [
         *(removal for run in whys for removal in _published(lake, run)),
-        *(() if hidden else _partitions(lake, kept, gone, keeping.days)),
+        *(() if hidden else _partitions(lake, remaining_runs, gone, keeping.days)),
         *_unfinished(lake, keeping.days),
         *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
         *_crash_files(lake, keeping.days),
         *_counts(lake, keeping.days),
-        *(_vintages(lake, kept, vintages) if vintages is not None else ()),
+        *(_vintages(lake, remaining_runs, vintages) if vintages is not None else ()),
         *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
     ]
     return [removal for removal in found if not strange(lake.root, removal.path)]
@@ -303,9 +307,9 @@ def collect(lake: Lake, keeping: Keeping, failed: list[LeftAlone] | None = None)
     """
     with alone(lake):
         refuse(damage(lake))
-        found = removals(lake, keeping)
+        planned_removals = removals(lake, keeping)
         young = {run.run for run in held_back(lake, runs_of(lake), keeping)}
-        going = [each for each in found if each.kind == "run"]
+        going = [each for each in planned_removals if each.kind == "run"]
         for removal in going:  # a manifest that stays would name files that went
             if not os.access(removal.path, os.W_OK | os.X_OK):
                 raise SpecError(f"{removal.path} may not be written, and nothing was removed; see its owner and mode")
@@ -313,15 +317,15 @@ def collect(lake: Lake, keeping: Keeping, failed: list[LeftAlone] | None = None)
             keep_figures(lake, removal.name)
             below = f"; younger than {keeping.minimum_days:g} days: {keeping.below_minimum}"
             log.append(lake, "removed", signer(), run=removal.name, text=removal.why + below * (removal.name in young))
-        for removal in found:
+        for removal in planned_removals:
             if removal.kind == "run":
                 (removal.path / "manifest.json").unlink(missing_ok=True)
-        whys = {each.path: "" if each.kind == "draft" else _remove(lake, each.path) for each in found}
+        whys = {each.path: "" if each.kind == "draft" else _remove(lake, each.path) for each in planned_removals}
         clear_leftovers(lake)
         remove_free_locks(lake)
     if failed is not None:
         failed += [LeftAlone(path, why) for path, why in whys.items() if why]
-    return [removal for removal in found if not whys[removal.path]]
+    return [removal for removal in planned_removals if not whys[removal.path]]
 
 
 def _remove(lake: Lake, path: Path) -> str:
@@ -368,13 +372,13 @@ def _published(lake: Lake, run: str) -> Iterator[Removal]:
             yield _removal(kind, run, path, "its run goes")
 
 
-def _partitions(lake: Lake, kept: Sequence[Run], gone: Sequence[Run], days: float) -> Iterator[Removal]:
+def _partitions(lake: Lake, remaining_runs: Sequence[Run], gone: Sequence[Run], days: float) -> Iterator[Removal]:
     """Partitions that no kept run names. One that no run ever named may be of a run that is yet to be resumed."""
-    needed, former = _named(kept), _named(gone)
+    used_partitions, former = _named(remaining_runs), _named(gone)
     for path in sorted((lake.root / "stages").glob("*/*")):
         stage_and_key = (path.parent.name, path.name)
         name = "/".join(stage_and_key)
-        if stage_and_key in needed:
+        if stage_and_key in used_partitions:
             continue
         if stage_and_key in former:
             yield _removal("partition", name, path, "no kept run needs it")
@@ -408,17 +412,17 @@ def _counts(lake: Lake, days: float) -> Iterator[Removal]:
             yield _removal("counts", path.name, path, f"of partitions, counted more than {days:g} days ago")
 
 
-def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]:
+def _vintages(lake: Lake, remaining_runs: Sequence[Run], newest: int) -> Iterator[Removal]:
     """Vintages that later ones have replaced and that no kept run was computed from."""
     from tasks.ingest.vintages.store import vintages
 
-    read = {folder_of(path) for run in kept for path in _paths(run)}  # the lake may have moved
+    used_folders = {folder_of(path) for run in remaining_runs for path in _paths(run)}  # the lake may have moved
     alike: dict[tuple[int, str, str], list[Vintage]] = defaultdict(list)
     for vintage in sorted(vintages(lake), key=lambda v: (v.frozen, v.added), reverse=True):
         alike[vintage.year, vintage.dataset, vintage.geography].append(vintage)
     for group in alike.values():
         for vintage in group[newest:]:
-            if PurePath(vintage.folder).parts not in read:
+            if PurePath(vintage.folder).parts not in used_folders:
                 yield _removal(
                     "vintage", str(vintage), lake.root / vintage.folder, f"not among the newest {newest} of its kind"
                 )
@@ -426,8 +430,8 @@ def _vintages(lake: Lake, kept: Sequence[Run], newest: int) -> Iterator[Removal]
 
 def _paths(run: Run) -> Sequence[str]:
     source = run.spec["source"]
-    given = source.get("vintage_file") or source.get("path") or ()
-    return (given,) if isinstance(given, str) else given
+    source_paths = source.get("vintage_file") or source.get("path") or ()
+    return (source_paths,) if isinstance(source_paths, str) else source_paths
 
 
 def _older(path: Path, days: float) -> bool:

@@ -70,8 +70,8 @@ def hasty_client(seconds: float, retries: int) -> Iterator["SyncPrefectClient"]:
         with temporary_settings(hasty), get_client(sync_client=True) as client:
             yield client
     except (HTTPError, InvalidURL, JSONDecodeError, ValidationError) as error:
-        said, step = finding_of(error)
-        raise InfrastructureError(f"the Prefect server at {shown_address(api)} {said}: {step}") from error
+        finding, step = finding_of(error)
+        raise InfrastructureError(f"the Prefect server at {shown_address(api)} {finding}: {step}") from error
 
 
 def finding_of(error: Exception) -> tuple[str, str]:
@@ -196,8 +196,8 @@ def planned(client: "SyncPrefectClient", now: datetime | None = None) -> list[Pl
         now: the time by which a run is late; the clock's if left out.
     """
     when = now or datetime.now(UTC)
-    found = [each for deployment in _deployments(client) for each in _of(client, deployment, when)]
-    return sorted(found, key=lambda each: (each.deployment, each.name))
+    schedules = [schedule for deployment in _deployments(client) for schedule in _of(client, deployment, when)]
+    return sorted(schedules, key=lambda schedule: (schedule.deployment, schedule.name))
 
 
 def switch(client: "SyncPrefectClient", name: str, *, active: bool) -> list[str]:
@@ -208,30 +208,30 @@ def switch(client: "SyncPrefectClient", name: str, *, active: bool) -> list[str]
     Raises:
         SpecError: the server has no schedule of that name.
     """
-    known: list[tuple[DeploymentResponse, DeploymentSchedule]] = [
+    pairs: list[tuple[DeploymentResponse, DeploymentSchedule]] = [
         (deployment, schedule) for deployment in _deployments(client) for schedule in deployment.schedules
     ]
-    wanted = [(d, s) for d, s in known if name in (s.slug, d.name)]
-    if not wanted:
-        names = sorted({each for d, s in known for each in (s.slug, d.name) if each})
+    matches = [(d, s) for d, s in pairs if name in (s.slug, d.name)]
+    if not matches:
+        names = sorted({schedule_name for d, s in pairs for schedule_name in (s.slug, d.name) if schedule_name})
         hint = nearest(name, names) if names else "register deployments/prefect.yaml first"
         raise SpecError(f"the server has no schedule {name!r}; {hint}")
-    for deployment, schedule in wanted:
+    for deployment, schedule in matches:
         client.update_deployment_schedule(deployment.id, schedule.id, active=active)
         if active and deployment.paused:  # somebody switched the whole deployment off in Prefect's pages
             client.resume_deployment(deployment.id)
-    return [schedule.slug or deployment.name for deployment, schedule in wanted]
+    return [schedule.slug or deployment.name for deployment, schedule in matches]
 
 
 def _deployments(client: "SyncPrefectClient") -> "list[DeploymentResponse]":
-    found: list[DeploymentResponse] = []
+    deployments: list[DeploymentResponse] = []
     for page in range(_PAGES):
-        read = client.read_deployments(limit=_PAGE, offset=page * _PAGE)
-        found += read
-        if len(read) < _PAGE:
-            return found
-    log.warning("the server has more than %d deployments: the others are not looked at", len(found))
-    return found
+        batch = client.read_deployments(limit=_PAGE, offset=page * _PAGE)
+        deployments += batch
+        if len(batch) < _PAGE:
+            return deployments
+    log.warning("the server has more than %d deployments: the others are not looked at", len(deployments))
+    return deployments
 
 
 def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: datetime) -> Iterator[Planned]:
@@ -245,19 +245,21 @@ def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: date
         date = _date(schedule, now) if active else None
         waiting = _waiting(runs, schedule, alone=len(deployment.schedules) == 1)
         cron, zone = _words(schedule)
-        given = deployment.parameters
+        parameters = deployment.parameters
         yield Planned(
             name=schedule.slug or deployment.name,
             deployment=f"{flow}/{deployment.name}",
             when=cron,
             zone=zone,
             active=active,
-            next=next((_said(each, zone) for each in (*waiting, *([date] if date else [])) if each >= now), ""),
+            next=next(
+                (_said(next_date, zone) for next_date in (*waiting, *([date] if date else [])) if next_date >= now), ""
+            ),
             last=_said(begun.start_time, zone) if begun and begun.start_time else "",
             state=(begun.state_name or "") if begun else "",
             overdue=_overdue(waiting, date, now, zone) if active else "",
-            spec=str(given["spec"]) if isinstance(given.get("spec"), str) else "",
-            lake=str(given.get("lake", "")),
+            spec=str(parameters["spec"]) if isinstance(parameters.get("spec"), str) else "",
+            lake=str(parameters.get("lake", "")),
         )
 
 
@@ -273,8 +275,10 @@ def _runs(client: "SyncPrefectClient", deployment: "DeploymentResponse") -> "lis
 def _waiting(runs: "Sequence[FlowRun]", schedule: "DeploymentSchedule", *, alone: bool) -> list[datetime]:
     """Dates of the runs that a schedule made and that have not begun, the earliest first."""
     ours = [run for run in runs if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled]
-    mine = [run for run in ours if alone or run.created_by is None or run.created_by.id in (None, schedule.id)]
-    return sorted(run.expected_start_time for run in mine if run.expected_start_time)
+    runs_of_schedule = [
+        run for run in ours if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
+    ]
+    return sorted(run.expected_start_time for run in runs_of_schedule if run.expected_start_time)
 
 
 def _date(schedule: "DeploymentSchedule", now: datetime) -> datetime | None:
@@ -300,12 +304,12 @@ def _overdue(waiting: Sequence[datetime], date: datetime | None, now: datetime, 
 
 def _words(schedule: "DeploymentSchedule") -> tuple[str, str]:
     """Cron or interval of a schedule, and its zone."""
-    said = schedule.schedule
-    zone = getattr(said, "timezone", None) or "UTC"
-    interval = getattr(said, "interval", None)
+    rule = schedule.schedule
+    zone = getattr(rule, "timezone", None) or "UTC"
+    interval = getattr(rule, "interval", None)
     if interval is not None:
         return f"every {interval}", zone
-    return str(getattr(said, "cron", None) or getattr(said, "rrule", "")), zone
+    return str(getattr(rule, "cron", None) or getattr(rule, "rrule", "")), zone
 
 
 def _said(date: datetime, zone: str) -> str:

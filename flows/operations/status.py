@@ -70,16 +70,16 @@ def partition_status(lake: Lake, audit: str | None = None) -> list[YearOfPartiti
 def _year(lake: Lake, audit: str, year: int) -> YearOfPartitions:
     column, listed = kept_listing(lake, audit, year) or ("", ())
     records = newest(lake, audit, year)
-    of = [_of(records.get(each.value), each.value, each.rows) for each in listed]
+    of = [_of(records.get(partition.value), partition.value, partition.rows) for partition in listed]
     failed = {YearState.FAILED.value, YearState.INTERRUPTED.value}
     of.sort(key=lambda part: (part.state not in failed, -part.rows, part.value))
     states = Counter(part.state for part in of)
     to_come = {NOT_BEGUN, YearState.RUNNING.value, YearState.INTERRUPTED.value}
-    left = [part.rows for part in of if part.state in to_come]
+    remaining_rows = [part.rows for part in of if part.state in to_come]
     workers = max(states[YearState.RUNNING.value], 1)
     known = list(records.values())
-    done = len(of) - len(left) - states[YearState.FAILED.value]
-    expected = seconds_left(known, left, workers)
+    done = len(of) - len(remaining_rows) - states[YearState.FAILED.value]
+    expected = seconds_left(known, remaining_rows, workers)
     return YearOfPartitions(audit, year, column, dict(states), done, len(of), expected, _per_hour(known), tuple(of))
 
 
@@ -221,9 +221,9 @@ def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...
         return done, ""
     try:
         spec = where_it_lies(lake, run.run, validated(AuditSpec, run.spec))
-        found = stands(planned_in(lake, spec_today(spec, run.year, lake)), lake, run, last)
+        stage_states = stands(planned_in(lake, spec_today(spec, run.year, lake)), lake, run, last)
     except ValidationError:
         return done, f"{BARRED}: its spec is not one of this version"
     except EvenhandError as error:
         return done, f"{BARRED}: {error}"
-    return found, next((s.reason for s in found if s.state is not StageState.OK), "")
+    return stage_states, next((s.reason for s in stage_states if s.state is not StageState.OK), "")

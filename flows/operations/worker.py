@@ -54,13 +54,13 @@ _QUIET_LOOKS = 3
 """In a row: a worker may just be asking for leave to begin a run that it was given before the pool was paused."""
 
 
-def drain(lake: Lake, pool: str, told: Callable[[str], object]) -> int:
+def drain(lake: Lake, pool: str, report: Callable[[str], object]) -> int:
     """Pause a work pool, and wait until none of its runs is at work; gives how many runs were waited for.
 
     Args:
         lake: whose records tell of a run that is at work on the server whether its process is alive.
         pool: name of the work pool.
-        told: is told who is waited for, each time that it is somebody else.
+        report: is told who is waited for, each time that it is somebody else.
 
     Raises:
         SpecError: the server has no such pool.
@@ -68,27 +68,27 @@ def drain(lake: Lake, pool: str, told: Callable[[str], object]) -> int:
     """
     from prefect.client.orchestration import get_client
 
-    seen: set[str] = set()
+    run_names: set[str] = set()
     before: tuple[str, ...] | None = None
     quiet = 0
     with get_client(sync_client=True) as client:
         _pause(client, pool)
         while quiet < _QUIET_LOOKS:
             names = tuple(sorted(_at_work(client, lake, pool)))
-            seen.update(names)
+            run_names.update(names)
             if names and names != before:
-                told(f"waiting for {len(names)} at work: {', '.join(names)}")
+                report(f"waiting for {len(names)} at work: {', '.join(names)}")
             quiet, before = (0 if names else quiet + 1), names
             time.sleep(_LOOK_SECONDS)
-    return len(seen)
+    return len(run_names)
 
 
 def _pause(client: "SyncPrefectClient", pool: str) -> None:
     from prefect.client.schemas.actions import WorkPoolUpdate
 
-    known = [each.name for each in client.read_work_pools()]
-    if pool not in known:
-        hint = nearest(pool, known) if known else "make one first"
+    pool_names = [work_pool.name for work_pool in client.read_work_pools()]
+    if pool not in pool_names:
+        hint = nearest(pool, pool_names) if pool_names else "make one first"
         raise SpecError(f"the server has no work pool {pool!r}; {hint}")
     client.update_work_pool(pool, WorkPoolUpdate(is_paused=True))
 
@@ -164,18 +164,18 @@ class Memory:
 
     def words(self, lake: Lake, presence: Presence) -> str:
         """What was seen of a run; empty where nothing was."""
-        known = self.seen.get(presence.name)
-        return known.words(lake) if known and known.peak_mb else ""
+        run_peak = self.seen.get(presence.name)
+        return run_peak.words(lake) if run_peak and run_peak.peak_mb else ""
 
     def _keep(self, presence: Presence, family: Collection[psutil.Process]) -> None:
         """Of the stage at work: a peak of an earlier one is no reason for its death."""
         mb = sum(map(_resident, family)) / _MB
-        known = self.seen.setdefault(presence.name, Seen())
-        if presence.stage != known.stage:
-            known = self.seen[presence.name] = Seen(presence.stage)
-        known.pids |= {each.pid for each in family}
-        if mb > known.peak_mb:
-            known.peak_mb, known.there_was_mb = mb, mb + free_mb()
+        run_peak = self.seen.setdefault(presence.name, Seen())
+        if presence.stage != run_peak.stage:
+            run_peak = self.seen[presence.name] = Seen(presence.stage)
+        run_peak.pids |= {process.pid for process in family}
+        if mb > run_peak.peak_mb:
+            run_peak.peak_mb, run_peak.there_was_mb = mb, mb + free_mb()
 
 
 def years_at_work(lake: Lake, pids: Collection[int]) -> Iterator[str]:
@@ -257,7 +257,7 @@ class Watcher:
         """One look; an error is logged, since a worker goes on without its watch."""
         try:
             self.memory.look(self.lake)
-            found = self._see_to_dead()
+            marked_runs = self._see_to_dead()
             self.away = False
         except HTTPError as error:
             if not self.away:
@@ -269,13 +269,13 @@ class Watcher:
                 log.exception("the watch of dead runs failed; it goes on")
             self.failed = repr(error)
             return []
-        for marked in found:
+        for marked in marked_runs:
             log.warning("%s", words_of(marked))
-        return found
+        return marked_runs
 
     def _see_to_dead(self) -> list[Marked]:
         gone = dead(self.lake)
-        self.since = {each.name: self.since.get(each.name, time.monotonic()) for each in gone}
+        self.since = {presence.name: self.since.get(presence.name, time.monotonic()) for presence in gone}
         if not (gone or time.monotonic() - self.asked > _NEVER_BEGUN_SECONDS):
             return []
         with taken(self.lake.storage.local / "locks" / _TURN) as ours:
@@ -283,20 +283,20 @@ class Watcher:
                 return []
             self.asked = time.monotonic()
             remembered = partial(self.memory.words, self.lake)
-            found = see_to_dead(self.lake, Burial(resume=True, ripe=self._ripe, remembered=remembered))
-            for marked in found:
+            marked_runs = see_to_dead(self.lake, Burial(resume=True, ripe=self._ripe, remembered=remembered))
+            for marked in marked_runs:
                 trace_dead(marked)
             for draft in clear_leftovers(self.lake) if gone else ():
                 log.warning("removed the unfinished draft %s", draft.name)
-        return found
+        return marked_runs
 
-    def _ripe(self, presence: Presence, known: bool) -> bool:
+    def _ripe(self, presence: Presence, is_known: bool) -> bool:
         """Whether a death may be acted on: the server knows of it, or nobody will tell it any more."""
         now = time.monotonic()
         if presence.run in self.busy():
             self.idle.pop(presence.run, None)
             return False
-        if presence.stopped or not known:
+        if presence.stopped or not is_known:
             return presence.stopped or now - self.since.get(presence.name, now) > _REPORTED_SECONDS
         return now - self.idle.setdefault(presence.run, now) > _DONE_SECONDS
 
@@ -340,7 +340,7 @@ def serve(lake: Lake, asked: Serving) -> int:
     ended = threading.Event()
     with heeding_term(), may_finish():
         child = _started(asked)
-        watcher = Watcher(lake, lambda: {_run_of(each) for each in _runs(child)})
+        watcher = Watcher(lake, lambda: {_run_of(process) for process in _runs(child)})
         watch = threading.Thread(target=watcher.run, args=(ended,), name="watch", daemon=True)
         watch.start()
         try:
@@ -357,9 +357,9 @@ def serve(lake: Lake, asked: Serving) -> int:
     return child.returncode or 0
 
 
-def _started(asked: Serving) -> "subprocess.Popen[bytes]":
+def _started(settings: Serving) -> "subprocess.Popen[bytes]":
     """In a session of its own: Ctrl-C of a terminal comes to this process, which ends the others."""
-    words = ["worker", "start", "--pool", asked.pool, "--type", "process", "--limit", str(asked.limit)]
+    words = ["worker", "start", "--pool", settings.pool, "--type", "process", "--limit", str(settings.limit)]
     return subprocess.Popen(  # noqa: S603 our own words
         [*ended_with("prefect"), *words, "--with-healthcheck"], start_new_session=True
     )
@@ -382,18 +382,20 @@ def _drain(child: "subprocess.Popen[bytes]", lake: Lake, seconds: float) -> None
 
 def _leave(lake: Lake, runs: dict[int, str]) -> None:
     """Note of each run that did not end that it was stopped, which is no death."""
-    left: list[Presence] = [each for each in recorded(lake) if each.pid in runs and each.host == socket.gethostname()]
-    for each in left:
-        if each.outcome is None:
-            leave_stopped(lake, each.run, each)
-    for run in set(runs.values()) - {each.run for each in left}:
+    unfinished: list[Presence] = [
+        record for record in recorded(lake) if record.pid in runs and record.host == socket.gethostname()
+    ]
+    for record in unfinished:
+        if record.outcome is None:
+            leave_stopped(lake, record.run, record)
+    for run in set(runs.values()) - {record.run for record in unfinished}:
         leave_stopped(lake, run)  # it had not begun, or has ended: the server knows which
 
 
 def _runs(child: "subprocess.Popen[bytes]") -> list[psutil.Process]:
     """The processes that Prefect's worker started, each for one flow run."""
     with suppress(psutil.Error):
-        return [each for each in psutil.Process(child.pid).children() if not has_ended(each)]
+        return [process for process in psutil.Process(child.pid).children() if not has_ended(process)]
     return []
 
 

@@ -25,7 +25,7 @@ VARIABLE: Final = "EVENHAND_ALERTS"
 """Environment variable with the path of the file."""
 _REFERENCE: Final = re.compile(r"\$\{([^{}]*)\}")
 
-ENDINGS: Final[Mapping[str, Name]] = {each.value.lower().replace(" ", "_"): each for each in Name}
+ENDINGS: Final[Mapping[str, Name]] = {ending_name.value.lower().replace(" ", "_"): ending_name for ending_name in Name}
 """Endings as rules write them: ``breach``, ``data_quality``."""
 
 
@@ -49,7 +49,7 @@ class Rule(Strict):
     @field_validator("when")
     @classmethod
     def _endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = [each for each in value if each not in ENDINGS]
+        unknown = [ending for ending in value if ending not in ENDINGS]
         if unknown:
             raise ValueError(f"{unknown[0]!r} is no ending of a run; {nearest(unknown[0], list(ENDINGS))}")
         return value
@@ -80,11 +80,11 @@ class Alerts(Strict):
 
     def of(self, name: Name) -> dict[str, Rule]:
         """Address -> the rule by which it is told of an ending; one that tells at once comes before a digest."""
-        found: dict[str, Rule] = {}
-        for rule in sorted(self.rules, key=lambda each: each.digest is not None):
+        rule_of_address: dict[str, Rule] = {}
+        for rule in sorted(self.rules, key=lambda rule: rule.digest is not None):
             if name in map(ENDINGS.get, rule.when):
-                found = dict.fromkeys(rule.tell, rule) | found
-        return found
+                rule_of_address = dict.fromkeys(rule.tell, rule) | rule_of_address
+        return rule_of_address
 
 
 def configured() -> Alerts | None:
@@ -104,10 +104,10 @@ def read_alerts(path: Path) -> Alerts:
         SpecError: as ``configured``.
     """
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):  # to read a pipe or a device may never end
+        file_stat = path.stat()
+        if not stat.S_ISREG(file_stat.st_mode):  # to read a pipe or a device may never end
             raise SpecError(f"{VARIABLE}: {path} is no regular file; name a YAML file with `to` and `rules`")
-        text, mode = path.read_text(encoding="utf-8"), stat.S_IMODE(found.st_mode)
+        text, mode = path.read_text(encoding="utf-8"), stat.S_IMODE(file_stat.st_mode)
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(
             f"{VARIABLE}: {path} cannot be read ({error}); name a YAML file with `to` and `rules`"
@@ -127,16 +127,16 @@ def _validated(path: Path, parsed: Parsed) -> Alerts:
     twice = [f"{path}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
     raw, unset = _expanded(parsed.value)
     try:
-        found = Alerts.model_validate(raw)
+        alerts = Alerts.model_validate(raw)
     except SpecError as error:
         faults = [*unset, *getattr(error, "faults", (error,))]
     except ValidationError as error:
         faults = [*unset, *_faults(error)]
     else:
-        faults = unset or list(_unknown(found.to))
+        faults = unset or list(_unknown(alerts.to))
     placed = sorted(faults, key=lambda fault: _line(parsed, fault.location))
     raise_together([SpecError(text) for text in [*twice, *(_described(path, parsed, fault) for fault in placed)]])
-    return found
+    return alerts
 
 
 def _unknown(addresses: Mapping[str, str]) -> Iterator[SpecError]:
@@ -144,13 +144,13 @@ def _unknown(addresses: Mapping[str, str]) -> Iterator[SpecError]:
     from apprise import Apprise  # loads its services, and is asked only where a file is sound
 
     log = logging.getLogger("apprise")
-    told, log.disabled = log.disabled, True
+    was_disabled, log.disabled = log.disabled, True
     try:
         for name, address in addresses.items():
             if not Apprise.instantiate(address, suppress_exceptions=True):
                 yield SpecError("no service of apprise has an address like this one; see docs/alerts.md", ("to", name))
     finally:
-        log.disabled = told
+        log.disabled = was_disabled
 
 
 def _expanded(raw: Any) -> tuple[Any, list[SpecError]]:
@@ -159,17 +159,17 @@ def _expanded(raw: Any) -> tuple[Any, list[SpecError]]:
     if not isinstance(raw, dict) or not isinstance(raw.get("to"), dict):
         return raw, unset
 
-    def value(name: str, found: re.Match[str], address: str) -> str:
-        said = os.environ.get(found[1])
-        if said is None:
-            unset.append(SpecError(f"the environment variable {found[1]!r} is not set; set it", ("to", name)))
+    def value(name: str, match: re.Match[str], address: str) -> str:
+        variable = os.environ.get(match[1])
+        if variable is None:
+            unset.append(SpecError(f"the environment variable {match[1]!r} is not set; set it", ("to", name)))
             return ""
-        return said if found[0] == address else quote(said, safe="")
+        return variable if match[0] == address else quote(variable, safe="")
 
     def expanded(name: str, address: Any) -> Any:
         if not isinstance(address, str):
             return address
-        return _REFERENCE.sub(lambda found: value(name, found, address), address)
+        return _REFERENCE.sub(lambda match: value(name, match, address), address)
 
     return raw | {"to": {name: expanded(name, address) for name, address in raw["to"].items()}}, unset
 

@@ -71,10 +71,10 @@ def digest_of(endings: Sequence[Ending], day: str) -> tuple[str, str]:
     """Subject and text of the message about all endings of a day."""
     if len(endings) == 1:
         return subject_of(endings[0]), text_of(endings[0])
-    counts = {name: sum(each.name is name for each in endings) for name in Name}
-    told = ", ".join(f"{count} {name.lower()}" for name, count in counts.items() if count)
-    parts = ["\n".join([subject_of(each), *_facts(each), f"What to do: {_step(each)}"]) for each in endings]
-    return f"Evenhand: {told} on {day}", "\n\n".join(parts)
+    counts = {name: sum(ending.name is name for ending in endings) for name in Name}
+    counts_text = ", ".join(f"{count} {name.lower()}" for name, count in counts.items() if count)
+    parts = ["\n".join([subject_of(ending), *_facts(ending), f"What to do: {_step(ending)}"]) for ending in endings]
+    return f"Evenhand: {counts_text} on {day}", "\n\n".join(parts)
 
 
 def line(text: str) -> str:
@@ -84,7 +84,7 @@ def line(text: str) -> str:
 
 def _facts(ending: Ending) -> list[str]:
     named = {"Run": ending.run, "Report": ending.report}
-    message = "\n".join(line(each) for each in ending.message.split("\n"))[:_MOST_TEXT]
+    message = "\n".join(line(text) for text in ending.message.split("\n"))[:_MOST_TEXT]
     return [message, *(f"{name}: {line(value)}" for name, value in named.items() if value)]
 
 
@@ -175,39 +175,39 @@ def write(lake: Lake, alert: Alert) -> None:
 
 def alerts(lake: Lake) -> list[Alert]:
     """All alerts of a lake, the oldest first; a record that cannot be read is left out: ``unreadable``."""
-    read = [_readable(lake, path) for path in paths(lake)]
-    return sorted((each for each in read if each is not None), key=lambda each: (each.time, each.to))
+    records = [_readable(lake, path) for path in paths(lake)]
+    return sorted((alert for alert in records if alert is not None), key=lambda alert: (alert.time, alert.to))
 
 
 def unreadable(lake: Lake) -> list[str]:
     """Of each record that cannot be read: its file, and the next step."""
-    found = []
+    messages = []
     for path in paths(lake):
         try:
             read_alert(lake, path)
         except IntegrityError as error:
-            found.append(str(error))
-    return found
+            messages.append(str(error))
+    return messages
 
 
 def undelivered(lake: Lake) -> list[Alert]:
     """Alerts that did not arrive, or that nobody sends any more, the oldest first."""
-    return [each for each in alerts(lake) if each.is_lost]
+    return [alert for alert in alerts(lake) if alert.is_lost]
 
 
-def rows(told: list[Alert]) -> Iterator[dict[str, object]]:
+def rows(alert_records: list[Alert]) -> Iterator[dict[str, object]]:
     """The alerts as a table: time, state, what it was about, rule, to, run, outcome, reason."""
-    for each in told:
+    for alert in alert_records:
         yield {
-            "time": each.time,
-            "state": Name(each.ending.name).value,
-            "subject": each.ending.subject,
-            "rule": each.rule,
-            "to": each.to,
-            "run": each.ending.run,
-            "outcome": each.outcome.value,
-            "tries": each.tries,
-            "reason": each.reason,
+            "time": alert.time,
+            "state": Name(alert.ending.name).value,
+            "subject": alert.ending.subject,
+            "rule": alert.rule,
+            "to": alert.to,
+            "run": alert.ending.run,
+            "outcome": alert.outcome.value,
+            "tries": alert.tries,
+            "reason": alert.reason,
         }
 
 
@@ -284,14 +284,14 @@ def deliver(addresses: Mapping[str, str], subject: str, text: str) -> dict[str, 
     Returns:
         What came back from each, by name. It raises nothing: what an address or a library raises is its reason.
     """
-    found: dict[str, Delivered] = {}
+    deliveries: dict[str, Delivered] = {}
     for tried, wait in enumerate(WAITS, 1):
-        left = [name for name in addresses if name not in found or found[name].reason]
-        if left:
+        remaining = [name for name in addresses if name not in deliveries or deliveries[name].reason]
+        if remaining:
             time.sleep(wait)
-        for name in left:
-            found[name] = Delivered(tried, _sent(addresses[name], subject, text))
-    return found
+        for name in remaining:
+            deliveries[name] = Delivered(tried, _sent(addresses[name], subject, text))
+    return deliveries
 
 
 def _sent(address: str, subject: str, text: str) -> str:
@@ -304,8 +304,8 @@ def _sent(address: str, subject: str, text: str) -> str:
             if not service.add(address):
                 return "no service of apprise has an address like this one; see docs/alerts.md"
             if "format=" not in address:  # some services make HTML of it, in which no line breaks
-                for each in service.servers:
-                    each.notify_format = NotifyFormat.TEXT
+                for server in service.servers:
+                    server.notify_format = NotifyFormat.TEXT
             if service.notify(body=text, title=subject, body_format=NotifyFormat.TEXT):
                 return ""
             return _reason(output.getvalue(), address)
@@ -327,9 +327,9 @@ def _service() -> "Apprise":
     return Apprise(asset=asset)
 
 
-def _reason(said: str, address: str) -> str:
+def _reason(output: str, address: str) -> str:
     """What apprise logged, in one line and without the address or its password."""
-    words = " ".join(said.split()) or "the service refused it, and gave no reason"
+    words = " ".join(output.split()) or "the service refused it, and gave no reason"
     for secret in _secrets(address):
         words = words.replace(secret, "***")
     return words[:_MOST_REASON]
@@ -405,8 +405,8 @@ def send_digests(lake: Lake, settings: Alerts, now: datetime | None = None) -> l
     if not lake.storage.exists(FOLDER):
         return []
     with _locked(lake, "alerts-digest"):
-        waiting = [each for each in alerts(lake) if each.outcome is Outcome.WAITING and each.time[:10] < today]
-        batches = sorted({(each.to, each.time[:10]) for each in waiting})
+        waiting = [alert for alert in alerts(lake) if alert.outcome is Outcome.WAITING and alert.time[:10] < today]
+        batches = sorted({(alert.to, alert.time[:10]) for alert in waiting})
         return [
             alert
             for batch in batches
@@ -416,15 +416,15 @@ def send_digests(lake: Lake, settings: Alerts, now: datetime | None = None) -> l
 
 def send_again(lake: Lake, settings: Alerts) -> list[Alert]:
     """Send what was not delivered; what became of each."""
-    found = []
+    resent = []
     for alert in undelivered(lake):
         if not alert.to:  # the file of addresses was not usable then
             _tell(lake, settings, alert.ending)
-            found.append(alert.model_copy(update={"outcome": Outcome.SETTLED, "reason": ""}))
-            write(lake, found[-1])
+            resent.append(alert.model_copy(update={"outcome": Outcome.SETTLED, "reason": ""}))
+            write(lake, resent[-1])
         else:
-            found += _deliver(lake, settings, [alert], subject_of(alert.ending), text_of(alert.ending))
-    return found
+            resent += _deliver(lake, settings, [alert], subject_of(alert.ending), text_of(alert.ending))
+    return resent
 
 
 def _tell(lake: Lake, settings: Alerts, ending: Ending) -> None:
@@ -437,8 +437,8 @@ def _tell(lake: Lake, settings: Alerts, ending: Ending) -> None:
     ]
     if due:
         with _locked(lake, f"alert-{digest(ending)}"):
-            mine = _claimed(lake, due)
-            _deliver(lake, settings, mine, subject_of(ending), text_of(ending))
+            claimed_alerts = _claimed(lake, due)
+            _deliver(lake, settings, claimed_alerts, subject_of(ending), text_of(ending))
     for to, rule in named.items():
         if rule.digest is not None:
             _keep_for_digest(lake, Alert(time=time, rule=rule.words(), to=to, ending=ending, outcome=Outcome.WAITING))
@@ -452,11 +452,11 @@ def _keep_for_digest(lake: Lake, alert: Alert) -> None:
 
 def _claimed(lake: Lake, due: Sequence[Alert]) -> list[Alert]:
     """Those of the alerts that nobody has sent, recorded as being sent."""
-    mine = [claimed for each in due if (claimed := _unsent(lake, each)) is not None]
-    for each in mine:
+    claimed_alerts = [claimed for alert in due if (claimed := _unsent(lake, alert)) is not None]
+    for alert in claimed_alerts:
         with _recording():
-            write(lake, each)
-    return mine
+            write(lake, alert)
+    return claimed_alerts
 
 
 def _unsent(lake: Lake, alert: Alert) -> Alert | None:
@@ -476,25 +476,25 @@ def _unsent(lake: Lake, alert: Alert) -> Alert | None:
 
 
 def _send_digest(lake: Lake, settings: Alerts, waiting: Sequence[Alert]) -> list[Alert]:
-    subject, text = digest_of([each.ending for each in waiting], waiting[0].time[:10])
+    subject, text = digest_of([alert.ending for alert in waiting], waiting[0].time[:10])
     return _deliver(lake, settings, waiting, subject, text)
 
 
 def _deliver(lake: Lake, settings: Alerts, due: Sequence[Alert], subject: str, text: str) -> list[Alert]:
     """Send one message to the addresses of some alerts, and record what became of them."""
-    known = {each.to: settings.to[each.to] for each in due if each.to in settings.to}
-    came = deliver(known, subject, text) if known else {}
+    addresses = {alert.to: settings.to[alert.to] for alert in due if alert.to in settings.to}
+    came = deliver(addresses, subject, text) if addresses else {}
     ended = []
-    for each in due:
-        back = came.get(each.to)
-        reason = f"no address is called {each.to!r} any more" if back is None else back.reason
+    for alert in due:
+        back = came.get(alert.to)
+        reason = f"no address is called {alert.to!r} any more" if back is None else back.reason
         news: Mapping[str, object] = (
             {"outcome": Outcome.NOT_DELIVERED, "reason": reason}
             if reason
             else {"outcome": Outcome.SENT, "reason": "", "sent": now()}
         )
-        ended.append(each.model_copy(update={**news, "tries": each.tries + (back.tries if back else 0)}))
-        _log_delivery(each.to, reason, subject)
+        ended.append(alert.model_copy(update={**news, "tries": alert.tries + (back.tries if back else 0)}))
+        _log_delivery(alert.to, reason, subject)
         with _recording():
             write(lake, ended[-1])
     return ended

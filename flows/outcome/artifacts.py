@@ -26,12 +26,12 @@ log = logging.getLogger("evenhand")
 
 
 @contextmanager
-def unharmed(told: str) -> Iterator[None]:
+def unharmed(subject: str) -> Iterator[None]:
     """Go on where the server cannot be told something, with a line in the log."""
     try:
         yield
     except Exception as error:
-        log.warning("the server was not told %s (%s); the run goes on", told, type(error).__name__)
+        log.warning("the server was not told %s (%s); the run goes on", subject, type(error).__name__)
 
 
 def show_verdict(ending: Ending, run: Run, checks: Checks) -> None:
@@ -71,8 +71,8 @@ class Progress:
 
     def __post_init__(self) -> None:
         with unharmed("how far the run is"):
-            made = create_progress_artifact(progress=0.0, description=self.description)
-            self._artifact = cast("UUID", made)
+            artifact_id = create_progress_artifact(progress=0.0, description=self.description)
+            self._artifact = cast("UUID", artifact_id)
 
     def reached(self, share: float) -> None:
         """Show a share between 0 and 1."""
@@ -94,8 +94,8 @@ class Sheet:
         with unharmed(f"the table of {self._key}"):
             if self._artifact is None:
                 table = [dict(row) for row in rows]
-                made = create_table_artifact(key=self._key, table=table, description=self._description)
-                self._artifact = cast("UUID", made)
+                artifact_id = create_table_artifact(key=self._key, table=table, description=self._description)
+                self._artifact = cast("UUID", artifact_id)
             else:
                 self._replace(rows)
 

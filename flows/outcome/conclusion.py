@@ -42,8 +42,8 @@ def ending_of_run(lake: Lake, run: str) -> Ending:
         SpecError: the lake holds no such run.
         IntegrityError: its manifest or its table is not the one that was written.
     """
-    found = run_of(lake, run)
-    return ending_of_checks(lake, found, checks_of(lake, found))
+    published_run = run_of(lake, run)
+    return ending_of_checks(lake, published_run, checks_of(lake, published_run))
 
 
 def ending_of_checks(lake: Lake, run: Run, checks: Checks) -> Ending:
@@ -56,13 +56,13 @@ def ending_of_checks(lake: Lake, run: Run, checks: Checks) -> Ending:
     )
 
 
-def ending_of_error(error: Exception, subject: str, known: Collection[str] = ()) -> Ending:
+def ending_of_error(error: Exception, subject: str, quotable_texts: Collection[str] = ()) -> Ending:
     """How a run ended that an error stopped: what, where and the next step, without values of rows.
 
     Args:
         error: what was raised.
         subject: what the run was about.
-        known: texts that a message may quote (``subject.words_known``).
+        quotable_texts: texts that a message may quote (``subject.words_known``).
     """
     code = error.exit_code if isinstance(error, EvenhandError) else ExitCode.INFRASTRUCTURE
     if isinstance(error, EvenhandError | OSError):
@@ -71,23 +71,23 @@ def ending_of_error(error: Exception, subject: str, known: Collection[str] = ())
         message = f"{fault_words(error)}; `evenhand doctor` checks this installation"
     where = "".join(f"{note}: " for note in getattr(error, "__notes__", ()) if note.startswith("stage "))
     if isinstance(error, DataQualityError) or where:  # what a stage says of a spec may quote cells, too
-        more = f"; {_DATA_STEP}" if isinstance(error, DataQualityError) and "\n" in message else ""
-        message = without_cells(message, known) + more
+        next_step = f"; {_DATA_STEP}" if isinstance(error, DataQualityError) and "\n" in message else ""
+        message = without_cells(message, quotable_texts) + next_step
     return Ending(NAMES[code], subject, one_line(where + message))
 
 
-def ending_of_years(summary: Mapping[str, Any], subject: str, known: Collection[str] = ()) -> Ending:
+def ending_of_years(summary: Mapping[str, Any], subject: str, quotable_texts: Collection[str] = ()) -> Ending:
     """How a back-fill ended, by its summary (``attempts.record.summed_up``): counts, and the most serious year."""
     code, years = ExitCode(summary["exit_code"]), summary["years"]
     counts: dict[str, int] = {}
     for year in years:
         counts[year["state"]] = counts.get(year["state"], 0) + 1
     of = "partitions" if any(year.get("value") for year in years) else "years"
-    told = ", ".join(f"{count} {state}" for state, count in counts.items())
+    counts_text = ", ".join(f"{count} {state}" for state, count in counts.items())
     serious = next((year for year in years if year["exit_code"] == code), None)
-    worst = "" if serious is None or not code else f"; {_year_words(serious, known)}"
-    counted = f"{len(years)} {of if len(years) != 1 else of.removesuffix('s')}"
-    return Ending(NAMES[code], subject, one_line(f"{counted}: {told}{worst}"))
+    worst = "" if serious is None or not code else f"; {_year_words(serious, quotable_texts)}"
+    total_text = f"{len(years)} {of if len(years) != 1 else of.removesuffix('s')}"
+    return Ending(NAMES[code], subject, one_line(f"{total_text}: {counts_text}{worst}"))
 
 
 def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake | None) -> Ending | None:
@@ -96,8 +96,8 @@ def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake | N
     It is for hooks, which get no more than the state: name and message are those that the flow gave it, a crash is
     Prefect's own.
     """
-    known = {name.value: name for name in Name}
-    name = Name.CRASHED if state.is_crashed() else known.get(state.name or "")
+    names = {name.value: name for name in Name}
+    name = Name.CRASHED if state.is_crashed() else names.get(state.name or "")
     if state.is_cancelling():  # hooks of a run that somebody cancels get this one
         name = Name.CANCELLED
     if name is None and state.is_failed():
@@ -105,8 +105,8 @@ def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake | N
     if name is None:
         return None
     run = run_of_tags(flow_run.tags)
-    told = Ending(name, flow_run.name, one_line(state.message or ""), run=run, flow_run=str(flow_run.id))
-    return replace(told, report=report_address(lake, run)) if run and lake is not None else told
+    ending = Ending(name, flow_run.name, one_line(state.message or ""), run=run, flow_run=str(flow_run.id))
+    return replace(ending, report=report_address(lake, run)) if run and lake is not None else ending
 
 
 def run_of_tags(tags: Iterable[str]) -> str:
@@ -124,15 +124,15 @@ def report_address(lake: Lake, run: str) -> str:
     return storage.where(f"{folder}/report.html")
 
 
-def reports_site(said: str) -> str:
+def reports_site(address: str) -> str:
     """An address of http or https under which reports lie, as it may stand in a link; empty if it is none."""
-    parts = urlsplit(said.strip())
+    parts = urlsplit(address.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname or not _PLAIN.fullmatch(parts.netloc):
         return ""
     return f"{parts.scheme}://{parts.netloc}{quote(parts.path.rstrip('/'), safe='/%~')}"
 
 
-def _year_words(year: Mapping[str, Any], known: Collection[str]) -> str:
+def _year_words(year: Mapping[str, Any], quotable_texts: Collection[str]) -> str:
     named = " ".join(filter(None, (str(year["year"]), year.get("value", ""), year.get("stage", ""))))
-    why = without_cells(year["message"], known) if year["message"] else f"run {year['run']}"
+    why = without_cells(year["message"], quotable_texts) if year["message"] else f"run {year['run']}"
     return f"{named}: {why}"

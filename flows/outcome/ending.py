@@ -95,8 +95,8 @@ class Subject:
         if isinstance(self.years, str) or len(self.years) < 2:
             return self.years if isinstance(self.years, str) else "".join(map(str, self.years))
         first, last = min(self.years), max(self.years)
-        whole = sorted(self.years) == list(range(first, last + 1))
-        return f"{first}-{last}" if whole else ",".join(map(str, sorted(self.years)))
+        is_range = sorted(self.years) == list(range(first, last + 1))
+        return f"{first}-{last}" if is_range else ",".join(map(str, sorted(self.years)))
 
 
 def subject_of(parameters: Mapping[str, Any]) -> Subject:
@@ -125,15 +125,15 @@ def run_name() -> str:
     return f"{words} watch" if flow_run.flow_name == "watch" else words
 
 
-def _spec(given: Any) -> Mapping[str, Any]:
+def _spec(spec_or_path: Any) -> Mapping[str, Any]:
     """The spec's keys, without a check."""
-    if isinstance(given, Mapping):
-        return given
+    if isinstance(spec_or_path, Mapping):
+        return spec_or_path
     try:
-        read = parse(spec_text(Path(given))).value
+        content = parse(spec_text(Path(spec_or_path))).value
     except (OSError, ValueError, SpecError):
         return {}
-    return read if isinstance(read, Mapping) else {}
+    return content if isinstance(content, Mapping) else {}
 
 
 def _texts(part: Any) -> set[str]:
@@ -156,7 +156,7 @@ _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
-def without_cells(text: str, known: Collection[str]) -> str:
+def without_cells(text: str, quotable_texts: Collection[str]) -> str:
     """The first line of a message, with what it quotes left out where that is no text of the spec.
 
     Messages about data may quote cells, and name rows in the lines below the first.
@@ -164,7 +164,11 @@ def without_cells(text: str, known: Collection[str]) -> str:
 
     def kept(quote: re.Match[str]) -> str:
         quoted = quote[0][1:-1]
-        return quote[0] if quoted in known or _YEAR.sub("{year}", quoted) in known else "\N{HORIZONTAL ELLIPSIS}"
+        return (
+            quote[0]
+            if quoted in quotable_texts or _YEAR.sub("{year}", quoted) in quotable_texts
+            else "\N{HORIZONTAL ELLIPSIS}"
+        )
 
     return _QUOTED.sub(kept, text.split("\n", maxsplit=1)[0].rstrip(":"))
 
@@ -247,9 +251,11 @@ class Checks:
 
     def _reason(self, state: State) -> str:
         """Why the first theory with a state has it; of none, that no theory counts."""
-        told = [row for row in self.theories if row["theory"] in self.gate and row["state"] == state]
-        told = told or [row for row in self.theories if row["theory"] in self.gate]
-        return f"{told[0]['theory']}: {told[0]['reason']}" if told else "no theory that counts has a limit"
+        gate_rows = [row for row in self.theories if row["theory"] in self.gate and row["state"] == state]
+        gate_rows = gate_rows or [row for row in self.theories if row["theory"] in self.gate]
+        return (
+            f"{gate_rows[0]['theory']}: {gate_rows[0]['reason']}" if gate_rows else "no theory that counts has a limit"
+        )
 
 
 def checks_of(lake: Lake, run: Run) -> Checks:

@@ -25,16 +25,16 @@ shown = logging.getLogger("evenhand.shown")
 class RunLog(logging.Handler):
     """Hands lines to one run."""
 
-    def __init__(self, run: Any, known: Collection[str], quiet_below: int) -> None:
+    def __init__(self, run: Any, quotable_texts: Collection[str], quiet_below: int) -> None:
         """Hand lines to the logger of a run.
 
         Args:
             run: Prefect's logger of the run, with its id.
-            known: texts that a line may quote.
+            quotable_texts: texts that a line may quote.
             quiet_below: level below which lines are for the server alone.
         """
         super().__init__(logging.INFO)
-        self._run, self.known, self._quiet_below = run, known, quiet_below
+        self._run, self.known, self._quiet_below = run, quotable_texts, quiet_below
 
     def emit(self, record: logging.LogRecord) -> None:
         """Hand over a line of the program; it may hold the words of an error."""
@@ -66,11 +66,11 @@ _SILENT = logging.CRITICAL + 1
 
 
 @contextmanager
-def handed_over(known: Collection[str] = ()) -> Iterator[None]:
+def handed_over(quotable_texts: Collection[str] = ()) -> Iterator[None]:
     """Hand lines of this program to the flow run or task run at work while the block lasts; nothing without one.
 
     Args:
-        known: texts that a line may quote (``subject.words_known``).
+        quotable_texts: texts that a line may quote (``subject.words_known``).
     """
     from prefect import get_run_logger
     from prefect.exceptions import MissingContextError
@@ -83,7 +83,7 @@ def handed_over(known: Collection[str] = ()) -> Iterator[None]:
         return
     level, propagate, effective = log.level, log.propagate, log.getEffectiveLevel()
     widened = effective > logging.INFO
-    run_log = RunLog(run, known, effective if widened and propagate else _SILENT)
+    run_log = RunLog(run, quotable_texts, effective if widened and propagate else _SILENT)
     if widened:
         log.propagate = False
         log.setLevel(logging.INFO)
@@ -104,15 +104,15 @@ def handed_over(known: Collection[str] = ()) -> Iterator[None]:
 
 def texts_known() -> Collection[str]:
     """The texts that an error of the run at work may quote."""
-    found = _current.get() or next(iter(_open), None)
-    return found.known if found is not None else ()
+    run_log = _current.get() or next(iter(_open), None)
+    return run_log.known if run_log is not None else ()
 
 
 def tell_run(text: str, level: int = logging.INFO) -> None:
     """Write a line of published figures into the log of the run at work; nothing without one."""
-    found = _current.get() or next(iter(_open), None)
-    if found is not None:
-        found.tell(level, text)
+    run_log = _current.get() or next(iter(_open), None)
+    if run_log is not None:
+        run_log.tell(level, text)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -143,11 +143,11 @@ def may_pass(error: object) -> bool:
 
 
 @contextmanager
-def in_plain_words(*, kept: bool = True) -> Iterator[None]:
+def in_plain_words(*, keep_error: bool = True) -> Iterator[None]:
     """Inside a task: replace an error by one without values of rows. Those of the operating system stay as they are.
 
     Args:
-        kept: whether the error goes along; it would have to be pickled to leave its process.
+        keep_error: whether the error goes along; it would have to be pickled to leave its process.
 
     Raises:
         ToldError: the block raised an error.
@@ -157,12 +157,12 @@ def in_plain_words(*, kept: bool = True) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) or isinstance(error.__cause__, OSError):
             raise  # a retry may help, and its words name files
-        told = ToldError(
-            ending_of_error(error, "", texts_known()).message, error if kept else None, passing=may_pass(error)
+        plain_error = ToldError(
+            ending_of_error(error, "", texts_known()).message, error if keep_error else None, passing=may_pass(error)
         )
     else:
         return
-    raise told from None
+    raise plain_error from None
 
 
 def in_own_words(task: Callable[[], T]) -> T:
@@ -173,8 +173,8 @@ def in_own_words(task: Callable[[], T]) -> T:
     """
     try:
         return task()
-    except ToldError as told:
-        error = told.error or told
+    except ToldError as plain_error:
+        error = plain_error.error or plain_error
     raise error  # not inside of the handler, whose own error it would be told to follow from
 
 

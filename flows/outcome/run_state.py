@@ -53,8 +53,8 @@ def see_to_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
     One that left because it was asked to is no fault. Of one that had ended its process may have told; the same state
     is told once. Of an audit that died the lake keeps a record for metrics; the years of a back-fill have their own.
     """
-    found = mark_dead(lake, burial)
-    for marked in found:
+    marked_runs = mark_dead(lake, burial)
+    for marked in marked_runs:
         ending = None if marked.stopped else ending_of(marked)
         if ending is None:
             continue
@@ -62,7 +62,7 @@ def see_to_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
             subject = subject_of(marked.parameters)
             note_failure(lake, subject.name, subject.year, Ended.INTERRUPTED, ending.name)
         tell(lake, ending)
-    return found
+    return marked_runs
 
 
 def ending_of(marked: Marked) -> Ending | None:
@@ -78,7 +78,7 @@ def ending_of(marked: Marked) -> Ending | None:
 
 
 def _own_ending(marked: Marked, _: str, name: str, message: str) -> Ending | None:
-    if name not in {each.value for each in Name}:
+    if name not in {ending_name.value for ending_name in Name}:
         return None
     return Ending(Name(name), marked.run, message, run=run_of_tags(marked.tags), flow_run=marked.flow_run)
 
@@ -111,16 +111,16 @@ def await_server() -> bool:
     api = PREFECT_API_URL.value()
     if not api:
         return True
-    until, told = time.monotonic() + patience_seconds(), False
+    until, is_logged = time.monotonic() + patience_seconds(), False
     while _may_come(api):
         if time.monotonic() > until:
             log.warning(
                 "the server at %s did not answer for %.0f s; a worker mends the run's state", api, patience_seconds()
             )
             return False
-        if not told:
+        if not is_logged:
             log.warning("the server at %s does not answer; the run is over, and reports when it does", api)
-            told = True
+            is_logged = True
         time.sleep(_LOOK_SECONDS)
     return True
 
@@ -168,18 +168,18 @@ def concluded(conclusion: Conclusion) -> Callable[[Callable[P, Result]], Callabl
     def around(function: Callable[P, Result]) -> Callable[P, Result]:
         @wraps(function)
         def run(*args: P.args, **kwargs: P.kwargs) -> Result:
-            given = inspect.signature(function).bind(*args, **kwargs).arguments
-            subject, known = subject_of(given), words_known(given)
-            with handed_over(known):
+            parameters = inspect.signature(function).bind(*args, **kwargs).arguments
+            subject, quotable_texts = subject_of(parameters), words_known(parameters)
+            with handed_over(quotable_texts):
                 tag(*subject.tags)
                 try:
                     result = function(*args, **kwargs)
-                    ending, error = conclusion(given, result, subject, known), None
+                    ending, error = conclusion(parameters, result, subject, quotable_texts), None
                 except Exception as raised:
                     if stop_requested():
                         raise
-                    _keep_traceback(raised, str(given["lake"]))
-                    ending, error, result = _of_error(raised, subject, known)
+                    _keep_traceback(raised, str(parameters["lake"]))
+                    ending, error, result = _of_error(raised, subject, quotable_texts)
                 return cast("Result", _state(ending, result, error))
 
         return run
@@ -195,22 +195,24 @@ def _keep_traceback(error: Exception, lake: str) -> None:
         tell_run(report_crash(error, ["--lake", lake]), logging.ERROR)
 
 
-def state_of_error(given: Mapping[str, Any], error: EvenhandError) -> "State[Any]":
+def state_of_error(parameters: Mapping[str, Any], error: EvenhandError) -> "State[Any]":
     """The state of a flow's run that could not begin, by the flow's parameters."""
-    subject, known = subject_of(given), words_known(given)
-    with handed_over(known):
-        ending, raised, result = _of_error(error, subject, known)
+    subject, quotable_texts = subject_of(parameters), words_known(parameters)
+    with handed_over(quotable_texts):
+        ending, raised, result = _of_error(error, subject, quotable_texts)
         return _state(ending, result, raised)
 
 
-def _of_error(error: Exception, subject: Subject, known: Collection[str]) -> tuple[Ending, Exception | None, Result]:
+def _of_error(
+    error: Exception, subject: Subject, quotable_texts: Collection[str]
+) -> tuple[Ending, Exception | None, Result]:
     """The ending of an error, the error itself where the run fails of it, and what the run results in."""
     from flows.outcome.conclusion import ending_of_error, ending_of_years
 
     summary = getattr(error, "summary", None) or {}
     if "years" in summary:
-        return ending_of_years(summary, subject.words, known), error, summary
-    ending = ending_of_error(error, subject.words, known)
+        return ending_of_years(summary, subject.words, quotable_texts), error, summary
+    ending = ending_of_error(error, subject.words, quotable_texts)
     if isinstance(error, TooLittleEvidenceError):
         return ending, None, {INSUFFICIENT: str(error)}
     return ending, error, {}
@@ -257,11 +259,11 @@ def tag(*tags: str) -> None:
     context = FlowRunContext.get()
     if context is None or context.flow_run is None:
         return
-    kinds = {each.split(":")[0] for each in tags}
+    kinds = {tag_text.split(":")[0] for tag_text in tags}
     fresh = "dataset" in kinds
     gone = [kind for kind in _OWN_TAGS if fresh or kind.rstrip(":") in kinds]
-    kept = [each for each in context.flow_run.tags if not each.startswith(tuple(gone))]
-    context.flow_run.tags = [*kept, *tags]
+    remaining_tags = [tag_text for tag_text in context.flow_run.tags if not tag_text.startswith(tuple(gone))]
+    context.flow_run.tags = [*remaining_tags, *tags]
     with unharmed("the tags of the run"):
         cast("Any", context.client).update_flow_run(context.flow_run.id, tags=context.flow_run.tags)
 
@@ -282,13 +284,13 @@ def announced(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         restrict()  # a worker that was not started by `evenhand worker` has the umask of its shell
-        given = inspect.signature(function).bind(*args, **kwargs).arguments
+        parameters = inspect.signature(function).bind(*args, **kwargs).arguments
         with ExitStack() as stack:
             try:
-                lake = Lake(given["lake"])
+                lake = Lake(parameters["lake"])
                 presence = stack.enter_context(_supervised(lake))
             except EvenhandError as error:
-                return cast("R", state_of_error(given, error))
+                return cast("R", state_of_error(parameters, error))
             return _noting_outcome(partial(function, *args, **kwargs), lake, presence)
 
     return run

@@ -135,8 +135,8 @@ def worst(codes: Iterable[int | None]) -> ExitCode:
 
     None is that of a year of which nobody knows how it ended.
     """
-    known = [ExitCode.INFRASTRUCTURE if code is None else ExitCode(code) for code in codes]
-    return max(known, key=SERIOUSNESS.index, default=ExitCode.INSUFFICIENT_EVIDENCE)
+    exit_codes = [ExitCode.INFRASTRUCTURE if code is None else ExitCode(code) for code in codes]
+    return max(exit_codes, key=SERIOUSNESS.index, default=ExitCode.INSUFFICIENT_EVIDENCE)
 
 
 def summed_up(records: Sequence[Attempt]) -> dict[str, Any]:
@@ -147,8 +147,8 @@ def summed_up(records: Sequence[Attempt]) -> dict[str, Any]:
     codes = [record.exit_code for record in records if record.state is not YearState.TOO_FEW]
     failed = any(record.value and record.state is YearState.FAILED for record in records)
     code = worst([*codes, *([ExitCode.INFRASTRUCTURE] if failed else [])])
-    said = [record.model_dump(mode="json") for record in records]
-    return {"audit": records[0].audit, "exit_code": int(code), "years": said}
+    year_records = [record.model_dump(mode="json") for record in records]
+    return {"audit": records[0].audit, "exit_code": int(code), "years": year_records}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -184,10 +184,12 @@ def attempts(lake: Lake, audit: str | None = None, year: int | None = None, valu
     Raises:
         IntegrityError: one is not as a back-fill of this version writes them.
     """
-    own = f"/{place_of(value)}" if value else ""
-    paths = lake.storage.glob(f"backfills/{audit or '*'}/{year or '*'}{own}/*.json")
-    found = [read for path in paths if not path.endswith(LISTING) and (read := read_record(lake, path)) is not None]
-    return sorted(found, key=lambda a: (a.audit, a.year, a.attempt))
+    value_folder = f"/{place_of(value)}" if value else ""
+    paths = lake.storage.glob(f"backfills/{audit or '*'}/{year or '*'}{value_folder}/*.json")
+    records = [
+        record for path in paths if not path.endswith(LISTING) and (record := read_record(lake, path)) is not None
+    ]
+    return sorted(records, key=lambda a: (a.audit, a.year, a.attempt))
 
 
 def read_record(lake: Lake, path: str) -> Attempt | None:
@@ -243,8 +245,8 @@ def interrupted(attempt: Attempt) -> Attempt:
 
 
 def _last(lake: Lake, audit: str, year: int, value: str) -> Attempt | None:
-    found: Sequence[Attempt] = attempts(lake, audit, year, value)
-    return found[-1] if found else None
+    year_attempts: Sequence[Attempt] = attempts(lake, audit, year, value)
+    return year_attempts[-1] if year_attempts else None
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -257,10 +259,10 @@ def _last(lake: Lake, audit: str, year: int, value: str) -> Attempt | None:
 class Recorder:
     """Keeps the record of one attempt."""
 
-    def __init__(self, lake: Lake, audit: str, year: int, value: str = "", **known: Any) -> None:
+    def __init__(self, lake: Lake, audit: str, year: int, value: str = "", **initial_fields: Any) -> None:
         """Begin the next attempt of the year or partition; the caller holds its lock.
 
-        ``known`` are fields of the record that are known before it begins, such as its rows.
+        ``initial_fields`` are fields of the record that are known before it begins, such as its rows.
         """
         self._lake, self._clock = lake, time.perf_counter()
         before = latest(lake, audit, year, value)
@@ -268,7 +270,7 @@ class Recorder:
             audit=audit,
             year=year,
             value=value,
-            **known,
+            **initial_fields,
             attempt=before.attempt + 1 if before else 1,
             state=YearState.RUNNING,
             began=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -283,21 +285,21 @@ class Recorder:
         self.attempt = self.attempt.model_copy(update=news)
         write(self._lake, self.attempt)
 
-    def end(self, state: YearState, exit_code: int, message: str = "", **more: object) -> Attempt:
+    def end(self, state: YearState, exit_code: int, message: str = "", **final_fields: object) -> Attempt:
         """Record the end of the attempt."""
         seconds = round(time.perf_counter() - self._clock, 3)
-        self.tell(state=state, exit_code=int(exit_code), message=message, seconds=seconds, **more)
+        self.tell(state=state, exit_code=int(exit_code), message=message, seconds=seconds, **final_fields)
         return self.attempt
 
 
 @contextmanager
-def recorded(lake: Lake, audit: str, year: int, value: str = "", **known: Any) -> Iterator[Recorder]:
+def recorded(lake: Lake, audit: str, year: int, value: str = "", **initial_fields: Any) -> Iterator[Recorder]:
     """An attempt of a year or partition. An error is recorded and goes on, but for data with nothing to compare.
 
     Another attempt of the same one, in whatever process, waits for it to end.
     """
     with lake.lock(lock_of(audit, year, value)):
-        recorder = Recorder(lake, audit, year, value, **known)
+        recorder = Recorder(lake, audit, year, value, **initial_fields)
         try:
             yield recorder
         except TooFewError as error:

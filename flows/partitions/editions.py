@@ -33,13 +33,13 @@ def held_years(spec: AuditSpec, lake: Lake) -> tuple[int, ...]:
     Raises:
         InfrastructureError: there is none.
     """
-    found = {*_of_editions(spec, lake), *_of_files(spec), *_of_runs(spec, lake)}
-    if not found:
+    years = {*_of_editions(spec, lake), *_of_files(spec), *_of_runs(spec, lake)}
+    if not years:
         raise InfrastructureError(
             f"no year of {spec.name!r} is at hand: neither data in the lake {lake.location}, nor a file of the spec's "
             "path, nor a run; `evenhand data fetch` or `data add` brings data, or name years with --years"
         )
-    return tuple(sorted(found))
+    return tuple(sorted(years))
 
 
 def _of_editions(spec: AuditSpec, lake: Lake) -> set[int]:
@@ -47,8 +47,8 @@ def _of_editions(spec: AuditSpec, lake: Lake) -> set[int]:
         return set()
     from tasks.ingest.vintages.store import vintages
 
-    wanted = spec.source.vintage.model_dump(exclude_none=True)
-    return {v.year for v in vintages(lake) if all(getattr(v, name) == value for name, value in wanted.items())}
+    filters = spec.source.vintage.model_dump(exclude_none=True)
+    return {v.year for v in vintages(lake) if all(getattr(v, name) == value for name, value in filters.items())}
 
 
 def _of_files(spec: AuditSpec) -> set[int]:
@@ -63,8 +63,8 @@ def _of_files(spec: AuditSpec) -> set[int]:
 
 
 def _of_runs(spec: AuditSpec, lake: Lake) -> set[int]:
-    known = [run.removeprefix(f"{spec.name}-") for run in run_ids(lake) if run.startswith(f"{spec.name}-")]
-    return {int(match[1]) for rest in known if (match := re.fullmatch(r"(\d{4})(?:-\w+)?-[^-]+", rest))}
+    run_suffixes = [run.removeprefix(f"{spec.name}-") for run in run_ids(lake) if run.startswith(f"{spec.name}-")]
+    return {int(match[1]) for rest in run_suffixes if (match := re.fullmatch(r"(\d{4})(?:-\w+)?-[^-]+", rest))}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -119,8 +119,10 @@ def planned(lake: Lake, edition: Edition) -> Planned:
             f"the freeze date of {edition.dataset} {edition.year} is not known here; give it as the publisher's page "
             "says it: --frozen YYYY-MM-DD"
         )
-    held = [v for v in vintages(lake, edition.year) if (v.dataset, v.geography) == (edition.dataset, edition.geography)]
-    same = next((v for v in reversed(held) if v.frozen == frozen and edition.sha256 in (None, v.sha256)), None)
+    editions = [
+        v for v in vintages(lake, edition.year) if (v.dataset, v.geography) == (edition.dataset, edition.geography)
+    ]
+    same = next((v for v in reversed(editions) if v.frozen == frozen and edition.sha256 in (None, v.sha256)), None)
     return Planned(url, frozen, estimate(edition.dataset, edition.year, edition.geography), same)
 
 
@@ -173,9 +175,9 @@ def _fetched(folder: Path, name: str, url: str, sha256: str | None) -> Downloade
 def _come(folder: Path, url: str, sha256: str | None) -> Downloaded | None:
     """What an earlier call fetched whole from the same address and did not convert to the end."""
     try:
-        said = json.loads((folder / _CAME).read_bytes())
-        same = said.pop("url") == url and sha256 in (None, said["sha256"])
-        came = Downloaded(**{**said, "path": folder / said["path"]})
+        saved_download = json.loads((folder / _CAME).read_bytes())
+        same = saved_download.pop("url") == url and sha256 in (None, saved_download["sha256"])
+        came = Downloaded(**{**saved_download, "path": folder / saved_download["path"]})
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return came if same and came.path.is_file() else None

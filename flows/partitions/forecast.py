@@ -71,14 +71,14 @@ def stands(planned: Plan, lake: Lake, before: Run | None, last: Attempt | None) 
         before: the run of the year that was finished last.
         last: the last attempt of the year by a back-fill.
     """
-    held = len(walk(planned.steps, lambda step, given: _recorded(lake, step, given)))
+    cached_count = len(walk(planned.steps, lambda step, artifacts: _recorded(lake, step, artifacts)))
     names = [step.name for step in planned.steps]
-    ok = [Stand(name, StageState.OK) for name in names[:held]]
-    if held == len(names):
+    ok = [Stand(name, StageState.OK) for name in names[:cached_count]]
+    if cached_count == len(names):
         return tuple(ok)
-    first = _first(names[held], planned, before, last)
+    first = _first(names[cached_count], planned, before, last)
     later = StageState.MISSING if first.state in _UNDONE.values() else first.state
-    return (*ok, first, *(Stand(name, later, f"after {first.stage}") for name in names[held + 1 :]))
+    return (*ok, first, *(Stand(name, later, f"after {first.stage}") for name in names[cached_count + 1 :]))
 
 
 def told(attempt: Attempt) -> tuple[Stand, ...]:
@@ -86,15 +86,15 @@ def told(attempt: Attempt) -> tuple[Stand, ...]:
     if attempt.run is not None:
         return tuple(Stand(name, StageState.OK) for name in attempt.stages)
     at = attempt.stages.index(attempt.stage) if attempt.stage in attempt.stages else -1
-    own = Stand(attempt.stage, _UNDONE.get(attempt.state, StageState.OK), attempt.message)
+    current_stage = Stand(attempt.stage, _UNDONE.get(attempt.state, StageState.OK), attempt.message)
     return tuple(
-        own if place == at else Stand(name, StageState.OK if place < at else StageState.MISSING)
+        current_stage if place == at else Stand(name, StageState.OK if place < at else StageState.MISSING)
         for place, name in enumerate(attempt.stages)
     )
 
 
-def _recorded(lake: Lake, step: Step, given: Inputs) -> Partition | None:
-    key = step.stage.key(given, step.settings, step.modules)
+def _recorded(lake: Lake, step: Step, artifacts: Inputs) -> Partition | None:
+    key = step.stage.key(artifacts, step.settings, step.modules)
     record = lake.storage.read(f"stages/{step.stage.name}/{key}/partition.json")
     return Partition.model_validate_json(record) if record is not None else None
 
@@ -106,10 +106,10 @@ def _first(stage: str, planned: Plan, before: Run | None, last: Attempt | None) 
         return Stand(stage, _UNDONE[last.state], last.message)
     if before is None:
         return Stand(stage, StageState.MISSING, "never run")
-    found = list(_changes(planned, before))
-    if not found:
+    changes = list(_changes(planned, before))
+    if not changes:
         return Stand(stage, StageState.MISSING, f"the files of {before.run} were removed from the lake")
-    return Stand(stage, found[0][0], "; ".join(reason for _, reason in found))
+    return Stand(stage, changes[0][0], "; ".join(reason for _, reason in changes))
 
 
 def _changes(planned: Plan, before: Run) -> Iterator[tuple[StageState, str]]:
@@ -120,13 +120,13 @@ def _changes(planned: Plan, before: Run) -> Iterator[tuple[StageState, str]]:
     if planned.code != before.code:
         yield StageState.STALE_CODE, f"the code has changed since {before.run}"
     libraries = versions()
-    moved = [
+    changed_libraries = [
         f"{name} {before.versions.get(name)} -> {now}"
         for name, now in libraries.items()
         if before.versions.get(name) != now
     ]
-    if moved:
-        yield StageState.STALE_CODE, f"other libraries: {', '.join(moved)}"
+    if changed_libraries:
+        yield StageState.STALE_CODE, f"other libraries: {', '.join(changed_libraries)}"
     keys = _differing(planned.spec.model_dump(mode="json"), before.spec)
     if keys:
         yield StageState.STALE_SPEC, f"the spec has changed: {', '.join(keys)}"
@@ -134,14 +134,14 @@ def _changes(planned: Plan, before: Run) -> Iterator[tuple[StageState, str]]:
 
 def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> Sequence[str]:
     """The keys of two specs that differ; where a file lies tells nothing of what is in it."""
-    found = []
+    keys = []
     for name in sorted({*now, *then} - {"path", "vintage_file", "expected"}):  # the last one decides no result
-        mine, other = now.get(name), then.get(name)
-        if name in ("source", "model", "file") and isinstance(mine, Mapping) and isinstance(other, Mapping):
-            found += [f"{name}.{key}" for key in _differing(mine, other)]
-        elif mine != other:
-            found.append(name)
-    return found
+        current, other = now.get(name), then.get(name)
+        if name in ("source", "model", "file") and isinstance(current, Mapping) and isinstance(other, Mapping):
+            keys += [f"{name}.{key}" for key in _differing(current, other)]
+        elif current != other:
+            keys.append(name)
+    return keys
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -196,35 +196,41 @@ def forecast(spec: AuditSpec, years: Sequence[int], lake: Lake, jobs: int = 1) -
 
 
 def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run], jobs: int) -> Forecast:
-    own = [run for run in runs if run.year == year]
-    kept = [run for run in own if run.protected]
-    if kept:
-        stages = tuple(Stand(p.stage, StageState.OK, "protected") for p in kept[-1].partitions)
-        return Forecast(year, stages, Cost(kept[-1].rows, False, 0.0, 0), protected=kept[-1].run)
+    runs_of_year = [run for run in runs if run.year == year]
+    protected_runs = [run for run in runs_of_year if run.protected]
+    if protected_runs:
+        stages = tuple(Stand(p.stage, StageState.OK, "protected") for p in protected_runs[-1].partitions)
+        return Forecast(year, stages, Cost(protected_runs[-1].rows, False, 0.0, 0), protected=protected_runs[-1].run)
     try:
         of_year = spec_of_year(spec, year, lake)
         planned = planned_in(lake, of_year)
-        found = stands(planned, lake, own[-1] if own else None, latest(lake, spec.name, year))
+        stage_states = stands(planned, lake, runs_of_year[-1] if runs_of_year else None, latest(lake, spec.name, year))
     except TooFewError as error:
         return Forecast(year, (), NOTHING, blocked=str(error), exit_code=ExitCode.INSUFFICIENT_EVIDENCE)
     except EvenhandError as error:
         return Forecast(year, (), NOTHING, blocked=str(error), exit_code=error.exit_code)
-    left = [step for step, stand in zip(planned.steps, found, strict=True) if stand.state is not StageState.OK]
-    cost = _cost(planned, found, lake, runs)
-    return Forecast(year, found, cost, of_year.source.lacking, need=need_of(planned, left, runs, cost.rows, jobs))
-
-
-def _cost(planned: Plan, found: Sequence[Stand], lake: Lake, runs: Sequence[Run]) -> Cost:
-    rows, about = _rows(planned, lake, runs)
-    left = [
-        step.stage.name for step, stand in zip(planned.steps, found, strict=True) if stand.state is not StageState.OK
+    remaining_steps = [
+        step for step, stand in zip(planned.steps, stage_states, strict=True) if stand.state is not StageState.OK
     ]
-    if not left:
+    cost = _cost(planned, stage_states, lake, runs)
+    return Forecast(
+        year, stage_states, cost, of_year.source.lacking, need=need_of(planned, remaining_steps, runs, cost.rows, jobs)
+    )
+
+
+def _cost(planned: Plan, stage_states: Sequence[Stand], lake: Lake, runs: Sequence[Run]) -> Cost:
+    rows, about = _rows(planned, lake, runs)
+    remaining_stages = [
+        step.stage.name
+        for step, stand in zip(planned.steps, stage_states, strict=True)
+        if stand.state is not StageState.OK
+    ]
+    if not remaining_stages:
         return Cost(rows, about, 0.0, 0)
     donors = sorted((run for run in runs if run.rows), key=lambda run: abs(run.rows - (rows or 0)))
     if rows is None or not donors:
         return Cost(rows, about, None, None)
-    return Cost(rows, about, *_scaled(left, rows, donors, lake))
+    return Cost(rows, about, *_scaled(remaining_stages, rows, donors, lake))
 
 
 def _scaled(stages: Sequence[str], rows: int, donors: Sequence[Run], lake: Lake) -> tuple[float | None, int | None]:
@@ -234,9 +240,9 @@ def _scaled(stages: Sequence[str], rows: int, donors: Sequence[Run], lake: Lake)
         donor = next((run for run in donors if any(p.stage == stage for p in run.partitions)), None)
         if donor is None:
             return None, None
-        mine = [i for i, p in enumerate(donor.partitions) if p.stage == stage]
-        seconds += rows / donor.rows * fmean(float(donor.lineage[i]["seconds"]) for i in mine)
-        size += rows / donor.rows * fmean(_bytes(lake, donor.partitions[i]) for i in mine)
+        positions = [i for i, p in enumerate(donor.partitions) if p.stage == stage]
+        seconds += rows / donor.rows * fmean(float(donor.lineage[i]["seconds"]) for i in positions)
+        size += rows / donor.rows * fmean(_bytes(lake, donor.partitions[i]) for i in positions)
     return round(seconds, 1), round(size) or None
 
 
@@ -258,9 +264,9 @@ def _rows(planned: Plan, lake: Lake, runs: Sequence[Run]) -> tuple[int | None, b
     """Rows of the year's source, and whether they are estimated from its size."""
     from tasks.ingest.hmda.rows import files_of  # loads what reads HMDA
 
-    known = [run.rows for run in runs if run.source_sha256 == planned.source_sha256]
-    if known:
-        return known[-1], False
+    known_rows = [run.rows for run in runs if run.source_sha256 == planned.source_sha256]
+    if known_rows:
+        return known_rows[-1], False
     paths = [file for path in planned.spec.source.paths for file in files_of(Path(path))]
     if all(path.suffix == ".parquet" for path in paths):
         return sum(pq.ParquetFile(path).metadata.num_rows for path in paths), False
@@ -273,7 +279,7 @@ def _rows(planned: Plan, lake: Lake, runs: Sequence[Run]) -> tuple[int | None, b
 
 def _size(lake: Lake, run: Run, suffix: str) -> int:
     """Bytes of an earlier run's files, 0 if they are gone or packed in another way."""
-    given = places(lake, run.run)[0] or run.spec["source"].get("path") or []
-    paths = [Path(path) for path in ([given] if isinstance(given, str) else given)]
+    source_path = places(lake, run.run)[0] or run.spec["source"].get("path") or []
+    paths = [Path(path) for path in ([source_path] if isinstance(source_path, str) else source_path)]
     same = bool(paths) and all(path.is_file() and path.suffix == suffix for path in paths)
     return sum(path.stat().st_size for path in paths) if same else 0

@@ -32,13 +32,13 @@ def spec_of_part(spec: AuditSpec, year: int, listed: Listed, lake: Lake) -> Audi
         TooFewError: the partition has no protected attribute with its reference group and another one.
         EvenhandError: as ``flows.partitions.years.spec_of_year`` says.
     """
-    own = spec.model_copy(update={"by": By(column=by_of(spec).column)})
+    spec_by_column = spec.model_copy(update={"by": By(column=by_of(spec).column)})
     if listed.value == ALL:
-        whole = of_whole_year(own)
+        year_spec_of_all = of_whole_year(spec_by_column)
         if goes_by_years(spec.source) and not spec.source.lacking:
-            return spec_of_year(whole, year, lake)
-        return with_earlier(whole.model_copy(update={"year": year}), lake)
-    return with_earlier(_of_part(year_spec(own, year, lake), listed, lake), lake)
+            return spec_of_year(year_spec_of_all, year, lake)
+        return with_earlier(year_spec_of_all.model_copy(update={"year": year}), lake)
+    return with_earlier(_of_part(year_spec(spec_by_column, year, lake), listed, lake), lake)
 
 
 def spec_to_audit(spec: AuditSpec, lake: Lake, value: str | None = None) -> AuditSpec:
@@ -68,36 +68,44 @@ def spec_today(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
     part = spec.source.part
     if part is None:
         return spec_of_year(spec, year, lake) if spec.source.vintage is not None else spec
-    whole = placed(spec.model_copy(update={"source": spec.source.model_copy(update={"part": None})}), year, lake)
-    digest = digests_of(whole, lake).get(part.value)
+    full_spec = placed(spec.model_copy(update={"source": spec.source.model_copy(update={"part": None})}), year, lake)
+    digest = digests_of(full_spec, lake).get(part.value)
     if digest is None:
         raise SpecError(f"no row of {year} has {part.value!r} in {part.column!r} any more")
-    own = part.model_copy(update={"rows_sha256": digest})
-    return with_earlier(whole.model_copy(update={"source": whole.source.model_copy(update={"part": own})}), lake)
+    part_today = part.model_copy(update={"rows_sha256": digest})
+    return with_earlier(
+        full_spec.model_copy(update={"source": full_spec.source.model_copy(update={"part": part_today})}), lake
+    )
 
 
 def of_whole_year(spec: AuditSpec) -> AuditSpec:
     """The spec with the methods alone that are asked of every row of a year, and the limits on what they measure."""
-    methods = {name: own if name in WHOLE_YEAR else None for name, own in spec.methods.by_name.items()}
-    if all(spec.methods.by_name[name] is None for name, own in methods.items() if own is None):
+    methods = {name: settings if name in WHOLE_YEAR else None for name, settings in spec.methods.by_name.items()}
+    if all(spec.methods.by_name[name] is None for name, settings in methods.items() if settings is None):
         return spec
-    said = spec.model_dump(mode="json")
-    said["methods"] = {name: None if own is None else said["methods"][name] for name, own in methods.items()}
-    made = {OUTCOMES_METHOD, *WHOLE_YEAR}
-    kept = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint(made)]
-    said["thresholds"] = [limit.model_dump(mode="json") for limit in kept]
-    return validated(AuditSpec, said)
+    content = spec.model_dump(mode="json")
+    content["methods"] = {
+        name: None if settings is None else content["methods"][name] for name, settings in methods.items()
+    }
+    run_methods = {OUTCOMES_METHOD, *WHOLE_YEAR}
+    kept_limits = [limit for limit in spec.thresholds if not makers_of(limit).isdisjoint(run_methods)]
+    content["thresholds"] = [limit.model_dump(mode="json") for limit in kept_limits]
+    return validated(AuditSpec, content)
 
 
 def _of_part(spec: AuditSpec, listed: Listed, lake: Lake) -> AuditSpec:
     counts = counts_of(spec, lake).get(listed.value, _NOBODY)
     column = by_of(spec).column
     gone = frozenset(name for name in spec.kept() if name == column or not counts.values.get(name))
-    found = {p.name: _groups(counts, p.name, p.reference) for p in spec.protected}
+    groups_by_attribute = {p.name: _groups(counts, p.name, p.reference) for p in spec.protected}
     part = Part(column=column, value=listed.value, rows_sha256=listed.rows_sha256)
-    own = without(spec.model_copy(update={"source": spec.source.model_copy(update={"part": part})}), gone, found)
-    lacking = tuple(name for name in own.source.lacking if name != column)  # it is there, and the same in every row
-    return own.model_copy(update={"source": own.source.model_copy(update={"lacking": lacking})})
+    part_spec = without(
+        spec.model_copy(update={"source": spec.source.model_copy(update={"part": part})}), gone, groups_by_attribute
+    )
+    lacking = tuple(
+        name for name in part_spec.source.lacking if name != column
+    )  # it is there, and the same in every row
+    return part_spec.model_copy(update={"source": part_spec.source.model_copy(update={"lacking": lacking})})
 
 
 def _groups(counts: Counts, attribute: str, reference: str) -> set[str]:

@@ -55,8 +55,8 @@ def digests_of(spec: AuditSpec, lake: Lake) -> Mapping[str, str]:
     source_sha256 = registry.digest(spec.source)
     column = spec.by.column if spec.by else ""
     path = f"parts/{source_sha256[:32]}-{hashlib.sha256(column.encode()).hexdigest()[:10]}.parquet"
-    held = _held(lake.storage.read(path))
-    table = held
+    cached = _held(lake.storage.read(path))
+    table = cached
     if table is None:
         with spilling(lake) as spill:
             table = part_digests(spec.source, column, spill)
@@ -87,12 +87,14 @@ def _by_value(spec: AuditSpec, table: pa.Table) -> dict[str, str]:
     """The digests by value; of texts that all mean missing, the digest of their digests."""
     column = spec.kept().get(spec.by.column) if spec.by else None
     missing = {"", *spec.source.missing, *(column.missing if column else ())}
-    found: dict[str, list[str]] = defaultdict(list)
+    digests: dict[str, list[str]] = defaultdict(list)
     for row in table.to_pylist():
-        found["" if canonical(row["value"]) in missing else row["value"]].append(row["rows_sha256"])
+        digests["" if canonical(row["value"]) in missing else row["value"]].append(row["rows_sha256"])
     return {
-        value: each[0] if len(each) == 1 else hashlib.sha256("".join(sorted(each)).encode()).hexdigest()
-        for value, each in found.items()
+        value: value_digests[0]
+        if len(value_digests) == 1
+        else hashlib.sha256("".join(sorted(value_digests)).encode()).hexdigest()
+        for value, value_digests in digests.items()
     }
 
 
@@ -145,24 +147,24 @@ def counts_of(spec: AuditSpec, lake: Lake) -> Mapping[str, Counts]:
         SpecError: the column has more values than there may be partitions.
         EvenhandError: as readers of sources say.
     """
-    whole = spec.model_copy(update={"source": spec.source.model_copy(update={"part": None})})
-    source_sha256 = registry.digest(whole.source)
-    path = f"parts/{_key(whole, source_sha256)}.json"
-    held = lake.storage.read(path)
-    if held is not None and (found := _read(held)) is not None:
-        return found
-    found = _counted(whole, lake)
-    lake.write_file(path, json.dumps({value: asdict(each) for value, each in found.items()}).encode())
-    return found
+    full_spec = spec.model_copy(update={"source": spec.source.model_copy(update={"part": None})})
+    source_sha256 = registry.digest(full_spec.source)
+    path = f"parts/{_key(full_spec, source_sha256)}.json"
+    cached = lake.storage.read(path)
+    if cached is not None and (counts := _read(cached)) is not None:
+        return counts
+    counts = _counted(full_spec, lake)
+    lake.write_file(path, json.dumps({value: asdict(value_counts) for value, value_counts in counts.items()}).encode())
+    return counts
 
 
 def _key(spec: AuditSpec, source_sha256: str) -> str:
     """Of what decides the counts: where the source lies does not."""
-    said = spec.model_dump(mode="json", include={"decision", "outcome", "protected", "columns"})
+    spec_keys = spec.model_dump(mode="json", include={"decision", "outcome", "protected", "columns"})
     source = spec.source.model_dump(mode="json", exclude={"path", "vintage_file", "vintage", "part", "lacking"})
     code = code_digest([__name__])
     column = spec.by.column if spec.by else ""
-    content = json.dumps([said, source, column, source_sha256, code, versions()], sort_keys=True)
+    content = json.dumps([spec_keys, source, column, source_sha256, code, versions()], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
@@ -170,7 +172,7 @@ def _key(spec: AuditSpec, source_sha256: str) -> str:
 def _read(content: bytes) -> dict[str, Counts] | None:
     """What was kept; None of a file that cannot be read, which is then counted again. Nobody changes what it gives."""
     try:
-        return {value: _restored(**each) for value, each in json.loads(content).items()}
+        return {value: _restored(**record) for value, record in json.loads(content).items()}
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -178,29 +180,29 @@ def _read(content: bytes) -> dict[str, Counts] | None:
 def _restored(
     people: Mapping[str, int], groups: Mapping[str, Mapping[str, Any]], values: dict[str, int], rows_sha256: str
 ) -> Counts:
-    by_group = {p: {group: People(**each) for group, each in of.items()} for p, of in groups.items()}
+    by_group = {p: {group: People(**people_counts) for group, people_counts in of.items()} for p, of in groups.items()}
     return Counts(People(**people), by_group, values, rows_sha256)
 
 
 def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
     with spilling(lake) as spill:
-        found = _grouped(spec, spill)
+        counts = _grouped(spec, spill)
     digests = digests_of(spec, lake)
-    for value, each in found.items():
-        each.rows_sha256 = digests.get(value, "")
-    return found
+    for value, value_counts in counts.items():
+        value_counts.rows_sha256 = digests.get(value, "")
+    return counts
 
 
 def _grouped(spec: AuditSpec, spill: Path) -> dict[str, Counts]:
     question = _question(spec)
-    with database(spill) as connection, registry.lay(spec.source, _columns(question), connection) as laid:
-        _combine(connection, statement(question, laid, connection), question, _by(spec))
-        found = _totals(connection, list(question.columns))
+    with database(spill) as connection, registry.lay(spec.source, _columns(question), connection) as source_view:
+        _combine(connection, statement(question, source_view, connection), question, _by(spec))
+        counts = _totals(connection, list(question.columns))
         for at, p in enumerate(spec.protected):
-            _add_groups(found, connection, p.name, at)
-        if laid.unread:
-            found.setdefault("", Counts()).people.rows += len(laid.unread)
-    return found
+            _add_groups(counts, connection, p.name, at)
+        if source_view.unread:
+            counts.setdefault("", Counts()).people.rows += len(source_view.unread)
+    return counts
 
 
 def _question(spec: AuditSpec) -> Question:
@@ -208,9 +210,9 @@ def _question(spec: AuditSpec) -> Question:
 
     Rows that share an identifier are not looked for: within one partition they are another question.
     """
-    by, kept = _by(spec), spec.kept()
-    missing = kept[by].missing if by in kept else ()
-    columns = {**kept, by: ColumnSpec(type=Kind.NOMINAL, missing=missing)}
+    by, kept_columns = _by(spec), spec.kept()
+    missing = kept_columns[by].missing if by in kept_columns else ()
+    columns = {**kept_columns, by: ColumnSpec(type=Kind.NOMINAL, missing=missing)}
     return Question(spec.source, None, spec.decision, spec.outcome, spec.protected, columns)
 
 
@@ -222,46 +224,48 @@ def _by(spec: AuditSpec) -> str:
 
 def _columns(question: Question) -> list[str]:
     """The columns of the source that are read."""
-    decided = [each.column for each in (question.decision, question.outcome) if each]
+    decided = [column_rule.column for column_rule in (question.decision, question.outcome) if column_rule]
     named = [*decided, *(c for p in question.protected for c in p.columns), *question.source.keep, *question.columns]
     derived = question.source.derive
     return list(dict.fromkeys([*(n for n in named if n not in derived), *(d.column for d in derived.values())]))
 
 
-def _combine(connection: "duckdb.DuckDBPyConnection", asked: Statement, question: Question, by: str) -> None:
+def _combine(connection: "duckdb.DuckDBPyConnection", query: Statement, question: Question, by: str) -> None:
     """Make the table of combinations: a row for each partition, decision and groups that occur together."""
-    at, cell = list(question.columns).index(by), f"c{asked.cells.at[by]}"
+    at, cell = list(question.columns).index(by), f"c{query.cells.at[by]}"
     as_they_are = [
         text for (text,) in connection.sql(f"SELECT DISTINCT {cell} FROM raw LIMIT {MOST_VALUES + 2}").fetchall()
     ]
     if len(as_they_are) > MOST_VALUES:
         raise _too_many(by)
-    value, rows = f"coalesce(v{at}, '')", f"({asked.sql})"
+    value, rows = f"coalesce(v{at}, '')", f"({query.sql})"
     if any(text != canonical(text) for text in as_they_are):  # a partition is of cells as they are
-        value, rows = f"CASE WHEN v{at} IS NULL THEN '' ELSE {cell} END", f"({asked.sql}) JOIN raw USING (place)"
+        value, rows = f"CASE WHEN v{at} IS NULL THEN '' ELSE {cell} END", f"({query.sql}) JOIN raw USING (place)"
     groups = "".join(f", g{i}" for i in range(len(question.protected)))
-    known = "".join(
+    known_counts = "".join(
         f", count(*) FILTER (refused IS NULL AND v{i} IS NOT NULL) AS v{i}" for i in range(len(question.columns))
     )
     connection.execute(
         f"CREATE TEMP TABLE combinations AS SELECT {value} AS value, favourable, refused IS NULL AS usable{groups}, "
-        f"count(*) AS n{known} FROM {rows} GROUP BY value, favourable, refused IS NULL{groups}"
+        f"count(*) AS n{known_counts} FROM {rows} GROUP BY value, favourable, refused IS NULL{groups}"
     )
 
 
 def _totals(connection: "duckdb.DuckDBPyConnection", columns: Sequence[str]) -> dict[str, Counts]:
-    known = "".join(f", sum(v{at})" for at in range(len(columns)))
-    found = connection.sql(f"SELECT value, {_PEOPLE}{known} FROM combinations GROUP BY value ORDER BY value").fetchall()
+    known_sums = "".join(f", sum(v{at})" for at in range(len(columns)))
+    totals = connection.sql(
+        f"SELECT value, {_PEOPLE}{known_sums} FROM combinations GROUP BY value ORDER BY value"
+    ).fetchall()
     return {
         value: Counts(People(*map(int, rest[:3])), values=dict(zip(columns, map(int, rest[3:]), strict=True)))
-        for value, *rest in found
+        for value, *rest in totals
     }
 
 
-def _add_groups(found: dict[str, Counts], connection: "duckdb.DuckDBPyConnection", name: str, at: int) -> None:
+def _add_groups(counts: dict[str, Counts], connection: "duckdb.DuckDBPyConnection", name: str, at: int) -> None:
     query = f"SELECT value, g{at}, {_PEOPLE} FROM combinations GROUP BY value, g{at} ORDER BY value, g{at}"
     for value, group, *people in connection.sql(query).fetchall():
-        found[value].groups.setdefault(name, {})[group] = People(*map(int, people))
+        counts[value].groups.setdefault(name, {})[group] = People(*map(int, people))
 
 
 def _too_many(column: str) -> SpecError:
@@ -303,8 +307,10 @@ def compared(p: Protected, counts: Counts, minimum_n: int) -> bool:
 
 def _largest(p: Protected, counts: Counts) -> tuple[int, str]:
     """Usable rows and name of the largest group that a verdict may be about."""
-    others = [(people.usable, group) for group, people in counts.groups.get(p.name, {}).items() if p.judges(group)]
-    return max(others, default=(0, ""))
+    other_groups = [
+        (people.usable, group) for group, people in counts.groups.get(p.name, {}).items() if p.judges(group)
+    ]
+    return max(other_groups, default=(0, ""))
 
 
 def _people(counts: Counts, p: Protected, group: str) -> People:
@@ -347,20 +353,22 @@ def listing(spec: AuditSpec, year: int, lake: Lake) -> tuple[Listed, ...]:
     """
     by, of_year = by_of(spec), year_spec(spec, year, lake)
     counts = counts_of(of_year, lake)
-    found = [_listed(value, each, of_year, by) for value, each in counts.items() if value]
-    found = [each for each in found if not by.values or each.value in by.values]
+    partitions = [_listed(value, value_counts, of_year, by) for value, value_counts in counts.items() if value]
+    partitions = [partition for partition in partitions if not by.values or partition.value in by.values]
     _check_values(by, year, [value for value in counts if value])
-    found.sort(key=lambda each: (-each.usable, -each.rows, each.value))
-    rows, usable = (sum(getattr(each.people, name) for each in counts.values()) for name in ("rows", "usable"))
+    partitions.sort(key=lambda partition: (-partition.usable, -partition.rows, partition.value))
+    rows, usable = (
+        sum(getattr(value_counts.people, name) for value_counts in counts.values()) for name in ("rows", "usable")
+    )
     every = Listed(ALL, rows, usable, registry.digest(of_year.source))
-    return (every, *_listing_largest(found, by.largest))
+    return (every, *_listing_largest(partitions, by.largest))
 
 
 def without_value(spec: AuditSpec, year: int, lake: Lake) -> Listed:
     """The rows that have no value of the column, with the lines that could not be read; they are in ``ALL`` alone."""
     counts = counts_of(year_spec(spec, year, lake), lake).get("", Counts())
-    said = f"no value of {by_of(spec).column}: these rows are in `{ALL}` alone"
-    return Listed("", counts.people.rows, counts.people.usable, counts.rows_sha256, said)
+    reason = f"no value of {by_of(spec).column}: these rows are in `{ALL}` alone"
+    return Listed("", counts.people.rows, counts.people.usable, counts.rows_sha256, reason)
 
 
 def year_spec(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
@@ -384,13 +392,13 @@ def listed_value(spec: AuditSpec, year: int, lake: Lake, value: str) -> Listed:
     Raises:
         SpecError: the year has no such value; or as ``listing`` says.
     """
-    whole = by_of(spec).model_copy(update={"values": (), "largest": None})
-    found = listing(spec.model_copy(update={"by": whole}), year, lake)
-    for each in found:
-        if each.value == value:
-            return each
-    hint = nearest(value, [each.value for each in found])
-    raise SpecError(f"--by-value {value}: no row of {year} has it in {whole.column!r}; {hint}")
+    unlimited = by_of(spec).model_copy(update={"values": (), "largest": None})
+    partitions = listing(spec.model_copy(update={"by": unlimited}), year, lake)
+    for partition in partitions:
+        if partition.value == value:
+            return partition
+    hint = nearest(value, [partition.value for partition in partitions])
+    raise SpecError(f"--by-value {value}: no row of {year} has it in {unlimited.column!r}; {hint}")
 
 
 def by_of(spec: AuditSpec) -> By:
@@ -404,11 +412,11 @@ def by_of(spec: AuditSpec) -> By:
     return spec.by
 
 
-def _listing_largest(found: list[Listed], largest: int | None) -> list[Listed]:
+def _listing_largest(partitions: list[Listed], largest: int | None) -> list[Listed]:
     """The largest partitions that can be audited; without a number all."""
     if largest is None:
-        return found
-    return [each for each in found if not each.too_few][:largest]
+        return partitions
+    return [partition for partition in partitions if not partition.too_few][:largest]
 
 
 def _listed(value: str, counts: Counts, spec: AuditSpec, by: By) -> Listed:
@@ -416,9 +424,9 @@ def _listed(value: str, counts: Counts, spec: AuditSpec, by: By) -> Listed:
 
 
 def _check(spec: AuditSpec, by: By) -> None:
-    known = registry.reader_of(spec.source).header(spec.source)
-    if by.column not in known:
-        raise SpecError(f"the source has no column {by.column!r}; {nearest(by.column, known)}", ("by", "column"))
+    header = registry.reader_of(spec.source).header(spec.source)
+    if by.column not in header:
+        raise SpecError(f"the source has no column {by.column!r}; {nearest(by.column, header)}", ("by", "column"))
 
 
 def _check_values(by: By, year: int, values: list[str]) -> None:
@@ -440,7 +448,7 @@ def _check_values(by: By, year: int, values: list[str]) -> None:
 def keep_listing(lake: Lake, audit: str, year: int, column: str, listed: Iterable[Listed]) -> None:
     """Write down the partitions of a year, which ``status`` reads: those that nobody began with are known by it."""
     path = f"{folder_of(audit, year)}/{LISTING}"
-    content = json.dumps({"column": column, "partitions": [asdict(each) for each in listed]}).encode()
+    content = json.dumps({"column": column, "partitions": [asdict(partition) for partition in listed]}).encode()
     if lake.storage.read(path) != content:
         lake.write_file(path, content, f"tmp/{path.replace('/', '-')}")
 
@@ -450,14 +458,14 @@ def kept_listing(lake: Lake, audit: str, year: int) -> tuple[str, tuple[Listed, 
     content = lake.storage.read(f"{folder_of(audit, year)}/{LISTING}")
     if content is None:
         return None
-    said = json.loads(content)
-    return said["column"], tuple(Listed(**each) for each in said["partitions"])
+    listing_content = json.loads(content)
+    return listing_content["column"], tuple(Listed(**partition) for partition in listing_content["partitions"])
 
 
 def years_by_partition(lake: Lake) -> list[tuple[str, int]]:
     """Audits and years that were back-filled by partitions, in order."""
-    found = (path.split("/") for path in lake.storage.glob(f"backfills/*/*/{LISTING}"))
-    return sorted((audit, int(year)) for _, audit, year, _ in found)
+    path_parts = (path.split("/") for path in lake.storage.glob(f"backfills/*/*/{LISTING}"))
+    return sorted((audit, int(year)) for _, audit, year, _ in path_parts)
 
 
 def newest(lake: Lake, audit: str, year: int) -> dict[str, Attempt]:
@@ -470,7 +478,7 @@ def newest(lake: Lake, audit: str, year: int) -> dict[str, Attempt]:
     for path in lake.storage.glob(f"{folder_of(audit, year)}/*/*.json"):  # sorted, so that the last one stays
         last[str(PurePosixPath(path).parent)] = path
     records = (read_record(lake, path) for path in last.values())
-    return {each.value: as_it_stands(lake, each) for each in records if each is not None}
+    return {record.value: as_it_stands(lake, record) for record in records if record is not None}
 
 
 def before(lake: Lake, attempt: Attempt) -> Attempt | None:
@@ -487,8 +495,8 @@ def seconds_left(done: Sequence[Attempt], rows: Sequence[int], workers: int) -> 
         rows: of each partition that is left.
         workers: partitions at a time.
     """
-    known = sorted((a.rows, a.seconds) for a in done if a.run and a.computed and a.rows is not None and a.seconds)
-    if not known or not rows:
+    durations = sorted((a.rows, a.seconds) for a in done if a.run and a.computed and a.rows is not None and a.seconds)
+    if not durations or not rows:
         return None if rows else 0.0
-    each = [min(known, key=lambda pair: abs(pair[0] - n))[1] for n in rows]
-    return max(sum(each) / max(workers, 1), max(each))
+    estimates = [min(durations, key=lambda pair: abs(pair[0] - n))[1] for n in rows]
+    return max(sum(estimates) / max(workers, 1), max(estimates))

@@ -81,17 +81,17 @@ def require_fit(address: str, lake: str | None) -> None:
         ) from error
     with client:
         try:
-            found = _examined(client, lake)
+            worker_states = _examined(client, lake)
         except EvenhandError:
             raise
         except Exception as error:
             raise InfrastructureError(
                 f"the Dask workers at {address} cannot run evenhand ({error!r}); install the same evenhand there"
             ) from error
-    if not found:
+    if not worker_states:
         log.warning("the Dask scheduler at %s has no worker yet: waiting for `dask worker %s`", address, address)
-    for worker, said in found.items():
-        _require(worker, said, lake)
+    for worker, state in worker_states.items():
+        _require(worker, state, lake)
 
 
 def threads_at(address: str) -> int:
@@ -103,9 +103,9 @@ def threads_at(address: str) -> int:
 def capacities(address: str) -> list[Capacity]:
     """What each worker may take."""
     with Client(address, timeout=_SECONDS, set_as_default=False) as client:
-        found = client.run_on_scheduler(_capacities)
+        limits = client.run_on_scheduler(_capacities)
     return [
-        Capacity(name, limit / threads / 1e6 if limit else math.inf, large) for name, limit, threads, large in found
+        Capacity(name, limit / threads / 1e6 if limit else math.inf, large) for name, limit, threads, large in limits
     ]
 
 
@@ -154,12 +154,12 @@ def _examined(client: Client, lake: str | None) -> dict[str, dict[str, Any]]:
     if lake is None:
         return dict(client.run(_say, None, "", api))
     mark = f"tmp/seen-{uuid.uuid4().hex}/mark"
-    here = Lake(lake)
-    here.write_file(mark, b"seen")
+    shared_lake = Lake(lake)
+    shared_lake.write_file(mark, b"seen")
     try:
-        return dict(client.run(_say, here.location, mark, api))
+        return dict(client.run(_say, shared_lake.location, mark, api))
     finally:
-        here.storage.remove(mark.rpartition("/")[0])
+        shared_lake.storage.remove(mark.rpartition("/")[0])
 
 
 def _say(lake: str | None, mark: str, api: str | None) -> dict[str, Any]:
@@ -171,20 +171,20 @@ def _say(lake: str | None, mark: str, api: str | None) -> dict[str, Any]:
     }
 
 
-def _require(worker: str, said: Mapping[str, Any], lake: str | None) -> None:
-    if said["identity"] != identity():
+def _require(worker: str, state: Mapping[str, Any], lake: str | None) -> None:
+    if state["identity"] != identity():
         raise InfrastructureError(
             f"the Dask worker {worker} has another evenhand, or other libraries, than this process: its results would "
             "not be those of the others; install the same requirements.lock there, and start it again"
         )
-    if not said["sees"]:
+    if not state["sees"]:
         raise InfrastructureError(
             f"the Dask worker {worker} does not see the lake {lake}: name one that all of them share, a directory "
             "mounted at the same path everywhere or a URI such as s3://bucket/lake"
         )
-    if said["unreached"]:
+    if state["unreached"]:
         raise InfrastructureError(
-            f"the Dask worker {worker} does not reach Prefect's API ({said['unreached']}): start a server that all "
+            f"the Dask worker {worker} does not reach Prefect's API ({state['unreached']}): start a server that all "
             "workers reach, and set PREFECT_API_URL here"
         )
 
@@ -249,18 +249,18 @@ class RunnerSettings(BaseModel):
         Raises:
             SpecError: they do not go together.
         """
-        given = {"kind": kind or ("dask" if address else "processes"), "address": address or None, "workers": workers}
-        return _checked(given)
+        fields = {"kind": kind or ("dask" if address else "processes"), "address": address or None, "workers": workers}
+        return _checked(fields)
 
 
-def _checked(given: Mapping[str, Any]) -> RunnerSettings:
+def _checked(fields: Mapping[str, Any]) -> RunnerSettings:
     try:
-        return RunnerSettings.model_validate(given)
+        return RunnerSettings.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        said = first["msg"].removeprefix("Value error, ")
+        message = first["msg"].removeprefix("Value error, ")
         where = f"runner.{'.'.join(map(str, first['loc']))}: " if first["loc"] else ""
-        raise SpecError(f"{where}{said}") from error
+        raise SpecError(f"{where}{message}") from error
 
 
 def task_runner(settings: RunnerSettings | Mapping[str, Any], lake: str | None = None) -> "TaskRunner[Any]":
@@ -274,14 +274,14 @@ def task_runner(settings: RunnerSettings | Mapping[str, Any], lake: str | None =
         SpecError: the settings are none.
         InfrastructureError: Dask is not installed, its scheduler does not answer, or a worker is not fit for the work.
     """
-    asked = settings if isinstance(settings, RunnerSettings) else _checked(settings)
-    if asked.address is not None:
-        return _on_dask(asked.address, lake)
+    checked_settings = settings if isinstance(settings, RunnerSettings) else _checked(settings)
+    if checked_settings.address is not None:
+        return _on_dask(checked_settings.address, lake)
     from prefect.task_runners import ProcessPoolTaskRunner, ThreadPoolTaskRunner
 
-    if asked.kind == "threads":
-        return ThreadPoolTaskRunner(max_workers=asked.workers)
-    return ProcessPoolTaskRunner(max_workers=asked.workers)
+    if checked_settings.kind == "threads":
+        return ThreadPoolTaskRunner(max_workers=checked_settings.workers)
+    return ProcessPoolTaskRunner(max_workers=checked_settings.workers)
 
 
 def at_a_time(settings: Mapping[str, Any]) -> int:
@@ -291,11 +291,11 @@ def at_a_time(settings: Mapping[str, Any]) -> int:
         SpecError: the settings are none.
         InfrastructureError: the scheduler of Dask does not answer.
     """
-    asked = _checked(settings)
-    if asked.address is None:
-        return asked.workers
+    checked_settings = _checked(settings)
+    if checked_settings.address is None:
+        return checked_settings.workers
 
-    return threads_at(asked.address)
+    return threads_at(checked_settings.address)
 
 
 def task_runners_require_restarts(settings: Mapping[str, Any]) -> None:
@@ -323,15 +323,15 @@ def _on_dask(address: str, lake: str | None) -> "TaskRunner[Any]":
 
 
 @contextmanager
-def shared_cores(at_a_time: int, *, one: bool = False) -> Iterator[None]:
+def shared_cores(at_a_time: int, *, single_thread: bool = False) -> Iterator[None]:
     """Give processes that start meanwhile their share of the cores, through the environment where libraries look.
 
     Args:
         at_a_time: processes that compute at the same time.
-        one: whether each has one thread, however many cores there are.
+        single_thread: whether each has one thread, however many cores there are.
     """
     before = {name: os.environ.get(name) for name in THREADS}
-    os.environ.update(dict.fromkeys(THREADS, "1" if one else str(threads_of(at_a_time))))
+    os.environ.update(dict.fromkeys(THREADS, "1" if single_thread else str(threads_of(at_a_time))))
     try:
         yield
     finally:

@@ -45,16 +45,16 @@ def followed(lake: Lake, runs: Mapping[int, Run | None], rule: MonitoringRule) -
 def rule_of(spec: Mapping[str, Any]) -> MonitoringRule:
     """How a resolved spec wants years held against the limit; the defaults where it does not say."""
     verdicts = spec.get("verdicts") or {}
-    said = verdicts.get("monitoring") or {}
-    rule = said.get("rule") or MonitoringRule.rule
-    return MonitoringRule(rule, said.get("years"), verdicts.get("alpha") or MonitoringRule.alpha)
+    settings = verdicts.get("monitoring") or {}
+    rule = settings.get("rule") or MonitoringRule.rule
+    return MonitoringRule(rule, settings.get("years"), verdicts.get("alpha") or MonitoringRule.alpha)
 
 
 def said_of_years(audit: str, years: Sequence[int], lake: Lake) -> list[str]:
     """One sentence a theory, for the end of a back-fill; none where no run has verdicts."""
     runs = {year: last_run(lake, audit, year) for year in years}
-    known = [run for run in runs.values() if run is not None]
-    return said_by_theory(followed(lake, runs, rule_of(known[-1].spec))) if known else []
+    known_runs = [run for run in runs.values() if run is not None]
+    return said_by_theory(followed(lake, runs, rule_of(known_runs[-1].spec))) if known_runs else []
 
 
 def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:
@@ -63,18 +63,22 @@ def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:
     verdicts = run.published(VERDICTS)
     if verdicts is None:
         return YearVerdicts(year, why="the run of this year has no verdicts")
-    said = run.spec.get("verdicts") or {}
+    verdict_settings = run.spec.get("verdicts") or {}
     rows = tuple(lake.read(verdicts).to_pylist())
-    least = {name: said[name] for name in ("minimum_n", "minimum_events") if said.get(name) is not None}
-    return YearVerdicts(year, rows, _conditions(run, said), _groups(run), **least)
+    least = {
+        name: verdict_settings[name]
+        for name in ("minimum_n", "minimum_events")
+        if verdict_settings.get(name) is not None
+    }
+    return YearVerdicts(year, rows, _conditions(run, verdict_settings), _groups(run), **least)
 
 
-def _conditions(run: Run, said: Mapping[str, Any]) -> Conditions:
+def _conditions(run: Run, verdict_settings: Mapping[str, Any]) -> Conditions:
     source = run.spec["source"]
     return Conditions(
         lacking=frozenset(name for name in source.get("lacking", ()) if ": " not in name),  # no group, whose rows tell
         version=run.code,
-        columns_complete=said.get("columns_complete") is True,
+        columns_complete=verdict_settings.get("columns_complete") is True,
         edition=run.vintage.split(",")[0] if "," in run.vintage else "file",
         era=era(run.year, source["kind"] == "hmda"),
     )
@@ -89,8 +93,8 @@ def _groups(run: Run) -> dict[tuple[str, str], str]:
     for attribute in run.spec["protected"]:
         groups, reference = attribute["groups"] or {}, attribute["reference"]
         for group in ("", *groups):
-            said = [attribute["columns"], groups.get(group), reference, groups.get(reference)]
-            out[attribute["name"], group] = json.dumps(said, sort_keys=True, default=str)
+            definition = [attribute["columns"], groups.get(group), reference, groups.get(reference)]
+            out[attribute["name"], group] = json.dumps(definition, sort_keys=True, default=str)
     return out
 
 
@@ -149,10 +153,10 @@ class RunsOfYear:
 
 def make_trend(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -> Made:
     """The trend of an audit over years, or of one partition of it, with its page; errors as of ``trend_of``."""
-    found = trend_of(audit, years, lake, value)
-    more = {"monitoring": found.monitoring.to_pylist()}
-    made = _written(lake, _folder(audit, value), "trend", found.table, paged(found.section, found.span), more)
-    return replace(made, followed=found.followed, monitoring=found.monitoring)
+    trend = trend_of(audit, years, lake, value)
+    extra = {"monitoring": trend.monitoring.to_pylist()}
+    result = _written(lake, _folder(audit, value), "trend", trend.table, paged(trend.section, trend.span), extra)
+    return replace(result, followed=trend.followed, monitoring=trend.monitoring)
 
 
 def trend_of(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -> Trend:
@@ -168,8 +172,8 @@ def trend_of(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -> 
         SpecError: no year has a run.
         IntegrityError: a manifest is not the one that was written.
     """
-    found = [RunsOfYear(y, last_run(lake, audit, y, value), editions(lake, audit, y, value)) for y in years]
-    return trend_by(audit, found, lake, value)
+    runs_by_year = [RunsOfYear(y, last_run(lake, audit, y, value), editions(lake, audit, y, value)) for y in years]
+    return trend_by(audit, runs_by_year, lake, value)
 
 
 def trend_by(audit: str, years: Sequence[RunsOfYear], lake: Lake, value: str = ALL, measure: str = "") -> Trend:
@@ -185,27 +189,33 @@ def trend_by(audit: str, years: Sequence[RunsOfYear], lake: Lake, value: str = A
     Raises:
         SpecError: no year has a run.
     """
-    known = [each.run for each in years if each.run is not None]
-    if not known:
+    known_runs = [runs_of_year.run for runs_of_year in years if runs_of_year.run is not None]
+    if not known_runs:
         raise SpecError(
             f"the lake {lake.location} has no run of {_named(audit, value)} in these years; `evenhand backfill` makes "
             "them"
         )
     names: set[str] = set()
-    results = [_of_year(lake, audit, each, value, measure, names) for each in years]
-    table, rule = trending.trend(audit, results), rule_of(known[-1].spec)
-    seen = [one for one in followed(lake, {each.year: each.run for each in years}, rule) if _is_of(one, measure)]
-    pairs = [each.editions for each in years if each.editions]
-    said = known[-1].spec
-    references = {p["name"]: p["reference"] for run in known for p in run.spec["protected"]}
-    hmda = any(run.spec["source"]["kind"] == "hmda" for run in known)
-    title, restated = _titled(said["title"] or audit, value), [_section(lake, *pair) for pair in pairs]
-    content = trend_section(title, results, references, hmda, restated, chapter(seen, rule))
-    return Trend(table, content, span_of(results), seen, trends.table(audit, seen, rule), tuple(sorted(names)))
+    results = [_of_year(lake, audit, runs_of_year, value, measure, names) for runs_of_year in years]
+    table, rule = trending.trend(audit, results), rule_of(known_runs[-1].spec)
+    monitored = [
+        row
+        for row in followed(lake, {runs_of_year.year: runs_of_year.run for runs_of_year in years}, rule)
+        if _is_of(row, measure)
+    ]
+    pairs = [runs_of_year.editions for runs_of_year in years if runs_of_year.editions]
+    last_spec = known_runs[-1].spec
+    references = {p["name"]: p["reference"] for run in known_runs for p in run.spec["protected"]}
+    hmda = any(run.spec["source"]["kind"] == "hmda" for run in known_runs)
+    title, restated = _titled(last_spec["title"] or audit, value), [_section(lake, *pair) for pair in pairs]
+    content = trend_section(title, results, references, hmda, restated, chapter(monitored, rule))
+    return Trend(
+        table, content, span_of(results), monitored, trends.table(audit, monitored, rule), tuple(sorted(names))
+    )
 
 
-def _is_of(one: Monitored, measure: str) -> bool:
-    return one.of.measure.startswith(measure)
+def _is_of(row: Monitored, measure: str) -> bool:
+    return row.of.measure.startswith(measure)
 
 
 def make_restatement(audit: str, year: int, lake: Lake) -> Made:
@@ -224,8 +234,8 @@ def make_restatement(audit: str, year: int, lake: Lake) -> Made:
     title, section = pair[1].spec["title"] or audit, restating.section(old, new)
     content = write_page(title, str(year), [section], limits=LIMITS[:1])
     rows = restating.restated_rows(old, new)
-    more = {"old": old.result.vintage, "new": new.result.vintage, "rows": rows, "changed": restating.changed(table)}
-    return _written(lake, f"restatement-{audit}-{year}", "restatement", table, content, more)
+    extra = {"old": old.result.vintage, "new": new.result.vintage, "rows": rows, "changed": restating.changed(table)}
+    return _written(lake, f"restatement-{audit}-{year}", "restatement", table, content, extra)
 
 
 def editions(lake: Lake, audit: str, year: int, value: str = ALL) -> tuple[Run, Run] | None:
@@ -257,11 +267,11 @@ def _line(row: Mapping[str, Any]) -> str:
     return f"refused, {row['stage']}: {reason}" + (f" ({row['column']})" if row["column"] else "")
 
 
-def _of_year(lake: Lake, audit: str, each: RunsOfYear, value: str, measure: str, names: set[str]) -> YearResult:
+def _of_year(lake: Lake, audit: str, runs_of_year: RunsOfYear, value: str, measure: str, names: set[str]) -> YearResult:
     """A year of the trend; adds the names of all its measures."""
-    if each.why:
-        return YearResult(each.year, state="unreadable", why=each.why)
-    return _result(lake, audit, each.year, each.run, value, measure, names)
+    if runs_of_year.why:
+        return YearResult(runs_of_year.year, state="unreadable", why=runs_of_year.why)
+    return _result(lake, audit, runs_of_year.year, runs_of_year.run, value, measure, names)
 
 
 def _result(
@@ -292,8 +302,8 @@ def _result(
 
 
 def _last_attempt(lake: Lake, audit: str, year: int, value: str) -> Attempt | None:
-    whole = latest(lake, audit, year) if value == ALL else None
-    return whole or latest(lake, audit, year, value)
+    year_attempt = latest(lake, audit, year) if value == ALL else None
+    return year_attempt or latest(lake, audit, year, value)
 
 
 def _named(audit: str, value: str) -> str:
@@ -323,20 +333,23 @@ def _whole_groups(lake: Lake, run: Run) -> pa.Table:
     if measures is None:
         return pa.table({"measure": pa.array([], pa.string())})
     rows = lake.read(measures)
-    plain = pa.array([each for each in rows["parameters"].unique().to_pylist() if unsampled(each) == "{}"], pa.string())
+    plain = pa.array(
+        [parameters for parameters in rows["parameters"].unique().to_pylist() if unsampled(parameters) == "{}"],
+        pa.string(),
+    )
     return rows.filter(pc.and_(pc.equal(rows["subgroup"], 0), pc.is_in(rows["parameters"], plain)))
 
 
 def _measures(rows: pa.Table, measure: str) -> tuple[Measure, ...]:
     """The headline measures and what was checked; of one that is asked for, itself and what compares it."""
-    found = rows.to_pylist() if rows.num_rows else []
+    row_dicts = rows.to_pylist() if rows.num_rows else []
     if measure:
-        return tuple(Measure(**row) for row in found if row["measure"].startswith(measure))
-    return tuple(Measure(**row) for row in found if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
+        return tuple(Measure(**row) for row in row_dicts if row["measure"].startswith(measure))
+    return tuple(Measure(**row) for row in row_dicts if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
 
 
-def _written(lake: Lake, folder: str, name: str, table: pa.Table, content: bytes, more: dict[str, Any]) -> Made:
-    said = {**more, "measures": table.to_pylist()}
+def _written(lake: Lake, folder: str, name: str, table: pa.Table, content: bytes, extra: dict[str, Any]) -> Made:
+    content_of_json = {**extra, "measures": table.to_pylist()}
     home = f"reports/{folder}"
-    lake.write_file(f"{home}/{name}.json", json.dumps(said, allow_nan=False).encode())
+    lake.write_file(f"{home}/{name}.json", json.dumps(content_of_json, allow_nan=False).encode())
     return Made(table, lake.write_file(f"{home}/{name}.html", content))

@@ -50,7 +50,7 @@ def check_evidence(lake: Lake, spec: AuditSpec, done: Sequence[Partition]) -> No
         IntegrityError: a table is not the one that was written.
     """
     if done and done[-1].stage == _STAGE and done[-1].table(APPLICATIONS.name).rows <= _MOST_ROWS:
-        applications, memberships = (lake.read(done[-1].table(each.name)) for each in (APPLICATIONS, MEMBERSHIPS))
+        applications, memberships = (lake.read(done[-1].table(table.name)) for table in (APPLICATIONS, MEMBERSHIPS))
         check(applications, memberships, spec)
 
 
@@ -92,9 +92,9 @@ def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs
         EvenhandError: as ``spec_of_year`` and the stages say; it is recorded first.
     """
     with recorded(lake, spec.name, year) as recorder, telling_short_memory(f"{spec.name} {year}"):
-        standing = last_run(lake, spec.name, year)
-        if standing is not None and standing.protected and not force:
-            _leave_alone(recorder, standing, lake)
+        current_run = last_run(lake, spec.name, year)
+        if current_run is not None and current_run.protected and not force:
+            _leave_alone(recorder, current_run, lake)
         else:
             _end(recorder, _audited(_planned(spec, year, lake, recorder), lake, recorder, jobs, force=force))
     return recorder.attempt
@@ -120,9 +120,9 @@ def audit_partition(
         recorded(lake, spec.name, year, listed.value, rows=listed.rows, conditions=conditions) as recorder,
         telling_short_memory(f"{spec.name} {year} {listed.value}"),
     ):
-        standing = last_run(lake, spec.name, year, listed.value)
-        if standing is not None and standing.protected and not force:
-            _leave_alone(recorder, standing, lake)
+        current_run = last_run(lake, spec.name, year, listed.value)
+        if current_run is not None and current_run.protected and not force:
+            _leave_alone(recorder, current_run, lake)
         else:
             planned = _plan_of(spec_of_part(spec, year, listed, lake), spec, lake, recorder)
             _end(recorder, _audited(planned, lake, recorder, 1, force=force))
@@ -133,11 +133,11 @@ def _planned(spec: AuditSpec, year: int, lake: Lake, recorder: Recorder) -> Plan
     return _plan_of(spec_of_year(spec, year, lake), spec, lake, recorder)
 
 
-def _plan_of(of_year: AuditSpec, asked: AuditSpec, lake: Lake, recorder: Recorder) -> Plan:
+def _plan_of(of_year: AuditSpec, requested_spec: AuditSpec, lake: Lake, recorder: Recorder) -> Plan:
     vintage = vintage_words(of_year.source.model_dump(mode="json"))
     recorder.tell(vintage=vintage, lacking=of_year.source.lacking)
     check_columns(of_year)
-    check_limits(asked)
+    check_limits(requested_spec)
     planned = planned_in(lake, of_year)
     stages = tuple(step.name for step in planned.steps)
     recorder.tell(source_sha256=planned.source_sha256, stages=stages)
@@ -146,8 +146,8 @@ def _plan_of(of_year: AuditSpec, asked: AuditSpec, lake: Lake, recorder: Recorde
 
 def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
     verify_run(lake.location, run.run)  # what is not computed again has to be there as it was
-    read = read_manifest(lake, run.run).get("read")  # an earlier version did not keep it
-    recorder.tell(run=run.run, source_sha256=run.source_sha256, vintage=run.vintage, read=read)
+    source_read = read_manifest(lake, run.run).get("read")  # an earlier version did not keep it
+    recorder.tell(run=run.run, source_sha256=run.source_sha256, vintage=run.vintage, read=source_read)
     state, message = State(run.state), "protected: this run was left as it is; --force audits the year again"
     recorder.end(OF_VERDICT.get(state, YearState.INSUFFICIENT), exit_code_of(state), message)
 
@@ -186,11 +186,11 @@ def _executed(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force
         tell.ended(step, partition)
         check_ended(lake, planned, partition, jobs=jobs, force=force)
 
-    def execute(step: Step, given: Inputs) -> Partition:
+    def execute(step: Step, artifacts: Inputs) -> Partition:
         end_if_leaving()
         tell.began(step)
         with telling_full_disk(lake, f"stage {step.name}"):
-            partition: Partition = step.stage.run(lake, given, step.settings, step.modules)
+            partition: Partition = step.stage.run(lake, artifacts, step.settings, step.modules)
         ended(step, partition)
         return partition
 

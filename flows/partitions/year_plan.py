@@ -234,16 +234,16 @@ class Choice:
         """
         if self.limit is not None and self.limit < 1:
             raise SpecError(f"--limit {self.limit}: expected 1 partition or more")
-        known = [each.value for each in listed]
+        values = [partition.value for partition in listed]
         for value in self.values:
-            if value not in known:
-                raise SpecError(f"--by-value {value}: {year} has no such partition; {nearest(value, known)}")
+            if value not in values:
+                raise SpecError(f"--by-value {value}: {year} has no such partition; {nearest(value, values)}")
         if self.values:
-            return [each for each in listed if each.value in self.values]
+            return [partition for partition in listed if partition.value in self.values]
         if self.limit is None:
             return list(listed)
-        largest = [each for each in listed if not each.too_few and each.value != ALL][: self.limit]
-        return [*(each for each in listed if each.value == ALL), *largest]
+        largest = [partition for partition in listed if not partition.too_few and partition.value != ALL][: self.limit]
+        return [*(partition for partition in listed if partition.value == ALL), *largest]
 
 
 @dataclass(frozen=True)
@@ -272,31 +272,39 @@ def outlook(spec: AuditSpec, year: int, listed: Sequence[Listed], lake: Lake, *,
         force: whether protected runs and partitions that were set aside are done again.
     """
     last, base = newest(lake, spec.name, year), _base(spec, year, lake)
-    to_do, standing, aside = [], [], []
+    to_do, done_attempts, aside = [], [], []
     logged = log.entries(lake)
-    for each in sorted(listed, key=lambda one: -one.rows):
-        conditions = hashlib.sha256(f"{base} {each.value} {each.rows_sha256} {each.too_few}".encode()).hexdigest()[:24]
-        attempt = last.get(each.value)
+    for partition in sorted(listed, key=lambda partition: -partition.rows):
+        conditions = hashlib.sha256(
+            f"{base} {partition.value} {partition.rows_sha256} {partition.too_few}".encode()
+        ).hexdigest()[:24]
+        attempt = last.get(partition.value)
         same = attempt is not None and attempt.conditions == conditions
-        if each.too_few:
-            standing.append(attempt if same and attempt else _too_few(spec, year, each, conditions, lake))
+        if partition.too_few:
+            done_attempts.append(attempt if same and attempt else _too_few(spec, year, partition, conditions, lake))
         elif same and attempt and not force and _stands(attempt, lake, logged):
-            standing.append(attempt)
+            done_attempts.append(attempt)
         elif same and attempt and not force and _failed_twice(attempt, lake):
             aside.append(attempt)
         else:
-            to_do.append((each, conditions))
-    return Outlook(year, tuple(to_do), tuple(standing), tuple(aside), tuple(last.values()))
+            to_do.append((partition, conditions))
+    return Outlook(year, tuple(to_do), tuple(done_attempts), tuple(aside), tuple(last.values()))
 
 
 def _base(spec: AuditSpec, year: int, lake: Lake) -> str:
     """Digest of the conditions that all partitions of a year share."""
-    own = spec.model_copy(update={"by": By(column=by_of(spec).column)})
+    spec_by_column = spec.model_copy(update={"by": By(column=by_of(spec).column)})
     published = lake.storage.glob("runs/*/protected/mark.json")
     model = Path(spec.model.file.path) if spec.model.file else None
-    given = hashlib.sha256(model.read_bytes()).hexdigest() if model and model.is_file() else ""
-    said = [own.model_dump(mode="json") | without_places(own.source, own.model), year, identity(), given, published]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    model_digest = hashlib.sha256(model.read_bytes()).hexdigest() if model and model.is_file() else ""
+    conditions = [
+        spec_by_column.model_dump(mode="json") | without_places(spec_by_column.source, spec_by_column.model),
+        year,
+        identity(),
+        model_digest,
+        published,
+    ]
+    return hashlib.sha256(json.dumps(conditions, sort_keys=True).encode()).hexdigest()
 
 
 def _too_few(spec: AuditSpec, year: int, listed: Listed, conditions: str, lake: Lake) -> Attempt:
@@ -344,7 +352,7 @@ def outlooks(
     Raises:
         SpecError: a value is asked for that a year does not have.
     """
-    found, failed = [], []
+    year_outlooks, failed = [], []
     for year in years:
         try:
             listed = listing(spec, year, lake)
@@ -353,8 +361,8 @@ def outlooks(
                 failed.append(Recorder(lake, spec.name, year).end(YearState.FAILED, error.exit_code, str(error)))
             continue
         keep_listing(lake, spec.name, year, by_of(spec).column, listed)
-        found.append(outlook(spec, year, choice.of(listed, year), lake, force=force))
-    return found, failed
+        year_outlooks.append(outlook(spec, year, choice.of(listed, year), lake, force=force))
+    return year_outlooks, failed
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -429,20 +437,20 @@ def forecasts(
 ) -> Iterator[tuple[Listed, Cost]]:
     """Expected cost of partitions of a year; without those that cannot be planned, of which their audit says why."""
     planning, blocked = _Planning(spec, year, lake, (), past), set()
-    for each in listed:
-        whole = each.value == ALL
-        if whole in blocked:
+    for partition in listed:
+        is_all = partition.value == ALL
+        if is_all in blocked:
             continue
         try:
-            yield each, planning.cost(each)
+            yield partition, planning.cost(partition)
         except EvenhandError:
-            blocked.add(whole)  # planning each of a thousand would take long
+            blocked.add(is_all)  # planning each of a thousand would take long
 
 
 def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run], past: Sequence[Past]) -> PlannedYear:
     try:
         planning = _Planning(spec, year, lake, runs, past)
-        parts = tuple(planning.part(each) for each in listing(spec, year, lake))
+        parts = tuple(planning.part(partition) for partition in listing(spec, year, lake))
         return PlannedYear(year, parts, without_value(spec, year, lake).rows)
     except EvenhandError as error:
         return PlannedYear(year, blocked=str(error), exit_code=error.exit_code)
@@ -462,23 +470,27 @@ class _Planning:
     def __post_init__(self) -> None:
         self._steps: dict[bool, list[str]] = {}
 
-    def part(self, each: Listed) -> PlannedPart:
-        words = (each.value, each.rows, each.usable)
-        if each.too_few:
-            return PlannedPart(*words, "too few", each.too_few)
-        own = {run.run for run in self.runs if run.value == each.value and run.source_sha256 == each.rows_sha256}
-        if own and (run := self._planned(each).run) in own:  # planning each of a thousand would take long
+    def part(self, partition: Listed) -> PlannedPart:
+        words = (partition.value, partition.rows, partition.usable)
+        if partition.too_few:
+            return PlannedPart(*words, "too few", partition.too_few)
+        own_runs = {
+            run.run for run in self.runs if run.value == partition.value and run.source_sha256 == partition.rows_sha256
+        }
+        if (
+            own_runs and (run := self._planned(partition).run) in own_runs
+        ):  # planning each of a thousand would take long
             return PlannedPart(*words, "held", run=run)
-        return PlannedPart(*words, "to audit", cost=self.cost(each))
+        return PlannedPart(*words, "to audit", cost=self.cost(partition))
 
-    def cost(self, each: Listed) -> Cost:
-        whole = each.value == ALL
-        if whole not in self._steps:
-            self._steps[whole] = [step.name for step in self._planned(each).steps]
-        return expected_cost(self.spec, self._steps[whole], each.usable, self.past)
+    def cost(self, partition: Listed) -> Cost:
+        is_all = partition.value == ALL
+        if is_all not in self._steps:
+            self._steps[is_all] = [step.name for step in self._planned(partition).steps]
+        return expected_cost(self.spec, self._steps[is_all], partition.usable, self.past)
 
-    def _planned(self, each: Listed) -> Plan:
-        return plan(spec_of_part(self.spec, self.year, each, self.lake))
+    def _planned(self, partition: Listed) -> Plan:
+        return plan(spec_of_part(self.spec, self.year, partition, self.lake))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -506,27 +518,30 @@ class Expected(NamedTuple):
         return f"{self.named} will need about {_gb(self.mb)} for {self.usable:,} usable rows"
 
 
-def fitted(asked: Sequence[Asked], settings: Mapping[str, Any]) -> list[Asked]:
+def fitted(tasks: Sequence[Asked], settings: Mapping[str, Any]) -> list[Asked]:
     """The partitions, those marked ``large`` that an ordinary Dask worker cannot take.
 
     Args:
-        asked: partitions of one audit.
+        tasks: partitions of one audit.
         settings: of the runner, as ``RunnerSettings`` dumps it.
 
     Raises:
         InfrastructureError: the memory does not suffice, and none of them is forced.
     """
-    expected = _expected(asked)
-    force = any(one.force for one in asked)
+    expected = _expected(tasks)
+    force = any(partition_task.force for partition_task in tasks)
     if settings.get("address") is None:
         check_together(list(expected.values()), at_a_time(settings), force=force)
-        return list(asked)
+        return list(tasks)
     from flows.partitions.runners import capacities
 
     address = str(settings["address"])
     large = for_large(list(expected.values()), capacities(address), address, force=force)
-    told = {key for key, each in expected.items() if each.named in large}
-    return [replace(one, large=(one.year, one.value) in told) for one in asked]
+    large_keys = {key for key, forecast in expected.items() if forecast.named in large}
+    return [
+        replace(partition_task, large=(partition_task.year, partition_task.value) in large_keys)
+        for partition_task in tasks
+    ]
 
 
 def check_together(expected: Sequence[Expected], workers: int, *, force: bool) -> None:
@@ -535,8 +550,8 @@ def check_together(expected: Sequence[Expected], workers: int, *, force: bool) -
     Raises:
         InfrastructureError: they do not fit by what runs of this lake took, or EVENHAND_MEMORY is no size.
     """
-    most = sorted(expected, key=lambda each: -each.mb)[:workers]
-    total, allowed = sum(each.mb for each in most), allowed_mb()
+    most = sorted(expected, key=lambda forecast: -forecast.mb)[:workers]
+    total, allowed = sum(forecast.mb for forecast in most), allowed_mb()
     if total <= allowed:
         return
     at_once = f" ({len(most)} partitions at a time take {_gb(total)})" * (len(most) > 1)
@@ -557,15 +572,17 @@ def for_large(expected: Sequence[Expected], workers: "Sequence[Capacity]", addre
     Raises:
         InfrastructureError: there are some, and no such worker.
     """
-    free = [each.worker for each in workers if math.isinf(each.mb)]
+    free = [worker.worker for worker in workers if math.isinf(worker.mb)]
     if free:
         memory_log.warning("the Dask worker %s has no memory limit: start workers with --memory-limit", free[0])
-    usual = [each for each in workers if not each.large] or workers
-    least = min(usual, key=lambda each: each.mb, default=None)
-    above = sorted((each for each in expected if least and each.mb > least.mb), key=lambda each: -each.mb)
+    usual = [worker for worker in workers if not worker.large] or workers
+    least = min(usual, key=lambda worker: worker.mb, default=None)
+    above = sorted(
+        (forecast for forecast in expected if least and forecast.mb > least.mb), key=lambda forecast: -forecast.mb
+    )
     if not above or least is None:
         return set()
-    most = max((each.mb for each in workers if each.large), default=0.0)
+    most = max((worker.mb for worker in workers if worker.large), default=0.0)
     if not most:
         start = (
             f"dask worker {address} --nthreads 1 --memory-limit {math.ceil(above[0].mb / 1000)}GB --resources large=1"
@@ -577,23 +594,25 @@ def for_large(expected: Sequence[Expected], workers: "Sequence[Capacity]", addre
         memory_log.warning(
             "%s, and no Dask worker with the resource large may take more than %s", above[0].words(), _gb(most)
         )
-    return {each.named for each in above}
+    return {forecast.named for forecast in above}
 
 
-def _expected(asked: Sequence[Asked]) -> dict[tuple[int, str], Expected]:
+def _expected(tasks: Sequence[Asked]) -> dict[tuple[int, str], Expected]:
     """What is forecast, by year and value; nothing where runs of the lake cannot be read: who needs them tells."""
-    spec, lake = validated(AuditSpec, asked[0].spec), Lake(asked[0].lake)
+    spec, lake = validated(AuditSpec, tasks[0].spec), Lake(tasks[0].lake)
     try:
         past = past_runs(lake, runs_of(lake, spec.name))
     except EvenhandError:
         return {}
-    found = {}
-    for year, of in groupby(sorted(asked, key=lambda one: one.year), key=lambda one: one.year):
-        listed = [Listed(**one.listed) for one in of if one.listed]
-        for each, cost in forecasts(spec, year, listed, lake, past):
-            words = f"{year} {each.value}", cost.peak_mb, each.usable, cost.measured_here
-            found[year, each.value] = Expected(*words)
-    return found
+    forecasts_by_key = {}
+    for year, of in groupby(
+        sorted(tasks, key=lambda partition_task: partition_task.year), key=lambda partition_task: partition_task.year
+    ):
+        listed = [Listed(**partition_task.listed) for partition_task in of if partition_task.listed]
+        for partition, cost in forecasts(spec, year, listed, lake, past):
+            words = f"{year} {partition.value}", cost.peak_mb, partition.usable, cost.measured_here
+            forecasts_by_key[year, partition.value] = Expected(*words)
+    return forecasts_by_key
 
 
 def _refuse(why: str, *, force: bool) -> None:

@@ -35,14 +35,14 @@ def parse_years(text: str) -> tuple[int, ...]:
     Raises:
         SpecError: a part is no year and no range of years, or a range ends before it begins.
     """
-    found: set[int] = set()
+    years: set[int] = set()
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{4})\s*(?:-\s*(\d{4})\s*)?", part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if not FIRST_YEAR <= first <= last <= latest_year():
             raise SpecError(f"--years {text}: {part.strip()!r} is no year and no range such as 2010-2024")
-        found.update(range(first, last + 1))
-    return tuple(sorted(found))
+        years.update(range(first, last + 1))
+    return tuple(sorted(years))
 
 
 def given_years(years: Sequence[int] | str) -> tuple[int, ...]:
@@ -92,14 +92,14 @@ def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
     Raises:
         EvenhandError: as ``spec_of_year`` says.
     """
-    held = spec.source.lacking or not goes_by_years(spec.source)
-    return with_earlier(spec, lake) if held else spec_of_year(spec, spec.year, lake)
+    is_fixed = spec.source.lacking or not goes_by_years(spec.source)
+    return with_earlier(spec, lake) if is_fixed else spec_of_year(spec, spec.year, lake)
 
 
 def _source_of(source: Source, year: int, lake: Lake) -> Source:
-    own = {"year": year} if source.kind == "hmda" else {}
+    year_field = {"year": year} if source.kind == "hmda" else {}
     if source.vintage is not None:
-        return source.model_copy(update={"vintage_file": str(_vintage(source, year, lake)), **own})
+        return source.model_copy(update={"vintage_file": str(_vintage(source, year, lake)), **year_field})
     if not any(YEAR in path for path in source.paths):
         raise SpecError(
             f"source.path has no {YEAR} in it, so that every year would read the same file; write it where the year "
@@ -107,29 +107,29 @@ def _source_of(source: Source, year: int, lake: Lake) -> Source:
             ("source", "path"),
         )
     paths = tuple(path.replace(YEAR, str(year)) for path in source.paths)
-    return source.model_copy(update={"path": paths[0] if len(paths) == 1 else paths, **own})
+    return source.model_copy(update={"path": paths[0] if len(paths) == 1 else paths, **year_field})
 
 
 def _vintage(source: Source, year: int, lake: Lake) -> Path:
     """The newest vintage that fits, of those that the lake holds."""
     from tasks.ingest.vintages.store import file_of, newest
 
-    wanted = source.vintage.model_dump(exclude_none=True) if source.vintage else {}
-    held = newest(lake, year, **wanted)
-    if held is None:
-        said = "".join(f", {name} {value}" for name, value in wanted.items())
+    filters = source.vintage.model_dump(exclude_none=True) if source.vintage else {}
+    vintage = newest(lake, year, **filters)
+    if vintage is None:
+        suffix = "".join(f", {name} {value}" for name, value in filters.items())
         raise InfrastructureError(
-            f"the lake holds no vintage of {year}{said}; `evenhand data fetch --year {year}` or `evenhand data add`"
+            f"the lake holds no vintage of {year}{suffix}; `evenhand data fetch --year {year}` or `evenhand data add`"
         )
-    return file_of(lake, held)
+    return file_of(lake, vintage)
 
 
 def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
     """Columns that the audit asks for, that other years have, and that this one has not or has empty."""
     named = {*spec.kept(), *(c for p in spec.protected for c in p.columns), *source.keep}
     named |= {derived.column for derived in source.derive.values()}
-    own = [str(name) for name in registry.reader_of(source).header(source)]
-    absent = {name for name in named if name not in own and name not in source.derive}
+    header = [str(name) for name in registry.reader_of(source).header(source)]
+    absent = {name for name in named if name not in header and name not in source.derive}
     elsewhere = _of_other_years(spec.source, absent) if absent else frozenset()
     gone = (absent & elsewhere) | (named & _empty(source))
     return frozenset(gone | {name for name, derived in source.derive.items() if derived.column in gone})
@@ -141,13 +141,13 @@ def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:
         from tasks.ingest.hmda import source as hmda  # loads DuckDB, and other sources need none
 
         return frozenset(name for name in absent if hmda.lacking(name) is not None)
-    found: set[str] = set()
+    columns: set[str] = set()
     for path in source.paths:
         pattern = Path(path.replace(YEAR, "[0-9][0-9][0-9][0-9]"))
         for file in sorted(Path(pattern.anchor or ".").glob(str(pattern.relative_to(pattern.anchor)))):
-            one = source.model_copy(update={"path": str(file)})
-            found.update(registry.reader_of(one).header(one))
-    return frozenset(found)
+            year_source = source.model_copy(update={"path": str(file)})
+            columns.update(registry.reader_of(year_source).header(year_source))
+    return frozenset(columns)
 
 
 def _empty(source: Source) -> frozenset[str]:
@@ -161,8 +161,8 @@ def _empty(source: Source) -> frozenset[str]:
         for group in range(meta.num_row_groups):
             for at in range(meta.num_columns):
                 column = meta.row_group(group).column(at)
-                known = column.statistics is not None and column.statistics.has_null_count
-                count = column.statistics.null_count if known else 0
+                has_null_count = column.statistics is not None and column.statistics.has_null_count
+                count = column.statistics.null_count if has_null_count else 0
                 nulls[column.path_in_schema] = nulls.get(column.path_in_schema, 0) + count
         empty.append({name for name, count in nulls.items() if count == meta.num_rows > 0})
     return frozenset(set.intersection(*empty)) if empty else frozenset()
@@ -180,20 +180,20 @@ def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str,
         SpecError: what is left is no audit.
         TooFewError: no protected attribute is left with its reference group.
     """
-    kept, groups = _protected(spec, columns, groups_found)
-    gone = columns | {p.name for p in spec.protected} - {p.name for p in kept}
-    said = spec.model_dump(mode="json")
-    said["protected"] = [p.model_dump(mode="json") for p in kept]
-    said["columns"] = {name: column for name, column in said["columns"].items() if name not in columns}
-    said["causal_graph"] = _graph(spec.causal_graph, gone).model_dump(mode="json")
-    said["methods"] = {name: _unnamed(settings, gone) for name, settings in said["methods"].items()}
-    said["source"]["keep"] = {name: keep for name, keep in said["source"]["keep"].items() if name not in columns}
-    said["source"]["derive"] = {name: d for name, d in said["source"]["derive"].items() if name not in columns}
-    said["source"]["lacking"] = sorted({*spec.source.lacking, *columns, *groups})
+    remaining, groups = _protected(spec, columns, groups_found)
+    gone = columns | {p.name for p in spec.protected} - {p.name for p in remaining}
+    content = spec.model_dump(mode="json")
+    content["protected"] = [p.model_dump(mode="json") for p in remaining]
+    content["columns"] = {name: column for name, column in content["columns"].items() if name not in columns}
+    content["causal_graph"] = _graph(spec.causal_graph, gone).model_dump(mode="json")
+    content["methods"] = {name: _unnamed(settings, gone) for name, settings in content["methods"].items()}
+    content["source"]["keep"] = {name: keep for name, keep in content["source"]["keep"].items() if name not in columns}
+    content["source"]["derive"] = {name: d for name, d in content["source"]["derive"].items() if name not in columns}
+    content["source"]["lacking"] = sorted({*spec.source.lacking, *columns, *groups})
     try:
-        return validated(AuditSpec, said)
+        return validated(AuditSpec, content)
     except (ValidationError, SpecError) as error:
-        lacking = ", ".join(said["source"]["lacking"])
+        lacking = ", ".join(content["source"]["lacking"])
         raise SpecError(f"without what {spec.year} lacks ({lacking}) the spec is no audit: {error}") from error
 
 
@@ -201,20 +201,20 @@ def _protected(
     spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str, Set[str]] | None
 ) -> tuple[list[Protected], list[str]]:
     """The attributes with a column and a reference group, and the names of the groups that are left out."""
-    whole = [p for p in spec.protected if columns.isdisjoint(p.columns)]
-    by_name = _groups_found(spec.source, whole) if groups_found is None else groups_found
-    kept, left_out = [], []
-    for p in whole:
-        found = by_name.get(p.name, frozenset())
-        left_out += [f"{p.name}: {group}" for group in p.groups if group not in found]
-        if p.reference in found:
-            kept.append(p.model_copy(update={"groups": {g: v for g, v in p.groups.items() if g in found}}))
-    if not kept:
+    complete_attributes = [p for p in spec.protected if columns.isdisjoint(p.columns)]
+    by_name = _groups_found(spec.source, complete_attributes) if groups_found is None else groups_found
+    remaining, left_out = [], []
+    for p in complete_attributes:
+        groups = by_name.get(p.name, frozenset())
+        left_out += [f"{p.name}: {group}" for group in p.groups if group not in groups]
+        if p.reference in groups:
+            remaining.append(p.model_copy(update={"groups": {g: v for g, v in p.groups.items() if g in groups}}))
+    if not remaining:
         lacking = ", ".join([*sorted(columns), *left_out])
         raise TooFewError(
             f"{spec.year} has no protected attribute left to compare by: of what the spec asks for it lacks {lacking}"
         )
-    return kept, left_out
+    return remaining, left_out
 
 
 def _groups_found(source: Source, protected: Sequence[Protected]) -> dict[str, Set[str]]:
@@ -270,9 +270,12 @@ def _unnamed(settings: Any, gone: frozenset[str]) -> Any:
 
 def _pruned(settings: Mapping[str, Any], gone: frozenset[str]) -> Iterator[tuple[str, Any]]:
     for name, value in settings.items():
-        if isinstance(value, dict) and all(isinstance(each, list) for each in value.values()):
-            kept = {each: [item for item in items if item not in gone] for each, items in value.items()}
-            yield name, {each: items for each, items in kept.items() if items} or kept  # all gone is not none named
+        if isinstance(value, dict) and all(isinstance(names, list) for names in value.values()):
+            remaining = {key: [item for item in items if item not in gone] for key, items in value.items()}
+            yield (
+                name,
+                {key: items for key, items in remaining.items() if items} or remaining,
+            )  # all gone is not none named
         elif isinstance(value, dict):
             yield name, _unnamed(value, gone)
         elif isinstance(value, Sequence) and not isinstance(value, str):

@@ -10,8 +10,10 @@ _ISOLATES: Final = frozenset(map(chr, range(0x2066, 0x206A)))
 """Marks that set a text of another direction apart: reports put them around names."""
 
 
-def _escaped(found: frozenset[str]) -> dict[int, str]:
-    return {ord(each): f"\\x{ord(each):02x}" if ord(each) < 256 else f"\\u{ord(each):04x}" for each in found}
+def _escaped(letters: frozenset[str]) -> dict[int, str]:
+    return {
+        ord(letter): f"\\x{ord(letter):02x}" if ord(letter) < 256 else f"\\u{ord(letter):04x}" for letter in letters
+    }
 
 
 _ALL = _escaped(_CONTROLS | _TURNS | _ISOLATES)
@@ -30,5 +32,5 @@ def on_a_page(text: str) -> str:
 
 def controls(text: str) -> str:
     """The characters of a text that nobody may enter in the log, escaped, each once; empty where there are none."""
-    wrong = [each for each in dict.fromkeys(text) if ord(each) in _ALL or unicodedata.category(each) == "Cs"]
-    return " ".join(each.encode("unicode_escape").decode() for each in wrong)
+    wrong = [letter for letter in dict.fromkeys(text) if ord(letter) in _ALL or unicodedata.category(letter) == "Cs"]
+    return " ".join(letter.encode("unicode_escape").decode() for letter in wrong)

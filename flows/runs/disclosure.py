@@ -37,7 +37,7 @@ def with_earlier(spec: AuditSpec, lake: Lake) -> AuditSpec:
     """
     if spec.disclosure.profile == "internal":
         return spec
-    named = [each.run for each in spec.disclosure.beside]
+    named = [earlier_run.run for earlier_run in spec.disclosure.beside]
     published = [run for run in published_runs(lake) if run.spec.get("row_id") == spec.row_id and _handed_on(run)]
     if not (named or published):
         return spec
@@ -64,7 +64,7 @@ def _again(spec: AuditSpec, run: Run) -> AuditSpec | None:
 
     if (run.audit, run.year) != (spec.name, spec.year):
         return None
-    same = _beside(spec, [Earlier.model_validate(each) for each in run.disclosure.get("beside", ())])
+    same = _beside(spec, [Earlier.model_validate(earlier_run) for earlier_run in run.disclosure.get("beside", ())])
     return same if plan(same).run == run.run else None
 
 
@@ -82,10 +82,10 @@ def _shares(run: Run, spec: AuditSpec, source_sha256: str) -> bool:
 
 def _handed_on(run: Run) -> tuple[Artifact, ...]:
     """The tables that a run hands on, as a later run reads them; none of a version that had not all of them."""
-    found = {artifact.table: artifact for each in run.partitions for artifact in each.tables}
-    if any(table.name not in found or not found[table.name].rows for table in HANDED_ON):
+    artifacts = {artifact.table: artifact for partition in run.partitions for artifact in partition.tables}
+    if any(table.name not in artifacts or not artifacts[table.name].rows for table in HANDED_ON):
         return ()  # of an older version, or one whose refused rows are kept as a sample
-    return tuple(found[t.name].model_copy(update={"table": earlier(t).name}) for t in HANDED_ON)
+    return tuple(artifacts[t.name].model_copy(update={"table": earlier(t).name}) for t in HANDED_ON)
 
 
 def _beside(spec: AuditSpec, runs: Sequence[Earlier]) -> AuditSpec:
@@ -141,20 +141,22 @@ def remarks(rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, A
         verdicts: rows of the published verdicts.
         profile: of disclosure control.
     """
-    judged = {(each["protected_attribute"], each["group"]) for each in verdicts if each["withheld"]}
+    judged_groups = {(verdict["protected_attribute"], verdict["group"]) for verdict in verdicts if verdict["withheld"]}
     lost = {
         (row["protected_attribute"], row["group"])
         for row in rows
         if row["fate"] == "withheld_with" and not row["reason"] and (row["least"] or 0) >= POLICIES[profile].smallest
     }
-    wanted = POLICIES[profile].wanted
-    told = [r for r in rows if r["fate"] == "withheld_small" and (w := _width(r)) is not None and w < wanted]
+    target_width = POLICIES[profile].wanted
+    narrow_rows = [
+        r for r in rows if r["fate"] == "withheld_small" and (w := _width(r)) is not None and w < target_width
+    ]
     out = []
-    if n := len(lost & judged):
+    if n := len(lost & judged_groups):
         groups = "1 group with a verdict is" if n == 1 else f"{n} groups with a verdict are"
         out.append(f"{groups} withheld, since smaller counts would follow; evenhand disclose has them")
-    if told:
-        out.append(f"withheld counts that follow from what is published: {len(told)}; merge groups")
+    if narrow_rows:
+        out.append(f"withheld counts that follow from what is published: {len(narrow_rows)}; merge groups")
     return out
 
 
@@ -163,8 +165,8 @@ def withheld_groups(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str
 
     Which of them is small, and which is withheld because it would tell the small one, is not said.
     """
-    whole = (row for row in rows if row["fate"] in GONE and row["part"] == 0 and row["base"] in _WHOLE)
-    groups = list(dict.fromkeys(row["group"] for row in whole if row["group"] != EVERYBODY))
+    whole_rows = (row for row in rows if row["fate"] in GONE and row["part"] == 0 and row["base"] in _WHOLE)
+    groups = list(dict.fromkeys(row["group"] for row in whole_rows if row["group"] != EVERYBODY))
     if not groups:
         return []
     named = ", ".join(groups[:_NAMED]) + (f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else "")

@@ -33,7 +33,7 @@ Said = Mapping[str, Any]
 
 
 def summary(
-    report: Said, place: str, *, left_out: str = "", more: Sequence[str] = (), width: int | None = MOST_COLUMNS
+    report: Said, place: str, *, left_out: str = "", notes: Sequence[str] = (), width: int | None = MOST_COLUMNS
 ) -> list[str]:
     """The first page as lines: headline on the third, at most 24 of them unless groups have very long names.
 
@@ -41,25 +41,28 @@ def summary(
         report: the content of report.json.
         place: path or URI of the first page.
         left_out: rows that a stage refused, in words, such as ``11 applications``; empty where unknown.
-        more: further sentences, a line each, such as methods that did not run and why.
+        notes: further sentences, a line each, such as methods that did not run and why.
         width: columns of a terminal; None wraps nothing.
     """
-    for steps, others, blank in _rooms(len(report["next"]), len(more)):
-        told = [*more[:others], *([f"{len(more) - others} more with --verbose."] if others < len(more) else [])]
-        lines = list(_lines(report, place, left_out, told, steps, width))
+    for steps, note_count, blank in _rooms(len(report["next"]), len(notes)):
+        shown_notes = [
+            *notes[:note_count],
+            *([f"{len(notes) - note_count} more with --verbose."] if note_count < len(notes) else []),
+        ]
+        lines = list(_lines(report, place, left_out, shown_notes, steps, width))
         lines = lines if blank else _closed_up(lines)
         if len(lines) <= MOST_LINES:
             break
     return [line.translate(_PLAIN).rstrip() for line in lines]
 
 
-def _rooms(steps: int, more: int) -> Iterator[tuple[int, int, bool]]:
+def _rooms(steps: int, notes: int) -> Iterator[tuple[int, int, bool]]:
     """What is tried until all lines fit: how many steps and further sentences, and whether with lines left blank.
 
     Steps give way first, then blank lines, then sentences.
     """
-    yield from ((n, more, True) for n in range(steps, min(steps, 1) - 1, -1))
-    yield from ((min(steps, 1), n, False) for n in range(more, -1, -1))
+    yield from ((n, notes, True) for n in range(steps, min(steps, 1) - 1, -1))
+    yield from ((min(steps, 1), n, False) for n in range(notes, -1, -1))
     yield 0, 0, False
 
 
@@ -77,7 +80,7 @@ def exit_words(state: str) -> str:
 
 
 def _lines(
-    report: Said, place: str, left_out: str, more: Sequence[str], steps: int, width: int | None
+    report: Said, place: str, left_out: str, notes: Sequence[str], steps: int, width: int | None
 ) -> Iterator[str]:
     title, year = report["title"] or report["audit"], str(report["year"])
     part = report.get("partition")  # an earlier version had none
@@ -90,7 +93,7 @@ def _lines(
     yield ""
     yield from _next(report["next"][:steps], width)
     yield from _wrapped(_not_told(report, left_out), "  ", width)
-    for sentence in more:
+    for sentence in notes:
         yield from _wrapped(sentence, "  ", width)
     yield ""
     yield f"run     {report['run']}     {exit_words(report['state'])}"
@@ -113,7 +116,7 @@ def _questions(report: Said, width: int | None) -> Iterator[str]:
 def _sentence(row: Said, report: Said) -> str:
     """The sentence of a question; the one of similar records with the interval, and the nearest applicants beside."""
     text = str(row["sentence"]).removesuffix(".")
-    figures = {each["name"]: each for each in report["figures"]}
+    figures = {figure["name"]: figure for figure in report["figures"]}
     adjusted, nearest = figures.get("adjusted"), figures.get("nearest")
     if row["theory"] != Theory.DIRECT or adjusted is None or not adjusted["interval"]["shown"]:
         return text
@@ -134,8 +137,8 @@ def _next(steps: Sequence[Said], width: int | None) -> Iterator[str]:
 
 
 def _not_told(report: Said, left_out: str) -> str:
-    told = " ".join(_lowered(line["words"], first) for first, line in _numbered(report["cannot"]))
-    return f"Not told: {told}" + (f" Left out: {left_out}." if left_out else "")
+    limits_text = " ".join(_lowered(line["words"], first) for first, line in _numbered(report["cannot"]))
+    return f"Not told: {limits_text}" + (f" Left out: {left_out}." if left_out else "")
 
 
 def _numbered(lines: Iterable[Said]) -> Iterator[tuple[bool, Said]]:
@@ -178,10 +181,10 @@ def first_page(lake: Lake, run: str) -> tuple[Said, str]:
     if content is None or hashlib.sha256(content).hexdigest() != manifest["exported"].get(_FILE):
         was = "missing" if content is None else "not the one that was written"
         raise IntegrityError(f"{storage.where(f'{folder}/{_FILE}')} is {was}; run that audit again to rewrite it")
-    said: Said = json.loads(content)
-    if "headline" not in said:
+    report: Said = json.loads(content)
+    if "headline" not in report:
         raise SpecError(f"run {run} is of an earlier version, whose report has no first page; run that audit again")
-    return said, storage.where(f"{folder}/report.html")
+    return report, storage.where(f"{folder}/report.html")
 
 
 def left_out(lake: Lake, run: str) -> str:
@@ -204,15 +207,15 @@ def remarks(lake: Lake, run: str) -> list[str]:
         IntegrityError: a table is not the one that was written.
     """
     manifest = read_manifest(lake, run)
-    spec, said = manifest["spec"], []
+    spec, sentences = manifest["spec"], []
     if off := [name for name, settings in spec.get("methods", {}).items() if settings is None]:
         graph = "" if spec["causal_graph"]["edges"] else ", or without a `causal_graph`"
-        said.append(f"Not run: {', '.join(off)} (not in `methods` of the spec{graph}).")
-    tables = {each["table"]: each for partition in manifest["partitions"] for each in partition["tables"]}
+        sentences.append(f"Not run: {', '.join(off)} (not in `methods` of the spec{graph}).")
+    tables = {table["table"]: table for partition in manifest["partitions"] for table in partition["tables"]}
     if PUBLICATION.name in tables:
         rows = lake.read(Artifact.model_validate(tables[PUBLICATION.name])).to_pylist()
-        said += withheld_groups(rows, spec["disclosure"]["profile"])
-    return said
+        sentences += withheld_groups(rows, spec["disclosure"]["profile"])
+    return sentences
 
 
 def _outside(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -48,21 +48,21 @@ def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
     return placed(read_spec(text, spec, also=(faults,)), Path(spec).parent).spec
 
 
-def placed(read: SpecFile, folder: Path, overrides: Collection[str] = ()) -> SpecFile:
+def placed(spec_file: SpecFile, folder: Path, overrides: Collection[str] = ()) -> SpecFile:
     """The spec with the paths of its source as they are found from here.
 
     Args:
-        read: the spec.
+        spec_file: the spec.
         folder: in which it lies.
         overrides: keys that ``--set`` gave.
     """
-    source = read.spec.source
+    source = spec_file.spec.source
     if source.path is None or not set(overrides).isdisjoint(_GIVEN):
-        return read
+        return spec_file
     paths = tuple(_placed(path, folder) for path in source.paths)
-    given = paths[0] if isinstance(source.path, str) else paths
-    moved = source.model_copy(update={"path": given})
-    return replace(read, spec=read.spec.model_copy(update={"source": moved}))
+    source_path = paths[0] if isinstance(source.path, str) else paths
+    placed_source = source.model_copy(update={"path": source_path})
+    return replace(spec_file, spec=spec_file.spec.model_copy(update={"source": placed_source}))
 
 
 def _placed(path: str, folder: Path) -> str:

@@ -35,8 +35,8 @@ def read_manifest(lake: Lake, run: str) -> dict[str, Any]:
     path = f"runs/{run}/manifest.json"
     sealed = None if "/" in run else lake.storage.read(path)
     if sealed is None:
-        known = [p.split("/")[1] for p in lake.storage.glob("runs/*/manifest.json")]
-        raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, known)}")
+        run_names = [p.split("/")[1] for p in lake.storage.glob("runs/*/manifest.json")]
+        raise SpecError(f"the lake {lake.location} holds no run {run!r}; {nearest(run, run_names)}")
     where = lake.storage.where(path)
     try:
         content = mapping_of(sealed)
@@ -61,8 +61,8 @@ def digest(content: Mapping[str, Any]) -> str:
 def report_of(lake: Lake, run: str) -> tuple[Storage, str]:
     """Storage and folder of a run's report: in the lake, or beside it if an earlier version wrote it there."""
     inside, former = f"reports/{run}", former_reports(lake)
-    moved = lake.storage.exists(inside) or not former.exists(run)
-    return (lake.storage, inside) if moved else (former, run)
+    is_inside = lake.storage.exists(inside) or not former.exists(run)
+    return (lake.storage, inside) if is_inside else (former, run)
 
 
 def report_named(lake: Lake, run: str, manifest: Mapping[str, Any]) -> tuple[Storage, str]:
@@ -153,16 +153,16 @@ class Run:
     @property
     def beside(self) -> tuple[str, ...]:
         """Earlier published runs that its numbers were audited with."""
-        return tuple(each["run"] for each in self.disclosure.get("beside", ()))
+        return tuple(earlier_run["run"] for earlier_run in self.disclosure.get("beside", ()))
 
     def published(self, name: str) -> Artifact | None:
         """What may be told of a table; None where the run has no such table.
 
         A run of a version without the stage publish has its measures and verdicts as they were told, and no counts.
         """
-        tables = {artifact.table: artifact for each in self.partitions for artifact in each.tables}
-        told = {table for table in tables if table.startswith(PREFIX)}
-        return tables.get(f"{PREFIX}{name}") if told else tables.get(name)
+        tables = {artifact.table: artifact for partition in self.partitions for artifact in partition.tables}
+        published_tables = {table for table in tables if table.startswith(PREFIX)}
+        return tables.get(f"{PREFIX}{name}") if published_tables else tables.get(name)
 
 
 def runs_of(lake: Lake, audit: str | None = None, year: int | None = None, value: str | None = None) -> list[Run]:
@@ -176,12 +176,12 @@ def runs_of(lake: Lake, audit: str | None = None, year: int | None = None, value
     names = [path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")]
     if audit is not None:
         names = [name for name in names if name.startswith(_beginning(audit, year, value))]
-    mine = [
+    runs = [
         run
         for run in numbered(lake, [run_of(lake, name) for name in names])
         if audit in (None, run.audit) and year in (None, run.year) and value in (None, run.value)
     ]
-    return sorted(mine, key=lambda run: (run.audit, run.year, *in_order(run)))
+    return sorted(runs, key=lambda run: (run.audit, run.year, *in_order(run)))
 
 
 def numbered(lake: Lake, runs: Sequence[Run]) -> list[Run]:
@@ -198,8 +198,8 @@ def in_order(run: Run) -> tuple[int, str, str]:
 def _beginning(audit: str, year: int | None, value: str | None) -> str:
     """Of the ids of runs that may be meant, so that one partition's are found without reading all manifests."""
     words = [audit, *([str(year)] if year is not None else [])]
-    known = year is not None and value not in (None, ALL)  # a run without `by` is of ALL, and has no slug
-    return "-".join([*words, *([slug(str(value))] if known else []), ""])
+    is_partition = year is not None and value not in (None, ALL)  # a run without `by` is of ALL, and has no slug
+    return "-".join([*words, *([slug(str(value))] if is_partition else []), ""])
 
 
 def last_run(lake: Lake, audit: str, year: int, value: str = ALL) -> Run | None:
@@ -217,24 +217,27 @@ def published_beside(lake: Lake, run: str) -> list[str]:
 
     They share rows if they are of its data, or of its audit and year, and not of two partitions by one column.
     """
-    others = [each for each in published_runs(lake) if each.run != run]
-    own = run_of(lake, run) if others else None
+    other_runs = [other_run for other_run in published_runs(lake) if other_run.run != run]
+    own_run = run_of(lake, run) if other_runs else None
     return [
-        each.run
-        for each in others
-        if own
-        and each.run not in own.beside
-        and run not in each.beside
-        and (each.source_sha256 == own.source_sha256 or (each.audit, each.year) == (own.audit, own.year))
-        and shares_rows(each.partition, own.partition)
+        other_run.run
+        for other_run in other_runs
+        if own_run
+        and other_run.run not in own_run.beside
+        and run not in other_run.beside
+        and (
+            other_run.source_sha256 == own_run.source_sha256
+            or (other_run.audit, other_run.year) == (own_run.audit, own_run.year)
+        )
+        and shares_rows(other_run.partition, own_run.partition)
     ]
 
 
-def shares_rows(one: Mapping[str, str] | None, other: Mapping[str, str] | None) -> bool:
+def shares_rows(first: Mapping[str, str] | None, other: Mapping[str, str] | None) -> bool:
     """Whether some row may be of both partitions: not where they are of two values of one column."""
-    if one is None or other is None or ALL in (one["value"], other["value"]):
+    if first is None or other is None or ALL in (first["value"], other["value"]):
         return True
-    return one["column"] != other["column"] or one["value"] == other["value"]
+    return first["column"] != other["column"] or first["value"] == other["value"]
 
 
 def published_runs(lake: Lake) -> list[Run]:
@@ -260,14 +263,14 @@ def audits_of(lake: Lake, audit: str | None) -> str:
     Raises:
         SpecError: the lake holds no run of it, or runs of several and none is named.
     """
-    known = sorted({run.audit for run in runs_of(lake)})
-    if audit in known:
+    audits = sorted({run.audit for run in runs_of(lake)})
+    if audit in audits:
         return str(audit)
-    if audit is None and len(known) == 1:
-        return known[0]
-    hint = nearest(audit, known) if audit else f"name one of {', '.join(map(repr, known))} with --audit"
+    if audit is None and len(audits) == 1:
+        return audits[0]
+    hint = nearest(audit, audits) if audit else f"name one of {', '.join(map(repr, audits))} with --audit"
     raise SpecError(
-        f"the lake {lake.location} holds no run of {audit or 'a single audit'}; {hint if known else 'it is empty'}"
+        f"the lake {lake.location} holds no run of {audit or 'a single audit'}; {hint if audits else 'it is empty'}"
     )
 
 
@@ -353,36 +356,38 @@ def listed(
 
     A manifest that cannot be read is left out, and named by a warning.
     """
-    found = [
-        (told, written)
-        for told, written in _manifests(lake)
-        if audit in (None, told["dataset"]) and year in (None, told["year"]) and state in (None, told["state"])
+    manifests = [
+        (manifest, written)
+        for manifest, written in _manifests(lake)
+        if audit in (None, manifest["dataset"])
+        and year in (None, manifest["year"])
+        and state in (None, manifest["state"])
     ]
     numbers = log.published(lake)
-    found.sort(key=lambda each: (numbers.get(each[0]["run"], 0), each[0]["finished"], each[1]), reverse=True)
-    return [_listed(lake, told) for told, _ in found[:limit]]
+    manifests.sort(key=lambda pair: (numbers.get(pair[0]["run"], 0), pair[0]["finished"], pair[1]), reverse=True)
+    return [_listed(lake, manifest) for manifest, _ in manifests[:limit]]
 
 
 def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
     """Each manifest with the time of its file, which orders runs of one second that no log has."""
     for path in lake.storage.glob("runs/*/manifest.json"):
         try:
-            told = mapping_of(lake.storage.read(path))
-            kept = {name: told[name] for name in ("run", "dataset", "year", "state", "finished")}
-            kept["partition"] = told.get("partition")  # an earlier version had none
+            manifest = mapping_of(lake.storage.read(path))
+            summary = {name: manifest[name] for name in ("run", "dataset", "year", "state", "finished")}
+            summary["partition"] = manifest.get("partition")  # an earlier version had none
         except (OSError, ValueError, KeyError) as error:
             where, why = lake.storage.where(path), type(error).__name__
             warnings.warning("%s cannot be read (%s), and its run is left out: evenhand status", where, why)
             continue
-        yield kept, lake.storage.modified(path)
+        yield summary, lake.storage.modified(path)
 
 
-def _listed(lake: Lake, told: Mapping[str, Any]) -> Listed:
-    run = told["run"]
+def _listed(lake: Lake, manifest: Mapping[str, Any]) -> Listed:
+    run = manifest["run"]
     protected = lake.storage.exists(f"runs/{run}/protected")
     theories = _theories(lake.storage.read(f"reports/{run}/report.json") or b"{}")
-    words = (run, told["dataset"], told["year"], told["state"], theories, told["finished"], protected)
-    return Listed(*words, told["partition"])
+    words = (run, manifest["dataset"], manifest["year"], manifest["state"], theories, manifest["finished"], protected)
+    return Listed(*words, manifest["partition"])
 
 
 def _theories(report: bytes) -> dict[str, str]:

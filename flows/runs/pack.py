@@ -69,16 +69,16 @@ def write(lake: Lake, run: str, wanted: Wanted) -> list[Path]:
         SpecError: the run has no findings of CST, or none of that attribute and decision maker.
     """
     with open_views(lake, run) as connection:
-        known = _cases(connection, run)
-        asked = [(a, m) for a, m in known if wanted.attribute in (None, a) and wanted.maker in (None, m)]
-        if not asked:
-            there = "; ".join(f"{a}, decisions of {m}" for a, m in known)
+        cases = _cases(connection, run)
+        selected_cases = [(a, m) for a, m in cases if wanted.attribute in (None, a) and wanted.maker in (None, m)]
+        if not selected_cases:
+            case_names = "; ".join(f"{a}, decisions of {m}" for a, m in cases)
             raise SpecError(
                 f"run {run} has no findings of CST by {wanted.attribute or 'any attribute'} on decisions of "
                 f"{wanted.maker or 'anyone'}; "
-                + (f"there are: {there}" if known else "ask for `methods: {cst: {}}` in the audit spec")
+                + (f"there are: {case_names}" if cases else "ask for `methods: {cst: {}}` in the audit spec")
             )
-        return [path for a, m in asked for path in _pack(connection, lake, run, a, m, wanted)]
+        return [path for a, m in selected_cases for path in _pack(connection, lake, run, a, m, wanted)]
 
 
 def _cases(connection: duckdb.DuckDBPyConnection, run: str) -> list[tuple[str, str]]:
@@ -90,11 +90,17 @@ def _cases(connection: duckdb.DuckDBPyConnection, run: str) -> list[tuple[str, s
 
 
 def _pack(
-    connection: duckdb.DuckDBPyConnection, lake: Lake, run: str, attribute: str, maker: str, wanted: Wanted
+    connection: duckdb.DuckDBPyConnection, lake: Lake, run: str, attribute: str, maker: str, selection: Wanted
 ) -> list[Path]:
-    asked = {"attribute": attribute, "maker": maker, "n": wanted.n, "group": wanted.group, "denied": wanted.denied}
-    chosen = _rows(connection, _CHOSEN, asked)
-    files = [row for each in chosen for row in _file(connection, each["row_id"], attribute, maker)]
+    parameters = {
+        "attribute": attribute,
+        "maker": maker,
+        "n": selection.n,
+        "group": selection.group,
+        "denied": selection.denied,
+    }
+    chosen = _rows(connection, _CHOSEN, parameters)
+    files = [row for complainant in chosen for row in _file(connection, complainant["row_id"], attribute, maker)]
     home = lake.root / "restricted" / run
     name = f"{maker}-{''.join(c if c.isalnum() else '-' for c in attribute)}"
     return [
@@ -109,7 +115,7 @@ def _file(connection: duckdb.DuckDBPyConnection, row_id: str, attribute: str, ma
 
     What is not the applicant's own has a name that no feature has.
     """
-    given = {"id": row_id, "attribute": attribute, "maker": maker}
+    parameters = {"id": row_id, "attribute": attribute, "maker": maker}
     real = """
         WITH near AS (
             SELECT 'complainant' AS role, 0 AS rank, NULL::DOUBLE AS distance, $id AS row_id
@@ -134,18 +140,18 @@ def _file(connection: duckdb.DuckDBPyConnection, row_id: str, attribute: str, ma
           ON d.row_id = c.row_id AND d.protected_attribute = $attribute AND d.decision_maker = $maker
         WHERE c.row_id = $id AND c.protected_attribute = $attribute AND c.refusal IS NULL
     """
-    first, *others = _rows(connection, real, given)
-    there = _rows(connection, imagined, given) if _has(connection, "counterfactuals") else []
-    return [{"pack: complainant": row_id, **row} for row in (first, *there, *others)]
+    first, *later_rows = _rows(connection, real, parameters)
+    counterfactual_rows = _rows(connection, imagined, parameters) if _has(connection, "counterfactuals") else []
+    return [{"pack: complainant": row_id, **row} for row in (first, *counterfactual_rows, *later_rows)]
 
 
 def _has(connection: duckdb.DuckDBPyConnection, view: str) -> bool:
-    known = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-    return (view,) in known
+    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    return (view,) in views
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, query: str, given: dict[str, Any]) -> Rows:
-    rows: Rows = connection.sql(query, params=given).to_arrow_table().to_pylist()
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, Any]) -> Rows:
+    rows: Rows = connection.sql(query, params=parameters).to_arrow_table().to_pylist()
     return rows
 
 

@@ -106,8 +106,8 @@ def publish(lake: Lake, planned: Plan, done: Sequence[Partition]) -> None:
     measures = _measures(lake, done)
     with lake.lock(f"run-{planned.run}"):
         exported = _export(lake, planned.run, done, measures, planned.spec.disclosure.profile)
-        judged = _table(lake, done, "measure", VERDICTS).to_pylist()
-        _manifest(lake, planned, done, _state(judged, planned.spec), exported)
+        verdict_rows = _table(lake, done, "measure", VERDICTS).to_pylist()
+        _manifest(lake, planned, done, _state(verdict_rows, planned.spec), exported)
         keep_places(lake, planned.run, planned.spec)
         certify(lake, planned.run)
 
@@ -128,15 +128,15 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     rows = headline(lake, done)
     storage, folder = report_of(lake, run)
     report = storage.where(f"{folder}/report.html")
-    made = {row["measure"] for row in rows}
-    titles = {name: {m: title for m, title in of.items() if m in made} for name, of in HEADLINES.items()}
-    shown = {name: of for name, of in titles.items() if of}
+    measure_names = {row["measure"] for row in rows}
+    titles = {name: {m: title for m, title in of.items() if m in measure_names} for name, of in HEADLINES.items()}
+    shown_titles = {name: of for name, of in titles.items() if of}
     [direction] = _table(lake, done, "publish", PUBLISHED_DECISION_DIRECTION).to_pylist()
     warnings = [*decision_direction.warnings(direction, spec.decision), *spec.remarks()]
     if spec.audited_model.kind not in ("none", "rule") and not _partition(done, "score").table(MODELS.name).rows:
         warnings.append("no model is audited: complete rows of one decision are too few to fit it; lower model.folds")
     unchecked = decision_direction.said(direction) if direction["decided_by"] == "none" else ""
-    read = published_read(lake, done)
+    source_summary = published_read(lake, done)
     beside = taken(lake, done)
     warnings += [*_to_publish(lake, spec, run, [row["run"] for row in beside]), *of_earlier(beside)]
     publication = _table(lake, done, "publish", PUBLICATION).to_pylist()
@@ -145,10 +145,10 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
         run=run,
         state=_state(exact, spec),
         headline=rows,
-        titles=shown,
+        titles=shown_titles,
         verdicts=verdicts,
         report=report,
-        read=read,
+        read=source_summary,
         computed=computed,
         warnings=warnings,
         withheld=counted(publication),
@@ -163,10 +163,10 @@ def _to_publish(lake: Lake, spec: AuditSpec, run: str, audited: Sequence[str]) -
     if spec.disclosure.profile == "internal":
         yield "profile internal: nothing is withheld or rounded; no file of this run is to be published"
         return
-    named = [each.run for each in spec.disclosure.beside if each.run not in audited]
-    if others := sorted({*published_beside(lake, run), *named}):
+    named = [earlier_run.run for earlier_run in spec.disclosure.beside if earlier_run.run not in audited]
+    if runs := sorted({*published_beside(lake, run), *named}):
         yield (
-            f"{', '.join(others)} is marked as published and has rows of this run: they are not audited together, and "
+            f"{', '.join(runs)} is marked as published and has rows of this run: they are not audited together, and "
             "a withheld count may follow from the difference of both; audit again where both are of this version, "
             "name rows alike and keep all refused rows (refusals.keep: all), else publish one of them"
         )
@@ -250,9 +250,9 @@ def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table,
 def measures_file(run: str, measures: pa.Table, profile: str) -> bytes:
     """The measures of a run as Parquet, each row with the run's id; its metadata name the profile of disclosure."""
     sink = io.BytesIO()
-    told = measures.add_column(0, "run", pa.array([run] * measures.num_rows))
-    told = told.replace_schema_metadata({"disclosure": profile, "restricted": str(profile == "internal").lower()})
-    pq.write_table(told, sink, store_schema=False)
+    table = measures.add_column(0, "run", pa.array([run] * measures.num_rows))
+    table = table.replace_schema_metadata({"disclosure": profile, "restricted": str(profile == "internal").lower()})
+    pq.write_table(table, sink, store_schema=False)
     return sink.getvalue()
 
 

@@ -81,8 +81,8 @@ def _hand_over(lake: Lake, planned: Plan, again: Lake) -> None:
 
 
 def _computed(planned: Plan, lake: Lake) -> list[Partition]:
-    def execute(step: Step, given: Inputs) -> Partition:
-        return step.stage.run(lake, given, step.settings, step.modules)
+    def execute(step: Step, artifacts: Inputs) -> Partition:
+        return step.stage.run(lake, artifacts, step.settings, step.modules)
 
     return walk(planned.steps, execute)
 

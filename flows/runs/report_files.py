@@ -68,12 +68,12 @@ def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
     except ValidationError as error:
         raise SpecError(f"the report of run {run} cannot be made anew: {_OTHER_VERSION}") from error
     settings = report_settings(spec, run, manifest["source_sha256"], manifest["code"], began_at(manifest))
-    found = [Partition.model_validate(entry) for entry in manifest["partitions"]]
-    before = list(takewhile(lambda partition: partition.stage != stage.name, found))
-    given = inputs(Step(stage.name, stage, settings), before)
-    if not given[stage.reads[0].name]:
+    partitions = [Partition.model_validate(entry) for entry in manifest["partitions"]]
+    before = list(takewhile(lambda partition: partition.stage != stage.name, partitions))
+    artifacts = inputs(Step(stage.name, stage, settings), before)
+    if not artifacts[stage.reads[0].name]:
         raise SpecError(f"run {run} has no table {stage.reads[0].name}: {_OTHER_VERSION}")
-    return stage.read(lake, given), settings
+    return stage.read(lake, artifacts), settings
 
 
 def signed_of(lake: Lake, run: str, checked: Sequence[log.Entry] | None = None) -> Signed:
@@ -89,13 +89,13 @@ def signed_of(lake: Lake, run: str, checked: Sequence[log.Entry] | None = None) 
         IntegrityError: the log's chain is broken, or a signature is not one of its entry.
     """
     every = log.entries(lake) if checked is None else checked
-    found = review_of(lake, run, every)
-    if checked is None and found.signatures and (broken := next(log.problems(lake), None)):
+    run_review = review_of(lake, run, every)
+    if checked is None and run_review.signatures and (broken := next(log.problems(lake), None)):
         raise IntegrityError(f"the log of {lake.location} is not to be shown: {broken}")
-    before = "" if found.state == "approved" else approved_before(lake, run, every)
-    head = f"{(last := found.signatures[-1]).n}:{log.digest_at(lake, last.n)}" if found.signatures else ""
-    state = DRAFT if found.state == UNSIGNED else found.state
-    return Signed(state, tuple(map(_signature, found.signatures)), before, head, trusted=bool(trusted()))
+    before = "" if run_review.state == "approved" else approved_before(lake, run, every)
+    head = f"{(last := run_review.signatures[-1]).n}:{log.digest_at(lake, last.n)}" if run_review.signatures else ""
+    state = DRAFT if run_review.state == UNSIGNED else run_review.state
+    return Signed(state, tuple(map(_signature, run_review.signatures)), before, head, trusted=bool(trusted()))
 
 
 def _signature(entry: log.Entry) -> Signature:
@@ -116,13 +116,17 @@ def note_made(lake: Lake, run: str, files: Mapping[str, bytes]) -> str:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with lake.lock(f"run-{run}"):
         listed: list[dict[str, Any]] = json.loads(lake.storage.read(path) or b'{"files": []}')["files"]
-        known = {(each["file"], each["sha256"]) for each in listed} | {*read_manifest(lake, run)["exported"].items()}
+        listed_files = {(file["file"], file["sha256"]) for file in listed} | {
+            *read_manifest(lake, run)["exported"].items()
+        }
         for name, content in files.items():
             digest = hashlib.sha256(content).hexdigest()
-            if (name, digest) not in known:
+            if (name, digest) not in listed_files:
                 listed.append({"file": name, "sha256": digest, "bytes": len(content), "made": now, "code": code})
         content = json.dumps({"run": run, "files": listed}, indent=1).encode()
         where = lake.write_file(path, content, draft=f"tmp/{run}-files.json")
-        digests = {name: hashlib.sha256(each).hexdigest() for name, each in {**files, LIST: content}.items()}
+        digests = {
+            name: hashlib.sha256(file_content).hexdigest() for name, file_content in {**files, LIST: content}.items()
+        }
         log.append(lake, "report made", signer(), run=run, files=digests)
         return where

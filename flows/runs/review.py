@@ -60,41 +60,41 @@ class Remediation:
         return self.due < (today or _today()).isoformat()
 
 
-def note(lake: Lake, run: str, said: Note) -> log.Entry:
+def note(lake: Lake, run: str, remark: Note) -> log.Entry:
     """Add a note.
 
     Raises:
         SpecError: no such run, no name, or no text.
         IntegrityError: the log's chain is broken.
     """
-    return _append(lake, run, said, "note", _text(said))
+    return _append(lake, run, remark, "note", _text(remark))
 
 
-def note_read(lake: Lake, run: str, said: Note) -> log.Entry | None:
+def note_read(lake: Lake, run: str, remark: Note) -> log.Entry | None:
     """Enter that somebody read a run, once for a run, a name and a day (UTC); None where the log has it already.
 
     Raises:
         SpecError: no such run, or no name.
         IntegrityError: the log's chain is broken.
     """
-    by, today = signatures.name(said.by), _today().isoformat()
+    by, today = signatures.name(remark.by), _today().isoformat()
     with lake.lock(f"run-{run}"):
         for entry in log.entries(lake, run):
             if entry.event == "read" and entry.time[: len(today)] == today and signatures.same(entry.by, by):
                 return None
-        return _append(lake, run, said, "read", signatures.text(said.text, "the text"))
+        return _append(lake, run, remark, "read", signatures.text(remark.text, "the text"))
 
 
-def note_view(lake: Lake, run: str, said: Note) -> log.Entry:
+def note_view(lake: Lake, run: str, remark: Note) -> log.Entry:
     """Enter that somebody was shown rows of persons, each time; the text says which page.
 
     Raises:
         SpecError: no such run, no name, or no text.
     """
-    return _enter(lake, run, said, "read", _text(said))
+    return _enter(lake, run, remark, "read", _text(remark))
 
 
-def open_remediation(lake: Lake, run: str, said: Note, owner: str, due: str) -> log.Entry:
+def open_remediation(lake: Lake, run: str, remark: Note, owner: str, due: str) -> log.Entry:
     """Enter what has to be remedied, by whom, and until when.
 
     Raises:
@@ -109,29 +109,33 @@ def open_remediation(lake: Lake, run: str, said: Note, owner: str, due: str) -> 
     if last < _today():
         why = f"{last.isoformat()} is over; give a day to come, such as {_today().isoformat()}"
         raise FieldError("due", f"--due {why}", why)
-    who = signatures.name(owner, "--owner")
-    return _append(lake, run, said, "remediation", _text(said), owner=who, due=last.isoformat())
+    owner_name = signatures.name(owner, "--owner")
+    return _append(lake, run, remark, "remediation", _text(remark), owner=owner_name, due=last.isoformat())
 
 
-def close_remediation(lake: Lake, run: str, said: Note, n: int) -> log.Entry:
+def close_remediation(lake: Lake, run: str, remark: Note, n: int) -> log.Entry:
     """Enter that something is remedied, by a run of the same audit that shows it.
 
     Raises:
         SpecError: no such run, no name, or no open remediation of the audit has that number.
         IntegrityError: the log's chain is broken.
     """
-    mine = [each for each in remediations(log.entries(lake)) if audit_of(each.run) == audit_of(run)]
-    if n not in {each.n for each in mine}:
-        known = ", ".join(f"{each.n} ({each.owner}, {each.due})" for each in mine)
-        told = f"open are {known}" if mine else "none is open"
-        why = f"{n} is no open remediation of {audit_of(run)}: {told}"
+    open_remediations = [
+        remediation for remediation in remediations(log.entries(lake)) if audit_of(remediation.run) == audit_of(run)
+    ]
+    if n not in {remediation.n for remediation in open_remediations}:
+        open_numbers = ", ".join(
+            f"{remediation.n} ({remediation.owner}, {remediation.due})" for remediation in open_remediations
+        )
+        listed_open = f"open are {open_numbers}" if open_remediations else "none is open"
+        why = f"{n} is no open remediation of {audit_of(run)}: {listed_open}"
         raise FieldError("closes", f"--done {why}", f"entry {why}")
-    return _append(lake, run, said, "remediation", signatures.text(said.text, "the text"), closes=n)
+    return _append(lake, run, remark, "remediation", signatures.text(remark.text, "the text"), closes=n)
 
 
-def remediations(found: Sequence[log.Entry]) -> list[Remediation]:
+def remediations(entries: Sequence[log.Entry]) -> list[Remediation]:
     """What is open, by the entries of a log; what was found in a run that is removed stays open."""
-    every = [entry for entry in found if entry.event == "remediation"]
+    every = [entry for entry in entries if entry.event == "remediation"]
     done = {entry.closes for entry in every}
     return [
         Remediation(entry.n, entry.run, entry.text, entry.by, entry.owner, entry.due)
@@ -140,22 +144,22 @@ def remediations(found: Sequence[log.Entry]) -> list[Remediation]:
     ]
 
 
-def _append(lake: Lake, run: str, said: Note, event: log.Event, text: str, **more: str | int) -> log.Entry:
+def _append(lake: Lake, run: str, remark: Note, event: log.Event, text: str, **fields: str | int) -> log.Entry:
     require_chain(lake)
-    return _enter(lake, run, said, event, text, **more)
+    return _enter(lake, run, remark, event, text, **fields)
 
 
-def _enter(lake: Lake, run: str, said: Note, event: log.Event, text: str, **more: str | int) -> log.Entry:
-    digest, by = digest_of(read_manifest(lake, run)), signatures.name(said.by)
-    return log.append(lake, event, signer(said.key), run=run, manifest_sha256=digest, by=by, text=text, **more)
+def _enter(lake: Lake, run: str, remark: Note, event: log.Event, text: str, **fields: str | int) -> log.Entry:
+    digest, by = digest_of(read_manifest(lake, run)), signatures.name(remark.by)
+    return log.append(lake, event, signer(remark.key), run=run, manifest_sha256=digest, by=by, text=text, **fields)
 
 
-def _text(said: Note) -> str:
-    kept = signatures.text(said.text, "the text")
-    if not kept:
+def _text(remark: Note) -> str:
+    text = signatures.text(remark.text, "the text")
+    if not text:
         why = "the text is empty; say what is to be noted"
         raise FieldError("text", why, why)
-    return kept
+    return text
 
 
 def _today() -> date:
@@ -184,7 +188,7 @@ class SignOff:
     """Private key; that of the environment if None."""
 
 
-def sign_off(lake: Lake, run: str, said: SignOff) -> log.Entry:
+def sign_off(lake: Lake, run: str, decision: SignOff) -> log.Entry:
     """Add a signature to the log.
 
     Raises:
@@ -193,29 +197,31 @@ def sign_off(lake: Lake, run: str, said: SignOff) -> log.Entry:
     """
     digest, by, text = (
         digest_of(read_manifest(lake, run)),
-        signatures.name(said.by),
-        signatures.text(said.text, "--note"),
+        signatures.name(decision.by),
+        signatures.text(decision.text, "--note"),
     )
-    _check_role(said.role, text)
+    _check_role(decision.role, text)
     require_chain(lake)
-    who, keys = trusted_signer(lake, said.key), trusted()
-    key = fingerprint(who.public) if who and keys else ""
-    if said.role == "approved":
+    signing_key, keys = trusted_signer(lake, decision.key), trusted()
+    key = fingerprint(signing_key.public) if signing_key and keys else ""
+    if decision.role == "approved":
         _check_prepared(run, by, key, _signed_now(lake, run, digest, keys))
         verify_run(lake.location, run)
     with lake.lock(f"signing-{run}"):
-        _check_new(run, by, said.role, who, _signed_now(lake, run, digest, keys), trusts=bool(keys))
-        return log.append(lake, "signed off", who, run=run, manifest_sha256=digest, by=by, role=said.role, text=text)
+        _check_new(run, by, decision.role, signing_key, _signed_now(lake, run, digest, keys), trusts=bool(keys))
+        return log.append(
+            lake, "signed off", signing_key, run=run, manifest_sha256=digest, by=by, role=decision.role, text=text
+        )
 
 
-def signed(found: Sequence[log.Entry], manifest_sha256: str) -> list[log.Entry]:
+def signed(entries: Sequence[log.Entry], manifest_sha256: str) -> list[log.Entry]:
     """The signatures of a manifest, in their order; those of an earlier manifest of the run are none of it.
 
     Args:
-        found: the log's entries about the run.
+        entries: the log's entries about the run.
         manifest_sha256: of the manifest as it is.
     """
-    return [entry for entry in found if entry.event == "signed off" and entry.manifest_sha256 == manifest_sha256]
+    return [entry for entry in entries if entry.event == "signed off" and entry.manifest_sha256 == manifest_sha256]
 
 
 def _signed_now(lake: Lake, run: str, digest: str, keys: frozenset[str]) -> list[log.Entry]:
@@ -243,14 +249,16 @@ def _check_role(role: str, text: str) -> None:
         raise FieldError("text", f"{role} needs a reason; give it with --note", f"{role} needs a reason; write it here")
 
 
-def _check_new(run: str, by: str, role: str, who: Signer | None, found: Sequence[log.Entry], *, trusts: bool) -> None:
+def _check_new(
+    run: str, by: str, role: str, signing_key: Signer | None, found: Sequence[log.Entry], *, trusts: bool
+) -> None:
     """What stands is not signed a second time, but for a key that the first signature lacks."""
     valid = standing(found)
     for place, entry in enumerate(valid):
         is_mine = entry.role == role and signatures.same(entry.by, by)
         key = entry.signature.key if entry.signature else ""
         counts = role != "approved" or prepared_by_another(by, key if trusts else "", valid[:place])
-        if is_mine and counts and (who is None or fingerprint(who.public) == key):
+        if is_mine and counts and (signing_key is None or fingerprint(signing_key.public) == key):
             why = f"{run} is signed as {role} by {entry.by} already ({entry.words()}), and that stands"
             raise FieldError("role", why, why)
 
@@ -262,11 +270,11 @@ def _check_prepared(run: str, by: str, key: str, found: Sequence[log.Entry]) -> 
         why = f"{run} was {valid[0].role} after it was prepared; it has to be prepared again first"
         raise FieldError("role", why, why)
     if not prepared_by_another(by, "", valid):
-        own = any(entry.role == "prepared" for entry in valid)
-        who = f"was prepared by {by} alone" if own else "was prepared by nobody"
+        is_own_preparation = any(entry.role == "prepared" for entry in valid)
+        preparation = f"was prepared by {by} alone" if is_own_preparation else "was prepared by nobody"
         way = f"an approval needs `evenhand signoff {run} --role prepared` by another name before it"
         plain = "before an approval somebody of another name signs it as prepared"
-        raise FieldError("role", f"{run} {who}: {way}", f"{run} {who}; {plain}")
+        raise FieldError("role", f"{run} {preparation}: {way}", f"{run} {preparation}; {plain}")
     if not prepared_by_another(by, key, valid):
         why = f"{run} was prepared with the same key ({key}): an approval needs two keys, one of each person"
         raise FieldError("role", f"{why}; give your own with --key", why)
@@ -316,7 +324,7 @@ class Review:
     @property
     def overdue(self) -> tuple[Remediation, ...]:
         """Those of them whose last day is over."""
-        return tuple(each for each in self.open if each.overdue())
+        return tuple(remediation for remediation in self.open if remediation.overdue())
 
 
 @dataclass(frozen=True)
@@ -341,9 +349,9 @@ def review_of(lake: Lake, run: str, logged: Sequence[log.Entry] | None = None) -
         SpecError: no such run, or EVENHAND_TRUSTED_KEYS names no key.
         IntegrityError: the manifest is not the one that was written, or a signature is not one of its entry.
     """
-    found, keys = log.entries(lake) if logged is None else logged, trusted()
-    open_ = tuple(each for each in remediations(found) if _stem(each.run) == _stem(run))
-    digest, mine = digest_of(read_manifest(lake, run)), _counting(found, keys).get(run, [])
+    entries, keys = log.entries(lake) if logged is None else logged, trusted()
+    open_ = tuple(remediation for remediation in remediations(entries) if _stem(remediation.run) == _stem(run))
+    digest, mine = digest_of(read_manifest(lake, run)), _counting(entries, keys).get(run, [])
     if keys and _logged(mine) != digest:  # no trusted key says that the run was published as it is
         mine = []
     return _review(run, mine, digest, open_, keys)
@@ -366,8 +374,8 @@ def reviews(lake: Lake, logged: Sequence[log.Entry] | None = None) -> list[Revie
     open_: dict[str, list[Remediation]] = defaultdict(list)
     for run in run_ids(lake):
         by_stem[_stem(run)].append(run)
-    for each in remediations(every):
-        open_[_stem(each.run)].append(each)
+    for remediation in remediations(every):
+        open_[_stem(remediation.run)].append(remediation)
     valid = {stem: max(runs, key=lambda run: _rank(by_run[run])) for stem, runs in by_stem.items()}
     return [_review(run, by_run[run], _logged(by_run[run]), tuple(open_[stem]), keys) for stem, run in valid.items()]
 
@@ -384,28 +392,28 @@ def outstanding(lake: Lake, logged: Sequence[log.Entry] | None = None) -> Outsta
     """
     every = log.entries(lake) if logged is None else logged
     open_ = tuple(remediations(every))
-    unsigned = tuple(each.run for each in reviews(lake, every) if each.state == UNSIGNED)
-    return Outstanding(unsigned, open_, tuple(each for each in open_ if each.overdue()))
+    unsigned = tuple(review.run for review in reviews(lake, every) if review.state == UNSIGNED)
+    return Outstanding(unsigned, open_, tuple(remediation for remediation in open_ if remediation.overdue()))
 
 
-def remarks(lake: Lake, found: Review, every: Sequence[log.Entry]) -> list[str]:
+def remarks(lake: Lake, review: Review, every: Sequence[log.Entry]) -> list[str]:
     """Sentences on what else is to be known of a review: the run before, names that no key vouches for, old reports.
 
     Args:
         lake: that holds the run.
-        found: where it stands.
+        review: where it stands.
         every: all entries of the log.
     """
-    said = [] if found.state == "approved" else [approved_before(lake, found.run, every)]
-    said += _claims(found, trusted())
-    about = {entry.n for entry in every if entry.run == found.run}
-    said += [f"Does not count: {why}." for n, why in faults(every, trusted()).items() if n in about]
-    made = log.newest([entry for entry in every if entry.run == found.run], ("report made",))
-    last = found.signatures[-1] if found.signatures else None
-    if last is not None and (made is None or made.n < last.n):
-        was = f"the one made later (entry {made.n})" if made else "the one in the lake, a draft"
-        said.append(f"No report shows entry {last.n} yet, the newest is {was}: evenhand report {found.run}")
-    return [each for each in said if each]
+    sentences = [] if review.state == "approved" else [approved_before(lake, review.run, every)]
+    sentences += _claims(review, trusted())
+    about = {entry.n for entry in every if entry.run == review.run}
+    sentences += [f"Does not count: {why}." for n, why in faults(every, trusted()).items() if n in about]
+    report_entry = log.newest([entry for entry in every if entry.run == review.run], ("report made",))
+    last = review.signatures[-1] if review.signatures else None
+    if last is not None and (report_entry is None or report_entry.n < last.n):
+        was = f"the one made later (entry {report_entry.n})" if report_entry else "the one in the lake, a draft"
+        sentences.append(f"No report shows entry {last.n} yet, the newest is {was}: evenhand report {review.run}")
+    return [sentence for sentence in sentences if sentence]
 
 
 def _claims(found: Review, keys: frozenset[str]) -> Iterator[str]:
@@ -435,10 +443,12 @@ def approved_before(lake: Lake, run: str, every: Sequence[log.Entry]) -> str:
         every: all entries of the log.
     """
     published = {entry.run: entry.n for entry in every if entry.event == "run published"}
-    own = published.get(run, len(every) + 1)
+    published_at = published.get(run, len(every) + 1)
     earlier = [name for name in run_ids(lake) if name != run and _stem(name) == _stem(run)]
     before = max(
-        (name for name in earlier if published.get(name, 0) < own), key=lambda n: published.get(n, 0), default=None
+        (name for name in earlier if published.get(name, 0) < published_at),
+        key=lambda n: published.get(n, 0),
+        default=None,
     )
     if before is None:
         return ""
@@ -450,10 +460,10 @@ def approved_before(lake: Lake, run: str, every: Sequence[log.Entry]) -> str:
 
 
 def _difference(lake: Lake, run: str, before: str) -> str:
-    one, other = read_manifest(lake, run), read_manifest(lake, before)
-    if one["source_sha256"] != other["source_sha256"]:
+    manifest, other = read_manifest(lake, run), read_manifest(lake, before)
+    if manifest["source_sha256"] != other["source_sha256"]:
         return "on other data"
-    return "by another spec" if one["spec"] != other["spec"] else "by other code"
+    return "by another spec" if manifest["spec"] != other["spec"] else "by other code"
 
 
 def states(every: Sequence[log.Entry]) -> dict[str, str]:
@@ -494,12 +504,12 @@ def _counting(every: Sequence[log.Entry], keys: frozenset[str]) -> dict[str, lis
 
 def _review(
     run: str,
-    found: Sequence[log.Entry],
+    entries: Sequence[log.Entry],
     manifest_sha256: str,
     open_: tuple[Remediation, ...],
     keys: frozenset[str],
 ) -> Review:
-    valid = standing(signed(found, manifest_sha256))
+    valid = standing(signed(entries, manifest_sha256))
     return Review(run, _state(valid, keys), tuple(valid), manifest_sha256, open_)
 
 
@@ -516,14 +526,14 @@ def _state(found: Sequence[log.Entry], keys: frozenset[str]) -> str:
     return next((role for role in reversed(_RISING) if role in reached), UNSIGNED)
 
 
-def _rank(found: Sequence[log.Entry]) -> tuple[bool, int]:
+def _rank(entries: Sequence[log.Entry]) -> tuple[bool, int]:
     """Whether the run is protected, and when it was published: the greatest of several is the valid one."""
-    mark, published = log.newest(found, ("protected", "unprotected")), log.newest(found, ("run published",))
+    mark, published = log.newest(entries, ("protected", "unprotected")), log.newest(entries, ("run published",))
     return mark is not None and mark.event == "protected", published.n if published else 0
 
 
-def _logged(found: Sequence[log.Entry]) -> str:
-    published = log.newest(found, ("run published",))
+def _logged(entries: Sequence[log.Entry]) -> str:
+    published = log.newest(entries, ("run published",))
     return published.manifest_sha256 if published else ""
 
 

@@ -14,38 +14,38 @@ _SHOWN = 4
 """So many of the runs that a name fits are named in a message."""
 
 
-def opened(root: str, given: str | None) -> tuple[Lake, str]:
+def opened(root: str, name: str | None) -> tuple[Lake, str]:
     """A lake that is there, and the id of the run that is named in it.
 
     Raises:
         SpecError: there is no lake at that place, or as ``named`` says.
     """
     lake = open_lake(root)
-    return lake, named(lake, given)
+    return lake, named(lake, name)
 
 
-def named(lake: Lake, given: str | None) -> str:
+def named(lake: Lake, name: str | None) -> str:
     """The id of a run.
 
     Args:
         lake: where it is.
-        given: an id, the beginning of one, ``AUDIT@YEAR`` for the valid run of a year, or None for the last run.
+        name: an id, the beginning of one, ``AUDIT@YEAR`` for the valid run of a year, or None for the last run.
 
     Raises:
         SpecError: no run has that name, or several have.
         IntegrityError: a manifest of that audit and year is not the one that was written.
     """
-    if given is None:
+    if name is None:
         return latest_run(lake)
-    known = run_ids(lake)
-    if given in known or _is_folder(lake, given):
-        return given
-    if "@" in given:
-        return _of_year(lake, given, known)
-    fitting = [run for run in known if given and run.startswith(given)]
+    ids = run_ids(lake)
+    if name in ids or _is_folder(lake, name):
+        return name
+    if "@" in name:
+        return _of_year(lake, name, ids)
+    fitting = [run for run in ids if name and run.startswith(name)]
     if len(fitting) == 1:
         return fitting[0]
-    raise _unknown(lake, given, known) if not fitting else SpecError(_several(given, fitting))
+    raise _unknown(lake, name, ids) if not fitting else SpecError(_several(name, fitting))
 
 
 def run_ids(lake: Lake) -> list[str]:
@@ -53,21 +53,21 @@ def run_ids(lake: Lake) -> list[str]:
     return sorted(path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json"))
 
 
-def _is_folder(lake: Lake, given: str) -> bool:
+def _is_folder(lake: Lake, name: str) -> bool:
     """Whether it names a run whose manifest is gone: whoever reads it says so."""
-    return bool(given) and "/" not in given and given.strip(".") != "" and lake.storage.exists(f"runs/{given}")
+    return bool(name) and "/" not in name and name.strip(".") != "" and lake.storage.exists(f"runs/{name}")
 
 
-def _of_year(lake: Lake, given: str, known: Sequence[str]) -> str:
+def _of_year(lake: Lake, name: str, ids: Sequence[str]) -> str:
     """The protected run of an audit and year, else the last one."""
-    audit, _, year = given.rpartition("@")
+    audit, _, year = name.rpartition("@")
     if not _is_year(year):
-        raise SpecError(f"{given}: expected AUDIT@YEAR, such as boston1990@1990; `evenhand runs` lists them")
-    found = last_run(lake, audit, int(year)) if audit else None
-    if found is None:
-        years = sorted({"@".join(audit_and_year(run)) for run in known if run.count("-") > 1})
-        raise SpecError(f"the lake {lake.location} holds no run of {audit!r} in {year}; {_nearest(given, years)}")
-    return found.run
+        raise SpecError(f"{name}: expected AUDIT@YEAR, such as boston1990@1990; `evenhand runs` lists them")
+    run = last_run(lake, audit, int(year)) if audit else None
+    if run is None:
+        years = sorted({"@".join(audit_and_year(run)) for run in ids if run.count("-") > 1})
+        raise SpecError(f"the lake {lake.location} holds no run of {audit!r} in {year}; {_nearest(name, years)}")
+    return run.run
 
 
 def audit_of(run: str) -> str:
@@ -89,17 +89,17 @@ def _is_year(word: str) -> bool:
     return word.isdecimal() and len(word) == 4
 
 
-def _several(given: str, fitting: Sequence[str]) -> str:
-    shown = ", ".join(fitting[:_SHOWN]) + (f" and {len(fitting) - _SHOWN} more" if len(fitting) > _SHOWN else "")
-    return f"{given}: expected the beginning of one run, and {len(fitting)} begin so: {shown}; give more letters"
+def _several(name: str, fitting: Sequence[str]) -> str:
+    examples = ", ".join(fitting[:_SHOWN]) + (f" and {len(fitting) - _SHOWN} more" if len(fitting) > _SHOWN else "")
+    return f"{name}: expected the beginning of one run, and {len(fitting)} begin so: {examples}; give more letters"
 
 
-def _unknown(lake: Lake, given: str, known: Sequence[str]) -> SpecError:
-    if not known:
+def _unknown(lake: Lake, name: str, ids: Sequence[str]) -> SpecError:
+    if not ids:
         return SpecError(f"the lake {lake.location} holds no run yet; `evenhand audit` makes one")
-    return SpecError(f"the lake {lake.location} holds no run {given!r}; {_nearest(given, known)}")
+    return SpecError(f"the lake {lake.location} holds no run {name!r}; {_nearest(name, ids)}")
 
 
-def _nearest(given: str, known: Sequence[str]) -> str:
-    hint = nearest(given, known)
-    return hint if hint.startswith("did") or len(known) <= _SHOWN else "`evenhand runs` lists them"
+def _nearest(name: str, ids: Sequence[str]) -> str:
+    hint = nearest(name, ids)
+    return hint if hint.startswith("did") or len(ids) <= _SHOWN else "`evenhand runs` lists them"

@@ -94,13 +94,15 @@ def retire_key(lake: Lake, old: Path, new: Path) -> log.Entry:
     Raises:
         SpecError: a file holds no key, or both are the same key, or the old one is retired already or not trusted.
     """
-    successor, who = fingerprint(public_key(new)), required_signer(old)
-    own = fingerprint(who.public)
-    if own == successor:
-        raise SpecError(f"{new} is the key that is to be retired ({own}); make another with `evenhand keys new`")
-    if own in log.retired(lake):
-        raise SpecError(f"the key {own} is retired already; `evenhand log` shows when")
-    return log.append(lake, "key retired", trusted_signer(lake, old), key=own, successor=successor)
+    successor, old_signer = fingerprint(public_key(new)), required_signer(old)
+    old_fingerprint = fingerprint(old_signer.public)
+    if old_fingerprint == successor:
+        raise SpecError(
+            f"{new} is the key that is to be retired ({old_fingerprint}); make another with `evenhand keys new`"
+        )
+    if old_fingerprint in log.retired(lake):
+        raise SpecError(f"the key {old_fingerprint} is retired already; `evenhand log` shows when")
+    return log.append(lake, "key retired", trusted_signer(lake, old), key=old_fingerprint, successor=successor)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -130,43 +132,43 @@ class FieldError(SpecError):
         self.field, self.reason = field, reason
 
 
-def name(said: str, option: str = "--as") -> str:
+def name(person: str, option: str = "--as") -> str:
     """A name as it is kept: without blanks around it, and of characters that are seen.
 
     Raises:
         FieldError: it is empty, too long, or has characters that are not printed.
     """
-    kept, field = said.strip(), _FIELDS.get(option, "by")
-    if not kept:
+    full_name, field = person.strip(), _FIELDS.get(option, "by")
+    if not full_name:
         raise FieldError(field, f"{option} is empty: give a name, such as {option} 'Ann Lee'", "give a name")
-    if len(kept) > MOST_NAME:
-        why = f"has {len(kept):,} letters, and at most {MOST_NAME} are kept"
+    if len(full_name) > MOST_NAME:
+        why = f"has {len(full_name):,} letters, and at most {MOST_NAME} are kept"
         raise FieldError(field, f"{option} {why}", f"the name {why}")
-    if any(unicodedata.category(letter) in _UNPRINTED for letter in kept):
-        why = f"{kept!r} has characters that no page shows; give the name in letters"
+    if any(unicodedata.category(letter) in _UNPRINTED for letter in full_name):
+        why = f"{full_name!r} has characters that no page shows; give the name in letters"
         raise FieldError(field, f"{option} {why}", why)
-    return kept
+    return full_name
 
 
-def text(said: str, option: str) -> str:
+def text(raw_text: str, option: str) -> str:
     """A text as it is kept.
 
     Raises:
         FieldError: it is too long, or has characters that work a terminal or turn what a page shows.
     """
-    kept = said.replace("\r\n", "\n").strip()
-    if len(kept) > log.MOST_TEXT:
-        why = f"has {len(kept):,} letters, and at most {log.MOST_TEXT:,} are kept"
+    cleaned = raw_text.replace("\r\n", "\n").strip()
+    if len(cleaned) > log.MOST_TEXT:
+        why = f"has {len(cleaned):,} letters, and at most {log.MOST_TEXT:,} are kept"
         raise FieldError("text", f"{option} {why}", f"the text {why}")
-    if wrong := controls(kept):
+    if wrong := controls(cleaned):
         why = f"has control characters ({wrong}), which are not kept; newlines and tabs are"
         raise FieldError("text", f"{option} {why}", f"the text {why}")
-    return kept
+    return cleaned
 
 
-def same(one: str, other: str) -> bool:
+def same(first_name: str, other: str) -> bool:
     """Whether two names are one person's, whatever their capitals, blanks and width of letters."""
-    return plain(one) == plain(other)
+    return plain(first_name) == plain(other)
 
 
 def plain(said: str) -> str:
@@ -187,19 +189,19 @@ class CheckedLog:
     """Sentences on what is no fault, and what a reader has to know."""
 
 
-def check_log(lake: Lake, kept: str | None = None, signed_after: str | None = None) -> CheckedLog:
+def check_log(lake: Lake, known_head: str | None = None, signed_after: str | None = None) -> CheckedLog:
     """Check the log; where keys are trusted, every entry that counts needs the signature of a trusted key.
 
     Args:
         lake: whose log.
-        kept: a head as `evenhand log head` printed it, ``N:SHA256``.
+        known_head: a head as `evenhand log head` printed it, ``N:SHA256``.
         signed_after: the head of the time when keys were set up; entries up to it may lack a trusted signature.
 
     Raises:
-        SpecError: ``kept`` or ``signed_after`` is no head, or EVENHAND_TRUSTED_KEYS names no key.
+        SpecError: ``known_head`` or ``signed_after`` is no head, or EVENHAND_TRUSTED_KEYS names no key.
         IntegrityError: the chain is broken or cut, an entry does not count, or a run has no entry; all of it is listed.
     """
-    heads = {"--head": kept, "--signed-after": signed_after}
+    heads = {"--head": known_head, "--signed-after": signed_after}
     anchors = {option: _head_of(option, text) for option, text in heads.items() if text}
     keys = trusted()
     problems = list(log.problems(lake))
@@ -257,13 +259,13 @@ def require_chain(lake: Lake) -> None:
 
 def _without_entry(lake: Lake) -> Iterator[str]:
     """Runs that the log does not have as they are."""
-    found = {entry.run: entry for entry in log.entries(lake) if entry.event == "run published"}
+    entry_by_run = {entry.run: entry for entry in log.entries(lake) if entry.event == "run published"}
     for path in lake.storage.glob("runs/*/manifest.json"):
         run = path.split("/")[1]
-        if run not in found:
+        if run not in entry_by_run:
             yield f"{run} has no entry in the log; find out who put the run there, or whether the log was cut short"
-        elif found[run].manifest_sha256 != digest_of(read_manifest(lake, run)):
-            yield f"manifest of {run} is not the one that was logged ({found[run].words()})"
+        elif entry_by_run[run].manifest_sha256 != digest_of(read_manifest(lake, run)):
+            yield f"manifest of {run} is not the one that was logged ({entry_by_run[run].words()})"
 
 
 def _remarks(entries: Sequence[log.Entry], keys: frozenset[str], accepted: int) -> Iterator[str]:
@@ -339,15 +341,17 @@ def certify(lake: Lake, run: str) -> log.Entry:
         InfrastructureError: the lake cannot be written, or the signing failed.
         IntegrityError: the log cannot be gone on with.
     """
-    content, who = read_manifest(lake, run), trusted_signer(lake)
+    content, key = read_manifest(lake, run), trusted_signer(lake)
     files: dict[str, str] = {}
-    if who is None:
+    if key is None:
         lake.storage.discard(signature_path(run))
     else:
-        made = SignedManifest(signature=who.sign("manifest", content), time=_now()).model_dump_json(indent=1).encode()
-        lake.write_file(signature_path(run), made, f"tmp/{run}-signature.json")
-        files = {SIGNATURE: hashlib.sha256(made).hexdigest()}
-    entry = log.append(lake, "run published", who, run=run, manifest_sha256=digest_of(content), files=files)
+        signed_manifest = (
+            SignedManifest(signature=key.sign("manifest", content), time=_now()).model_dump_json(indent=1).encode()
+        )
+        lake.write_file(signature_path(run), signed_manifest, f"tmp/{run}-signature.json")
+        files = {SIGNATURE: hashlib.sha256(signed_manifest).hexdigest()}
+    entry = log.append(lake, "run published", key, run=run, manifest_sha256=digest_of(content), files=files)
     lake.write_file(logged_path(run), _note(entry), f"tmp/{run}-logged.json")
     return entry
 
@@ -376,16 +380,16 @@ def _adopted(lake: Lake, run: str) -> log.Entry | None:
     return entry if entry and entry.text == log.BEFORE_THE_LOG else None
 
 
-def certificate_problems(lake: Lake, run: str, manifest: dict[str, Any], found: list[log.Entry]) -> Iterator[str]:
+def certificate_problems(lake: Lake, run: str, manifest: dict[str, Any], log_entries: list[log.Entry]) -> Iterator[str]:
     """What of a run does not agree with the log.
 
     Args:
         lake: that holds it.
         run: its id.
         manifest: as it is now.
-        found: the log's entries about the run.
+        log_entries: the log's entries about the run.
     """
-    entry = log.newest(found, ("run published",))
+    entry = log.newest(log_entries, ("run published",))
     if entry is None:
         if log.head(lake).n or lake.storage.exists(logged_path(run)):
             yield f"{run} has no entry in the log of {lake.location}; who put it there, or took the entry?"
@@ -396,21 +400,21 @@ def certificate_problems(lake: Lake, run: str, manifest: dict[str, Any], found: 
     if entry.text != log.BEFORE_THE_LOG and noted != _note(entry):
         where = lake.storage.where(logged_path(run))
         yield f"{where} is missing or is not the file that was written; run the audit again"
-    yield from _marks(lake, run, found)
+    yield from _marks(lake, run, log_entries)
     signature = hashlib.sha256(lake.storage.read(signature_path(run)) or b"").hexdigest()
     if SIGNATURE in entry.files and entry.files[SIGNATURE] != signature:
         where = lake.storage.where(signature_path(run))
         yield f"{where} is missing or is not the signature that was logged (entry {entry.n})"
 
 
-def _marks(lake: Lake, run: str, found: Sequence[log.Entry]) -> Iterator[str]:
+def _marks(lake: Lake, run: str, log_entries: Sequence[log.Entry]) -> Iterator[str]:
     """What of a run was written after it and is not as the log says: the mark of protection, the list of files."""
-    mark, marked = lake.storage.read(mark_of(run)), log.newest(found, ("protected", "unprotected"))
+    mark, marked = lake.storage.read(mark_of(run)), log.newest(log_entries, ("protected", "unprotected"))
     if mark is not None and marked is not None and (marked.event == "unprotected" or mark != mark_content(marked)):
         yield f"{lake.storage.where(mark_of(run))} is not the mark that was logged; protect the run again"
-    made, listed = log.newest(found, ("report made",)), lake.storage.read(made_later(run))
-    if made is not None and hashlib.sha256(listed or b"").hexdigest() != made.files[LIST]:
-        yield f"{lake.storage.where(made_later(run))} is not the list that was logged (entry {made.n})"
+    files_entry, listed = log.newest(log_entries, ("report made",)), lake.storage.read(made_later(run))
+    if files_entry is not None and hashlib.sha256(listed or b"").hexdigest() != files_entry.files[LIST]:
+        yield f"{lake.storage.where(made_later(run))} is not the list that was logged (entry {files_entry.n})"
 
 
 def signed_by(lake: Lake, run: str) -> SignedManifest | None:
@@ -476,23 +480,23 @@ class Signed:
         gone = {entry.key: entry for entry in logged if entry.event == "key retired"}
         return cls(run, signed_by(lake, run), trusted(demand.key), demand.signed, gone)
 
-    def problems(self, manifest: Mapping[str, Any], found: Sequence[log.Entry]) -> Iterator[str]:
+    def problems(self, manifest: Mapping[str, Any], entries: Sequence[log.Entry]) -> Iterator[str]:
         """What is wrong with it; of a run that nobody signed nothing, unless a signature is asked for.
 
         Args:
             manifest: of the run.
-            found: the log's entries about the run.
+            entries: the log's entries about the run.
         """
         if self.made is None:
             if self.demanded or self.trusted:
                 yield f"the manifest of {self.run} is not signed, and a signature is asked for"
             return
-        key, entry = self.made.signature.key, log.newest(found, ("run published",))
+        key, entry = self.made.signature.key, log.newest(entries, ("run published",))
         if not holds(self.made.signature, "manifest", manifest):
             yield f"the signature of {self.run} is not one of its manifest by the key {key}"
         if self.trusted and key not in self.trusted:
-            known = ", ".join(sorted(self.trusted))
-            yield f"{self.run} is signed by {key}, which is none of the trusted keys ({known})"
+            trusted_keys = ", ".join(sorted(self.trusted))
+            yield f"{self.run} is signed by {key}, which is none of the trusted keys ({trusted_keys})"
         if entry is not None and entry.signature is not None and entry.signature.key != key:
             yield f"{self.run} is signed by {key}, and its entry {entry.n} of the log by {entry.signature.key}"
         if entry is not None and entry.signature is None and (self.trusted or entry.files):
@@ -500,11 +504,11 @@ class Signed:
         if key in self.retired and (entry is None or entry.n > self.retired[key].n):
             yield f"{self.run} is signed by {key}, a key that was retired before (entry {self.retired[key].n})"
 
-    def words(self, found: Sequence[log.Entry]) -> str:
+    def words(self, entries: Sequence[log.Entry]) -> str:
         """What is said of the signature of a run in which nothing is amiss."""
         if self.made is None:
             return "the manifest is NOT SIGNED, so that this shows damage, not forgery"
-        key, entry = self.made.signature.key, log.newest(found, ("run published",))
+        key, entry = self.made.signature.key, log.newest(entries, ("run published",))
         if key not in self.trusted:
             return f"signed by {key} (key not in your trusted keys): give --key, or EVENHAND_TRUSTED_KEYS"
         when = f" on {entry.time[:10]}, entry {entry.n} of the log" if entry else ", without an entry in the log"
@@ -543,10 +547,10 @@ def verify_run(
     partitions = [Partition.model_validate(entry) for entry in manifest["partitions"]]
     records = manifest.get("records", {})
     unsealed = [p for p in partitions if record_of(p) not in records]
-    wanted = {a.path: a.sha256 for p in partitions for a in p.tables} | records
-    wanted |= {path: digest for p in partitions for path, digest in p.files.items()}
-    wanted |= {summary_path(run): manifest[NAMED]} if NAMED in manifest else {}
-    problems = [problem for path, digest in sorted(wanted.items()) if (problem := _problem(lake, path, digest))]
+    digests = {a.path: a.sha256 for p in partitions for a in p.tables} | records
+    digests |= {path: digest for p in partitions for path, digest in p.files.items()}
+    digests |= {summary_path(run): manifest[NAMED]} if NAMED in manifest else {}
+    problems = [problem for path, digest in sorted(digests.items()) if (problem := _problem(lake, path, digest))]
     problems += [str(lake.altered(record_of(p))) for p in unsealed if not _says(lake, p)]
     problems += _altered_report(lake, run, manifest)
     problems += _rewritten(lake, run)
@@ -555,11 +559,11 @@ def verify_run(
         for path in _unnamed(lake, run, partitions, manifest)
     ]
     every = log.entries(lake) if logged is None else logged
-    found = [entry for entry in every if entry.run == run]
-    problems += certificate_problems(lake, run, manifest, found)
+    entries = [entry for entry in every if entry.run == run]
+    problems += certificate_problems(lake, run, manifest, entries)
     signature = Signed.of(lake, run, demand, every)
-    problems += signature.problems(manifest, found)
-    files = len(wanted) + len(unsealed) + len(manifest["exported"]) + 1
+    problems += signature.problems(manifest, entries)
+    files = len(digests) + len(unsealed) + len(manifest["exported"]) + 1
     if problems:
         head = f"run {run}: its files are not as they were written; {len(problems)} problems in {files} files:"
         raise IntegrityError("\n".join([head, *problems]))
@@ -570,7 +574,7 @@ def verify_run(
         "altered": 0,
         "by_content": len(unsealed),
         "signed_by": signature.made.signature.key if signature.made else None,
-        "signature": signature.words(found),
+        "signature": signature.words(entries),
     }
 
 
@@ -641,12 +645,12 @@ def _unnamed(lake: Lake, run: str, partitions: list[Partition], manifest: Mappin
 
     Four are no part of it: signature, number of the log's entry, mark of protection, and the list of later files.
     """
-    known = {f"reports/{run}/{name}" for name in manifest["exported"]}
-    known |= {f"runs/{run}/manifest.json", mark_of(run), made_later(run)}
-    known |= {signature_path(run), logged_path(run)}
-    known |= {summary_path(run)} if NAMED in manifest else set()
+    known_paths = {f"reports/{run}/{name}" for name in manifest["exported"]}
+    known_paths |= {f"runs/{run}/manifest.json", mark_of(run), made_later(run)}
+    known_paths |= {signature_path(run), logged_path(run)}
+    known_paths |= {summary_path(run)} if NAMED in manifest else set()
     for folder in (f"runs/{run}", f"reports/{run}"):
-        yield from (path for path in lake.storage.below(folder) if path not in known)
+        yield from (path for path in lake.storage.below(folder) if path not in known_paths)
     for partition in partitions:
         named = {a.path for a in partition.tables} | {*partition.files} | {record_of(partition)}
         yield from (path for path in _own(lake, partition) if path not in named)

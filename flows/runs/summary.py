@@ -87,8 +87,8 @@ def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
     Raises:
         KeyError: the manifest lacks what every version has.
     """
-    said, spec = _report(report), spec_of(manifest)
-    theories = {row["theory"]: row["state"] for row in _rows(said) if row.get("role") == "theory"}
+    report_content, spec = _report(report), spec_of(manifest)
+    theories = {row["theory"]: row["state"] for row in _rows(report_content) if row.get("role") == "theory"}
     return Summary(
         run=manifest["run"],
         audit=manifest["dataset"],
@@ -97,8 +97,8 @@ def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
         partition=manifest.get("partition"),
         state=manifest["state"],
         theories={t.value: theories[t] for t in QUESTIONS if t in theories},
-        headline=str(said.get("headline", {}).get("words", ""))[:_MOST_WORDS],
-        figures=tuple(_figures(said)),
+        headline=str(report_content.get("headline", {}).get("words", ""))[:_MOST_WORDS],
+        figures=tuple(_figures(report_content)),
         finished=manifest["finished"],
         seconds=round(sum(float(cost.get("seconds", 0)) for cost in manifest["lineage"]), 1),
         source_sha256=manifest["source_sha256"],
@@ -112,10 +112,10 @@ def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
 
 def written(summary: Summary) -> bytes:
     """The content of the file: figures that do not fit are counted in ``left``."""
-    kept = summary
-    while len(content := kept.model_dump_json(exclude_defaults=True).encode()) > MOST_BYTES and kept.figures:
-        fewer = kept.figures[: len(kept.figures) - max(len(kept.figures) // 8, 1)]
-        kept = kept.model_copy(update={"figures": fewer, "left": len(summary.figures) - len(fewer)})
+    shortened = summary
+    while len(content := shortened.model_dump_json(exclude_defaults=True).encode()) > MOST_BYTES and shortened.figures:
+        fewer = shortened.figures[: len(shortened.figures) - max(len(shortened.figures) // 8, 1)]
+        shortened = shortened.model_copy(update={"figures": fewer, "left": len(summary.figures) - len(fewer)})
     return content
 
 
@@ -141,17 +141,17 @@ def read_summary(lake: Lake, run: str) -> Summary:
         if content is not None and len(content) > MOST_BYTES:
             raise ValueError("larger than any that is written")
         if content is not None:
-            found = Summary.model_validate_json(content)
+            summary = Summary.model_validate_json(content)
         else:
             manifest = mapping_of(lake.storage.read(path))
             storage, folder = report_named(lake, run, manifest)
-            found = summary_of(manifest, storage.read(f"{folder}/report.json"))
-        if found.run != run:
+            summary = summary_of(manifest, storage.read(f"{folder}/report.json"))
+        if summary.run != run:
             raise ValueError("of another run")
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         where = lake.storage.where(path)
         raise IntegrityError(f"{where} cannot be read; run that audit again to rewrite it") from error
-    return found
+    return summary
 
 
 def _report(content: bytes | None) -> dict[str, Any]:
@@ -162,25 +162,25 @@ def _report(content: bytes | None) -> dict[str, Any]:
         return {}
 
 
-def _rows(said: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     try:
-        table = said["theories"]
+        table = report["theories"]
         return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
     except (KeyError, TypeError, ValueError):
         return []
 
 
-def _figures(said: Mapping[str, Any]) -> Iterator[Figure]:
+def _figures(report: Mapping[str, Any]) -> Iterator[Figure]:
     """Every figure of report.json that lists show; nothing of a report of an earlier version."""
     try:
-        for each in said.get("figures", ()):
-            number, ends = each["points"], each["interval"]
+        for figure in report.get("figures", ()):
+            number, ends = figure["points"], figure["interval"]
             yield Figure(
-                **{key: each[key] for key in ("name", "attribute", "group", "state")},
+                **{key: figure[key] for key in ("name", "attribute", "group", "state")},
                 **{"value": number["value"], "shown": number["shown"], "low": ends["low"], "high": ends["high"]},
-                n=each["n"]["value"],
+                n=figure["n"]["value"],
             )
-        for group in said.get("groups", ()):
+        for group in report.get("groups", ()):
             for row in group["verdicts"]:
                 yield Figure(
                     **{"name": row["theory"], "attribute": group["attribute"], "group": group["group"]},

@@ -168,28 +168,28 @@ _POLICY: Final = policy(styles_in(page(400, "")))
 """Lets the style of these pages apply; it is the same in all of them."""
 
 
-async def say(send: Send, status: int, words: str, more: Mapping[str, str] | None = None) -> None:
+async def say(send: Send, status: int, words: str, extra_headers: Mapping[str, str] | None = None) -> None:
     """Send a page with a sentence.
 
     Args:
         send: of the request.
         status: of the answer.
         words: what is said; escaped here.
-        more: further headers.
+        extra_headers: further headers.
     """
     body = page(status, words)
-    headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": _POLICY, **(more or {})}
+    headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": _POLICY, **(extra_headers or {})}
     await _send(send, status, headers, body)
 
 
-async def lead(send: Send, location: str, more: Mapping[str, str]) -> None:
+async def lead(send: Send, location: str, extra_headers: Mapping[str, str]) -> None:
     """Send a browser to another address of these pages."""
-    await _send(send, 303, {"location": location, **more}, b"")
+    await _send(send, 303, {"location": location, **extra_headers}, b"")
 
 
 async def _send(send: Send, status: int, headers: Mapping[str, str], body: bytes) -> None:
-    given = {**headers, "content-length": str(len(body))}
-    pairs = [(name.encode(), value.encode("latin-1")) for name, value in given.items()]
+    all_headers = {**headers, "content-length": str(len(body))}
+    pairs = [(name.encode(), value.encode("latin-1")) for name, value in all_headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})
 
@@ -199,11 +199,11 @@ def with_headers(send: Send) -> Send:
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own: list[tuple[bytes, bytes]] = list(message.get("headers", []))
-            known = {name.lower() for name, _ in own}
+            headers: list[tuple[bytes, bytes]] = list(message.get("headers", []))
+            header_names = {name.lower() for name, _ in headers}
             fixed = {**FIXED, "content-security-policy": policy()}
-            more = [(n.encode(), v.encode()) for n, v in fixed.items() if n.encode() not in known]
-            message = {**message, "headers": [*own, *more]}
+            missing_headers = [(n.encode(), v.encode()) for n, v in fixed.items() if n.encode() not in header_names]
+            message = {**message, "headers": [*headers, *missing_headers]}
         await send(message)
 
     return sending
@@ -270,11 +270,11 @@ async def _whole(receive: Receive) -> bytes:
 
 def _again(body: bytes, receive: Receive) -> Receive:
     """Gives the body once, and then what the connection tells, such as that the reader left."""
-    left = [body]
+    unread = [body]
 
     async def again() -> Message:
-        if left:
-            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        if unread:
+            return {"type": "http.request", "body": unread.pop(), "more_body": False}
         return await receive()
 
     return again
@@ -345,8 +345,12 @@ class Connection(H11Protocol):
 
     def _make_room(self) -> None:
         """End the connection that is idle for longest; this one where all others are at work."""
-        others = [each for each in self.connections if isinstance(each, Connection) and each is not self and each.idle]
-        oldest = min(others, key=lambda each: each.since, default=self)
+        idle_connections = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, Connection) and connection is not self and connection.idle
+        ]
+        oldest = min(idle_connections, key=lambda connection: connection.since, default=self)
         self.connections.discard(oldest)
         oldest.transport.close()
 
@@ -403,7 +407,7 @@ class Admission:
         cookie = secrets.token_urlsafe(32)
         with self._lock:
             now = self.clock()
-            self._sessions = {each: end for each, end in self._sessions.items() if end > now}
+            self._sessions = {session: end for session, end in self._sessions.items() if end > now}
             while len(self._sessions) >= _MOST_SESSIONS:
                 self._sessions.pop(next(iter(self._sessions)))
             self._sessions[_admission_digest(cookie)] = now + SESSION_SECONDS
@@ -471,8 +475,8 @@ class Guard:
             await say(send, 400, "These pages have no WebSockets.")
         elif is_open:
             await self.app(scope, receive, send)
-        elif reading and (given := _token_in(scope)) is not None:
-            await self._open(scope, send, given)
+        elif reading and (token := _token_in(scope)) is not None:
+            await self._open(scope, send, token)
         elif (cookie := self._cookie(headers)) is None:
             await say(send, 401, "Open the address that `evenhand serve` printed, with its token.")
         elif headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
@@ -497,8 +501,10 @@ class Guard:
             await say(send, 401, "That is not the token of this server.")
             return
         secure = "; Secure" if self.settings.secure else ""
-        told = f"{self.settings.cookie}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{secure}"
-        await lead(send, _without_token(scope), {"set-cookie": told})
+        cookie_header = (
+            f"{self.settings.cookie}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{secure}"
+        )
+        await lead(send, _without_token(scope), {"set-cookie": cookie_header})
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
         """Begin a request, as long as not too many are begun."""
@@ -514,7 +520,7 @@ class Guard:
     async def _within_bounds(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
         """Read the body first, and only then take one of the places."""
         try:
-            whole = await read(receive, length, self.body_seconds)
+            receive_body = await read(receive, length, self.body_seconds)
         except GoneError:
             return
         except TooLargeError:
@@ -530,34 +536,34 @@ class Guard:
             await say(send, 503, _TOO_MANY, {"retry-after": "5"})
             return
         try:
-            await self.app(scope, whole, send)
+            await self.app(scope, receive_body, send)
         finally:
             self._room.release()
 
 
 def _headers_of(scope: Scope) -> dict[str, str]:
     """Headers by name; of one that comes twice nothing is believed, as two readers may choose differently."""
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, value in scope["headers"]:
         key = name.decode("latin-1").lower()
-        found[key] = "" if key in found and key in ("host", "origin", "content-length") else value.decode("latin-1")
-    return found
+        headers[key] = "" if key in headers and key in ("host", "origin", "content-length") else value.decode("latin-1")
+    return headers
 
 
 def _token_in(scope: Scope) -> str | None:
-    asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    return next((value for name, value in asked if name == "token"), None)
+    parameters = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    return next((value for name, value in parameters if name == "token"), None)
 
 
 def _without_token(scope: Scope) -> str:
     """The same page without the token; only ever a path of this server."""
-    asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    left = urlencode([(name, value) for name, value in asked if name != "token"])
+    parameters = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    query = urlencode([(name, value) for name, value in parameters if name != "token"])
     path = "/" + scope.get("raw_path", b"/").decode("latin-1").partition("?")[0].lstrip("/\\")
-    return f"{path}?{left}" if left else path
+    return f"{path}?{query}" if query else path
 
 
 def _cookies_in(headers: dict[str, str], name: str) -> list[str]:
     """Every value of that name. Other programs of this machine set cookies of any form; ours are never quoted."""
-    pairs = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
+    pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
     return [value for key, _, value in pairs if key == name and value]

@@ -44,18 +44,18 @@ class Stamp:
 def manifests(lake: Lake) -> dict[str, Stamp]:
     """Run -> the stamp of its manifest; errors as of ``below``."""
     if isinstance(lake.storage, Directory):
-        found = _entries(lake.storage.root / "runs")
-        stamps = ((each.name, _stamp(f"{each.path}/manifest.json")) for each in found)
+        run_folders = _entries(lake.storage.root / "runs")
+        stamps = ((folder.name, _stamp(f"{folder.path}/manifest.json")) for folder in run_folders)
         return {run: stamp for run, stamp in stamps if stamp}
     parts = ((path.split("/"), stamp) for path, stamp in below(lake, "runs").items())
-    return {own[1]: stamp for own, stamp in parts if own[2:] == ["manifest.json"]}
+    return {names[1]: stamp for names, stamp in parts if names[2:] == ["manifest.json"]}
 
 
 def entries(lake: Lake) -> dict[str, Stamp]:
     """Path -> the stamp of each file of the log; errors as of ``below``."""
     if isinstance(lake.storage, Directory):
-        found = _entries(lake.storage.root / "log")
-        stamps = {f"log/{each.name}": _stamp(each.path) for each in found if _is_number(each.name)}
+        files = _entries(lake.storage.root / "log")
+        stamps = {f"log/{file.name}": _stamp(file.path) for file in files if _is_number(file.name)}
     else:
         stamps = {path: stamp for path, stamp in below(lake, "log").items() if _is_number(path.rpartition("/")[2])}
     return dict(sorted((path, stamp) for path, stamp in stamps.items() if stamp))
@@ -64,9 +64,9 @@ def entries(lake: Lake) -> dict[str, Stamp]:
 def folders(lake: Lake, folder: str) -> list[str]:
     """Names of the folders in a folder, sorted; errors as of ``below``."""
     if isinstance(lake.storage, Directory):
-        return sorted(each.name for each in _entries(lake.storage.root / folder) if each.is_dir())
-    found = _listed(lake, folder, recursive=False)
-    return sorted(info.base_name for info in found.values() if info.type == fs.FileType.Directory)
+        return sorted(entry.name for entry in _entries(lake.storage.root / folder) if entry.is_dir())
+    infos = _listed(lake, folder, recursive=False)
+    return sorted(info.base_name for info in infos.values() if info.type == fs.FileType.Directory)
 
 
 def below(lake: Lake, folder: str) -> dict[str, Stamp]:
@@ -75,8 +75,8 @@ def below(lake: Lake, folder: str) -> dict[str, Stamp]:
     Raises:
         InfrastructureError: the store cannot be reached.
     """
-    found = _listed(lake, folder, recursive=True)
-    files = {path: info for path, info in found.items() if info.type == fs.FileType.File}
+    infos = _listed(lake, folder, recursive=True)
+    files = {path: info for path, info in infos.items() if info.type == fs.FileType.File}
     return {path: Stamp(info.size or 0, info.mtime_ns or 0) for path, info in files.items()}
 
 
@@ -93,15 +93,15 @@ def _listed(lake: Lake, folder: str, *, recursive: bool) -> dict[str, fs.FileInf
 
 
 def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
-    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
-        yield from found
+    with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as scan:
+        yield from scan
 
 
 def _stamp(path: str) -> Stamp | None:
     """None of what is no file, or is just being removed."""
     with suppress(OSError):
-        found = os.stat(path)  # noqa: PTH116 thousands of them: a Path takes as long as the system
-        return Stamp(found.st_size, found.st_mtime_ns, found.st_ctime_ns) if S_ISREG(found.st_mode) else None
+        status = os.stat(path)  # noqa: PTH116 thousands of them: a Path takes as long as the system
+        return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns) if S_ISREG(status.st_mode) else None
     return None
 
 
@@ -124,8 +124,8 @@ def tried(lake: Lake, with_runs: Collection[str]) -> Mapping[str, tuple[Attempt,
         with_runs: audits that have a run.
     """
     audits = [audit for audit in folders(lake, "backfills") if audit not in with_runs]
-    found = {audit: tuple(_years(lake, audit)) for audit in audits}
-    return {audit: attempts for audit, attempts in found.items() if attempts}
+    attempts_by_audit = {audit: tuple(_years(lake, audit)) for audit in audits}
+    return {audit: attempts for audit, attempts in attempts_by_audit.items() if attempts}
 
 
 def _years(lake: Lake, audit: str) -> list[Attempt]:
@@ -168,10 +168,10 @@ class Logged:
     @cached_property
     def by_run(self) -> Mapping[str, Sequence[log.Entry]]:
         """Run -> the entries about it."""
-        found: dict[str, list[log.Entry]] = {}
+        entries_by_run: dict[str, list[log.Entry]] = {}
         for entry in self.entries:
-            found.setdefault(entry.run, []).append(entry)
-        return found
+            entries_by_run.setdefault(entry.run, []).append(entry)
+        return entries_by_run
 
     def of(self, run: str) -> list[log.Entry]:
         """The entries about a run."""
@@ -183,8 +183,8 @@ class Logged:
 
         A run that was there before the log has none: its entry does not say when it was published.
         """
-        told = (entry for entry in self.entries if entry.event == "run published")
-        return {entry.run: entry.n for entry in told if entry.text != log.BEFORE_THE_LOG}
+        publications = (entry for entry in self.entries if entry.event == "run published")
+        return {entry.run: entry.n for entry in publications if entry.text != log.BEFORE_THE_LOG}
 
 
 @dataclass
@@ -203,11 +203,11 @@ class LogReader:
         if self._last is not None and stamps == self._stamps and len(stamps) == len(self._read):
             return self._last
         self._stamps, broken = stamps, ""
-        kept = {path: held for path, held in self._read.items() if stamps.get(path) == held[0]}
+        unchanged = {path: cached for path, cached in self._read.items() if stamps.get(path) == cached[0]}
         self._read = {}
         for path, stamp in stamps.items():
             try:
-                self._read[path] = kept.get(path) or (stamp, *_entry(lake, path))
+                self._read[path] = unchanged.get(path) or (stamp, *_entry(lake, path))
             except (ValueError, IntegrityError) as error:
                 broken = broken or str(error)
             except OSError:
@@ -293,12 +293,12 @@ class Known:
     @cached_property
     def valid(self) -> frozenset[str]:
         """The valid run of every audit, year and partition: the protected one, else the last."""
-        found: dict[tuple[Series, int], Summary] = {}
+        newest_runs: dict[tuple[Series, int], Summary] = {}
         for run in reversed(self.newest_first):
             key = (_series(run), run.year)
-            if key not in found or run.run in self.protected or found[key].run not in self.protected:
-                found[key] = run
-        return frozenset(run.run for run in found.values())
+            if key not in newest_runs or run.run in self.protected or newest_runs[key].run not in self.protected:
+                newest_runs[key] = run
+        return frozenset(run.run for run in newest_runs.values())
 
     @cached_property
     def signed(self) -> Mapping[str, str]:
@@ -315,10 +315,10 @@ class Known:
     @cached_property
     def audits(self) -> Mapping[str, Sequence[Summary]]:
         """Audit -> its runs, newest first."""
-        found: dict[str, list[Summary]] = {}
+        runs_by_audit: dict[str, list[Summary]] = {}
         for run in self.newest_first:
-            found.setdefault(run.audit, []).append(run)
-        return dict(sorted(found.items()))
+            runs_by_audit.setdefault(run.audit, []).append(run)
+        return dict(sorted(runs_by_audit.items()))
 
     @cached_property
     def has_partitions(self) -> bool:
@@ -328,17 +328,17 @@ class Known:
     @cached_property
     def series(self) -> Mapping[Series, Sequence[Summary]]:
         """Audit and partition -> the runs, newest first."""
-        found: dict[Series, list[Summary]] = {}
+        runs_by_series: dict[Series, list[Summary]] = {}
         for run in self.newest_first:
-            found.setdefault(_series(run), []).append(run)
-        return found
+            runs_by_series.setdefault(_series(run), []).append(run)
+        return runs_by_series
 
     @cached_property
     def values_of(self) -> Mapping[str, Sequence[str]]:
         """Audit -> its partitions, ``ALL`` before the others, then the largest first by the figures of their runs."""
         sizes: dict[str, dict[str, int]] = {audit: {} for audit in self.audits}
         for run in self.newest_first:
-            largest = max((each.n or 0 for each in run.figures), default=0)
+            largest = max((figure.n or 0 for figure in run.figures), default=0)
             of = sizes[run.audit]
             of[value_of(run)] = max(of.get(value_of(run), 0), largest)
         return {audit: _by_size(of) for audit, of in sizes.items()}
@@ -349,11 +349,11 @@ class Known:
 
     def before(self, run: str) -> Summary | None:
         """The run that this one supersedes, else that of the same audit and partition whose year comes before."""
-        one, alike = self.runs[run], self.alike(run)
-        at = next(place for place, each in enumerate(alike) if each.run == run)
-        superseded = next((each for each in alike[at + 1 :] if each.year == one.year), None)
-        years = [each for each in alike if each.year < one.year and each.run in self.valid]
-        return superseded or max(years, key=lambda each: each.year, default=None)
+        current_run, alike = self.runs[run], self.alike(run)
+        at = next(place for place, summary in enumerate(alike) if summary.run == run)
+        superseded = next((summary for summary in alike[at + 1 :] if summary.year == current_run.year), None)
+        years = [summary for summary in alike if summary.year < current_run.year and summary.run in self.valid]
+        return superseded or max(years, key=lambda summary: summary.year, default=None)
 
 
 def _by_size(sizes: Mapping[str, int]) -> list[str]:
@@ -404,17 +404,17 @@ class Index:
         Raises:
             InfrastructureError: the lake cannot be reached.
         """
-        held = self._known
-        if held is not None and not anew and self.clock() - self._looked < self._fresh:
-            return held
-        if not self._lock.acquire(blocking=held is None or anew) and held is not None:
-            return held
+        current_index = self._known
+        if current_index is not None and not anew and self.clock() - self._looked < self._fresh:
+            return current_index
+        if not self._lock.acquire(blocking=current_index is None or anew) and current_index is not None:
+            return current_index
         try:
             began = self.clock()
-            self._known = held = self._look()
+            self._known = current_index = self._look()
             self._looked = self.clock()
             self._fresh = max(FRESH_SECONDS, _SHARE * (self._looked - began))
-            return held
+            return current_index
         finally:
             self._lock.release()
 
@@ -425,25 +425,29 @@ class Index:
         self._read(lake, stamps)
         runs = {run: summary for run, (_, summary) in self._seen.items() if summary is not None}
         failed = tried(lake, {run.audit for run in runs.values()})
-        made = Known(lake, runs, stamps, tuple(_without(self._seen, runs)), self._log.read(lake), failed)
-        if before is not None and made.log is before.log and _are_same(runs, before.runs):
-            made.__dict__.update(_made_of(before))
-        return made
+        index = Known(lake, runs, stamps, tuple(_without(self._seen, runs)), self._log.read(lake), failed)
+        if before is not None and index.log is before.log and _are_same(runs, before.runs):
+            index.__dict__.update(_made_of(before))
+        return index
 
     def _read(self, lake: Lake, stamps: Mapping[str, Stamp]) -> None:
         """Read what was written since, and what could not be read before."""
-        kept = {run: seen for run, seen in self._seen.items() if seen[1] is not None and stamps.get(run) == seen[0]}
-        self._seen = {run: kept.get(run) or (stamp, _summary(lake, run)) for run, stamp in stamps.items()}
+        unchanged = {
+            run: cached for run, cached in self._seen.items() if cached[1] is not None and stamps.get(run) == cached[0]
+        }
+        self._seen = {run: unchanged.get(run) or (stamp, _summary(lake, run)) for run, stamp in stamps.items()}
 
 
-def _are_same(one: Mapping[str, Summary], other: Mapping[str, Summary]) -> bool:
+def _are_same(summaries: Mapping[str, Summary], other: Mapping[str, Summary]) -> bool:
     """Whether no run was read anew, and none went."""
-    return len(one) == len(other) and all(other.get(run) is summary for run, summary in one.items())
+    return len(summaries) == len(other) and all(other.get(run) is summary for run, summary in summaries.items())
 
 
-def _made_of(known: Known) -> dict[str, object]:
+def _made_of(index: Known) -> dict[str, object]:
     """What was made of runs and log so far: cached properties, which fields of the class are not."""
-    return {name: made for name, made in known.__dict__.items() if name not in Known.__dataclass_fields__}
+    return {
+        name: cached_value for name, cached_value in index.__dict__.items() if name not in Known.__dataclass_fields__
+    }
 
 
 def _summary(lake: Lake, run: str) -> Summary | None:
@@ -453,5 +457,5 @@ def _summary(lake: Lake, run: str) -> Summary | None:
         return None
 
 
-def _without(seen: Iterable[str], found: Mapping[str, Summary]) -> list[str]:
-    return sorted(run.encode("utf-8", "backslashreplace").decode() for run in seen if run not in found)
+def _without(names: Iterable[str], summaries: Mapping[str, Summary]) -> list[str]:
+    return sorted(run.encode("utf-8", "backslashreplace").decode() for run in names if run not in summaries)

@@ -123,8 +123,8 @@ def _not_understood(_: Request, error: Exception) -> Response:
 def _expected(fault: Mapping[str, Any]) -> str:
     kind, name = fault["loc"][0], fault["loc"][-1]
     what = {"path": "part", "query": "parameter"}.get(kind, "field")
-    wanted = _EXPECTED.get(fault["type"], "another value")
-    return f"The {what} {name!r} of this address cannot be read: expected is {wanted}."
+    expected_type = _EXPECTED.get(fault["type"], "another value")
+    return f"The {what} {name!r} of this address cannot be read: expected is {expected_type}."
 
 
 def _words(status: int, *words: str) -> Response:
@@ -228,16 +228,16 @@ def listening(settings: Settings) -> socket.socket:
 
 def _bound(host: str, port: int) -> socket.socket:
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    made = socket.socket(family, kind, protocol)
+    listener = socket.socket(family, kind, protocol)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(_BACKLOG)
-        made.setblocking(False)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener
 
 
 def _free(settings: Settings, port: int) -> bool:
@@ -252,15 +252,17 @@ def _tell(settings: Settings, token: str) -> None:
     """Print the address once, and how to end it; on the error stream what else is to be known."""
     sys.stdout.write(f"{settings.address}{f'?token={token}' if token else ''}\n")
     sys.stdout.flush()
-    said = ["end it with Ctrl-C; whoever has this address sees the pages" if token else "end it with SIGTERM or Ctrl-C"]
+    notes = [
+        "end it with Ctrl-C; whoever has this address sees the pages" if token else "end it with SIGTERM or Ctrl-C"
+    ]
     if settings.behind_tls:
-        said.append(
+        notes.append(
             f"warning: listens on {settings.host}:{settings.port} for a proxy with TLS that serves "
             f"{settings.behind_tls}; nobody else must reach that port"
         )
     if settings.restricted:
-        said.append("warning: rows of persons are shown, and every such page is an entry of the log")
-    for line in said:
+        notes.append("warning: rows of persons are shown, and every such page is an entry of the log")
+    for line in notes:
         sys.stderr.write(f"{line}\n")
 
 

@@ -41,8 +41,8 @@ class Settings:
         """What a request may name as its Host: the name of the proxy, else the address that is listened on."""
         if self.behind_tls:
             return _named(self.behind_tls.lower(), _HTTPS)
-        own = _in_address(self.host)
-        names = _LOOPBACK if own in _LOOPBACK else (own,)
+        address = _in_address(self.host)
+        names = _LOOPBACK if address in _LOOPBACK else (address,)
         return frozenset().union(*(_named(f"{name}:{self.port}", _HTTP) for name in names))
 
     @property
@@ -79,8 +79,8 @@ def check(settings: Settings) -> None:
             f"--host {settings.host} is reached from other machines, and the pages have no TLS of their own: put a "
             "proxy with TLS before them and give its name with --behind-tls, or leave --host out"
         )
-    for given, option in ((settings.sign, "--sign"), (settings.restricted, "--restricted")):
-        if given and not settings.by:
+    for is_set, option in ((settings.sign, "--sign"), (settings.restricted, "--restricted")):
+        if is_set and not settings.by:
             raise SpecError(f"{option} needs --as NAME: every entry of the log says who it is by")
     name = settings.behind_tls
     if name and (name != name.strip() or "/" in name or not name.isascii()):
@@ -118,10 +118,10 @@ def _named(address: str, usual: int) -> frozenset[str]:
 def _in_address(host: str) -> str:
     """A host as addresses have it: IPv6 shortened and in brackets."""
     try:
-        found = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
     except ValueError:
         return host.lower()
-    return f"[{found}]" if found.version == 6 else str(found)
+    return f"[{address}]" if address.version == 6 else str(address)
 
 
 def _is_loopback(host: str) -> bool:

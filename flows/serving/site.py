@@ -117,16 +117,22 @@ def made(page: Page, status: int = 200) -> HTMLResponse:
     """The answer with a page."""
     page = replace(page, title=visible(page.title), kicker=visible(page.kicker))
     frame = Frame(page.kicker, page.run, restricted=page.restricted)
-    given: dict[str, Any] = {"section": page.section, "frame": frame, **page.content}
-    own = {"at": page, "site": SITE, "path": "", "link": address_of(page.run), "targets": _Targets(page.targets)}
-    text = _environment().get_template(page.template).render(**given, **own)
+    content: dict[str, Any] = {"section": page.section, "frame": frame, **page.content}
+    page_context = {
+        "at": page,
+        "site": SITE,
+        "path": "",
+        "link": address_of(page.run),
+        "targets": _Targets(page.targets),
+    }
+    text = _environment().get_template(page.template).render(**content, **page_context)
     return HTMLResponse(text, status_code=status)
 
 
 def size_of(section: Section) -> int:
     """Bytes that a section takes on a page."""
-    given = {"part": section, "path": "", "link": address_of(""), "targets": _Targets(frozenset())}
-    return len(_environment().get_template("part.html.j2").render(**given).encode())
+    context = {"part": section, "path": "", "link": address_of(""), "targets": _Targets(frozenset())}
+    return len(_environment().get_template("part.html.j2").render(**context).encode())
 
 
 @cache
@@ -135,14 +141,14 @@ def style() -> bytes:
     return (style_sheet() + (_TEMPLATES / "site.css").read_text(encoding="utf-8")).encode()
 
 
-def run_path(run: str, *parts: str, **asked: str | int | None) -> str:
+def run_path(run: str, *parts: str, **parameters: str | int | None) -> str:
     """Address of a page of a run; what is asked and empty is left out."""
-    return path_of("runs", run, *parts, **asked)
+    return path_of("runs", run, *parts, **parameters)
 
 
-def path_of(*parts: str, **asked: str | int | None) -> str:
+def path_of(*parts: str, **parameters: str | int | None) -> str:
     """An address of this server, whatever names are part of it."""
-    query = urlencode({name: value for name, value in asked.items() if value not in (None, "")})
+    query = urlencode({name: value for name, value in parameters.items() if value not in (None, "")})
     return "/" + "/".join(quote(part, safe="") for part in parts) + (f"?{query}" if query else "")
 
 
@@ -185,8 +191,8 @@ def _environment() -> jinja2.Environment:
     return made_of
 
 
-def _written(said: Any) -> Any:
-    return on_a_page(said) if isinstance(said, str) and not isinstance(said, Markup) else said
+def _written(text: Any) -> Any:
+    return on_a_page(text) if isinstance(text, str) and not isinstance(text, Markup) else text
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -231,12 +237,12 @@ class Reports:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        made = _made(lake, run)
+        report = _made(lake, run)
         with self._lock:
-            self._kept[key] = made
+            self._kept[key] = report
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-        return made
+        return report
 
 
 def quality_of(lake: Lake, run: str) -> Section:
@@ -280,26 +286,28 @@ def _made(lake: Lake, run: str) -> Report:
 
     material = _material(lake, run)
     decision: Decision = decide(run_of(material))
-    made = sections(material, decision)
+    report_sections = sections(material, decision)
     bare = replace(material, measures=(), tables={})
-    return Report(bare, shown_first(material, decision), made, tuple(links(made)))
+    return Report(bare, shown_first(material, decision), report_sections, tuple(links(report_sections)))
 
 
-def first_page(report: Report, known: Known, run: str) -> dict[str, Any]:
+def first_page(report: Report, index: Known, run: str) -> dict[str, Any]:
     """What the first page shows, with the signatures of now; none where the log cannot be relied on.
 
     Args:
         report: of the run.
-        known: what is known of the lake.
+        index: what is known of the lake.
         run: its id.
     """
     from flows.runs.report_files import signed_of
 
-    if known.log.broken:
-        return {**report.first, "signed": f"The log cannot be relied on, and no signature is shown: {known.log.broken}"}
-    alike = sorted((entry for each in known.alike(run) for entry in known.log.of(each.run)), key=lambda each: each.n)
-    signed = signed_of(known.lake, run, alike)
-    kicker = [each if each != report.material.signed.short else signed.short for each in report.first["kicker"]]
+    if index.log.broken:
+        return {**report.first, "signed": f"The log cannot be relied on, and no signature is shown: {index.log.broken}"}
+    alike = sorted(
+        (entry for summary in index.alike(run) for entry in index.log.of(summary.run)), key=lambda entry: entry.n
+    )
+    signed = signed_of(index.lake, run, alike)
+    kicker = [word if word != report.material.signed.short else signed.short for word in report.first["kicker"]]
     return {**report.first, "kicker": tuple(kicker), "signed": signed.words}
 
 
@@ -332,17 +340,17 @@ class Tables:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        made = connected()
-        made.execute(_SANDBOX)
-        return made
+        connection = connected()
+        connection.execute(_SANDBOX)
+        return connection
 
-    def ask(self, tables: Mapping[str, pa.Table], query: str, given: Mapping[str, Any]) -> pa.Table:
+    def ask(self, tables: Mapping[str, pa.Table], query: str, parameters: Mapping[str, Any]) -> pa.Table:
         """The answer to a query.
 
         Args:
             tables: that it names.
             query: one statement of ours.
-            given: its parameters.
+            parameters: its parameters.
 
         Raises:
             InfrastructureError: it takes more time or memory than it may.
@@ -354,7 +362,7 @@ class Tables:
             for name, table in tables.items():
                 cursor.register(name, table)
             clock.start()
-            return cursor.sql(query, params=dict(given)).to_arrow_table()
+            return cursor.sql(query, params=dict(parameters)).to_arrow_table()
         except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
             raise InfrastructureError(
                 f"the query took more than {self._seconds:g} seconds, or more memory than pages have; narrow it"
@@ -435,17 +443,17 @@ class Site:
 
     def summary(self, run: str) -> Summary:
         """A run that the index has; 404 for all else, so that no name is ever joined into a path."""
-        found = self.known().runs.get(run)
-        if found is None:
+        summary = self.known().runs.get(run)
+        if summary is None:
             missing("The lake has no such run; it may have been removed.")
-        return found
+        return summary
 
     def audit(self, audit: str) -> Sequence[Summary]:
         """The runs of an audit, newest first: none of one that only failed. 404 for a name that none has."""
-        known = self.known()
-        if audit not in known.audits and audit not in known.tried:
+        index = self.known()
+        if audit not in index.audits and audit not in index.tried:
             missing("The lake has no run of such an audit.")
-        return known.audits.get(audit, ())
+        return index.audits.get(audit, ())
 
     def run(self, run: str) -> Run:
         """A run by its manifest.
@@ -475,19 +483,19 @@ class Site:
 
     def _sealed(self, run: str) -> tuple[dict[str, Any], str]:
         self.summary(run)
-        known = self.known()
-        key = (run, known.written.get(run, Stamp()))
-        held = self._manifests.get(key)
-        if held is None or not known.lake.storage.exists(f"runs/{run}/manifest.json"):
+        index = self.known()
+        key = (run, index.written.get(run, Stamp()))
+        cached = self._manifests.get(key)
+        if cached is None or not index.lake.storage.exists(f"runs/{run}/manifest.json"):
             try:
-                manifest = read_manifest(known.lake, run)
+                manifest = read_manifest(index.lake, run)
             except SpecError:
                 missing("The lake has no such run; it may have been removed.")
-            held = (manifest, digest_of(manifest))
-            self._manifests[key] = held
+            cached = (manifest, digest_of(manifest))
+            self._manifests[key] = cached
             while len(self._manifests) > _MOST_MANIFESTS:
                 self._manifests.popitem(last=False)
-        return held
+        return cached
 
     def table(self, run: str, name: str) -> pa.Table | None:
         """What may be told of a table of a run; None where it has no such table.
@@ -505,24 +513,24 @@ class Site:
         except OSError as error:
             raise IntegrityError(f"a file of the run went while it was read ({error})") from error
 
-    def page(self, run: str, title: str, here: tuple[str, ...], **more: Any) -> Page:
-        """A page of a run with its navigation; ``here`` are the parts of its address below the run."""
+    def page(self, run: str, title: str, path_parts: tuple[str, ...], **overrides: Any) -> Page:
+        """A page of a run with its navigation; ``path_parts`` are the parts of its address below the run."""
         summary = self.summary(run)
         restricted = RESTRICTED if summary.disclosure == "internal" else ""
         crumbs = (("/", "Audits"), (path_of("audits", summary.audit, "years"), summary.audit))
-        own = ((run_path(run), str(summary.year)),) if here else ()
+        run_crumbs = ((run_path(run), str(summary.year)),) if path_parts else ()
         files = self._files(run)
         page = Page(
             title,
             kicker=_titled(summary),
             run=run,
             restricted=restricted,
-            crumbs=(*crumbs, *own),
+            crumbs=(*crumbs, *run_crumbs),
             links=_links(run, files),
             targets=frozenset(path for path, _ in files),
-            here=run_path(run, *here),
+            here=run_path(run, *path_parts),
         )
-        return replace(page, **more)
+        return replace(page, **overrides)
 
     def quality(self, run: str) -> Section:
         """What stands on the data page of a run; errors as of ``report``."""
@@ -535,8 +543,8 @@ class Site:
         except IntegrityError:
             return ()
         if digest not in self._navigation:
-            found = navigation(manifest)
-            self._navigation[digest] = self._of_report(run) if found is None else found
+            links = navigation(manifest)
+            self._navigation[digest] = self._of_report(run) if links is None else links
             while len(self._navigation) > _MOST_NAVIGATIONS:
                 self._navigation.popitem(last=False)
         return self._navigation.get(digest, ())
@@ -553,8 +561,8 @@ def _links(run: str, files: Links) -> Links:
     """Every page of a run: those of its report, and the others."""
     pages = [(path.removesuffix(".html").split("/"), words) for path, words in files if "/" in path]
     named = [((folder, name) if folder == "evidence" else (name,), words) for (folder, name), words in pages]
-    own = [(run_path(run, *parts), words) for parts, words in named if parts != ("quality",)]
-    return ((run_path(run), "First page"), *own, *((run_path(run, name), words) for name, words in _PAGES))
+    report_links = [(run_path(run, *parts), words) for parts, words in named if parts != ("quality",)]
+    return ((run_path(run), "First page"), *report_links, *((run_path(run, name), words) for name, words in _PAGES))
 
 
 def missing(words: str) -> NoReturn:

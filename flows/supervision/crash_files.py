@@ -26,12 +26,12 @@ def report_crash(error: BaseException, arguments: Sequence[str]) -> str:
         error: what nobody caught.
         arguments: the command line, which may name the lake.
     """
-    said = f"this is {fault_words(error)}"
+    fault = f"this is {fault_words(error)}"
     try:
         file = _written("\n".join(_lines(error)), _folder(arguments))
     except OSError:
-        return f"{said}; its traceback could not be written anywhere; please report it"
-    return f"{said}; traceback in {file}; please report it with that file, which holds no data"
+        return f"{fault}; its traceback could not be written anywhere; please report it"
+    return f"{fault}; traceback in {file}; please report it with that file, which holds no data"
 
 
 def fault_words(error: BaseException) -> str:
@@ -43,17 +43,17 @@ def fault_words(error: BaseException) -> str:
 
 def _lines(error: BaseException) -> Iterator[str]:
     yield f"evenhand, Python {sys.version.split()[0]}, {datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-    seen: list[BaseException] = []
-    here: BaseException | None = error
-    while here is not None and here not in seen:
-        seen.append(here)
-        here = here.__cause__ or (None if here.__suppress_context__ else here.__context__)
-    for each in reversed(seen):  # as Python has it: the first one first
+    causes: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    for fault in reversed(causes):  # as Python has it: the first one first
         yield "\nTraceback (most recent call last):"
-        frames = getattr(each, "frames", [])  # of a worker process, whose traceback does not come along
-        yield "".join([*frames, *traceback.format_list(traceback.extract_tb(each.__traceback__))]).rstrip()
-        kind = f"{type(each).__module__}.{type(each).__qualname__}"
-        yield f"{kind}: {each}" if isinstance(each, EvenhandError) else f"{kind}: (message left out)"
+        frames = getattr(fault, "frames", [])  # of a worker process, whose traceback does not come along
+        yield "".join([*frames, *traceback.format_list(traceback.extract_tb(fault.__traceback__))]).rstrip()
+        kind = f"{type(fault).__module__}.{type(fault).__qualname__}"
+        yield f"{kind}: {fault}" if isinstance(fault, EvenhandError) else f"{kind}: (message left out)"
 
 
 def _folder(arguments: Sequence[str]) -> Path:
@@ -63,9 +63,9 @@ def _folder(arguments: Sequence[str]) -> Path:
 
 
 def _lake(arguments: Sequence[str]) -> Path:
-    given = [after for before, after in pairwise(arguments) if before == "--lake"]
-    given += [each.removeprefix("--lake=") for each in arguments if each.startswith("--lake=")]
-    return Path((given or [os.environ.get("EVENHAND_LAKE", "data/lake")])[-1])
+    lakes = [after for before, after in pairwise(arguments) if before == "--lake"]
+    lakes += [argument.removeprefix("--lake=") for argument in arguments if argument.startswith("--lake=")]
+    return Path((lakes or [os.environ.get("EVENHAND_LAKE", "data/lake")])[-1])
 
 
 def _written(text: str, folder: Path) -> Path:

@@ -92,10 +92,10 @@ def mark_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
-        found = [marked for presence in gone if (marked := _bury(client, lake, presence, burial))]
+        marked_runs = [marked for presence in gone if (marked := _bury(client, lake, presence, burial))]
         if burial.resume:
-            found += _never_begun(client, lake, burial)
-    return found
+            marked_runs += _never_begun(client, lake, burial)
+    return marked_runs
 
 
 def mark_stopped(run: str | None) -> None:
@@ -139,8 +139,8 @@ def _marked(client: "SyncPrefectClient", run: "FlowRun", presence: Presence, bur
         return None
     if presence.stopped:
         return _crash(client, run, "it was asked to stop, and left after its stage", burial, stopped=True)
-    seen = burial.remembered(presence)
-    why = f"{presence} is gone: killed, or its machine stopped" + (f"; {seen}" if seen else "")
+    remembered = burial.remembered(presence)
+    why = f"{presence} is gone: killed, or its machine stopped" + (f"; {remembered}" if remembered else "")
     return replace(_crash(client, run, why, burial), began=presence.started, stage=presence.stage)
 
 
@@ -150,8 +150,8 @@ def _mend(client: "SyncPrefectClient", run: "FlowRun", presence: Presence) -> Ma
 
     outcome = kind, name, message = presence.outcome or ("COMPLETED", "Completed", "")
     why = DIED if _crashed(run) else MENDED
-    said = f"{why}; {message}".rstrip("; ")
-    client.set_flow_run_state(run.id, State(type=StateType(kind), name=name, message=said), force=True)
+    full_message = f"{why}; {message}".rstrip("; ")
+    client.set_flow_run_state(run.id, State(type=StateType(kind), name=name, message=full_message), force=True)
     return Marked(run.name, str(run.id), why, resumed=False, mended=outcome, tags=tuple(run.tags))
 
 
@@ -161,7 +161,7 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
     from prefect.states import Crashed, Failed, Scheduled
 
     client.set_flow_run_state(run.id, Crashed(message=f"Found by evenhand: {why}."), force=True)
-    known = Marked(
+    crashed = Marked(
         run.name,
         str(run.id),
         why,
@@ -171,7 +171,7 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
         parameters=run.parameters,
     )
     if not (burial.resume and _of_deployment(run)):
-        return known
+        return crashed
     before = _deaths(client, run)
     state: State[Any]
     if stopped:
@@ -183,7 +183,7 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
         state = Failed(name=GIVEN_UP, message=why)
     client.set_flow_run_state(run.id, state, force=True)
     resumed = state.is_scheduled()
-    return replace(known, why=why, resumed=resumed, given_up=not resumed)
+    return replace(crashed, why=why, resumed=resumed, given_up=not resumed)
 
 
 def _deaths(client: "SyncPrefectClient", run: "FlowRun") -> int:

@@ -36,10 +36,10 @@ def fix(lake: "Lake") -> int:
     """
     changed = 0
     for path, mode, denied in _modes(lake.storage.local):
-        wanted = (0o777 if path.is_dir() else 0o666) & ~denied
-        if mode != wanted:
+        full_mode = (0o777 if path.is_dir() else 0o666) & ~denied
+        if mode != full_mode:
             try:
-                path.chmod(wanted)
+                path.chmod(full_mode)
             except FileNotFoundError:
                 continue
             except PermissionError as error:

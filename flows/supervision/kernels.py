@@ -82,19 +82,22 @@ def compile_kernels() -> None:
     log.info("compiling numerical kernels: one to two minutes, once")
     began = time.time()
     free = _SPEC.replace(", constraint: up", "").replace(", constraint: down", "")  # a kernel for what nothing bounds
-    specs = [f"{spec}methods: {asked}" for spec, asked in [*((_SPEC, each) for each in _METHODS), (free, _METHODS[-1])]]
+    specs = [
+        f"{spec}methods: {methods}"
+        for spec, methods in [*((_SPEC, methods) for methods in _METHODS), (free, _METHODS[-1])]
+    ]
     try:
         RECORD.parent.mkdir(parents=True, exist_ok=True)
         RECORD.touch()  # what cannot be kept need not be compiled
         workers = min(len(specs), os.cpu_count() or 1)
         with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-            found = sorted(set[Kernel]().union(*pool.map(_audit, specs)))
-        RECORD.write_text("".join(f"{kernel.index_file}\t{kernel.source_file}\n" for kernel in found))
+            kernels = sorted(set[Kernel]().union(*pool.map(_audit, specs)))
+        RECORD.write_text("".join(f"{kernel.index_file}\t{kernel.source_file}\n" for kernel in kernels))
     except Exception as error:  # a folder that cannot be written, too little memory: the first audit takes longer
         log.warning("kernels could not be kept (%s); the first audit takes a minute more", error)
         return
-    new = sum(Path(kernel.index_file).stat().st_mtime >= began for kernel in found)
-    log.info("%d kernels are compiled, %d of them now, in %.0f s", len(found), new, time.time() - began)
+    new = sum(Path(kernel.index_file).stat().st_mtime >= began for kernel in kernels)
+    log.info("%d kernels are compiled, %d of them now, in %.0f s", len(kernels), new, time.time() - began)
 
 
 def compiled_kernels() -> tuple[int, int]:
@@ -110,8 +113,10 @@ def _audit(spec: str) -> set[Kernel]:
     from numba.core.registry import CPUDispatcher  # the stages load it
 
     loaded = [module for name, module in list(sys.modules.items()) if name.startswith("tasks.")]
-    kernels = [each for module in loaded for each in vars(module).values() if isinstance(each, CPUDispatcher)]
-    return {kernel for each in kernels for kernel in _kept(each)}
+    kernels = [
+        dispatcher for module in loaded for dispatcher in vars(module).values() if isinstance(dispatcher, CPUDispatcher)
+    ]
+    return {kernel for called_kernel in kernels for kernel in _kept(called_kernel)}
 
 
 def _kept(kernel: Any) -> Iterator[Kernel]:

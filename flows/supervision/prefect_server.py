@@ -57,14 +57,14 @@ def require_server(api: str) -> None:
     """
     if os.environ.get("PREFECT_API_KEY"):
         return
-    found = fault_at(api)
+    fault = fault_at(api)
     for _ in range(_TRIES - 1):
-        if found is None or not found.passing:
+        if fault is None or not fault.passing:
             break
         time.sleep(_PAUSE_SECONDS)
-        found = fault_at(api)
-    if found is not None:
-        raise InfrastructureError(f"{found.what}: {found.step}; without PREFECT_API_URL a command starts a server")
+        fault = fault_at(api)
+    if fault is not None:
+        raise InfrastructureError(f"{fault.what}: {fault.step}; without PREFECT_API_URL a command starts a server")
 
 
 class Fault(NamedTuple):
@@ -78,18 +78,18 @@ class Fault(NamedTuple):
 
 def fault_at(api: str) -> Fault | None:
     """Why runs cannot go to the server at ``api``; None if they can."""
-    shown = shown_address(api)
+    visible_address = shown_address(api)
     try:
         answer = httpx.get(f"{api.rstrip('/')}/ready", timeout=_ANSWER_SECONDS, auth=_password())
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        return Fault(f"no server answers at {shown} ({type(error).__name__})", START, passing=True)
+        return Fault(f"no server answers at {visible_address} ({type(error).__name__})", START, passing=True)
     if answer.is_server_error:  # also a proxy's page, while the server behind it is started again
-        what = f"the server at {shown} is not ready ({answer.status_code})"
+        what = f"the server at {visible_address} is not ready ({answer.status_code})"
         return Fault(what, LOOK_AT_DATABASE, passing=True)
     if answer.status_code in WANTS_PASSWORD:
-        return Fault(f"the server at {shown} refuses the password ({answer.status_code})", GIVE_PASSWORD)
+        return Fault(f"the server at {visible_address} refuses the password ({answer.status_code})", GIVE_PASSWORD)
     if not (answer.is_success and _is_prefect(answer)):
-        return Fault(f"what answers at {shown} is no Prefect server ({answer.status_code})", NO_PREFECT)
+        return Fault(f"what answers at {visible_address} is no Prefect server ({answer.status_code})", NO_PREFECT)
     return None
 
 
@@ -165,7 +165,7 @@ def prepare_environment(local: Path) -> None:
     ``local`` is where the lake keeps files on this machine, wherever it lies: Prefect's database has to be locked.
     """
     home = local / "prefect"
-    wanted = {
+    variables = {
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "DO_NOT_TRACK": "1",
@@ -174,7 +174,7 @@ def prepare_environment(local: Path) -> None:
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         "PREFECT_RESULTS_PERSIST_BY_DEFAULT": "true",
     }
-    for name, value in wanted.items():
+    for name, value in variables.items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("PREFECT_LOCAL_STORAGE_PATH", str(Path(os.environ["PREFECT_HOME"]) / "storage"))
 
@@ -202,9 +202,9 @@ def _server(record: Path) -> Iterator[None]:
 def _end_orphan(record: Path) -> None:
     """End the server of a killed process; the run in turn has exclusive use of the embedded API."""
     try:
-        known = json.loads(record.read_text())
-        process = psutil.Process(known["pid"])
-        if process.create_time() == known["began"]:  # else its number was given to another process
+        process_record = json.loads(record.read_text())
+        process = psutil.Process(process_record["pid"])
+        if process.create_time() == process_record["began"]:  # else its number was given to another process
             process.terminate()
     except (OSError, ValueError, KeyError, psutil.Error):
         return
@@ -233,8 +233,8 @@ def embedded_server(password: str) -> tuple[Server, str]:
     account of the machine reaches its port: a deployment that is made there is code that runs as this user.
     """
     port = _free_port()
-    own = {**_EMBEDDED, "PREFECT_SERVER_API_AUTH_STRING": password}
-    return _started(port, {**os.environ, **own}), f"http://127.0.0.1:{port}/api"
+    settings = {**_EMBEDDED, "PREFECT_SERVER_API_AUTH_STRING": password}
+    return _started(port, {**os.environ, **settings}), f"http://127.0.0.1:{port}/api"
 
 
 def wait_for(server: Server, api: str) -> None:
@@ -282,9 +282,9 @@ def _started(port: int, environment: Mapping[str, str], **places: Any) -> Server
 
 def _environment(home: Path) -> dict[str, str]:
     """The environment without any setting of Prefect's: one of them names the database of the server in use."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
     return {
-        **kept,
+        **variables,
         "PREFECT_HOME": str(home),
         "PREFECT_UI_ENABLED": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -336,8 +336,8 @@ def of_lake(client: "SyncPrefectClient", lake: Lake, states: list[str]) -> Itera
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
     from prefect.client.schemas.objects import StateType
 
-    wanted = FlowRunFilterStateType(any_=[StateType(state) for state in states])
-    for run in _pages(client, FlowRunFilter(state=FlowRunFilterState(type=wanted))):
+    states_filter = FlowRunFilterStateType(any_=[StateType(state) for state in states])
+    for run in _pages(client, FlowRunFilter(state=FlowRunFilterState(type=states_filter))):
         if _location(str(run.parameters.get("lake", ""))) == lake.location:
             yield run
 
@@ -358,10 +358,10 @@ def remove_outdated(client: "SyncPrefectClient", lake: Lake, newest: int) -> int
     return len(gone)
 
 
-def _location(given: str) -> str:
+def _location(address: str) -> str:
     """The place that a parameter ``lake`` names, as the lake itself says it; nothing is opened for it."""
-    scheme, separator, _ = given.partition("://")
-    return given if separator and scheme != "file" else storage_at(given).location
+    scheme, separator, _ = address.partition("://")
+    return address if separator and scheme != "file" else storage_at(address).location
 
 
 def _subject(run: "FlowRun") -> tuple[str, ...]:
@@ -371,15 +371,15 @@ def _subject(run: "FlowRun") -> tuple[str, ...]:
     return str(run.flow_id), str(name), str(run.parameters.get("years") or run.parameters.get("year") or year)
 
 
-def _pages(client: "SyncPrefectClient", wanted: "FlowRunFilter") -> Iterator["FlowRun"]:
+def _pages(client: "SyncPrefectClient", flow_run_filter: "FlowRunFilter") -> Iterator["FlowRun"]:
     from prefect.client.schemas.sorting import FlowRunSort
 
-    seen = 0
+    offset = 0
     while True:
         page = client.read_flow_runs(
-            flow_run_filter=wanted, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE, offset=seen
+            flow_run_filter=flow_run_filter, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE, offset=offset
         )
         yield from page
-        seen += len(page)
+        offset += len(page)
         if len(page) < _PAGE:
             return

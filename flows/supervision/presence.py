@@ -121,7 +121,7 @@ def _note(lake: Lake, **news: Any) -> None:
 
 def _noted(lake: Lake, presence: Presence) -> Presence:
     """A record as it is by now."""
-    return next((each for each in recorded(lake) if each.name == presence.name), presence)
+    return next((record for record in recorded(lake) if record.name == presence.name), presence)
 
 
 def _write(lake: Lake, presence: Presence) -> None:
@@ -173,16 +173,16 @@ def held(lock: Path) -> bool:
 @contextmanager
 def taken(lock: Path) -> Iterator[bool]:
     """Take a lock if it is free, and say whether it was."""
-    own = FileLock(lock)
+    file_lock = FileLock(lock)
     try:
-        own.acquire(blocking=False)
+        file_lock.acquire(blocking=False)
     except Timeout:
         yield False
         return
     try:
         yield True
     finally:
-        own.release()
+        file_lock.release()
 
 
 def gate(lake: Lake) -> FileLock:
@@ -198,9 +198,9 @@ def alone(lake: Lake) -> Iterator[None]:
         InfrastructureError: somebody is at work on it.
     """
     with gate(lake):
-        known = {f"{presence.name}.lock": str(presence) for presence in recorded(lake)}
+        names = {f"{presence.name}.lock": str(presence) for presence in recorded(lake)}
         locks = [path for path in (lake.storage.local / "locks").rglob("*.lock") if path.name != _GATE]
-        busy = [known.get(path.name, path.stem) for path in sorted(locks) if held(path)]
+        busy = [names.get(path.name, path.stem) for path in sorted(locks) if held(path)]
         if busy:
             raise InfrastructureError(
                 f"the lake {lake.location} is in use ({'; '.join(busy)}): what a run is about to need must not go; "
@@ -229,20 +229,24 @@ def _read(lake: Lake) -> Iterator[tuple[Path, Presence | None]]:
             yield path, None
 
 
-def _presence(said: Any) -> Presence | None:
+def _presence(record: Any) -> Presence | None:
     """A record by what its file holds; None of a file that is no record."""
-    if not isinstance(said, dict):
+    if not isinstance(record, dict):
         return None
-    if not {"run", "host", "pid", "started", "name"} <= said.keys() <= {field.name for field in fields(Presence)}:
+    if not {"run", "host", "pid", "started", "name"} <= record.keys() <= {field.name for field in fields(Presence)}:
         return None
-    words = [value for key, value in said.items() if key not in ("pid", "outcome", "stopped")]
-    outcome = said.get("outcome")  # an earlier version had none
-    told = outcome if isinstance(outcome, list) else []
-    known = outcome is None or len(told) == len(("type", "name", "message"))
-    plain = all(isinstance(each, str) for each in (*words, *told)) and isinstance(said.get("stopped", False), bool)
-    if not (known and plain and type(said["pid"]) is int and Path(said["name"]).name == said["name"]):
+    words = [value for key, value in record.items() if key not in ("pid", "outcome", "stopped")]
+    outcome = record.get("outcome")  # an earlier version had none
+    outcome_parts = outcome if isinstance(outcome, list) else []
+    is_valid_outcome = outcome is None or len(outcome_parts) == len(("type", "name", "message"))
+    plain = all(isinstance(word, str) for word in (*words, *outcome_parts)) and isinstance(
+        record.get("stopped", False), bool
+    )
+    if not (is_valid_outcome and plain and type(record["pid"]) is int and Path(record["name"]).name == record["name"]):
         return None
-    return Presence(**{**said, "outcome": (told[0], told[1], told[2]) if told else None})
+    return Presence(
+        **{**record, "outcome": (outcome_parts[0], outcome_parts[1], outcome_parts[2]) if outcome_parts else None}
+    )
 
 
 def was_stopped(lake: Lake, run: str) -> bool:
@@ -304,9 +308,9 @@ def leftovers(lake: Lake) -> list[Path]:
 
 def holders(lake: Lake) -> list[Holder]:
     """Who holds which lock of a lake, for `evenhand status`."""
-    known = {f"{presence.name}.lock": f"{presence.run}: {presence}" for presence in recorded(lake)}
+    names = {f"{presence.name}.lock": f"{presence.run}: {presence}" for presence in recorded(lake)}
     locks = sorted((lake.storage.local / "locks").rglob("*.lock"))
-    return [Holder(path.stem, known.get(path.name, "")) for path in locks if held(path)]
+    return [Holder(path.stem, names.get(path.name, "")) for path in locks if held(path)]
 
 
 def free_locks(lake: Lake, seconds: float = _UNTOUCHED_SECONDS) -> list[Path]:
@@ -351,9 +355,9 @@ def _remove(draft: Path) -> None:
 def touched(path: Path) -> float:
     """When something was last written to a file, or to anything below a directory, in seconds since 1970."""
     times = []
-    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
+    for entry in (path, *(path.rglob("*") if path.is_dir() else ())):
         try:
-            times.append(each.lstat().st_mtime)
+            times.append(entry.lstat().st_mtime)
         except FileNotFoundError:
             continue  # given its name this moment
         except OSError:

@@ -41,11 +41,11 @@ def has_ended(process: psutil.Process) -> bool:
 def wait_for(processes: Collection[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Wait until all of them have ended, at most so long; returns those that have not."""
     until = time.monotonic() + seconds
-    while left := [each for each in processes if not has_ended(each)]:
+    while running := [process for process in processes if not has_ended(process)]:
         if time.monotonic() >= until:
             break
         time.sleep(_LOOK_SECONDS)
-    return left
+    return running
 
 
 def kill_family(process: psutil.Process, seconds: float) -> None:
@@ -53,9 +53,9 @@ def kill_family(process: psutil.Process, seconds: float) -> None:
     family = [process]
     with suppress(psutil.Error):
         family += process.children(recursive=True)
-    for each in family:
+    for member in family:
         with suppress(psutil.Error):
-            each.kill()
+            member.kill()
     wait_for(family, seconds)
 
 
@@ -151,13 +151,13 @@ def seconds_given(variable: str, default: float) -> float:
     Raises:
         InfrastructureError: it says no number of seconds.
     """
-    given = os.environ.get(variable, "").strip()
+    text = os.environ.get(variable, "").strip()
     try:
-        seconds = float(given or default)
+        seconds = float(text or default)
     except ValueError:
         seconds = -1.0
     if not 0.0 <= seconds < float("inf"):
-        raise InfrastructureError(f"{variable} is {given!r}; expected seconds, such as {default:g}")
+        raise InfrastructureError(f"{variable} is {text!r}; expected seconds, such as {default:g}")
     return seconds
 
 
@@ -181,9 +181,9 @@ def finishing() -> bool:
     return _Leaving.finishing > 0
 
 
-def in_command(given: bool) -> None:
+def in_command(is_command: bool) -> None:
     """Say whether this process is that of a command."""
-    _Leaving.in_command = given
+    _Leaving.in_command = is_command
 
 
 @contextmanager
@@ -299,9 +299,9 @@ def watch_signals() -> None:
     pipe, end = os.pipe()
     os.set_blocking(end, False)
     signal.set_wakeup_fd(end, warn_on_full_buffer=False)
-    for each in _SIGNALS:
-        if signal.getsignal(each) is not signal.SIG_IGN:
-            signal.signal(each, _handle_signal)
+    for number in _SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _handle_signal)
     sys.unraisablehook = _report_unraisable
     os.register_at_fork(after_in_child=_leave_to_python)
     threading.Thread(target=_watch, args=(pipe,), name="signals", daemon=True).start()
@@ -447,10 +447,10 @@ def _watch(pipe: int) -> NoReturn:
 def _wait_for_end(pipe: int) -> None:
     """Wait until what is at work has had its time, or somebody presses Ctrl-C; who is done has a moment to leave."""
     until = time.monotonic() + grace_seconds()
-    while (left := until - time.monotonic()) > 0:
+    while (seconds := until - time.monotonic()) > 0:
         if not finishing():
             until = min(until, time.monotonic() + INTERRUPTION_GRACE_SECONDS)
-        ready = select.select([pipe], [], [], min(left, _INTERRUPTION_LOOK_SECONDS))[0]
+        ready = select.select([pipe], [], [], min(seconds, _INTERRUPTION_LOOK_SECONDS))[0]
         if (ready and os.read(pipe, 1)[0] == signal.SIGINT) or stop_requested():
             break
     _process.overdue = True
@@ -504,6 +504,6 @@ def _leave_to_python() -> None:
     """In a forked child: its signals are its own, and not its parent's."""
     in_command(False)
     signal.set_wakeup_fd(-1)
-    for each in _SIGNALS:
-        if signal.getsignal(each) is _handle_signal:
-            signal.signal(each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL)
+    for number in _SIGNALS:
+        if signal.getsignal(number) is _handle_signal:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)

@@ -114,14 +114,14 @@ def estimate_coverage(
         form: In which numbers enter.
     """
     settings = AdjustedSettings(estimators=estimators, form=form, splits=splits)
-    errors: dict[Estimator, list[tuple[float, float, bool]]] = {each: [] for each in estimators}
+    errors: dict[Estimator, list[tuple[float, float, bool]]] = {estimator: [] for estimator in estimators}
     for sample in np.random.SeedSequence(seed).spawn(repetitions):
         rng = np.random.default_rng(sample)
         applications, truth = simulate_lender(scenario, rng)
         for effect in climb(applications, settings, 0.95, rng).effects:
             if _compared(effect) and math.isfinite(effect.value):
                 errors[effect.estimator].append((effect.value - truth, effect.se, effect.low <= truth <= effect.high))
-    return tuple(_coverage(scenario, estimator, found) for estimator, found in errors.items())
+    return tuple(_coverage(scenario, estimator, estimates) for estimator, estimates in errors.items())
 
 
 def _finances(scenario: Scenario, group: Ints, rng: np.random.Generator) -> dict[str, Floats]:
@@ -163,8 +163,8 @@ def _compared(effect: Effect) -> bool:
     return effect.rung == 1 and effect.group == HARMED and (effect.estimator, effect.average_over) != ("logit", "all")
 
 
-def _coverage(scenario: Scenario, estimator: Estimator, found: list[tuple[float, float, bool]]) -> Coverage:
-    error, se, covered = np.array(found, dtype=np.float64).T
+def _coverage(scenario: Scenario, estimator: Estimator, estimates: list[tuple[float, float, bool]]) -> Coverage:
+    error, se, covered = np.array(estimates, dtype=np.float64).T
     return Coverage(
         scenario,
         estimator,
@@ -219,14 +219,20 @@ _run = partial(apart, "research.adjusted.timed_work")
 
 def _lines(room: Room) -> Iterator[Row]:
     size, file = room.rows or ROWS, str(room.place / "applications.parquet")
-    made = _run("generate", file, size)
-    yield timed_row(DRAWN, made, "apart: rows drawn", found=f"{made['file_mb']:.0f} MB of Parquet")
-    told = [_run(fit, file, size) for fit in FITS]
-    for fit, said in zip(FITS, told, strict=True):
-        yield timed_row(DRAWN, said, f"{fit}, {COLUMNS}, streamed", per_s=per_second(said, size), found=_found(said))
-    seconds, cpu_s = (sum(said[of] for said in told) for of in ("seconds", "cpu_s"))
+    generation = _run("generate", file, size)
+    yield timed_row(DRAWN, generation, "apart: rows drawn", found=f"{generation['file_mb']:.0f} MB of Parquet")
+    fit_measurements = [_run(fit, file, size) for fit in FITS]
+    for fit, measurement in zip(FITS, fit_measurements, strict=True):
+        yield timed_row(
+            DRAWN,
+            measurement,
+            f"{fit}, {COLUMNS}, streamed",
+            per_s=per_second(measurement, size),
+            found=_found(measurement),
+        )
+    seconds, cpu_s = (sum(measurement[of] for measurement in fit_measurements) for of in ("seconds", "cpu_s"))
     yield row(DRAWN, size, "both", seconds=seconds, cpu_s=cpu_s, **at_most(seconds, MOST_S, " s"))
-    peak = max(said["peak_mb"] for said in told)
+    peak = max(measurement["peak_mb"] for measurement in fit_measurements)
     yield row(DRAWN, size, "peak memory", peak_mb=peak, **at_most(peak, MOST_MB, " MB"))
     yield from _beside(file, min(size, STATSMODELS_ROWS))
     yield _family()
@@ -242,14 +248,14 @@ def _beside(file: str, size: int) -> Iterator[Row]:
         yield timed_row(DRAWN, theirs, f"{fit}, statsmodels")
         ratio, memory = ours["cpu_s"] / theirs["cpu_s"], ours["peak_mb"] / theirs["peak_mb"]
         apart_by = _apart(ours, theirs)
-        found = f"of CPU time; of memory {memory:.2f}; at most {apart_by:.1g} errors apart"
+        text = f"of CPU time; of memory {memory:.2f}; at most {apart_by:.1g} errors apart"
         met = against("equal", apart_by <= MOST_APART)
-        yield row(DRAWN, size, f"{fit}, streamed against statsmodels", ratio=ratio, found=found, **met)
+        yield row(DRAWN, size, f"{fit}, streamed against statsmodels", ratio=ratio, found=text, **met)
 
 
-def _found(said: Mapping[str, Any]) -> str:
-    passes = f"{said['passes']} passes"
-    return f"{passes}; first group: {said['effect']:+.4f} ({said['effect_se']:.4f})"
+def _found(measurement: Mapping[str, Any]) -> str:
+    passes = f"{measurement['passes']} passes"
+    return f"{passes}; first group: {measurement['effect']:+.4f} ({measurement['effect_se']:.4f})"
 
 
 def _apart(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
@@ -260,26 +266,26 @@ def _apart(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> float:
 
 
 def _family() -> Row:
-    said = _run("family")
-    met = at_most(said["cpu_s"], MOST_FAMILY_CPU_S, " CPU s")
-    return timed_row(BOSTON, said, "the whole ladder", **met, found=f"{said['effects']} effects")
+    measurement = _run("family")
+    met = at_most(measurement["cpu_s"], MOST_FAMILY_CPU_S, " CPU s")
+    return timed_row(BOSTON, measurement, "the whole ladder", **met, found=f"{measurement['effects']} effects")
 
 
 def _texas(room: Room) -> Row:
-    said = _run("texas", room.data)
-    met = at_most(said["cpu_s"], MOST_TEXAS_CPU_S, " CPU s")
-    effects = ", ".join(f"{count} effects by {attribute}" for attribute, count in said["effects"].items())
-    return timed_row(TEXAS, said, "the whole ladder", **met, found=effects)
+    measurement = _run("texas", room.data)
+    met = at_most(measurement["cpu_s"], MOST_TEXAS_CPU_S, " CPU s")
+    effects = ", ".join(f"{count} effects by {attribute}" for attribute, count in measurement["effects"].items())
+    return timed_row(TEXAS, measurement, "the whole ladder", **met, found=effects)
 
 
 def _bench_coverage(rows: int, repetitions: int) -> Row:
     """The share of intervals that hold the truth, over all scenarios of a size."""
-    said = _run("coverage", rows, repetitions)
-    covered = sum(said["covered"].values()) / len(said["covered"])
+    measurement = _run("coverage", rows, repetitions)
+    covered = sum(measurement["covered"].values()) / len(measurement["covered"])
     met = against(f"{COVERED[0]} to {COVERED[1]}", COVERED[0] <= covered <= COVERED[1])
-    shares = "; ".join(f"{name} {share:.3f}" for name, share in said["covered"].items())
+    shares = "; ".join(f"{name} {share:.3f}" for name, share in measurement["covered"].items())
     what = f"coverage of the logit's own effect, {repetitions} repetitions each"
-    return timed_row(SIMULATED, said, what, ratio=covered, **met, found=shares)
+    return timed_row(SIMULATED, measurement, what, ratio=covered, **met, found=shares)
 
 
 BENCH = Bench(

@@ -39,10 +39,10 @@ class Experiments(Paper):
     name: ClassVar[str] = "adjusted"
     experiments: ClassVar[Mapping[str, Regressions]] = EXPERIMENTS
 
-    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Fits the regressions of a data set."""
         log.info("%s: fit", dataset)
-        return Compared(list(research_figures.figures(said, dataset)), dict(EXPERIMENTS[dataset].obtained(data)))
+        return Compared(list(research_figures.figures(publication, dataset)), dict(EXPERIMENTS[dataset].obtained(data)))
 
     def run(self, dataset: str, data: Path) -> Reproduced:
         """Returns a line per figure; those of ``darfur`` are not judged where its file is not given."""

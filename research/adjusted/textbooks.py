@@ -56,8 +56,8 @@ class Sample:
 
     def column(self, name: str) -> Floats:
         """``(n,)`` a column."""
-        found: Floats = self.frame[name].to_numpy(dtype=np.float64)
-        return found
+        values: Floats = self.frame[name].to_numpy(dtype=np.float64)
+        return values
 
     def design(self, names: Sequence[str]) -> Floats:
         """``(n, 1 + k)`` an intercept and the named columns."""
@@ -123,24 +123,24 @@ def fit_binary(y: Floats, x: Floats, link: Link) -> BinaryFit:
 
 def _logit(y: Floats, x: Floats) -> BinaryFit:
     rows = Batch(y, x)
-    found = fit_logit(lambda: iter([rows]))
-    bread = inverse(added_up(lambda: iter([rows]), found.coefficients).information)
-    scores = x * (y - expit(x @ found.coefficients))[:, None]
-    return BinaryFit(found.coefficients, bread, sandwich(bread, scores.T @ scores), expit, _logistic_density)
+    fit = fit_logit(lambda: iter([rows]))
+    bread = inverse(added_up(lambda: iter([rows]), fit.coefficients).information)
+    scores = x * (y - expit(x @ fit.coefficients))[:, None]
+    return BinaryFit(fit.coefficients, bread, sandwich(bread, scores.T @ scores), expit, _logistic_density)
 
 
 def _probit(y: Floats, x: Floats) -> BinaryFit:
     model = Probit(y, x)
-    found = model.fit(disp=0, tol=1e-12)
-    bread: Floats = np.asarray(found.cov_params())
-    scores: Floats = np.asarray(model.score_obs(found.params))
-    return BinaryFit(np.asarray(found.params), bread, sandwich(bread, scores.T @ scores), norm.cdf, norm.pdf)
+    fit = model.fit(disp=0, tol=1e-12)
+    bread: Floats = np.asarray(fit.cov_params())
+    scores: Floats = np.asarray(model.score_obs(fit.params))
+    return BinaryFit(np.asarray(fit.params), bread, sandwich(bread, scores.T @ scores), norm.cdf, norm.pdf)
 
 
 def _logistic_density(index: Floats) -> Floats:
     fitted = expit(index)
-    found: Floats = fitted * (1 - fitted)
-    return found
+    density: Floats = fitted * (1 - fitted)
+    return density
 
 
 def average_change(fit: BinaryFit, x: Floats, column: int) -> tuple[float, float]:
@@ -273,18 +273,18 @@ def _column(sample: Sample, column: Column) -> dict[str, Value]:
         fit = fit_linear(y, x)
         change, error = float(fit.coefficients[1]), float(np.sqrt(fit.hc1[1, 1]))
         return {"estimate": change, "standard_error": error, "difference_at_means": change}
-    found = fit_binary(y, x, column.form)
-    black, white = (_at_means(sample, names, x, afam) @ found.coefficients for afam in (1.0, 0.0))
-    told: dict[str, Value] = {
-        "estimate": float(found.coefficients[1]),
-        "standard_error": float(np.sqrt(found.robust[1, 1])),
-        "difference_at_means": float(found.distribution(black) - found.distribution(white)),
+    binary_fit = fit_binary(y, x, column.form)
+    black, white = (_at_means(sample, names, x, afam) @ binary_fit.coefficients for afam in (1.0, 0.0))
+    statistics: dict[str, Value] = {
+        "estimate": float(binary_fit.coefficients[1]),
+        "standard_error": float(np.sqrt(binary_fit.robust[1, 1])),
+        "difference_at_means": float(binary_fit.distribution(black) - binary_fit.distribution(white)),
     }
     if set(INTERACTIONS) <= set(names):
         interactions = [1 + names.index(name) for name in INTERACTIONS]
-        told["p_race_and_interactions"] = _wald(found.coefficients, found.robust, [1, *interactions])
-        told["p_interactions"] = _wald(found.coefficients, found.robust, interactions)
-    return told
+        statistics["p_race_and_interactions"] = _wald(binary_fit.coefficients, binary_fit.robust, [1, *interactions])
+        statistics["p_interactions"] = _wald(binary_fit.coefficients, binary_fit.robust, interactions)
+    return statistics
 
 
 def _at_means(sample: Sample, names: Sequence[str], x: Floats, afam: float) -> Floats:
@@ -316,21 +316,23 @@ def villages_cells(data: Path) -> Iterator[tuple[Cell, Value]]:
     """The estimate, its robustness values, and benchmarks by sex."""
     sample = darfur(data)
     villages = sample.frame["village"].to_numpy(dtype=np.int32)
-    left = within(np.column_stack([sample.column("peacefactor"), *map(sample.column, VILLAGES_COLUMNS)]), [villages])
-    y, x, absorbed = left[:, 0], left[:, 1:], int(villages.max()) + 1
+    residuals = within(
+        np.column_stack([sample.column("peacefactor"), *map(sample.column, VILLAGES_COLUMNS)]), [villages]
+    )
+    y, x, absorbed = residuals[:, 0], residuals[:, 1:], int(villages.max()) + 1
     outcome, membership = fit_linear(y, x, absorbed=absorbed), fit_linear(x[:, 0], x[:, 1:], absorbed=absorbed)
-    found = sensitivity(outcome, membership, 0, {"female": [VILLAGES_COLUMNS.index("female")]})
-    told = {
-        "estimate": found.estimate.value,
-        "standard_error": found.estimate.se,
+    result = sensitivity(outcome, membership, 0, {"female": [VILLAGES_COLUMNS.index("female")]})
+    statistics = {
+        "estimate": result.estimate.value,
+        "standard_error": result.estimate.se,
         "df": float(outcome.df),
-        "robustness_value": found.rv,
-        "robustness_value_at_5": found.rv_alpha,
+        "robustness_value": result.rv,
+        "robustness_value_at_5": result.rv_alpha,
     }
-    yield from ((Cell(quantity, HARMED), value) for quantity, value in told.items())
-    for each in found.benchmarks:
-        if each.effect is not None:
-            yield Cell("adjusted_estimate", HARMED, (f"female x {each.times}",)), each.effect.value
+    yield from ((Cell(quantity, HARMED), value) for quantity, value in statistics.items())
+    for benchmark in result.benchmarks:
+        if benchmark.effect is not None:
+            yield Cell("adjusted_estimate", HARMED, (f"female x {benchmark.times}",)), benchmark.effect.value
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -351,7 +353,7 @@ def ladder_boston() -> Applications:
     """The applications with blocks of numbers, missing values among them."""
     sample = loanapp()
     group = np.where(sample.column("black") == 1, 1, np.where(sample.column("hispan") == 1, 2, 0)).astype(np.int32)
-    blocks = tuple(Block(name, tuple(_number(sample, each) for each in names)) for name, names in BLOCKS.items())
+    blocks = tuple(Block(name, tuple(_number(sample, name) for name in names)) for name, names in BLOCKS.items())
     return Applications(sample.column("reject") == 1, group, GROUPS, 0, blocks)
 
 
@@ -361,12 +363,12 @@ def _number(sample: Sample, name: str) -> Control:
 
 def ladder_cells() -> Iterator[tuple[Cell, Value]]:
     """The effects of every rung and group, and support on the last."""
-    found = climb(ladder_boston(), SETTINGS, LEVEL, np.random.default_rng(SEED))
-    yield Cell("rows", "all"), float(found.used)
-    for effect in found.effects:
+    ladder = climb(ladder_boston(), SETTINGS, LEVEL, np.random.default_rng(SEED))
+    yield Cell("rows", "all"), float(ladder.used)
+    for effect in ladder.effects:
         for quantity, value in _ladder_told(effect).items():
             yield Cell(quantity, GROUPS[effect.group], (f"rung {effect.rung}",)), value
-    yield from _support(found)
+    yield from _support(ladder)
 
 
 def _ladder_told(effect: Effect) -> dict[str, float]:
@@ -381,15 +383,15 @@ def _ladder_told(effect: Effect) -> dict[str, float]:
     return {effect.estimator: effect.value, f"{effect.estimator}_error": effect.se}
 
 
-def _support(found: Ladder) -> Iterator[tuple[Cell, Value]]:
-    for each in found.support:
+def _support(ladder: Ladder) -> Iterator[tuple[Cell, Value]]:
+    for support in ladder.support:
         figures = {
-            "on_support": each.inside,
-            "difference_raw": each.difference_raw,
-            "difference_weighted": each.difference_weighted,
+            "on_support": support.inside,
+            "difference_raw": support.difference_raw,
+            "difference_weighted": support.difference_weighted,
         }
         for quantity, value in figures.items():
-            yield Cell(quantity, GROUPS[each.group], (f"rung {each.rung}",)), value
+            yield Cell(quantity, GROUPS[support.group], (f"rung {support.rung}",)), value
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -464,8 +466,8 @@ def _effects(y: Floats, x: Floats) -> Iterator[dict[str, float]]:
 
     columns = range(1, 2 + len(TEXAS_GROUPS))
     linear, logit = fit_batches(batches), fit_logit(batches)
-    own = logit_effects(batches, logit.coefficients, columns).own
-    for column, effect in zip(columns, own, strict=True):
+    member_effects = logit_effects(batches, logit.coefficients, columns).own
+    for column, effect in zip(columns, member_effects, strict=True):
         yield {
             "odds_ratio": float(np.exp(logit.coefficients[column])),
             "own_effect": effect.value,

@@ -68,13 +68,13 @@ def streamed(file: str, rows: int | None = None) -> Batches:
 
     def passed() -> Iterator[Batch]:
         file_rows = pq.ParquetFile(file)
-        left = file_rows.metadata.num_rows if rows is None else rows
+        rows_remaining = file_rows.metadata.num_rows if rows is None else rows
         for group in range(file_rows.num_row_groups):
-            if left <= 0:
+            if rows_remaining <= 0:
                 return
             # one row group at a time: ``iter_batches`` would hold the whole file
-            table = file_rows.read_row_group(group).slice(0, left).combine_chunks()
-            left -= table.num_rows
+            table = file_rows.read_row_group(group).slice(0, rows_remaining).combine_chunks()
+            rows_remaining -= table.num_rows
             yield _batch(table)
 
     return passed
@@ -108,16 +108,16 @@ def logit(file: str, rows: str) -> dict[str, Any]:
     batches = streamed(file, int(rows))
     with timed() as times:
         fit = fit_logit(batches)
-        told = logit_effects(batches, fit.coefficients, range(1, 1 + GROUPS))
+        effects = logit_effects(batches, fit.coefficients, range(1, 1 + GROUPS))
     assert fit.converged, "drawn rows are not separated"  # noqa: S101
-    effect = {"effect": told.own[0].value, "effect_se": told.own[0].se}
+    effect = {"effect": effects.own[0].value, "effect_se": effects.own[0].se}
     return {
         "rows": int(rows),
         **times,
         "peak_mb": peak_mb(),
         "passes": fit.passes + 1,
         **effect,
-        **_estimates(fit.coefficients, told.covariance),
+        **_estimates(fit.coefficients, effects.covariance),
     }
 
 
@@ -125,19 +125,19 @@ def family() -> dict[str, Any]:
     """The whole ladder on Boston 1990: all rungs, groups and estimators by the default settings."""
     applications = ladder_boston()
     with timed() as times:
-        found = climb(applications, AdjustedSettings(), 0.95, np.random.default_rng(SEED))
-    return {**times, "peak_mb": peak_mb(), "rows": found.used, "effects": len(found.effects)}
+        ladder = climb(applications, AdjustedSettings(), 0.95, np.random.default_rng(SEED))
+    return {**times, "peak_mb": peak_mb(), "rows": ladder.used, "effects": len(ladder.effects)}
 
 
 def coverage(rows: str, repetitions: str) -> dict[str, Any]:
     """Intervals of the logit's own effect in all scenarios of so many rows, by the default form."""
-    scenarios = [each for each in SCENARIOS if each.rows == int(rows)]
+    scenarios = [scenario for scenario in SCENARIOS if scenario.rows == int(rows)]
     with timed() as times:
-        found = [
-            estimate_coverage(each, ("logit",), int(repetitions), SEED + place)[0]  # samples of its own
-            for place, each in enumerate(scenarios)
+        coverages = [
+            estimate_coverage(scenario, ("logit",), int(repetitions), SEED + place)[0]  # samples of its own
+            for place, scenario in enumerate(scenarios)
         ]
-    shares = {each.scenario.name: each.covered for each in found}
+    shares = {scenario_coverage.scenario.name: scenario_coverage.covered for scenario_coverage in coverages}
     return {**times, "peak_mb": peak_mb(), "rows": int(rows), "covered": shares}
 
 
@@ -147,11 +147,11 @@ def texas(data: str) -> dict[str, Any]:
     settings = settings_of(spec)
     assert settings is not None, "the spec asks for the ladder"  # noqa: S101
     tables = tables_through(spec, "preprocess")
-    given = (tables["applications"], DECISIONS.empty(), tables["memberships"])
-    asked = list(cases(*given, set(), settings))
+    case_tables = (tables["applications"], DECISIONS.empty(), tables["memberships"])
+    attribute_cases = list(cases(*case_tables, set(), settings))
     with timed() as times:
-        found = [_climbed(case, settings) for case in asked]
-    effects = {case.attribute: len(each.effects) for case, each in zip(asked, found, strict=True)}
+        ladders = [_climbed(case, settings) for case in attribute_cases]
+    effects = {case.attribute: len(ladder.effects) for case, ladder in zip(attribute_cases, ladders, strict=True)}
     return {**times, "peak_mb": peak_mb(), "rows": tables["applications"].num_rows, "effects": effects}
 
 
@@ -165,8 +165,8 @@ def statsmodels_linear(file: str, rows: str) -> dict[str, Any]:
     from statsmodels.regression.linear_model import OLS
 
     with timed() as times:
-        whole = _whole(file, int(rows))
-        fit = OLS(whole.y, whole.x).fit(cov_type="HC1")
+        full_batch = _whole(file, int(rows))
+        fit = OLS(full_batch.y, full_batch.x).fit(cov_type="HC1")
         covariance = fit.cov_params()
     return {"rows": int(rows), **times, "peak_mb": peak_mb(), **_estimates(fit.params, covariance)}
 
@@ -176,8 +176,8 @@ def statsmodels_logit(file: str, rows: str) -> dict[str, Any]:
     from statsmodels.discrete.discrete_model import Logit
 
     with timed() as times:
-        whole = _whole(file, int(rows))
-        fit = Logit(whole.y, whole.x).fit(disp=0, tol=1e-10, cov_type="HC0")
+        full_batch = _whole(file, int(rows))
+        fit = Logit(full_batch.y, full_batch.x).fit(disp=0, tol=1e-10, cov_type="HC0")
         covariance = fit.cov_params()
     return {"rows": int(rows), **times, "peak_mb": peak_mb(), **_estimates(fit.params, covariance)}
 

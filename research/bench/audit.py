@@ -36,13 +36,13 @@ def _lines(room: Room) -> Iterator[Row]:
     before, first = yardstick(), _audited(lake)
     [run] = runs_of(Lake(lake))
     steps = steps_of(run, _names(Lake(lake), run))
-    held = [each for each in steps if each["step"] not in ADDED]
+    compared_steps = [step for step in steps if step["step"] not in ADDED]
     yield _yardstick(before, "yardstick of the first run")
-    cpu = _sum(held, "cpu_seconds")
+    cpu = _sum(compared_steps, "cpu_seconds")
     yield _against(run, "stages of commit 98f8be6", before, cpu_s=cpu, most=(cpu, MOST_STAGES_S, " CPU s"))
-    for each in steps:
-        name = f"{each['step']} (beside)" if each["step"] in ADDED else each["step"]
-        costs = {"seconds": each["seconds"], "cpu_s": each["cpu_seconds"], "peak_mb": each["peak_memory_mb"]}
+    for step in steps:
+        name = f"{step['step']} (beside)" if step["step"] in ADDED else step["step"]
+        costs = {"seconds": step["seconds"], "cpu_s": step["cpu_seconds"], "peak_mb": step["peak_memory_mb"]}
         yield row(BOSTON, run.rows, f"  {name}", **costs)
     validating = _sum(steps, "validation_cpu_seconds")
     most = (validating, MOST_VALIDATION_S, " CPU s")
@@ -50,12 +50,12 @@ def _lines(room: Room) -> Iterator[Row]:
     yield row(
         BOSTON, run.rows, "  of it the judge, Great Expectations, on the same counts", cpu_s=_judging(Lake(lake), run)
     )
-    told = {"seconds": first["seconds"], "cpu_s": first["cpu_s"]}
-    yield _against(run, "the command, empty lake", before, **told, most=(first["seconds"], MOST_WALL_S, " s"))
+    timings = {"seconds": first["seconds"], "cpu_s": first["cpu_s"]}
+    yield _against(run, "the command, empty lake", before, **timings, most=(first["seconds"], MOST_WALL_S, " s"))
     again, unchanged = yardstick(), _audited(lake)
     yield _yardstick(again, "yardstick of the second run")
-    told = {"seconds": unchanged["seconds"], "cpu_s": unchanged["cpu_s"]}
-    yield _against(run, "the command, unchanged", again, **told, most=(told["cpu_s"], MOST_UNCHANGED_S, " CPU s"))
+    timings = {"seconds": unchanged["seconds"], "cpu_s": unchanged["cpu_s"]}
+    yield _against(run, "the command, unchanged", again, **timings, most=(timings["cpu_s"], MOST_UNCHANGED_S, " CPU s"))
 
 
 def yardstick() -> dict[str, float]:
@@ -93,14 +93,14 @@ def _judging(lake: Lake, run: Run) -> float:
     prepare()
     counts = [lake.read(part.table(VALIDATIONS.name)).to_pydict() for part in run.partitions]
     began = time.process_time()
-    for each in counts:
-        judge(each["elements"], each["unexpected"])
+    for count in counts:
+        judge(count["elements"], count["unexpected"])
     return time.process_time() - began
 
 
-def _yardstick(told: dict[str, float], what: str) -> Row:
-    busy = f"cores {told['seconds'] / told['cpu_s'] - 1:.0%} busy with other work" if told["cpu_s"] else ""
-    return row(BOSTON, None, what, **told, ratio=1.0, found=busy)
+def _yardstick(timings: dict[str, float], what: str) -> Row:
+    busy = f"cores {timings['seconds'] / timings['cpu_s'] - 1:.0%} busy with other work" if timings["cpu_s"] else ""
+    return row(BOSTON, None, what, **timings, ratio=1.0, found=busy)
 
 
 def _against(run: Run, what: str, yard: dict[str, float], most: tuple[float, float, str], **costs: float) -> Row:

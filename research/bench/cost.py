@@ -24,16 +24,16 @@ _run = partial(apart, "research.bench.timed_cost")
 
 
 def _lines(room: Room) -> Iterator[Row]:
-    told = _run("whole", room.data, room.place)
-    every, rows = sum(told["steps"].values()), told["rows"]
+    whole_run = _run("whole", room.data, room.place)
+    every, rows = sum(whole_run["steps"].values()), whole_run["rows"]
     yield row(TEXAS, rows, "all steps, of a method each or of all", cpu_s=every)
     total, largest = 0.0, dict.fromkeys((WITH, WITHOUT), 0.0)
     for name in dict.fromkeys(part.step for part in PARTS):
-        found = {how: _run("step", room.place, name, how) for how in largest}
-        largest = {how: max(peak, found[how]["peak_mb"]) for how, peak in largest.items()}
-        added = found[WITH]["peak_mb"] - found[WITHOUT]["peak_mb"]
+        step_runs = {how: _run("step", room.place, name, how) for how in largest}
+        largest = {how: max(peak, step_runs[how]["peak_mb"]) for how, peak in largest.items()}
+        added = step_runs[WITH]["peak_mb"] - step_runs[WITHOUT]["peak_mb"]
         for part in (part for part in PARTS if part.step == name):
-            took = found[WITH]["parts"][part.name]
+            took = step_runs[WITH]["parts"][part.name]
             total += 0.0 if part.within else took
             memory = None if part.within or not part.can_be_left_out else added
             yield row(TEXAS, rows, part.name, cpu_s=took, peak_mb=memory, ratio=took / every)

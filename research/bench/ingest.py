@@ -37,40 +37,52 @@ def _lines(room: Room) -> Iterator[Row]:
 
 
 def _conversions(place: Path, shorter: int, longer: int) -> Iterator[Row]:
-    made = _run("generate", place, shorter)
-    yield row(DRAWN, shorter, "apart: rows drawn", seconds=made["seconds"], found=f"{made['file_mb']:.0f} MB of text")
+    generated = _run("generate", place, shorter)
+    yield row(
+        DRAWN,
+        shorter,
+        "apart: rows drawn",
+        seconds=generated["seconds"],
+        found=f"{generated['file_mb']:.0f} MB of text",
+    )
     runs = [(_run("plain", place), _run("canonical", place)) for _ in range(REPETITIONS)]
-    plain, canonical = (min(each, key=lambda told: told["seconds"]) for each in zip(*runs, strict=True))
+    plain, canonical = (min(pair, key=lambda run: run["seconds"]) for pair in zip(*runs, strict=True))
     yield timed_row(DRAWN, plain, "DuckDB's plain conversion", per_s=per_second(plain), ratio=1.0)
     ratio = plain["seconds"] / canonical["seconds"]
-    found = {"per_s": per_second(canonical), "found": f"of CPU time {plain['cpu_s'] / canonical['cpu_s']:.2f}"}
+    figures = {"per_s": per_second(canonical), "found": f"of CPU time {plain['cpu_s'] / canonical['cpu_s']:.2f}"}
     what = "recognised, canonical, validated"
-    yield timed_row(DRAWN, canonical, what, ratio=ratio, **found, **at_least(ratio, LEAST_RATIO))
+    yield timed_row(DRAWN, canonical, what, ratio=ratio, **figures, **at_least(ratio, LEAST_RATIO))
     _empty(place)
     _run("generate", place, longer)
-    more = _run("canonical", place)
-    met = at_most(max(canonical["peak_mb"], more["peak_mb"]), MOST_MB, " MB")
-    yield timed_row(DRAWN, more, "the same, of the longer file", per_s=per_second(more), **met)
-    growth = more["peak_mb"] / canonical["peak_mb"]
+    longer_run = _run("canonical", place)
+    met = at_most(max(canonical["peak_mb"], longer_run["peak_mb"]), MOST_MB, " MB")
+    yield timed_row(DRAWN, longer_run, "the same, of the longer file", per_s=per_second(longer_run), **met)
+    growth = longer_run["peak_mb"] / canonical["peak_mb"]
     about = f"peak memory, for {longer / shorter:.0f} times the rows"
     yield row(DRAWN, longer, "growth", ratio=growth, found=about, **at_most(growth, MOST_GROWTH))
 
 
 def _lenders(place: Path) -> Iterator[Row]:
     """The longer file again, sorted as a vintage is, and lenders read from it."""
-    told = _run("sorting", place)
-    found = {"per_s": per_second(told), "found": f"{told['lenders']:,} lenders"}
+    sorting = _run("sorting", place)
+    figures = {"per_s": per_second(sorting), "found": f"{sorting['lenders']:,} lenders"}
     what = "sorted by state and lender, with digests"
-    yield timed_row(DRAWN, told, what, **found, **at_most(told["peak_mb"], MOST_SORTING_MB, " MB"))
+    yield timed_row(DRAWN, sorting, what, **figures, **at_most(sorting["peak_mb"], MOST_SORTING_MB, " MB"))
     for which, most in (("middle", MOST_SECONDS[0]), ("largest", MOST_SECONDS[1])):
-        one = _run("lender", place, which)
-        said = f"{one['cpu_s']:.4f} CPU s"
-        yield timed_row(DRAWN, one, f"the {which} lender read", found=said, **at_most(one["cpu_s"], most, " CPU s"))
+        lender_run = _run("lender", place, which)
+        cpu_time = f"{lender_run['cpu_s']:.4f} CPU s"
+        yield timed_row(
+            DRAWN,
+            lender_run,
+            f"the {which} lender read",
+            found=cpu_time,
+            **at_most(lender_run["cpu_s"], most, " CPU s"),
+        )
 
 
 def _empty(place: Path) -> None:
-    for each in place.iterdir():
-        shutil.rmtree(each) if each.is_dir() else each.unlink()
+    for path in place.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 BENCH = Bench("ingest", _lines, fewest=FEWEST, why="with fewer nothing takes any time", memory_mb=FREE_MB, disk=0)

@@ -13,8 +13,8 @@ BENCHES = (OVERHEAD, "audit", "scale", *NAMES, "ingest", "twin", "cost")
 def bench_of(name: str) -> Bench:
     """Returns the declaration of a benchmark other than overhead."""
     module = import_module(f"research.{name}.bench" if name in METHODS else f"research.bench.{name}")
-    found: Bench = module.BENCH
-    return found
+    bench: Bench = module.BENCH
+    return bench
 
 
 def options_of(name: str) -> tuple[str, ...]:

@@ -60,10 +60,12 @@ class Asked:
     @classmethod
     def of(cls, room: Room) -> "Asked":
         """What the user asked for."""
-        given = room.given
-        workers = given.get("--workers") or min(os.cpu_count() or 1, 4)
-        runner = given.get("--runner") or "dask"
-        return cls(room.place, room.rows or ROWS, workers, runner, bool(given.get("--gcfn")), bool(given.get("--kill")))
+        options = room.given
+        workers = options.get("--workers") or min(os.cpu_count() or 1, 4)
+        runner = options.get("--runner") or "dask"
+        return cls(
+            room.place, room.rows or ROWS, workers, runner, bool(options.get("--gcfn")), bool(options.get("--kill"))
+        )
 
     @property
     def lake(self) -> Path:
@@ -72,156 +74,186 @@ class Asked:
 
 
 def _lines(room: Room) -> Iterator[Row]:
-    asked = Asked.of(room)
-    sizes(asked.rows)
-    Lake(asked.place).require_space(asked.rows * BYTES_A_ROW, "the benchmark")
-    spec, minimum = work.write_spec(asked.place, asked.rows, gcfn=asked.gcfn)
-    added = yield from _delivered(asked)
-    first = yield from _audited(asked, spec, minimum)
-    found = work.partitions(asked.lake)
-    if not found:
-        raise InfrastructureError(f"no partition of {asked.rows:,} rows was audited; look into {asked.lake}")
-    yield from _read(asked, found)
-    yield from _by_size(asked, found)
-    yield from _estimated(asked, minimum, found, (added, first))
+    settings = Asked.of(room)
+    sizes(settings.rows)
+    Lake(settings.place).require_space(settings.rows * BYTES_A_ROW, "the benchmark")
+    spec, minimum = work.write_spec(settings.place, settings.rows, gcfn=settings.gcfn)
+    added = yield from _delivered(settings)
+    first = yield from _audited(settings, spec, minimum)
+    partitions = work.partitions(settings.lake)
+    if not partitions:
+        raise InfrastructureError(f"no partition of {settings.rows:,} rows was audited; look into {settings.lake}")
+    yield from _read(settings, partitions)
+    yield from _by_size(settings, partitions)
+    yield from _estimated(settings, minimum, partitions, (added, first))
 
 
-def _delivered(asked: Asked) -> Generator[Row, None, Told]:
+def _delivered(settings: Asked) -> Generator[Row, None, Told]:
     """The file, and the vintage that the lake makes of it."""
-    made = _run("draw", asked.place, asked.rows)
-    said = f"{made['file_mb']:,.0f} MB of text, {len(sizes(asked.rows)):,} lenders"
-    yield timed_row(DRAWN, made, "apart: rows drawn", found=said)
-    words = ["data", "add", str(asked.place / "year.txt"), "--year", str(YEAR), "--kind", "twin", "--geo", "nationwide"]
-    added = work.evenhand([*words, "--frozen", "2026-01-01", "--json", "--lake", str(asked.lake)])
-    (asked.place / "year.txt").unlink()
+    draw_run = _run("draw", settings.place, settings.rows)
+    file_summary = f"{draw_run['file_mb']:,.0f} MB of text, {len(sizes(settings.rows)):,} lenders"
+    yield timed_row(DRAWN, draw_run, "apart: rows drawn", found=file_summary)
+    words = [
+        "data",
+        "add",
+        str(settings.place / "year.txt"),
+        "--year",
+        str(YEAR),
+        "--kind",
+        "twin",
+        "--geo",
+        "nationwide",
+    ]
+    added = work.evenhand([*words, "--frozen", "2026-01-01", "--json", "--lake", str(settings.lake)])
+    (settings.place / "year.txt").unlink()
     met = at_most(added.peak_mb, MOST_CONVERTED_MB, " MB")
-    yield _told(asked, added, "data add: converted, by state and lender", found=_a_million(asked, added.cpu_s), **met)
+    yield _told(
+        settings, added, "data add: converted, by state and lender", found=_a_million(settings, added.cpu_s), **met
+    )
     return added
 
 
-def _audited(asked: Asked, spec: Path, minimum: int) -> Generator[Row, None, Told]:
+def _audited(settings: Asked, spec: Path, minimum: int) -> Generator[Row, None, Told]:
     """Plan, back-fill, back-fill again, league."""
-    years, lake = ["--years", str(YEAR)], ["--lake", str(asked.lake), "--json"]
+    years, lake = ["--years", str(YEAR)], ["--lake", str(settings.lake), "--json"]
     planned = work.evenhand(["plan", str(spec), *years, *lake])
-    yield _told(asked, planned, "plan")
+    yield _told(settings, planned, "plan")
     with ExitStack() as running:
         pids: list[int] = []
-        runner = ["--runner", "processes", "--workers", str(asked.workers)]
-        if asked.runner == "dask":
-            one_large = asked.rows >= MANY
-            address, pids = running.enter_context(cluster(asked.place / "dask", asked.workers, one_large=one_large))
+        runner = ["--runner", "processes", "--workers", str(settings.workers)]
+        if settings.runner == "dask":
+            one_large = settings.rows >= MANY
+            address, pids = running.enter_context(
+                cluster(settings.place / "dask", settings.workers, one_large=one_large)
+            )
             runner = ["--runner", "dask", "--address", address]
         command = ["backfill", str(spec), *years, *runner, *lake]
-        first = yield from _filled(asked, command, pids, minimum)
+        first = yield from _filled(settings, command, pids, minimum)
         again = work.evenhand(command, pids)
-    found, share = work.partitions(asked.lake), again.cpu_s / first.cpu_s
-    held = at_most(share, MOST_RESUMED) if len(found) >= FEWEST_RESUMED else {}
-    yield _told(asked, again, "backfill again: nothing left", ratio=share, **held)
-    if sum(each.value != ALL for each in found) > 1:  # one lender is beside nobody
-        yield _told(asked, work.evenhand(["league", str(spec), "--year", str(YEAR), *lake]), "league")
-    if asked.kill:
-        yield _compared(asked, spec)
+    partitions, share = work.partitions(settings.lake), again.cpu_s / first.cpu_s
+    target = at_most(share, MOST_RESUMED) if len(partitions) >= FEWEST_RESUMED else {}
+    yield _told(settings, again, "backfill again: nothing left", ratio=share, **target)
+    if sum(partition.value != ALL for partition in partitions) > 1:  # one lender is beside nobody
+        yield _told(settings, work.evenhand(["league", str(spec), "--year", str(YEAR), *lake]), "league")
+    if settings.kill:
+        yield _compared(settings, spec)
     return first
 
 
-def _filled(asked: Asked, command: Sequence[str], pids: Sequence[int], minimum: int) -> Generator[Row, None, Told]:
+def _filled(settings: Asked, command: Sequence[str], pids: Sequence[int], minimum: int) -> Generator[Row, None, Told]:
     """The first back-fill; where it is asked for, one of its workers is killed in the middle, and it goes on."""
-    middle = max(1, int((sizes(asked.rows) >= 2 * minimum).sum()) // 2)
-    kill = Kill(asked.lake, middle) if asked.kill else None
+    middle = max(1, int((sizes(settings.rows) >= 2 * minimum).sum()) // 2)
+    kill = Kill(settings.lake, middle) if settings.kill else None
     ended = (*work.ENDED, ExitCode.INFRASTRUCTURE) if kill else work.ENDED
     first = work.evenhand(command, pids, kill, ended)
-    parts = work.partitions(asked.lake)
-    told = f"{len(parts)} partitions, {asked.workers} workers ({asked.runner})"
+    parts = work.partitions(settings.lake)
+    summary = f"{len(parts)} partitions, {settings.workers} workers ({settings.runner})"
     if kill:
-        told += f", one killed after {middle}"
+        summary += f", one killed after {middle}"
         on = work.evenhand(command, pids)
-        yield _told(asked, on, "the same command, gone on with", found=f"{len(work.partitions(asked.lake))} partitions")
+        yield _told(
+            settings, on, "the same command, gone on with", found=f"{len(work.partitions(settings.lake))} partitions"
+        )
     met = at_most(first.peak_mb, MOST_MB, " MB")
-    yield _told(asked, first, "backfill: every partition", found=told, **met)
+    yield _told(settings, first, "backfill: every partition", found=summary, **met)
     return first
 
 
-def _compared(asked: Asked, spec: Path) -> Row:
+def _compared(settings: Asked, spec: Path) -> Row:
     """Measures of the partitions that were begun twice, or else small ones, against audits of them in another lake."""
-    found = work.digests(asked.lake)
-    alone = asked.place / "alone"
-    work.share_vintages(asked.lake, alone)
-    smallest = sorted(work.partitions(asked.lake), key=lambda each: each.rows)
-    most = AUDITED_ALONE if asked.rows >= QUICK else AUDITED_ALONE_QUICK
-    before = work.disturbed(asked.lake)
-    lenders = [each.value for each in smallest if each.value != ALL]
+    first_digests = work.digests(settings.lake)
+    alone = settings.place / "alone"
+    work.share_vintages(settings.lake, alone)
+    smallest = sorted(work.partitions(settings.lake), key=lambda partition: partition.rows)
+    most = AUDITED_ALONE if settings.rows >= QUICK else AUDITED_ALONE_QUICK
+    before = work.disturbed(settings.lake)
+    lenders = [partition.value for partition in smallest if partition.value != ALL]
     values = sorted(lenders, key=lambda value: value not in before)[:most]  # else in their order, the smallest first
     named = [word for value in values for word in ("--by-value", value)]
-    told = work.evenhand(["backfill", str(spec), "--years", str(YEAR), *named, "--lake", str(alone), "--json"])
-    others = work.digests(alone)
-    same = [value for value in values if others.get(value) == found[value]]
+    alone_run = work.evenhand(["backfill", str(spec), "--years", str(YEAR), *named, "--lake", str(alone), "--json"])
+    alone_digests = work.digests(alone)
+    same = [value for value in values if alone_digests.get(value) == first_digests[value]]
     twice = len({*values} & {*before})
-    said = f"{len(same)} of {len(values)} have equal digests; {twice} of them were begun twice in the first lake"
+    summary = f"{len(same)} of {len(values)} have equal digests; {twice} of them were begun twice in the first lake"
     met = against(f"{len(values)} of {len(values)}", len(same) == len(values))
-    return _told(asked, told, "some partitions alone, undisturbed", found=said, **met)
+    return _told(settings, alone_run, "some partitions alone, undisturbed", found=summary, **met)
 
 
-def _read(asked: Asked, found: Sequence[Partition]) -> Iterator[Row]:
+def _read(settings: Asked, partitions: Sequence[Partition]) -> Iterator[Row]:
     """What it takes to read the rows of partitions."""
-    every = [each for each in found if each.value == ALL]
-    for each in every:
-        a_million = each.stages["ingest"] / each.rows * 1e6
-        met = at_most(a_million, MOST_INGEST_S, " CPU s a million rows") if asked.rows >= QUICK else {}
-        told = _a_million(asked, each.stages["ingest"])
-        yield row(DRAWN, each.rows, "ingest of every row", cpu_s=each.stages["ingest"], found=told, **met)
-        met = at_most(each.ingest_mb, MOST_INGEST_MB, " MB")
-        yield row(DRAWN, each.rows, "its memory", peak_mb=each.ingest_mb, **met)
-    lenders = sorted((each for each in found if each.value != ALL), key=lambda each: each.rows)
+    every = [partition for partition in partitions if partition.value == ALL]
+    for partition in every:
+        a_million = partition.stages["ingest"] / partition.rows * 1e6
+        met = at_most(a_million, MOST_INGEST_S, " CPU s a million rows") if settings.rows >= QUICK else {}
+        rate = _a_million(settings, partition.stages["ingest"])
+        yield row(DRAWN, partition.rows, "ingest of every row", cpu_s=partition.stages["ingest"], found=rate, **met)
+        met = at_most(partition.ingest_mb, MOST_INGEST_MB, " MB")
+        yield row(DRAWN, partition.rows, "its memory", peak_mb=partition.ingest_mb, **met)
+    lenders = sorted(
+        (partition for partition in partitions if partition.value != ALL), key=lambda partition: partition.rows
+    )
     if lenders:
         middle = lenders[len(lenders) // 2]
-        read = _run("read", work.applications(asked.lake), middle.value)
-        yield timed_row(DRAWN, read, "rows of the middle lender, read", **at_most(read["cpu_s"], MOST_READ_S, " CPU s"))
+        timings = _run("read", work.applications(settings.lake), middle.value)
+        yield timed_row(
+            DRAWN, timings, "rows of the middle lender, read", **at_most(timings["cpu_s"], MOST_READ_S, " CPU s")
+        )
 
 
-def _by_size(asked: Asked, found: Sequence[Partition]) -> Iterator[Row]:
+def _by_size(settings: Asked, partitions: Sequence[Partition]) -> Iterator[Row]:
     """Seconds, CPU seconds and memory of a partition, by its rows."""
-    for each in (each for each in found if each.value == ALL):
-        yield row(DRAWN, each.rows, f"partition `{ALL}`", seconds=each.seconds, cpu_s=each.cpu_s, peak_mb=each.peak_mb)
-    lenders = [each for each in found if each.value != ALL]
+    for partition in (partition for partition in partitions if partition.value == ALL):
+        yield row(
+            DRAWN,
+            partition.rows,
+            f"partition `{ALL}`",
+            seconds=partition.seconds,
+            cpu_s=partition.cpu_s,
+            peak_mb=partition.peak_mb,
+        )
+    lenders = [partition for partition in partitions if partition.value != ALL]
     for least, most in CLASSES:
-        of = [each for each in lenders if least <= each.rows < most]
+        of = [partition for partition in lenders if least <= partition.rows < most]
         if not of:
             continue
-        cpu_s = _mean([each.cpu_s for each in of])
-        met = at_most(cpu_s, MOST_LENDER_S[asked.gcfn], " CPU s") if (least, most) == MIDDLE else {}
+        cpu_s = _mean([partition.cpu_s for partition in of])
+        met = at_most(cpu_s, MOST_LENDER_S[settings.gcfn], " CPU s") if (least, most) == MIDDLE else {}
         name = f"a lender of {least:,} to {most:,} rows" if least else f"a lender of less than {most:,} rows"
         name = name if most < ANY else f"a lender of {least:,} rows and more"
-        figures = {"seconds": _mean([each.seconds for each in of]), "peak_mb": max(each.peak_mb for each in of)}
-        rows = round(_mean([each.rows for each in of]))
+        figures = {
+            "seconds": _mean([partition.seconds for partition in of]),
+            "peak_mb": max(partition.peak_mb for partition in of),
+        }
+        rows = round(_mean([partition.rows for partition in of]))
         yield row(DRAWN, rows, name, cpu_s=cpu_s, **figures, found=f"mean of {len(of)}", **met)
-    reports = _mean([each.stages["report"] for each in lenders]) if lenders else 0.0
+    reports = _mean([partition.stages["report"] for partition in lenders]) if lenders else 0.0
     met = at_most(reports, MOST_REPORT_S, " CPU s")
     yield row(DRAWN, None, "short report of a lender", cpu_s=reports, found=f"mean of {len(lenders)}", **met)
 
 
-def _estimated(asked: Asked, minimum: int, found: Sequence[Partition], of: tuple[Told, Told]) -> Iterator[Row]:
+def _estimated(settings: Asked, minimum: int, partitions: Sequence[Partition], of: tuple[Told, Told]) -> Iterator[Row]:
     """The real years at the rates of this run."""
     added, first = of
-    lenders = [each for each in found if each.value != ALL] or list(found)
-    every = sum(each.cpu_s for each in found if each.value == ALL)
-    overhead = max(first.cpu_s - sum(each.cpu_s for each in found), 0.0) / len(found)
+    lenders = [partition for partition in partitions if partition.value != ALL] or list(partitions)
+    every = sum(partition.cpu_s for partition in partitions if partition.value == ALL)
+    overhead = max(first.cpu_s - sum(partition.cpu_s for partition in partitions), 0.0) / len(partitions)
     for of_year, rows in REAL.items():
-        one = year(rows, work.USABLE, minimum, lenders)
-        cpu_s = one.cpu_s + one.lenders * overhead + (added.cpu_s + every) * rows / asked.rows
+        cost = year(rows, work.USABLE, minimum, lenders)
+        cpu_s = cost.cpu_s + cost.lenders * overhead + (added.cpu_s + every) * rows / settings.rows
         hours = f"{cpu_s / 3600 / 2:.1f} h on 2 workers, {cpu_s / 3600 / SIXTEEN:.1f} h on {SIXTEEN}"
-        quick = "without the methods that search; " if asked.rows < QUICK else ""
-        told = f"{one.lenders:,} lenders; {quick}{hours}; {one.beyond:.0%} of it for lenders larger than any of these"
-        yield row(f"{of_year}, estimated", rows, "download to league at these rates", cpu_s=cpu_s, found=told)
+        quick = "without the methods that search; " if settings.rows < QUICK else ""
+        text = f"{cost.lenders:,} lenders; {quick}{hours}; {cost.beyond:.0%} of it for lenders larger than any of these"
+        yield row(f"{of_year}, estimated", rows, "download to league at these rates", cpu_s=cpu_s, found=text)
 
 
-def _told(asked: Asked, told: Told, what: str, **more: object) -> Row:
-    figures = {"seconds": told.seconds, "cpu_s": told.cpu_s, "peak_mb": told.peak_mb}
-    return row(DRAWN, asked.rows, what, **figures, **more)
+def _told(settings: Asked, process_run: Told, what: str, **figures_of_row: object) -> Row:
+    figures = {"seconds": process_run.seconds, "cpu_s": process_run.cpu_s, "peak_mb": process_run.peak_mb}
+    return row(DRAWN, settings.rows, what, **figures, **figures_of_row)
 
 
-def _a_million(asked: Asked, cpu_s: float) -> str:
+def _a_million(settings: Asked, cpu_s: float) -> str:
     """CPU seconds of a million rows; empty where the start of a process is most of it."""
-    return f"{cpu_s / asked.rows * 1e6:.1f} CPU s a million rows" if asked.rows >= QUICK else ""
+    return f"{cpu_s / settings.rows * 1e6:.1f} CPU s a million rows" if settings.rows >= QUICK else ""
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -81,36 +81,38 @@ PARTS = (
 )
 
 
-def whole(data: str, kept: str) -> Mapping[str, Any]:
+def whole(data: str, folder: str) -> Mapping[str, Any]:
     """CPU seconds of every step of an audit of Texas, which is run here to have what each step reads.
 
     Args:
         data: The directory that ``--data`` gives.
-        kept: A folder for it, a file for each step.
+        folder: A folder for it, a file for each step.
     """
     tables: dict[str, list[pa.Table]] = {}
     took: dict[str, float] = {}
     _alone()
-    for each in plan(texas_spec(Path(data), UNASKED)).steps:
-        given = _given(each, tables)
-        (Path(kept) / each.name).write_bytes(pickle.dumps((each.stage.name, each.settings, given)))
+    for plan_step in plan(texas_spec(Path(data), UNASKED)).steps:
+        tables_of_step = _given(plan_step, tables)
+        (Path(folder) / plan_step.name).write_bytes(
+            pickle.dumps((plan_step.stage.name, plan_step.settings, tables_of_step))
+        )
         clock = time.process_time()
-        produced = each.stage.function(*given, settings=each.settings)
-        took[each.name] = time.process_time() - clock
+        produced = plan_step.stage.function(*tables_of_step, settings=plan_step.settings)
+        took[plan_step.name] = time.process_time() - clock
         for name, table in produced.unheld().items():
             tables.setdefault(name, []).append(table)
     return {"steps": took, "rows": tables["applications"][0].num_rows}
 
 
-def step(kept: str, name: str, how: str) -> Mapping[str, Any]:
+def step(folder: str, name: str, how: str) -> Mapping[str, Any]:
     """CPU seconds of one step and of its parts, and its peak memory, in a process of its own.
 
     Args:
-        kept: The folder with what it reads.
+        folder: The folder with what it reads.
         name: The step.
         how: ``with`` its parts, or ``without`` them.
     """
-    stage, settings, given = pickle.loads((Path(kept) / name).read_bytes())  # noqa: S301 written by ``whole``
+    stage, settings, tables = pickle.loads((Path(folder) / name).read_bytes())  # noqa: S301 written by ``whole``
     parts = [part for part in PARTS if part.step == name]
     used = dict.fromkeys((part.name for part in parts), 0.0)
     _alone()
@@ -122,8 +124,8 @@ def step(kept: str, name: str, how: str) -> Mapping[str, Any]:
                 elif not part.within and part.can_be_left_out:
                     patched.enter_context(_replaced(place, partial(_without, nothing=part.nothing)))
         clock = time.process_time()
-        STAGES[stage].function(*given, settings=settings)
-        return {"parts": used, "cpu_s": time.process_time() - clock, "peak_mb": peak_mb(), "rows": given[0].num_rows}
+        STAGES[stage].function(*tables, settings=settings)
+        return {"parts": used, "cpu_s": time.process_time() - clock, "peak_mb": peak_mb(), "rows": tables[0].num_rows}
 
 
 def _alone() -> None:
@@ -131,12 +133,12 @@ def _alone() -> None:
     threadpool_limits(1, user_api="blas")
 
 
-def _given(asked: Step, tables: Mapping[str, list[pa.Table]]) -> list[pa.Table]:
-    unread = {table.name for table in asked.unread}
-    found = [[] if table.name in unread else tables.get(table.name, []) for table in asked.stage.reads]
+def _given(plan_step: Step, tables: Mapping[str, list[pa.Table]]) -> list[pa.Table]:
+    unread = {table.name for table in plan_step.unread}
+    parts_by_table = [[] if table.name in unread else tables.get(table.name, []) for table in plan_step.stage.reads]
     return [
         pa.concat_tables(parts) if parts else table.empty()
-        for table, parts in zip(asked.stage.reads, found, strict=True)
+        for table, parts in zip(plan_step.stage.reads, parts_by_table, strict=True)
     ]
 
 
@@ -146,31 +148,31 @@ def _replaced(place: str, by: Callable[[Function], Function]) -> Iterator[None]:
     module, path = place.split(":")
     holder = import_module(module)
     *classes, name = path.split(".")
-    for each in classes:
-        holder = getattr(holder, each)
-    own = vars(holder)[name]
-    made = by(getattr(holder, name))
-    setattr(holder, name, staticmethod(made) if classes else made)
+    for class_name in classes:
+        holder = getattr(holder, class_name)
+    original = vars(holder)[name]
+    replacement = by(getattr(holder, name))
+    setattr(holder, name, staticmethod(replacement) if classes else replacement)
     try:
         yield
     finally:
-        setattr(holder, name, own)
+        setattr(holder, name, original)
 
 
 def _without(function: Function, nothing: Any) -> Function:  # noqa: ARG001 it stands for it
-    return lambda *given, **named: nothing  # noqa: ARG005
+    return lambda *args, **named: nothing  # noqa: ARG005
 
 
 def _clocked(function: Function, used: dict[str, float], name: str) -> Function:
     """The same function, whose CPU seconds are added up; what it generates is generated at once."""
 
     @wraps(function)
-    def clocked(*given: Any, **named: Any) -> Any:
+    def clocked(*args: Any, **named: Any) -> Any:
         clock = time.process_time()
-        found = function(*given, **named)
-        found = list(found) if isgeneratorfunction(function) else found
+        result = function(*args, **named)
+        result = list(result) if isgeneratorfunction(function) else result
         used[name] += time.process_time() - clock
-        return found
+        return result
 
     return clocked
 

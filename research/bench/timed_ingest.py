@@ -41,8 +41,8 @@ def plain(place: str) -> dict[str, Any]:
     with timed() as times, duckdb.connect(config={"temp_directory": place}) as connection:
         connection.execute("SET enable_progress_bar = false")
         copied = f"COPY (SELECT * FROM read_csv({literal(str(source))})) TO {literal(str(target))} (FORMAT parquet)"  # noqa: S608 quoted
-        told = connection.execute(copied).fetchone()
-    return {"rows": int(told[0]) if told else 0, **times, "peak_mb": peak_mb()}
+        copied_rows = connection.execute(copied).fetchone()
+    return {"rows": int(copied_rows[0]) if copied_rows else 0, **times, "peak_mb": peak_mb()}
 
 
 def canonical(place: str) -> dict[str, Any]:
@@ -66,14 +66,14 @@ def lender(place: str, which: str) -> dict[str, Any]:
     """Reads the rows of the largest lender, or of one in the middle, as an audit does; mean of ten reads."""
     rows = Path(place) / "canonical" / SORTED
     lenders = pq.read_table(rows.with_name(LENDERS_FILE), partitioning=None).sort_by("rows").to_pylist()
-    told = lenders[len(lenders) // 2 if which == "middle" else -1]
-    part = Part(column=LENDER, value=told["lender_id"], rows_sha256=told["rows_sha256"])
+    lender_row = lenders[len(lenders) // 2 if which == "middle" else -1]
+    part = Part(column=LENDER, value=lender_row["lender_id"], rows_sha256=lender_row["rows_sha256"])
     columns = ", ".join(quoted(column.name) for column in HMDA_APPLICATIONS.columns[:READ])
     with duckdb.connect(config={"threads": 1}) as connection, timed() as times:
         for _ in range(READS):
             query = f"SELECT {columns} FROM {table_of(rows, part)} WHERE {LENDER} = {literal(part.value)}"  # noqa: S608 quoted
-            found = connection.sql(f"{query} ORDER BY source_row").to_arrow_table().num_rows
-    return {"rows": found, **{name: value / READS for name, value in times.items()}, "peak_mb": peak_mb()}
+            row_count = connection.sql(f"{query} ORDER BY source_row").to_arrow_table().num_rows
+    return {"rows": row_count, **{name: value / READS for name, value in times.items()}, "peak_mb": peak_mb()}
 
 
 if __name__ == "__main__":

@@ -72,14 +72,14 @@ class Watch:
 
     def working(self) -> psutil.Process | None:
         """Of the processes that a pool or a nanny started to work, the one that has worked most."""
-        found = []
+        busy_processes = []
         for process in self._family():
             try:
                 if any(_WORKS in word for word in process.cmdline()):
-                    found.append((sum(process.cpu_times()[:2]), process))
+                    busy_processes.append((sum(process.cpu_times()[:2]), process))
             except psutil.Error:
                 continue
-        return max(found, key=lambda each: each[0])[1] if found else None
+        return max(busy_processes, key=lambda pair: pair[0])[1] if busy_processes else None
 
     def _family(self) -> Iterator[psutil.Process]:
         for pid in self.roots:
@@ -163,7 +163,7 @@ def cluster(place: Path, workers: int, *, one_large: bool) -> Iterator[tuple[str
             if count:
                 started.append(running.enter_context(_running(words, place / name)))
         _wait(address, workers, place)
-        yield address, [each.pid for each in started]
+        yield address, [process.pid for process in started]
 
 
 def _require_dask() -> None:
@@ -181,10 +181,10 @@ def _require_dask() -> None:
 def _running(words: Sequence[str], home: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """One of Dask's commands; it is asked to end, since one that is killed leaves its workers alone."""
     home.mkdir(exist_ok=True)
-    told = {**os.environ, **SETTINGS, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    environment = {**os.environ, **SETTINGS, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     with (home / "log").open("w") as output:
         command = [sys.executable, "-m", "dask", *words]
-        process = subprocess.Popen(command, cwd=home, env=told, stdout=output, stderr=output)  # noqa: S603 our own
+        process = subprocess.Popen(command, cwd=home, env=environment, stdout=output, stderr=output)  # noqa: S603 our own
         try:
             yield process
         finally:
@@ -204,7 +204,7 @@ def _wait(address: str, workers: int, place: Path) -> None:
             client.wait_for_workers(workers, timeout=_PATIENCE_S)
     except (OSError, TimeoutError) as error:
         logs = sorted(place.glob("*/log"))
-        log = "".join(each.read_text(encoding="utf-8", errors="replace")[-500:] for each in logs)
+        log = "".join(log_file.read_text(encoding="utf-8", errors="replace")[-500:] for log_file in logs)
         raise InfrastructureError(
             f"{workers} Dask workers did not come within {_PATIENCE_S} s ({error}): {log}"
         ) from error
@@ -264,20 +264,20 @@ def year(rows: int, usable: float, minimum: int, measured: Sequence[Partition]) 
     size = sizes(rows).astype(np.float64)
     size = size[size * usable >= minimum]
     cost = of_rows(size, measured)
-    largest = max(each.rows for each in measured)
+    largest = max(partition.rows for partition in measured)
     return Year(len(size), float(cost.sum()), float(cost[size > largest].sum() / cost.sum()) if len(size) else 0.0)
 
 
 def of_rows(rows: Floats, measured: Sequence[Partition]) -> Floats:
     """``(n,)`` CPU seconds of lenders with so many rows ``(n,)``; of partitions of about equal rows the mean counts."""
     by_size: dict[int, list[Partition]] = {}
-    for each in measured:
-        by_size.setdefault(round(4 * np.log2(max(each.rows, 1))), []).append(each)
+    for partition in measured:
+        by_size.setdefault(round(4 * np.log2(max(partition.rows, 1))), []).append(partition)
     classes = [by_size[key] for key in sorted(by_size)]
-    at = np.array([np.mean([each.rows for each in of]) for of in classes])
-    cost = np.array([np.mean([each.cpu_s for each in of]) for of in classes])
-    found: Floats = np.exp(np.interp(np.log(rows), np.log(at), np.log(cost)))
-    return np.where(rows > at[-1], cost[-1] * rows / at[-1], found)
+    at = np.array([np.mean([partition.rows for partition in of]) for of in classes])
+    cost = np.array([np.mean([partition.cpu_s for partition in of]) for of in classes])
+    cost_of_rows: Floats = np.exp(np.interp(np.log(rows), np.log(at), np.log(cost)))
+    return np.where(rows > at[-1], cost[-1] * rows / at[-1], cost_of_rows)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -338,14 +338,14 @@ def read(applications: str, lender: str) -> dict[str, Any]:
     """Reads a lender's rows from the year in the lake, in the columns of the spec; the least of three times counts."""
     files = str(Path(applications) / "**" / "*.parquet") if Path(applications).is_dir() else applications
     source = f"read_parquet({literal(files)}, hive_partitioning = false)"
-    asked = f"SELECT {', '.join(_READ)} FROM {source} WHERE {LENDER} = ?"  # noqa: S608 ours and quoted
+    query = f"SELECT {', '.join(_READ)} FROM {source} WHERE {LENDER} = ?"  # noqa: S608 ours and quoted
     best: dict[str, float] = {}
     with duckdb.connect(config={"threads": 1}) as connection:
         for _ in range(3):
             with timed() as times:
-                found: pa.Table = connection.sql(asked, params=[lender]).to_arrow_table()
-            best = min(best or times, times, key=lambda told: told["cpu_s"])
-    return {"rows": found.num_rows, **best, "peak_mb": peak_mb()}
+                table: pa.Table = connection.sql(query, params=[lender]).to_arrow_table()
+            best = min(best or times, times, key=lambda timing: timing["cpu_s"])
+    return {"rows": table.num_rows, **best, "peak_mb": peak_mb()}
 
 
 def write_spec(place: Path, rows: int, *, gcfn: bool) -> tuple[Path, int]:
@@ -381,20 +381,20 @@ def evenhand(
         InfrastructureError: it ended in another way; the message has its own words.
     """
     command = [sys.executable, "-m", "flows.cli", *words]
-    told = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
-    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"} | told
+    thread_limits = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"} | thread_limits
     clock, before = time.perf_counter(), _children()
     process = subprocess.Popen(  # noqa: S603 our own
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    with watched(workers) as elsewhere, watched([process.pid]) as here:
-        out, err = _communicated(process, (elsewhere, here), kill)
+    with watched(workers) as elsewhere, watched([process.pid]) as own_watch:
+        out, err = _communicated(process, (elsewhere, own_watch), kill)
     seconds = time.perf_counter() - clock
     if process.returncode not in ended:
         raise InfrastructureError(
             f"evenhand {words[0]} ended with {process.returncode}: {(err.strip() or out.strip())[-_SAID:]}"
         )
-    return Told(out, seconds, _children() - before + elsewhere.cpu_s, max(here.peak_mb, elsewhere.peak_mb))
+    return Told(out, seconds, _children() - before + elsewhere.cpu_s, max(own_watch.peak_mb, elsewhere.peak_mb))
 
 
 def _children() -> float:
@@ -408,8 +408,8 @@ def _communicated(process: "subprocess.Popen[str]", watches: Sequence[Watch], ki
         try:
             return process.communicate(timeout=0.2 if kill else None)
         except subprocess.TimeoutExpired:
-            found = [watch.working() for watch in watches] if kill and kill.due() else []
-            worker = next((each for each in found if each is not None), None)
+            working_processes = [watch.working() for watch in watches] if kill and kill.due() else []
+            worker = next((process for process in working_processes if process is not None), None)
             if worker is not None:
                 worker.send_signal(signal.SIGKILL)
                 kill = None
@@ -418,7 +418,7 @@ def _communicated(process: "subprocess.Popen[str]", watches: Sequence[Watch], ki
 def partitions(lake: Path) -> list[Partition]:
     """What every audited partition of a lake took, by the records of its stages."""
     manifests = [json.loads(file.read_bytes()) for file in sorted(lake.glob("runs/*/manifest.json"))]
-    return [_partition(each) for each in manifests if each.get("partition")]
+    return [_partition(manifest) for manifest in manifests if manifest.get("partition")]
 
 
 def _partition(manifest: Mapping[str, Any]) -> Partition:
@@ -439,8 +439,8 @@ def _partition(manifest: Mapping[str, Any]) -> Partition:
 
 def applications(lake: Path) -> Path:
     """Where the rows of the year are."""
-    [found] = [each for each in lake.glob("vintages/**/applications*") if "state=" not in str(each)]
-    return found
+    [folder] = [path for path in lake.glob("vintages/**/applications*") if "state=" not in str(path)]
+    return folder
 
 
 def share_vintages(lake: Path, other: Path) -> None:
@@ -451,19 +451,24 @@ def share_vintages(lake: Path, other: Path) -> None:
 def disturbed(lake: Path) -> list[str]:
     """Values of the partitions that were begun more than once."""
     records = [json.loads(file.read_bytes()) for file in lake.glob("backfills/**/*.json")]
-    return sorted({each["value"] for each in records if each.get("value") and each["attempt"] > 1})
+    return sorted({record["value"] for record in records if record.get("value") and record["attempt"] > 1})
 
 
 def digests(lake: Path) -> dict[str, str]:
     """Value of each partition -> digest of its measures as they were measured, before anything is withheld."""
-    found = {}
+    digests_by_partition = {}
     for file in lake.glob("runs/*/manifest.json"):
         manifest = json.loads(file.read_bytes())
-        tables = [table for each in manifest["partitions"] for table in each["tables"] if each["stage"] == "measure"]
+        tables = [
+            table
+            for partition in manifest["partitions"]
+            for table in partition["tables"]
+            if partition["stage"] == "measure"
+        ]
         [measures] = [table["sha256"] for table in tables if table["table"] == "measures"]
         if manifest.get("partition"):
-            found[manifest["partition"]["value"]] = measures
-    return found
+            digests_by_partition[manifest["partition"]["value"]] = measures
+    return digests_by_partition
 
 
 if __name__ == "__main__":

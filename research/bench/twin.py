@@ -91,13 +91,13 @@ def audit(planted: str, seed: int, rows: int, *, as_input: bool = False) -> Said
     tables = call_plainly([step for step in plan(spec).steps if step.name != "report"])
     aggregates = pa.concat_tables(tables["aggregates"]).to_pylist()
     breaches = {
-        (each["measure"], each["decision_maker"])
-        for each in pa.concat_tables(tables["verdicts"]).to_pylist()
-        if each["group"] == GROUP and each["state"] == State.BREACH
+        (verdict["measure"], verdict["decision_maker"])
+        for verdict in pa.concat_tables(tables["verdicts"]).to_pylist()
+        if verdict["group"] == GROUP and verdict["state"] == State.BREACH
     }
-    held = [each.measure for expected in EXPECTED.values() for each in expected.measures]
+    measure_names = [planted_measure.measure for expected in EXPECTED.values() for planted_measure in expected.measures]
     return Said(
-        measured={measure: _measured(measure, aggregates, breaches) for measure in held},
+        measured={measure: _measured(measure, aggregates, breaches) for measure in measure_names},
         flips=_true_flips(spec),
         seconds=time.process_time() - clock,
     )
@@ -106,15 +106,16 @@ def audit(planted: str, seed: int, rows: int, *, as_input: bool = False) -> Said
 def _measured(measure: str, aggregates: list[Mapping[str, Any]], breaches: set[tuple[str, str]]) -> Measured:
     """A measure of the group: of the lender's decisions where it says more than a value of them, else the model's."""
     of = {
-        each["decision_maker"]: each
-        for each in aggregates
-        if (each["measure"], each["group"], each["subgroup"], each["parameters"]) == (measure, GROUP, 0, "{}")
-        and each["value"] is not None
+        aggregate["decision_maker"]: aggregate
+        for aggregate in aggregates
+        if (aggregate["measure"], aggregate["group"], aggregate["subgroup"], aggregate["parameters"])
+        == (measure, GROUP, 0, "{}")
+        and aggregate["value"] is not None
     }
     makers = [maker for maker in (DecisionMaker.LENDER, DecisionMaker.MODEL) if maker in of]
     if not makers:
         return Measured(math.nan, "value alone", found=False, breach=False)
-    maker = next((each for each in makers if _against(of[each])[0] != "value alone"), makers[0])
+    maker = next((candidate for candidate in makers if _against(of[candidate])[0] != "value alone"), makers[0])
     return Measured(of[maker]["value"], *_against(of[maker]), breach=(measure, maker) in breaches)
 
 
@@ -130,48 +131,55 @@ def _against(row: Mapping[str, Any]) -> tuple[By, bool]:
 def spec_of(planted: str, seed: int, rows: int, *, as_input: bool = False) -> AuditSpec:
     """Returns the audit spec of one twin: the example spec, smaller, and with the group as an input if asked for."""
     file = shipped("audits/hmda-twin.yaml")
-    drawn = {"rows": str(rows), "discrimination": planted}
-    parameters = {f"source.synthetic.parameters.{name}": value for name, value in drawn.items()}
-    smaller = {f"methods.{name}": each.smaller for name, each in EXPECTED.items()} | {"bootstrap.draws": DRAWS}
-    asked = {**smaller, **parameters, "source.synthetic.seed": str(seed), **(AS_INPUT if as_input else {})}
-    return read_spec(file.read_text(encoding="utf-8"), file.name, asked).spec
+    twin_parameters = {"rows": str(rows), "discrimination": planted}
+    parameters = {f"source.synthetic.parameters.{name}": value for name, value in twin_parameters.items()}
+    smaller = {f"methods.{name}": expected_method.smaller for name, expected_method in EXPECTED.items()} | {
+        "bootstrap.draws": DRAWS
+    }
+    overrides = {**smaller, **parameters, "source.synthetic.seed": str(seed), **(AS_INPUT if as_input else {})}
+    return read_spec(file.read_text(encoding="utf-8"), file.name, overrides).spec
 
 
 def _true_flips(spec: AuditSpec) -> float:
     """The same rows once more, with what the audit is not shown."""
-    asked: TwinSettings = synthetic.coefficients(spec.source)
+    twin_settings: TwinSettings = synthetic.coefficients(spec.source)
     seed = spec.source.synthetic.seed if spec.source.synthetic else 0
-    known = flip_shares(generate(asked, np.random.default_rng(seed)))
-    return next(each.share for each in known if (each.attribute, each.group) == ("race", GROUP))
+    shares = flip_shares(generate(twin_settings, np.random.default_rng(seed)))
+    return next(share.share for share in shares if (share.attribute, share.group) == ("race", GROUP))
 
 
 def _rates(planted: str, audits: list[Said], size: int, *, as_input: bool = False) -> Iterator[Row]:
-    shares = [said.flips for said in audits]
-    found = f"true share of decisions on the group that would be others: {mean(shares):.3f}, in twins: {len(audits)}"
+    shares = [twin_audit.flips for twin_audit in audits]
+    summary = f"true share of decisions on the group that would be others: {mean(shares):.3f}, in twins: {len(audits)}"
     name = f"twin, {planted}{', group an input' if as_input else ''}"
-    yield row(name, size, "truth", cpu_s=sum(said.seconds for said in audits), found=found)
+    yield row(name, size, "truth", cpu_s=sum(twin_audit.seconds for twin_audit in audits), found=summary)
     for method, expected in EXPECTED.items():
-        for held in expected.measures:
-            told = _rate(planted, held, [said.measured[held.measure] for said in audits], as_input=as_input)
-            yield row(name, size, f"{method}: {held.measure}", **told)
+        for expected_measure in expected.measures:
+            figures = _rate(
+                planted,
+                expected_measure,
+                [twin_audit.measured[expected_measure.measure] for twin_audit in audits],
+                as_input=as_input,
+            )
+            yield row(name, size, f"{method}: {expected_measure.measure}", **figures)
 
 
-def _rate(planted: str, held: Held, audits: list[Measured], *, as_input: bool = False) -> Row:
+def _rate(planted: str, expected_measure: Held, audits: list[Measured], *, as_input: bool = False) -> Row:
     """How often a measure found something, and whether that is what is aimed at."""
-    events, n = sum(each.found for each in audits), len(audits)
+    events, n = sum(measured.found for measured in audits), len(audits)
     exact = binomtest(events, n).proportion_ci(0.95, method="exact")
-    values = [each.value for each in audits if math.isfinite(each.value)]
-    by = sorted({each.by for each in audits if math.isfinite(each.value)})
-    told = [f"{events} of {n} [{exact.low:.3f}, {exact.high:.3f}] by its {' or '.join(by) or 'value'}"]
-    told += [f"mean of the measure {mean(values):.3f}"] if values else []
-    told += [f"beyond the spec's limit in {sum(each.breach for each in audits)}"]
-    told += [f"too few to say in {n - len(values)}"] if len(values) < n else []
-    found = ", ".join(told)
+    values = [measured.value for measured in audits if math.isfinite(measured.value)]
+    by = sorted({measured.by for measured in audits if math.isfinite(measured.value)})
+    phrases = [f"{events} of {n} [{exact.low:.3f}, {exact.high:.3f}] by its {' or '.join(by) or 'value'}"]
+    phrases += [f"mean of the measure {mean(values):.3f}"] if values else []
+    phrases += [f"beyond the spec's limit in {sum(measured.breach for measured in audits)}"]
+    phrases += [f"too few to say in {n - len(values)}"] if len(values) < n else []
+    summary = ", ".join(phrases)
     if planted == "none":
-        return {"ratio": events / n, "found": found, **at_most(events / n, MOST_FALSE)}
-    if planted in (held.finds_by_input if as_input else held.finds):
-        return {"ratio": events / n, "found": found, **at_least(events / n, LEAST_FOUND)}
-    return {"ratio": events / n, "found": f"{found}; by its nature: {held.why_not}"}
+        return {"ratio": events / n, "found": summary, **at_most(events / n, MOST_FALSE)}
+    if planted in (expected_measure.finds_by_input if as_input else expected_measure.finds):
+        return {"ratio": events / n, "found": summary, **at_least(events / n, LEAST_FOUND)}
+    return {"ratio": events / n, "found": f"{summary}; by its nature: {expected_measure.why_not}"}
 
 
 BENCH = Bench(

@@ -81,48 +81,55 @@ def _prepared(room: Room) -> "tuple[Lending, Lending]":
 
 def _training(texas: Piped, limit: int) -> Iterator[Row]:
     """An epoch of the same net, trained in four ways."""
-    told = {each: _run("epoch", texas, each, min(limit, EPOCH_ROWS), "cpu") for each in TITLES}
-    cpu_s = {variant: each["cpu_s"] for variant, each in told.items()}
+    times_of_variant = {title: _run("epoch", texas, title, min(limit, EPOCH_ROWS), "cpu") for title in TITLES}
+    cpu_s = {variant: times["cpu_s"] for variant, times in times_of_variant.items()}
     targets = {DEFAULT: at_most(cpu_s[DEFAULT] / cpu_s[PLAIN], MOST_OF_PLAIN)}
-    for variant, each in told.items():
+    for variant, times in times_of_variant.items():
         ratio = cpu_s[variant] / cpu_s[PLAIN]
         what = f"an epoch, {TITLES[variant]}"
-        yield timed_row(TEXAS, each, what, ratio=ratio, **targets.get(variant, {}), found="ratio to plain")
+        yield timed_row(TEXAS, times, what, ratio=ratio, **targets.get(variant, {}), found="ratio to plain")
     faster = cpu_s[DOUBLE] / cpu_s[PAPER]
     met = at_least(faster, LEAST_OF_DOUBLE_BACKWARD)
     what = "T = 32, all pairs: closed form against double backward"
-    yield row(TEXAS, told[PAPER]["rows"], what, ratio=faster, **met, found="times faster, a whole epoch")
+    yield row(TEXAS, times_of_variant[PAPER]["rows"], what, ratio=faster, **met, found="times faster, a whole epoch")
     alone = (cpu_s[DOUBLE] - cpu_s[PLAIN]) / (cpu_s[PAPER] - cpu_s[PLAIN])
-    yield row(TEXAS, told[PAPER]["rows"], what, ratio=alone, found="times faster, less prediction alone")
+    yield row(TEXAS, times_of_variant[PAPER]["rows"], what, ratio=alone, found="times faster, less prediction alone")
 
 
 def _quality(lending: Mapping[str, Piped], limit: int) -> Iterator[Row]:
     """Trained to the end: how much consistency the cheaper defaults cost on rows held out."""
     for name, rows, folds in ((GERMAN, ALL, 5), (TEXAS, QUALITY_ROWS, 1)):
-        told = {each: _run("quality", lending[name], each, min(limit, rows), folds) for each in (PLAIN, DEFAULT, PAPER)}
-        for variant, each in told.items():
-            found = f"CEC {each['cec']:.4f}, floor {each['cec_floor']:.4f}, regime B {each['regime_b_percent']:.1f} %"
+        quality_of_variant = {
+            variant: _run("quality", lending[name], variant, min(limit, rows), folds)
+            for variant in (PLAIN, DEFAULT, PAPER)
+        }
+        for variant, score in quality_of_variant.items():
+            text = f"CEC {score['cec']:.4f}, floor {score['cec_floor']:.4f}, regime B {score['regime_b_percent']:.1f} %"
             what = f"30 epochs, held out of {folds} of 5 folds, {TITLES[variant]}"
-            yield row(name, each["rows"], what, cpu_s=each["cpu_s"], found=found)
-        change = told[DEFAULT]["cec"] - told[PAPER]["cec"]
+            yield row(name, score["rows"], what, cpu_s=score["cpu_s"], found=text)
+        change = quality_of_variant[DEFAULT]["cec"] - quality_of_variant[PAPER]["cec"]
         met = at_most(abs(change), MOST_APART, " apart")
-        yield row(name, told[PAPER]["rows"], "CEC of the default against T = 32", found=f"{change:+.4f}", **met)
+        yield row(
+            name, quality_of_variant[PAPER]["rows"], "CEC of the default against T = 32", found=f"{change:+.4f}", **met
+        )
 
 
 def _scoring(texas: Piped, limit: int) -> Iterator[Row]:
     pairs = min(limit, PAIRS)
-    said = _run("score", texas, pairs, limit)
-    met = below(said["seconds"], MOST_SCORING_S, " s")
+    measurement = _run("score", texas, pairs, limit)
+    met = below(measurement["seconds"], MOST_SCORING_S, " s")
     what = f"{pairs:,} pairs matched, explained exactly and scored"
-    yield timed_row(TEXAS, said, what, per_s=per_second(said, pairs), **met, found=f"CEC {said['cec']:.4f}")
+    yield timed_row(
+        TEXAS, measurement, what, per_s=per_second(measurement, pairs), **met, found=f"CEC {measurement['cec']:.4f}"
+    )
 
 
 def _matching(limit: int) -> Iterator[Row]:
     for size, most in MOST_MATCHING_S.items():
-        said = _run("match", min(limit, size), FEATURES)
-        met = below(said["seconds"], most, " s")
-        what, found = f"everybody matched, {FEATURES} features", f"{said['matched']:,} matched"
-        yield timed_row(DRAWN, said, what, per_s=per_second(said), **met, found=found)
+        measurement = _run("match", min(limit, size), FEATURES)
+        met = below(measurement["seconds"], most, " s")
+        what, text = f"everybody matched, {FEATURES} features", f"{measurement['matched']:,} matched"
+        yield timed_row(DRAWN, measurement, what, per_s=per_second(measurement), **met, found=text)
 
 
 def _accelerator(texas: Piped, limit: int) -> Iterator[Row]:
@@ -133,10 +140,12 @@ def _accelerator(texas: Piped, limit: int) -> Iterator[Row]:
         return
     plain = None
     for variant in (PLAIN, DEFAULT, PAPER):
-        each = _run("epoch", texas, variant, min(limit, EPOCH_ROWS), "cuda")
-        plain = plain or each["seconds"]
-        times = {"seconds": each["seconds"], "ratio": each["seconds"] / plain}
-        yield row(cuda, each["rows"], f"an epoch, {TITLES[variant]}", **times, found="ratio to plain, by the clock")
+        measurement = _run("epoch", texas, variant, min(limit, EPOCH_ROWS), "cuda")
+        plain = plain or measurement["seconds"]
+        times = {"seconds": measurement["seconds"], "ratio": measurement["seconds"] / plain}
+        yield row(
+            cuda, measurement["rows"], f"an epoch, {TITLES[variant]}", **times, found="ratio to plain, by the clock"
+        )
 
 
 BENCH = Bench("cec", _lines, (TEXAS_FILE, *EXPERIMENTS["german"].sources), memory_mb=FREE_MB)

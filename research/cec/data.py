@@ -30,11 +30,11 @@ def of_spec(spec: AuditSpec) -> tuple[Lending, Columns]:
 
     The input of a category is its number, as the paper seems to have it.
     """
-    read = labelled(spec)
-    columns, grouped = read.columns, read.grouped
+    labelled_rows = labelled(spec)
+    columns, grouped = labelled_rows.columns, labelled_rows.grouped
     chosen = [at for at, name in enumerate(columns.names) if Role.FINANCIAL in spec.columns[name].role]
     rows = Lending(
-        Population(columns.values, read.label, grouped.group != grouped.reference),
+        Population(columns.values, labelled_rows.label, grouped.group != grouped.reference),
         np.arange(len(columns.names), dtype=np.int32),
         columns.names,
         columns.values[:, chosen],
@@ -100,26 +100,28 @@ Found = Mapping[Cell, Value]
 REGIME_AXIS: Final = "regime: " + ", ".join(f"{at} {name}" for at, name in enumerate(REGIMES, 1))
 
 
-def plane(found: Found, models: Sequence[str]) -> Iterator[Drawing]:
+def plane(values: Found, models: Sequence[str]) -> Iterator[Drawing]:
     """Yields Figure 4: a point for each model that has a CEC."""
     points = [
         Curve(model, (flips,), (cec,))
         for model in models
-        if isinstance(flips := found.get(Cell("flip_percent", model)), float)
-        and isinstance(cec := found.get(Cell("cec", model)), float)
+        if isinstance(flips := values.get(Cell("flip_percent", model)), float)
+        and isinstance(cec := values.get(Cell("cec", model)), float)
     ]
     if points:
         title = "Prediction flips and CEC by model"
         yield Drawing("flips-and-cec", "Figure 4", title, "pairs with other predictions, percent", "CEC", tuple(points))
 
 
-def shares(found: Found, models: Sequence[str], name: str, figure: str) -> Iterator[Drawing]:
+def shares(values: Found, models: Sequence[str], name: str, figure: str) -> Iterator[Drawing]:
     """Yields Figure 5 or 7: the shares of the four regimes of each model that has a CEC."""
     places = tuple(float(at) for at in range(1, len(REGIMES) + 1))
     rows = []
     for model in models:
-        told = [found.get(Cell(f"regime_{regime.lower()}_percent", model)) for regime in REGIMES]
-        if all(isinstance(each, float) for each in told):
-            rows.append(Curve(model, places, tuple(float(each) for each in told if each is not None)))
+        percentages = [values.get(Cell(f"regime_{regime.lower()}_percent", model)) for regime in REGIMES]
+        if all(isinstance(percentage, float) for percentage in percentages):
+            rows.append(
+                Curve(model, places, tuple(float(percentage) for percentage in percentages if percentage is not None))
+            )
     if rows:
         yield Drawing(name, figure, "Pairs in each regime by model", REGIME_AXIS, "percent of the pairs", tuple(rows))

@@ -73,18 +73,20 @@ class Experiments(Paper):
     sparing: bool = False
     """Whether nets are trained by attributions of 8 steps on half of the pairs, as audits do, in place of 32 on all."""
 
-    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Trains the models on a data set and returns the paper's figures and what it does not print."""
         experiment = EXPERIMENTS[dataset]
-        found, drawings = self._obtained(experiment, data)
-        figures = list(research_figures.figures(said, dataset))
-        told = [Cell(name, model) for model in (*MODELS, *BASELINES) for name in (*QUANTITIES, *UNPRINTED)]
-        told += [cell for cell in found if cell.quantity == "collapsed_folds" and cell not in told]
-        figures += research_figures.beside(figures, [cell for cell in told if cell in found])
+        obtained_cells, drawings = self._obtained(experiment, data)
+        figures = list(research_figures.figures(publication, dataset))
+        expected_cells = [Cell(name, model) for model in (*MODELS, *BASELINES) for name in (*QUANTITIES, *UNPRINTED)]
+        expected_cells += [
+            cell for cell in obtained_cells if cell.quantity == "collapsed_folds" and cell not in expected_cells
+        ]
+        figures += research_figures.beside(figures, [cell for cell in expected_cells if cell in obtained_cells])
         for figure in figures:
             if figure.cell.group in BASELINES:
-                found.setdefault(figure.cell, NOT_RUN)
-        return Compared(figures, found, drawings)
+                obtained_cells.setdefault(figure.cell, NOT_RUN)
+        return Compared(figures, obtained_cells, drawings)
 
     @property
     def _course(self) -> "Course":
@@ -100,19 +102,25 @@ class Experiments(Paper):
 
         rows, columns = _read(experiment, data)
         rows = self._cut(rows, experiment)
-        own = models.by_model(models.outcomes(rows, models.variants(experiment.whole), self._course))
-        others = models.told(rows, experiment.baselines if self.baseline is None else self.baseline, self._course)
-        found = {**models.cells(own), **models.baselines_cells(others)}
-        cec = [float(found[Cell("cec", name)]) for name in _OWN]
-        found[Cell("cec_below_unconstrained", CEC_MODEL)] = cec[0] - cec[1]
-        found |= models.non_domination_cells(
-            {name: told for name, told in {**own, **others}.items() if name in COLUMNS}
+        outcomes_of_model = models.by_model(models.outcomes(rows, models.variants(experiment.whole), self._course))
+        outcomes_of_baseline = models.told(
+            rows, experiment.baselines if self.baseline is None else self.baseline, self._course
+        )
+        values = {**models.cells(outcomes_of_model), **models.baselines_cells(outcomes_of_baseline)}
+        cec = [float(values[Cell("cec", name)]) for name in _OWN]
+        values[Cell("cec_below_unconstrained", CEC_MODEL)] = cec[0] - cec[1]
+        values |= models.non_domination_cells(
+            {
+                name: outcomes
+                for name, outcomes in {**outcomes_of_model, **outcomes_of_baseline}.items()
+                if name in COLUMNS
+            }
         )
         if columns and experiment.whole:
-            again = models.outcomes(lending.one_hot(rows, columns), models.variants(whole=False), self._course)
-            found |= models.cells(models.by_model(again, ONE_HOT))
-        drawings = tuple(_regimes(found, experiment.whole))
-        return self._with_grid(rows, found, drawings) if experiment.whole else (found, drawings)
+            again = models.outcomes(lending.one_hot(rows, columns), models.variants(all_variants=False), self._course)
+            values |= models.cells(models.by_model(again, ONE_HOT))
+        drawings = tuple(_regimes(values, experiment.whole))
+        return self._with_grid(rows, values, drawings) if experiment.whole else (values, drawings)
 
     def _cut(self, rows: "Lending", experiment: Trained) -> "Lending":
         from research.cec import models as obtained
@@ -121,14 +129,14 @@ class Experiments(Paper):
         return models.drawn(rows, self.rows if experiment.cut else None, obtained.SETTINGS.seed)
 
     def _with_grid(
-        self, rows: "Lending", found: dict[Cell, Value], drawings: tuple[Drawing, ...]
+        self, rows: "Lending", values: dict[Cell, Value], drawings: tuple[Drawing, ...]
     ) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
         """Figure 6 beside the rest."""
         from research.cec import models
         from tasks.methods.cec.algorithm import mitigations
 
         grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), self._course))
-        return {**found, **models.lambda_grid_cells(grid)}, (*drawings, *models.drawings(grid))
+        return {**values, **models.lambda_grid_cells(grid)}, (*drawings, *models.drawings(grid))
 
 
 def _read(experiment: Trained, data: Path) -> "tuple[Lending, Columns | None]":
@@ -144,11 +152,11 @@ def _read(experiment: Trained, data: Path) -> "tuple[Lending, Columns | None]":
     return rows, columns
 
 
-def _regimes(found: Mapping[Cell, Value], whole: bool) -> Iterator[Drawing]:
+def _regimes(values: Mapping[Cell, Value], with_variants: bool) -> Iterator[Drawing]:
     """Figures 4 and 5, and 7 where the ablation was run."""
     from research.cec import data
 
-    yield from data.plane(found, COLUMNS)
-    yield from data.shares(found, COLUMNS, "regimes-by-model", "Figure 5")
-    if whole:
-        yield from data.shares(found, ABLATION, "regimes-by-variant", "Figure 7")
+    yield from data.plane(values, COLUMNS)
+    yield from data.shares(values, COLUMNS, "regimes-by-model", "Figure 5")
+    if with_variants:
+        yield from data.shares(values, ABLATION, "regimes-by-variant", "Figure 7")

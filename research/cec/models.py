@@ -75,46 +75,46 @@ ByModel = Mapping[str, Sequence[Told | None]]
 
 def outcomes(rows: Lending, variants: Sequence[Variant], course: Course) -> list[Outcome]:
     """Trains the variants on the first folds of five."""
-    bridge, told, settings = Bridge(rows), list[Outcome](), course.settings
+    bridge, outcome_list, settings = Bridge(rows), list[Outcome](), course.settings
     for fold in islice(cv_mitigations.split(rows.population, FOLDS, settings.seed), course.folds):
         for outcome in cv_mitigations.evaluate(rows.population, fold, variants, settings, bridge.match, bridge.score):
             cec = outcome.consistency["cec"]
             log.info("fold %d of %d, %s: CEC %.3f", fold.number + 1, course.folds, outcome.variant.name, cec)
-            told.append(outcome)
-    return told
+            outcome_list.append(outcome)
+    return outcome_list
 
 
-def variants(whole: bool) -> tuple[Variant, ...]:
+def variants(all_variants: bool) -> tuple[Variant, ...]:
     """Returns all variants of Table 4, or the two of Table 2."""
     every = ablation(SETTINGS)
-    return every if whole else tuple(variant for variant in every if variant.name in TABLE_2)
+    return every if all_variants else tuple(variant for variant in every if variant.name in TABLE_2)
 
 
-def by_model(told: Iterable[Outcome], suffix: str = "") -> ByModel:
+def by_model(variant_outcomes: Iterable[Outcome], suffix: str = "") -> ByModel:
     """Returns the figures by the names of the variants in Table 4 and, with the suffix, in Table 2."""
     of: dict[str, list[Told]] = {}
-    for outcome in told:
+    for outcome in variant_outcomes:
         variant = outcome.variant.name
         for name in dict.fromkeys((variant, TABLE_2.get(variant, variant))):
             of.setdefault(name + suffix, []).append(Told(outcome.performance, outcome.consistency))
     return of
 
 
-def cells(told: ByModel) -> Mapping[Cell, Value]:
+def cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
     """Returns means over folds of models that every fold has."""
-    found: dict[Cell, Value] = {}
-    for model, several in told.items():
-        there = [each for each in several if each is not None]
-        found |= {Cell(quantity, model): value for quantity, value in means(there).items()}
-    return found
+    values: dict[Cell, Value] = {}
+    for model, several in outcomes_of_model.items():
+        known_outcomes = [outcome for outcome in several if outcome is not None]
+        values |= {Cell(quantity, model): value for quantity, value in means(known_outcomes).items()}
+    return values
 
 
 def means(several: Sequence[Told]) -> dict[str, float]:
     """Returns means of the quantities that every fold has, and the number of folds with a collapsed model."""
-    by_fold = [{**vars(each.performance), **each.consistency} for each in several]
-    common = [name for name in by_fold[0] if all(name in each for each in by_fold)]
-    found = {name: float(np.mean([each[name] for each in by_fold])) for name in common}
-    return found | {"collapsed_folds": float(sum(each.performance.collapsed for each in several))}
+    by_fold = [{**vars(outcome.performance), **outcome.consistency} for outcome in several]
+    common = [name for name in by_fold[0] if all(name in fold_values for fold_values in by_fold)]
+    mean_values = {name: float(np.mean([fold_values[name] for fold_values in by_fold])) for name in common}
+    return mean_values | {"collapsed_folds": float(sum(outcome.performance.collapsed for outcome in several))}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -142,46 +142,54 @@ NO_SCORES, NO_LOGIT, NO_MODEL = "no scores", "no logit", "no model"
 
 def told(rows: Lending, columns: Iterable[str], course: Course) -> ByModel:
     """Trains mitigations, by their columns in Table 2, on the first folds of five."""
-    bridge, found = Bridge(rows), {column: list[Told | None]() for column in columns}
+    bridge, outcomes_of_column = Bridge(rows), {column: list[Told | None]() for column in columns}
     for fold in islice(cv_mitigations.split(rows.population, FOLDS, course.settings.seed), course.folds):
-        for column, of_column in found.items():
+        for column, of_column in outcomes_of_column.items():
             of_column.append(_told(bridge, fold, column, course.settings))
             log.info("fold %d of %d, %s", fold.number + 1, course.folds, column)
-    return found
+    return outcomes_of_column
 
 
-def baselines_cells(found: ByModel) -> Mapping[Cell, Value]:
+def baselines_cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
     """Returns means of mitigations over their folds, or a word where there is none."""
-    return {Cell(name, column): value for column, several in found.items() for name, value in _figures(several)}
+    return {
+        Cell(name, column): value for column, several in outcomes_of_model.items() for name, value in _figures(several)
+    }
 
 
 def _told(bridge: Bridge, fold: Fold, column: str, settings: TrainingSettings) -> Told | None:
     """A mitigation on one fold; None where it leaves no model."""
-    people, held = bridge.rows.population, fold.test
-    made = MITIGATION_OF[column](_split(people, fold), settings)
-    if made.predicted is None:
+    people, test_rows = bridge.rows.population, fold.test
+    mitigated = MITIGATION_OF[column](_split(people, fold), settings)
+    if mitigated.predicted is None:
         return None
-    measured = performance(people.favourable[held], people.protected[held], made.predicted, made.scores)
-    seen = fold if made.repair is None else replace(fold, inputs=made.repair.of(fold.inputs, people.protected))
-    return Told(measured, bridge.score(made.net, seen) if made.net else {})
+    measured = performance(
+        people.favourable[test_rows], people.protected[test_rows], mitigated.predicted, mitigated.scores
+    )
+    repaired_fold = (
+        fold if mitigated.repair is None else replace(fold, inputs=mitigated.repair.of(fold.inputs, people.protected))
+    )
+    return Told(measured, bridge.score(mitigated.net, repaired_fold) if mitigated.net else {})
 
 
 def _split(people: Population, fold: Fold) -> Split:
-    fitted, held = fold.train, fold.test
+    fitted, test_rows = fold.train, fold.test
     label, group = people.favourable, people.protected
-    return Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[held], group[held])
+    return Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[test_rows], group[test_rows])
 
 
 def _figures(several: Sequence[Told | None]) -> Iterator[tuple[str, Value]]:
     """Means by the name of a quantity, and a word for each quantity of Table 2 that has none."""
-    there = [each for each in several if each is not None]
-    if len(there) < len(several):
+    known_outcomes = [outcome for outcome in several if outcome is not None]
+    if len(known_outcomes) < len(several):
         yield from dict.fromkeys(QUANTITIES, NO_MODEL).items()
         return
-    found = means(there)
-    known = {name: value for name, value in found.items() if np.isfinite(value)}
-    yield from {name: NO_SCORES if name in found else NO_LOGIT for name in QUANTITIES if name not in known}.items()
-    yield from known.items()
+    figures = means(known_outcomes)
+    finite_figures = {name: value for name, value in figures.items() if np.isfinite(value)}
+    yield from {
+        name: NO_SCORES if name in figures else NO_LOGIT for name in QUANTITIES if name not in finite_figures
+    }.items()
+    yield from finite_figures.items()
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -212,29 +220,29 @@ LEAST, HALF, ONE = 0.1, 0.5, 1.0
 def grid_of(outcomes: Sequence[Outcome]) -> Grid:
     """Returns means over folds of every pair of lambdas."""
     of: dict[Variant, list[Told]] = {}
-    for each in outcomes:
-        of.setdefault(each.variant, []).append(Told(each.performance, each.consistency))
+    for outcome in outcomes:
+        of.setdefault(outcome.variant, []).append(Told(outcome.performance, outcome.consistency))
     return {(variant.lambda_eo, variant.lambda_cec): means(several) for variant, several in of.items()}
 
 
 def lambda_grid_cells(grid: Grid) -> Mapping[Cell, Value]:
     """Returns what is asked of the grid, each by its worst lambda_EO, and the collapsed folds of every pair."""
-    found: dict[Cell, Value] = {
+    values: dict[Cell, Value] = {
         Cell("cec_fall", f"lambda_EO {eo:g}"): grid[eo, LEAST]["cec"] - grid[eo, HALF]["cec"]
         for eo in dict.fromkeys(eo for eo, _ in grid)
     }
-    little = [each["regime_b_percent"] for (_, cec), each in grid.items() if cec == LEAST]
-    much = [each["regime_b_percent"] for (_, cec), each in grid.items() if cec >= ONE]
-    moderate = [each["f1"] for (_, cec), each in grid.items() if cec <= ONE]
-    found[Cell("least_regime_b_percent", "lambda_CEC 0.1")] = min(little)
-    found[Cell("most_regime_b_percent", "lambda_CEC from 1")] = max(much)
-    found[Cell("least_f1", "lambda_CEC to 1")] = min(moderate)
-    return found | dict(_collapsed(grid))
+    little = [figures["regime_b_percent"] for (_, cec), figures in grid.items() if cec == LEAST]
+    much = [figures["regime_b_percent"] for (_, cec), figures in grid.items() if cec >= ONE]
+    moderate = [figures["f1"] for (_, cec), figures in grid.items() if cec <= ONE]
+    values[Cell("least_regime_b_percent", "lambda_CEC 0.1")] = min(little)
+    values[Cell("most_regime_b_percent", "lambda_CEC from 1")] = max(much)
+    values[Cell("least_f1", "lambda_CEC to 1")] = min(moderate)
+    return values | dict(_collapsed(grid))
 
 
 def _collapsed(grid: Grid) -> Iterator[tuple[Cell, Value]]:
-    for (eo, cec), each in grid.items():
-        yield Cell("collapsed_folds", f"lambda_EO {eo:g}, lambda_CEC {cec:g}"), each["collapsed_folds"]
+    for (eo, cec), figures in grid.items():
+        yield Cell("collapsed_folds", f"lambda_EO {eo:g}, lambda_CEC {cec:g}"), figures["collapsed_folds"]
 
 
 def drawings(grid: Grid) -> Iterator[Drawing]:
@@ -268,30 +276,36 @@ Point = tuple[float, float, float]
 """F1, EO gap and CEC; NaN keeps a model out of a fold's comparison."""
 
 
-def non_domination_cells(told: ByModel) -> Mapping[Cell, Value]:
+def non_domination_cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
     """Returns the three counts of every model; models that some fold lacks have none and compete with nobody."""
-    whole = {model: [each for each in several if each] for model, several in told.items() if all(several)}
-    found: dict[Cell, Value] = {}
+    complete = {
+        model: [outcome for outcome in several if outcome]
+        for model, several in outcomes_of_model.items()
+        if all(several)
+    }
+    percentages: dict[Cell, Value] = {}
     for name, of in ((ON_ALL_THREE, _three), (ON_DECISIONS, _decisions), (UNCOLLAPSED, _uncollapsed)):
-        found |= {Cell(name, model): value for model, value in _percent(whole, of)}
-    return found
+        percentages |= {Cell(name, model): value for model, value in _percent(complete, of)}
+    return percentages
 
 
-def _three(told: Told) -> Point:
-    return told.performance.f1, told.performance.eo_gap, told.consistency.get("cec", np.nan)
+def _three(outcome: Told) -> Point:
+    return outcome.performance.f1, outcome.performance.eo_gap, outcome.consistency.get("cec", np.nan)
 
 
-def _decisions(told: Told) -> Point:
-    return told.performance.f1, told.performance.eo_gap, 0.0
+def _decisions(outcome: Told) -> Point:
+    return outcome.performance.f1, outcome.performance.eo_gap, 0.0
 
 
-def _uncollapsed(told: Told) -> Point:
-    return (np.nan, np.nan, np.nan) if told.performance.collapsed else _three(told)
+def _uncollapsed(outcome: Told) -> Point:
+    return (np.nan, np.nan, np.nan) if outcome.performance.collapsed else _three(outcome)
 
 
-def _percent(whole: Mapping[str, list[Told]], of: Callable[[Told], Point]) -> Iterator[tuple[str, Value]]:
-    points = np.array([[of(each) for each in several] for several in whole.values()]).reshape(len(whole), -1, 3)
+def _percent(outcomes_of_model: Mapping[str, list[Told]], of: Callable[[Told], Point]) -> Iterator[tuple[str, Value]]:
+    points = np.array([[of(outcome) for outcome in several] for several in outcomes_of_model.values()]).reshape(
+        len(outcomes_of_model), -1, 3
+    )
     best = np.column_stack([non_dominated(*points[:, fold].T) for fold in range(points.shape[1])])
-    for (model, several), folds in zip(whole.items(), best, strict=True):
-        explained = of is _decisions or all("cec" in each.consistency for each in several)
+    for (model, several), folds in zip(outcomes_of_model.items(), best, strict=True):
+        explained = of is _decisions or all("cec" in outcome.consistency for outcome in several)
         yield model, float(100 * folds.mean()) if explained else NON_DOMINATION_NO_LOGIT

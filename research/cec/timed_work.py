@@ -36,21 +36,23 @@ VARIANTS = {
 
 def some(rows: Lending, most: int) -> Lending:
     """Returns the rows, or so many drawn from them."""
-    people, kept = rows.population, sampled(len(rows.financial), most)
-    drawn = Population(people.features[kept], people.favourable[kept], people.protected[kept])
-    return replace(rows, population=drawn, financial=rows.financial[kept])
+    people, sampled_rows = rows.population, sampled(len(rows.financial), most)
+    sampled_population = Population(
+        people.features[sampled_rows], people.favourable[sampled_rows], people.protected[sampled_rows]
+    )
+    return replace(rows, population=sampled_population, financial=rows.financial[sampled_rows])
 
 
 def epoch(lending: Lending, variant: str, rows: str, device: str) -> dict[str, Any]:
     """Returns the least time of several epochs, run one after the other and each from fresh weights."""
     bridge = Bridge(some(lending, int(rows)), Matching())
-    given = _training_rows(bridge, next(_folds(bridge)))
+    training_rows = _training_rows(bridge, next(_folds(bridge)))
     settings = replace(VARIANTS[variant], epochs=1, device=device)  # type: ignore[arg-type] # a name of a device
     with _differentiated_twice() if variant.endswith("double backward") else nullcontext():
-        train(_first(given, WARM_ROWS), settings)
-        each = [_times(given, settings) for _ in range(REPETITIONS)]
-    least = {name: min(times[name] for times in each) for name in ("seconds", "cpu_s")}
-    return {"rows": len(given.inputs), **least, "peak_mb": peak_mb()}
+        train(_first(training_rows, WARM_ROWS), settings)
+        timings = [_times(training_rows, settings) for _ in range(REPETITIONS)]
+    least = {name: min(times[name] for times in timings) for name in ("seconds", "cpu_s")}
+    return {"rows": len(training_rows.inputs), **least, "peak_mb": peak_mb()}
 
 
 def quality(lending: Lending, variant: str, rows: str, number: str) -> dict[str, Any]:
@@ -58,8 +60,8 @@ def quality(lending: Lending, variant: str, rows: str, number: str) -> dict[str,
     bridge = Bridge(some(lending, int(rows)), Matching())
     with timed() as times:
         folds = islice(_folds(bridge), int(number))
-        told = [bridge.score(train(_training_rows(bridge, f), VARIANTS[variant]).net, f) for f in folds]
-    means = {name: float(np.mean([each[name] for each in told])) for name in told[0]}
+        fold_scores = [bridge.score(train(_training_rows(bridge, f), VARIANTS[variant]).net, f) for f in folds]
+    means = {name: float(np.mean([scores[name] for scores in fold_scores])) for name in fold_scores[0]}
     return {"rows": len(bridge.rows.financial), "cpu_s": times["cpu_s"], **means}
 
 
@@ -69,10 +71,10 @@ def score(lending: Lending, pairs: str, rows: str) -> dict[str, Any]:
     fold = next(_folds(bridge))
     net = train(_training_rows(bridge, fold), replace(VARIANTS["plain"], epochs=1)).net
     bridge.scored(net, fold, fold.test[:WARM_ROWS])
-    asked = np.resize(np.arange(len(fold.inputs)), int(pairs))  # over again where there are fewer rows
+    query_rows = np.resize(np.arange(len(fold.inputs)), int(pairs))  # over again where there are fewer rows
     with timed() as times:
-        said = summary(bridge.scored(net, fold, asked))
-    return {"rows": len(fold.inputs), **times, "peak_mb": peak_mb(), **said}
+        pair_summary = summary(bridge.scored(net, fold, query_rows))
+    return {"rows": len(fold.inputs), **times, "peak_mb": peak_mb(), **pair_summary}
 
 
 def match(rows: str, features: str) -> dict[str, Any]:
@@ -85,13 +87,13 @@ def match(rows: str, features: str) -> dict[str, Any]:
     with timed() as times:
         at = nearest.standardise(financial, names, everybody, Matching().winsorise)
         index = nearest.index(at, label, group, everybody, Matching())
-        found = [nearest.match_nearest(index, np.flatnonzero(group != to), to) for to in (0, 1)]
+        matches = [nearest.match_nearest(index, np.flatnonzero(group != to), to) for to in (0, 1)]
     return {
         "rows": n,
         **times,
         "peak_mb": peak_mb(),
-        "matched": int(sum(each.matched.sum() for each in found)),
-        "median": float(np.median(np.concatenate([each.distance for each in found]))),
+        "matched": int(sum(group_match.matched.sum() for group_match in matches)),
+        "median": float(np.median(np.concatenate([group_match.distance for group_match in matches]))),
     }
 
 
@@ -115,16 +117,18 @@ def _training_rows(bridge: Bridge, fold: Fold) -> TrainingRows:
     return TrainingRows(fold.inputs[fitted], people.favourable[fitted], people.protected[fitted], bridge.match(fold))
 
 
-def _first(given: TrainingRows, most: int) -> TrainingRows:
+def _first(training_rows: TrainingRows, most: int) -> TrainingRows:
     """The first rows, and those of their matches that are among them."""
-    match = given.match[:most]
+    match = training_rows.match[:most]
     within = np.where(match < most, match, training.UNMATCHED)
-    return TrainingRows(given.inputs[:most], given.favourable[:most], given.protected[:most], within)
+    return TrainingRows(
+        training_rows.inputs[:most], training_rows.favourable[:most], training_rows.protected[:most], within
+    )
 
 
-def _times(given: TrainingRows, settings: TrainingSettings) -> dict[str, float]:
+def _times(training_rows: TrainingRows, settings: TrainingSettings) -> dict[str, float]:
     with timed() as times:
-        train(given, settings)
+        train(training_rows, settings)
     return times
 
 

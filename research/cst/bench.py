@@ -98,12 +98,12 @@ class _Group:
     row: Longs
     settings: CstSettings
 
-    def sampled(self, drawn: Bools, part: tuple[int, int]) -> Sampled:
+    def sampled(self, is_drawn: Bools, part: tuple[int, int]) -> Sampled:
         """What those drawn ``(n,)`` say."""
-        some = drawn[self.lists.row]
+        some = is_drawn[self.lists.row]
         lists = Lists(self.lists.row[some], self.lists.control[some], self.lists.test[some])
         effect: Contrast = contrast(self.sides, self.values, lists, part)
-        tests = judge(Pair(*(each[:, drawn[self.row]] for each in self.pair)), self.settings)
+        tests = judge(Pair(*(counts[:, is_drawn[self.row]] for counts in self.pair)), self.settings)
         return Sampled(
             (effect.value(self.denied), effect.sampling**0.5),
             _share(tests.detected(self.settings.tau)[0], part),
@@ -112,9 +112,9 @@ class _Group:
 
 
 def _share(met: Floats, part: tuple[int, int]) -> tuple[float, float]:
-    known = met[~np.isnan(met)]
-    value = float(known.mean())
-    return value, design_variance((known - value) / len(known), *part) ** 0.5
+    finite_values = met[~np.isnan(met)]
+    value = float(finite_values.mean())
+    return value, design_variance((finite_values - value) / len(finite_values), *part) ** 0.5
 
 
 def coverage(problem: Problem, settings: CstSettings, queries: int, draws: int, fewest: int) -> Iterator[Covered]:
@@ -133,11 +133,13 @@ def coverage(problem: Problem, settings: CstSettings, queries: int, draws: int, 
     counts[problem.reference] = 0
     sizes = allotted(counts, queries, floor=0)
     ids = [str(row) for row in range(len(problem.group))]
-    asked = [Asked.of(hashes(ids, seed), problem.group, sizes) for seed in range(draws)]
+    samples = [Asked.of(hashes(ids, seed), problem.group, sizes) for seed in range(draws)]
     for group in np.flatnonzero(sizes >= fewest).tolist():
-        found = _group(frame, group, compare(ground, group, np.flatnonzero(problem.group == group)))
-        if found is not None:
-            yield from _covered(found, group, [(each.drawn, each.part(group)) for each in asked])
+        group_search = _group(frame, group, compare(ground, group, np.flatnonzero(problem.group == group)))
+        if group_search is not None:
+            yield from _covered(
+                group_search, group, [(query_sample.drawn, query_sample.part(group)) for query_sample in samples]
+            )
 
 
 def _group(frame: Frame, group: int, compared: Comparison) -> _Group | None:
@@ -152,14 +154,14 @@ def _group(frame: Frame, group: int, compared: Comparison) -> _Group | None:
     return _Group(sides, frame.columns.values, frame.denied, lists, pair, compared.row, frame.settings)
 
 
-def _covered(found: _Group, group: int, asked: list[tuple[Bools, tuple[int, int]]]) -> Iterator[Covered]:
-    everybody = len(found.row)
-    whole = found.sampled(np.ones(len(found.values), np.bool_), (everybody, everybody))
-    drawn = [found.sampled(*each) for each in asked]
-    part = asked[0][1]
+def _covered(group_search: _Group, group: int, samples: list[tuple[Bools, tuple[int, int]]]) -> Iterator[Covered]:
+    everybody = len(group_search.row)
+    full_result = group_search.sampled(np.ones(len(group_search.values), np.bool_), (everybody, everybody))
+    sampled_results = [group_search.sampled(*query_sample) for query_sample in samples]
+    part = samples[0][1]
     for name in (field.name for field in fields(Sampled)):
-        value = getattr(whole, name)[0]
-        values, errors = np.array([getattr(each, name) for each in drawn]).T
+        value = getattr(full_result, name)[0]
+        values, errors = np.array([getattr(sampled_result, name) for sampled_result in sampled_results]).T
         covered = float((np.abs(values - value) <= Z * errors).mean())
         error = float(np.sqrt((errors**2).mean()))
         yield Covered(group, name, *part, value, covered, float(values.std(ddof=1)), error)
@@ -174,15 +176,15 @@ def texas(data: Path, draws: int = 200) -> Iterator[tuple[str, Covered]]:
     """
     spec = texas_spec(data, TEXAS_LENDER)
     for protected in spec.protected:
-        made = cst_problem.scene(spec, protected.name)
-        problem = made.problem
-        imagined = made.imagined(protected.name, np.flatnonzero(problem.group != problem.reference))
+        world = cst_problem.scene(spec, protected.name)
+        problem = world.problem
+        imagined = world.imagined(protected.name, np.flatnonzero(problem.group != problem.reference))
         case = case_of(replace(problem, applicants=replace(applicants_of(problem), counterfactuals=imagined)))
         settings = spec.methods.of(CstSettings) or CstSettings()
-        for each in coverage(sample(case, TEXAS_ROWS), settings, TEXAS_QUERIES, draws, FEWEST):
-            name = problem.groups[each.group]
+        for group_coverage in coverage(sample(case, TEXAS_ROWS), settings, TEXAS_QUERIES, draws, FEWEST):
+            name = problem.groups[group_coverage.group]
             if protected.judges(name):
-                yield name, each
+                yield name, group_coverage
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -234,39 +236,46 @@ def _grid(room: Room) -> Iterator[Row]:
     grids = [(e, grid) for e in EXPERIMENTS.values() for grid in e.grids if grid.tabled]
     start = time.perf_counter()
     prepared = [experiment.prepared(grid, room.data) for experiment, grid in grids]
-    cases = [Piped(case_of(each.problem)) for each in prepared]
+    cases = [Piped(case_of(case.problem)) for case in prepared]
     settings = prepared[-1].settings.model_copy(update={"sensitivity": False}).model_dump_json()
     yield row("paper", None, "apart: ingest, preprocess, score, imagine", seconds=time.perf_counter() - start)
     start = time.perf_counter()
     _run("detect", cases[0], settings, 1)  # compiles, so that no process below spends time on it
     yield row("paper", 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start)
-    told = [_run("detect", case, settings, room.limit) for case in cases]
-    for (_, grid), each in zip(grids, told, strict=True):
-        yield _of_case(f"{Path(grid.spec).stem}, {grid.group}", each, "3 methods, 4 k", found=_detected(each))
-    total = sum(each["cpu_s"] for each in told)
-    seconds = sum(each["seconds"] for each in told)
+    measurements = [_run("detect", case, settings, room.limit) for case in cases]
+    for (_, grid), measurement in zip(grids, measurements, strict=True):
+        yield _of_case(
+            f"{Path(grid.spec).stem}, {grid.group}", measurement, "3 methods, 4 k", found=_detected(measurement)
+        )
+    total = sum(measurement["cpu_s"] for measurement in measurements)
+    seconds = sum(measurement["seconds"] for measurement in measurements)
     met = at_most(total, MOST_GRID_CPU_S, " CPU s")
     yield row("paper", None, "whole grid: 4 data sets, 3 methods, 4 k", seconds=seconds, cpu_s=total, **met)
 
 
 def _search(rows: int) -> Iterator[Row]:
     """Exact neighbours among drawn applicants, and scikit-learn's of a sample in the same process."""
-    said = _run("search", rows, min(NEIGHBOURS, rows), MEMORY_MB)
-    at, total = (DRAWN, said["rows"]), said["index_s"] + said["search_s"]
-    per_s, brute = said["queries"] / total, said["sample"] / said["brute_s"]
-    what = f"{said['queries']:,} queries, k = {NEIGHBOURS}, 7 numeric and 5 nominal columns"
-    index = f"index {said['index_s']:.1f} s, search {said['search_s']:.1f} s"
+    measurement = _run("search", rows, min(NEIGHBOURS, rows), MEMORY_MB)
+    at, total = (DRAWN, measurement["rows"]), measurement["index_s"] + measurement["search_s"]
+    per_s, brute = measurement["queries"] / total, measurement["sample"] / measurement["brute_s"]
+    what = f"{measurement['queries']:,} queries, k = {NEIGHBOURS}, 7 numeric and 5 nominal columns"
+    index = f"index {measurement['index_s']:.1f} s, search {measurement['search_s']:.1f} s"
     yield row(*at, what, seconds=total, per_s=round(per_s), found=index, **at_most(total, MOST_SEARCH_S, " s"))
-    yield row(*at, f"scikit-learn, brute force, {said['sample']} queries", seconds=said["brute_s"], per_s=round(brute))
-    ratio, most = per_s / brute, said["furthest_apart"]
+    yield row(
+        *at,
+        f"scikit-learn, brute force, {measurement['sample']} queries",
+        seconds=measurement["brute_s"],
+        per_s=round(brute),
+    )
+    ratio, most = per_s / brute, measurement["furthest_apart"]
     yield row(*at, "queries per second against scikit-learn's", ratio=ratio, **at_least(ratio, LEAST_RATIO))
     met = against("equal", most <= MOST_APART)
     yield row(*at, "distances against scikit-learn's", found=f"at most {most:.1g} apart", **met)
-    grown = said["peak_mb"] - said["indexed_mb"]
+    grown = measurement["peak_mb"] - measurement["indexed_mb"]
     met = at_most(grown, MEMORY_MB, " MB more, the setting")
-    found = f"{said['data_mb']:.0f} MB with the rows, {said['indexed_mb']:.0f} indexing them"
-    found += f", {grown:.0f} more searching"
-    yield row(*at, "peak memory", peak_mb=said["peak_mb"], found=found, **met)
+    text = f"{measurement['data_mb']:.0f} MB with the rows, {measurement['indexed_mb']:.0f} indexing them"
+    text += f", {grown:.0f} more searching"
+    yield row(*at, "peak memory", peak_mb=measurement["peak_mb"], found=text, **met)
 
 
 def _year(room: Room) -> Iterator[Row]:
@@ -278,51 +287,56 @@ def _year(room: Room) -> Iterator[Row]:
     applicants = replace(applicants_of(scene.problem), counterfactuals=imagined)
     case = Piped(case_of(replace(scene.problem, applicants=applicants)))
     yield row(TEXAS, None, "apart: ingest, preprocess, score, imagine", seconds=time.perf_counter() - start)
-    said = _run("detect", case, (spec.methods.of(CstSettings) or CstSettings()).model_dump_json(), room.limit)
-    met = below(said["seconds"], MOST_YEAR_S, " s")
-    yield _of_case(TEXAS, said, "complainants of all groups but the white, k = 50", **met)
-    met = below(said["peak_mb"], MOST_YEAR_MB, " MB")
-    yield row(TEXAS, said["rows"], "peak memory", peak_mb=said["peak_mb"], **met)
+    measurement = _run("detect", case, (spec.methods.of(CstSettings) or CstSettings()).model_dump_json(), room.limit)
+    met = below(measurement["seconds"], MOST_YEAR_S, " s")
+    yield _of_case(TEXAS, measurement, "complainants of all groups but the white, k = 50", **met)
+    met = below(measurement["peak_mb"], MOST_YEAR_MB, " MB")
+    yield row(TEXAS, measurement["rows"], "peak memory", peak_mb=measurement["peak_mb"], **met)
 
 
 def _national(rows: int) -> Iterator[Row]:
     """Memory among as many rows as the largest sample of a national year has, its evidence made and dropped."""
-    said = _run("national", rows, MOST_NEIGHBOURS)
-    grown = f"{said['evidence']:,} rows of evidence; {said['data_mb']:.0f} MB with the rows alone"
-    met = below(said["peak_mb"], MOST_LARGEST_MB, " MB")
-    yield timed_row(DRAWN, said, f"complainants of five groups, k = {MOST_NEIGHBOURS}", found=grown, **met)
+    measurement = _run("national", rows, MOST_NEIGHBOURS)
+    grown = f"{measurement['evidence']:,} rows of evidence; {measurement['data_mb']:.0f} MB with the rows alone"
+    met = below(measurement["peak_mb"], MOST_LARGEST_MB, " MB")
+    yield timed_row(DRAWN, measurement, f"complainants of five groups, k = {MOST_NEIGHBOURS}", found=grown, **met)
 
 
 def _samples(room: Room) -> Iterator[Row]:
     """How often samples of the complainants of Texas cover what all of them say, by the variance of the design."""
-    found = list(texas(room.data, room.reps or DRAWS))
+    coverages = list(texas(room.data, room.reps or DRAWS))
     for measure in ("st_effect", "share_detected", "share_significant"):
-        own = [(name, each) for name, each in found if each.measure == measure]
-        shares = [each.share for _, each in own]
-        said = ", ".join(f"{name} {each.share:.1%} ({each.asked} of {each.of})" for name, each in own)
+        measure_coverages = [
+            (name, group_coverage) for name, group_coverage in coverages if group_coverage.measure == measure
+        ]
+        shares = [group_coverage.share for _, group_coverage in measure_coverages]
+        text = ", ".join(
+            f"{name} {group_coverage.share:.1%} ({group_coverage.asked} of {group_coverage.of})"
+            for name, group_coverage in measure_coverages
+        )
         mean = float(np.mean(shares))
         met = {} if measure == "share_significant" else against("93 to 97 %", 0.93 <= mean <= 0.97)
-        yield row(TEXAS, TEXAS_ROWS, f"{measure}: samples cover all complainants", ratio=mean, found=said, **met)
+        yield row(TEXAS, TEXAS_ROWS, f"{measure}: samples cover all complainants", ratio=mean, found=text, **met)
 
 
-def _of_case(name: str, said: Mapping[str, Any], what: str, **more: Any) -> Row:
+def _of_case(name: str, measurement: Mapping[str, Any], what: str, **more: Any) -> Row:
     """Times of a case, and its number of complainants unless more is found."""
-    found = f"{said['complainants']:,} complainants, {said['refused']:,} of them refused"
-    per_s = per_second(said, said["complainants"])
-    return timed_row(name, said, what, **{"peak_mb": None, "per_s": per_s, "found": found, **more})
+    text = f"{measurement['complainants']:,} complainants, {measurement['refused']:,} of them refused"
+    per_s = per_second(measurement, measurement["complainants"])
+    return timed_row(name, measurement, what, **{"peak_mb": None, "per_s": per_s, "found": text, **more})
 
 
-def _detected(said: Mapping[str, Any]) -> str:
+def _detected(measurement: Mapping[str, Any]) -> str:
     """How many complainants were detected, by variant and number of neighbours."""
     return "detected: " + "; ".join(
-        f"{variant} {' '.join(map(str, counts))}" for variant, counts in said["detected"].items()
+        f"{variant} {' '.join(map(str, counts))}" for variant, counts in measurement["detected"].items()
     )
 
 
 BENCH = Bench(
     "cst",
     _lines,
-    (*(source for each in EXPERIMENTS.values() for source in each.sources), TEXAS_FILE),
+    (*(source for experiment in EXPERIMENTS.values() for source in experiment.sources), TEXAS_FILE),
     memory_mb=FREE_MB,
 )
 TWIN = Expected(

@@ -100,27 +100,27 @@ class Experiments(Paper):
     name: ClassVar[str] = "cst"
     experiments: ClassVar[Mapping[str, Gridded]] = EXPERIMENTS
 
-    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Tests all complainants of a data set and returns figures of paper and reference, with our cells."""
-        experiment, drawn, beside = EXPERIMENTS[dataset], list[Drawing](), dict[Cell, Value]()
-        figures, found, tested = list(problem.figures(said, dataset)), dict[Cell, Value](), dict[str, Tested]()
+        experiment, drawings_of_grids, beside = EXPERIMENTS[dataset], list[Drawing](), dict[Cell, Value]()
+        figures, values, tested = list(problem.figures(publication, dataset)), dict[Cell, Value](), dict[str, Tested]()
         for grid in experiment.grids:
             log.info("%s, %s: ingest, preprocess, score, imagine, compare", dataset, grid.name)
             tested[grid.name] = problem.tested(experiment.prepared(grid, data))
-            found[Cell("edges", grid.name)] = experiment.edges(grid, data)
-            found |= problem.cells(tested[grid.name], grid.name, _complainants(figures, grid.name))
+            values[Cell("edges", grid.name)] = experiment.edges(grid, data)
+            values |= problem.cells(tested[grid.name], grid.name, _complainants(figures, grid.name))
             if grid.parts:
-                found |= problem.multiple(tested[grid.name], [tested[part] for part in grid.parts], grid.name)
+                values |= problem.multiple(tested[grid.name], [tested[part] for part in grid.parts], grid.name)
             if grid.golden:
                 for figure, ours in Golden(data / GOLDEN, grid.golden, grid.name).told(tested[grid.name]):
                     figures.append(figure)
-                    found[figure.cell] = ours
+                    values[figure.cell] = ours
             if grid.shown:
-                shown = Balances(tested[grid.name], grid.shown, grid.name)
-                beside |= dict(problem.balances_cells(shown))
-                drawn += problem.drawings(shown)
+                balance_values = Balances(tested[grid.name], grid.shown, grid.name)
+                beside |= dict(problem.balances_cells(balance_values))
+                drawings_of_grids += problem.drawings(balance_values)
         figures += research_figures.beside(figures, beside)
-        return Compared(figures, found | beside, tuple(drawn))
+        return Compared(figures, values | beside, tuple(drawings_of_grids))
 
 
 def _complainants(figures: list[Figure], group: str) -> set[int]:

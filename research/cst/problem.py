@@ -47,9 +47,9 @@ VARIANTS = (CST, ST, CENTRED)
 """Variants that count neighbours; counterfactual fairness (CF) knows no k."""
 
 
-def figures(said: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
+def figures(publication: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
     """Yields the figures of the tables of a data set."""
-    for table in tables(said, dataset):
+    for table in tables(publication, dataset):
         for cell, value in _cells(table):
             least = cell.quantity in table.get("at_least", ())
             said_value = value if isinstance(value, str) else float(value)
@@ -131,15 +131,15 @@ def prepared(spec: AuditSpec, attribute: str, group: str) -> Prepared:
     if settings is None:
         raise ValueError(f"{spec.name} does not ask for CST")
     everybody = scene(spec, attribute)
-    own = everybody.problem.groups.index(group)
-    of = everybody.against(attribute, own)
+    group_number = everybody.problem.groups.index(group)
+    of = everybody.against(attribute, group_number)
     imagined = of.imagined(attribute, np.arange(len(of.problem.group)))
     alone = replace(applicants_of(of.problem), counterfactuals=imagined, crossed=False, singles=())
     fitted, roots = of.world.fit(attribute, of.problem.group)
     references = {name: of.world.groups[name].groups[of.world.groups[name].reference] for name in roots.names}
     return Prepared(
         problem=replace(of.problem, applicants=alone),
-        group=own,
+        group=group_number,
         coefficients=against_reference(causal_model.terms(fitted), references),
         settings=settings,
     )
@@ -156,13 +156,13 @@ def against_reference(
         terms: Column -> 'intercept', a cause, or 'attribute=group' -> coefficient.
         references: Protected attribute -> its reference group.
     """
-    found: dict[tuple[str, str], float] = {}
+    coefficients: dict[tuple[str, str], float] = {}
     for column, of_column in terms.items():
         numbers = {term: value for term, value in of_column.items() if "=" not in term}
         effects = {name: -of_column[f"{name}={group}"] for name, group in references.items()}
-        found |= {(column, term): value for term, value in (numbers | effects).items()}
-        found[column, "intercept"] -= sum(effects.values())
-    return found
+        coefficients |= {(column, term): value for term, value in (numbers | effects).items()}
+        coefficients[column, "intercept"] -= sum(effects.values())
+    return coefficients
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -211,69 +211,69 @@ def tested(prepared: Prepared) -> Tested:
     problem, settings = prepared.problem, prepared.settings
     ground = lay(problem, settings, problem.group, applicants_of(problem).counterfactuals)
     compared = compare(ground, prepared.group, np.flatnonzero(problem.group == prepared.group))
-    judged = {variant: judge(pair, settings) for variant, pair in compared.pairs.items()}
-    return Tested(prepared, ground, compared, judged)
+    tests_of_variant = {variant: judge(pair, settings) for variant, pair in compared.pairs.items()}
+    return Tested(prepared, ground, compared, tests_of_variant)
 
 
-def cells(found: Tested, group: str, complainants: Iterable[int]) -> Mapping[Cell, Value]:
+def cells(result: Tested, group: str, complainants: Iterable[int]) -> Mapping[Cell, Value]:
     """Returns the cells of a problem's group as a whole, and of the given complainants."""
-    out = {Cell(quantity, group, at): value for quantity, at, value in _counts(found)}
-    out |= {Cell("coefficient", group, at): value for at, value in found.prepared.coefficients.items()}
-    out |= {Cell(quantity, name): value for name, quantity, value in _shares(found, group)}
-    out |= {Cell(quantity, group, at): value for quantity, at, value in _intervals(found, complainants)}
+    out = {Cell(quantity, group, at): value for quantity, at, value in _counts(result)}
+    out |= {Cell("coefficient", group, at): value for at, value in result.prepared.coefficients.items()}
+    out |= {Cell(quantity, name): value for name, quantity, value in _shares(result, group)}
+    out |= {Cell(quantity, group, at): value for quantity, at, value in _intervals(result, complainants)}
     return out
 
 
-def multiple(whole: Tested, parts: Iterable[Tested], group: str) -> Mapping[Cell, Value]:
+def multiple(intersection: Tested, parts: Iterable[Tested], group: str) -> Mapping[Cell, Value]:
     """Counts members of a crossed group who are detected by each single attribute."""
-    both: dict[tuple[Value, ...], Bools] = {}
+    detected_by_both: dict[tuple[Value, ...], Bools] = {}
     for part in parts:
-        own = np.searchsorted(part.row, whole.row)
-        for variant in whole.variants:
-            for at, detected in zip(whole.at(variant), part.detected(variant)[:, own] > 0, strict=True):
-                both[at] = both.get(at, np.ones(len(own), dtype=bool)) & detected
-    return {Cell("detected_by_both_alone", group, at): float(yes.sum()) for at, yes in both.items()}
+        positions = np.searchsorted(part.row, intersection.row)
+        for variant in intersection.variants:
+            for at, detected in zip(intersection.at(variant), part.detected(variant)[:, positions] > 0, strict=True):
+                detected_by_both[at] = detected_by_both.get(at, np.ones(len(positions), dtype=bool)) & detected
+    return {Cell("detected_by_both_alone", group, at): float(yes.sum()) for at, yes in detected_by_both.items()}
 
 
-def _counts(found: Tested) -> Iterator[tuple[str, tuple[Value, ...], float]]:
-    yield "complainants", (), float(len(found.row))
-    for variant in found.variants:
-        for at, detected in zip(found.at(variant), found.detected(variant), strict=True):
+def _counts(result: Tested) -> Iterator[tuple[str, tuple[Value, ...], float]]:
+    yield "complainants", (), float(len(result.row))
+    for variant in result.variants:
+        for at, detected in zip(result.at(variant), result.detected(variant), strict=True):
             yield "detected", at, float(detected.sum())
             yield "detected_percent", at, float(100 * detected.mean())
-    for variant, tests in found.judged.items():
+    for variant, tests in result.judged.items():
         significant, positive = (tests.low > 0) & (tests.delta > 0), tests.positive(0.0)
-        for i, at in enumerate(found.at(variant)):
+        for i, at in enumerate(result.at(variant)):
             yield "significant", at, float(significant[i].sum())
             yield "positive", at, float(positive[i].sum())
-    missed = (found.unfair > 0) & (found.detected(CENTRED) == 0)
-    for at, count in zip(found.at(CENTRED), missed.sum(axis=1).tolist(), strict=True):
+    missed = (result.unfair > 0) & (result.detected(CENTRED) == 0)
+    for at, count in zip(result.at(CENTRED), missed.sum(axis=1).tolist(), strict=True):
         yield "unfair_but_not_detected", at, float(count)
 
 
-def _shares(found: Tested, group: str) -> Iterator[tuple[str, str, float]]:
+def _shares(result: Tested, group: str) -> Iterator[tuple[str, str, float]]:
     """Sizes and refusals, in percent, of the group and of the others."""
-    favourable, mine = found.ground.applicants.favourable, found.ground.group == found.prepared.group
-    imagined = found.ground.imagined
-    yield group, "rows", float(len(mine))
-    yield group, "percent_of_rows", float(100 * mine.mean())
-    for name, rows in ((group, mine), (f"not {group}", ~mine)):
+    favourable, in_group = result.ground.applicants.favourable, result.ground.group == result.prepared.group
+    imagined = result.ground.imagined
+    yield group, "rows", float(len(in_group))
+    yield group, "percent_of_rows", float(100 * in_group.mean())
+    for name, rows in ((group, in_group), (f"not {group}", ~in_group)):
         yield name, "refused_percent", float(100 * (~favourable[rows]).mean())
         yield name, "accepted_percent", float(100 * favourable[rows].mean())
     if imagined is not None and imagined.refused is not None:
-        yield group, "refused_percent_imagined", float(100 * imagined.refused[mine].mean())
+        yield group, "refused_percent_imagined", float(100 * imagined.refused[in_group].mean())
 
 
-def _intervals(found: Tested, complainants: Iterable[int]) -> Iterator[tuple[str, tuple[Value, ...], float]]:
+def _intervals(result: Tested, complainants: Iterable[int]) -> Iterator[tuple[str, tuple[Value, ...], float]]:
     """The test with centres of single complainants, at the settings' k, and what they would have been."""
-    tests, at = found.judged[CENTRED], found.prepared.settings.ks.index(found.prepared.settings.k)
-    applicants = found.ground.applicants
+    tests, at = result.judged[CENTRED], result.prepared.settings.ks.index(result.prepared.settings.k)
+    applicants = result.ground.applicants
     for row in complainants:
-        i = int(np.searchsorted(found.row, row))
-        said = (tests.pair.control_share, tests.pair.test_share, tests.delta, tests.low, tests.high)
-        for quantity, values in zip(("p_c", "p_t", "delta", "low", "high"), said, strict=True):
+        i = int(np.searchsorted(result.row, row))
+        interval_values = (tests.pair.control_share, tests.pair.test_share, tests.delta, tests.low, tests.high)
+        for quantity, values in zip(("p_c", "p_t", "delta", "low", "high"), interval_values, strict=True):
             yield quantity, (float(row),), float(values[at, i])
-        yield "unfair", (float(row),), float(found.unfair[i])
+        yield "unfair", (float(row),), float(result.unfair[i])
         if applicants.counterfactuals is not None:
             for name, value in zip(applicants.columns.names, applicants.counterfactuals.values[row], strict=True):
                 yield "imagined", (float(row), name), float(value)
@@ -329,13 +329,13 @@ class Golden:
         lists = [self._neighbours(variant) for variant in FILES]
         return [self._file(name) for name in ("factual.csv.gz", "counterfactual.csv.gz", *tables, *lists)]
 
-    def told(self, found: Tested) -> Told:
+    def told(self, result: Tested) -> Told:
         """Yields all figures of the files, with ours."""
-        yield from self._frames(found)
+        yield from self._frames(result)
         for variant in FILES:
             for at, k in enumerate(KS):
-                yield from self._table(found, variant, at, k)
-            yield from self._lists(found, variant)
+                yield from self._table(result, variant, at, k)
+            yield from self._lists(result, variant)
 
     def _file(self, name: str) -> Path:
         return self.place / f"{self.name}_{name}"
@@ -347,17 +347,17 @@ class Golden:
         """The reference differs from itself by nothing, so that ours is how much we differ from it."""
         return Figure(f"{self.name}_{file}", True, Cell(quantity, self.group, at), 0.0, tolerance), ours
 
-    def _frames(self, found: Tested) -> Told:
+    def _frames(self, result: Tested) -> Told:
         """Values and decisions of all rows, to the last digit."""
-        applicants = found.ground.applicants
+        applicants = result.ground.applicants
         imagined = applicants.counterfactuals
         if imagined is None or imagined.favourable is None:
             raise ValueError("the frames are of rows that are all imagined and decided on")
-        both = {
+        frames = {
             "factual": (applicants.columns.values, applicants.favourable),
             "counterfactual": (imagined.values, imagined.favourable),
         }
-        for kind, (values, favourable) in both.items():
+        for kind, (values, favourable) in frames.items():
             file = f"{kind}.csv.gz"
             frame = pd.read_csv(self._file(file))
             yield self._line(file, f"{kind}_rows_missing", (), float(abs(len(frame) - len(values))))
@@ -371,37 +371,37 @@ class Golden:
                     differ = frame[name].to_numpy(dtype=float) != column
                     yield self._line(file, f"{kind}_values_differing", (name,), float(differ.sum()))
 
-    def _table(self, found: Tested, variant: str, at: int, k: int) -> Told:
+    def _table(self, result: Tested, variant: str, at: int, k: int) -> Told:
         """One variant and k, by complainant."""
         frame = pd.read_csv(self._file(f"{FILES[variant]}_k{k}.csv.gz")).set_index("individual")
-        others = len(frame.index.symmetric_difference(pd.Index(found.row)))
-        place, theirs = (variant, float(k)), frame.reindex(found.row)
-        yield self._line(TABLES, "complainants_differing", place, float(others))
-        for column, values in _reals(found.judged[variant]).items():
+        differing_rows = len(frame.index.symmetric_difference(pd.Index(result.row)))
+        place, theirs = (variant, float(k)), frame.reindex(result.row)
+        yield self._line(TABLES, "complainants_differing", place, float(differing_rows))
+        for column, values in _reals(result.judged[variant]).items():
             furthest = float(np.abs(theirs[column].to_numpy() - values[at]).max())
             yield self._line(TABLES, f"{OURS.get(column, column)}_furthest_apart", place, furthest, TOLERANCE)
-        flags = {"cf_flag": np.where(found.unfair < 0, 2.0, found.unfair)}
-        for column, values in (_wholes(found.judged[variant], at) | flags).items():
+        flags = {"cf_flag": np.where(result.unfair < 0, 2.0, result.unfair)}
+        for column, values in (_wholes(result.judged[variant], at) | flags).items():
             differ = theirs[column].to_numpy(dtype=float) != values
             yield self._line(TABLES, f"{column}_differing", place, float(differ.sum()))
 
-    def _lists(self, found: Tested, variant: str) -> Told:
+    def _lists(self, result: Tested, variant: str) -> Told:
         """Whose neighbours differ, and how far the distances of those listed are apart.
 
         The files list equal distances in another order than that in which they were chosen.
         """
         packed = self._file(self._neighbours(variant)).read_bytes()
-        told = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
-        control, test = _members(found, variant)
-        place = np.searchsorted(found.row, [each["id"] for each in told])
+        published_lists = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
+        control, test = _members(result, variant)
+        place = np.searchsorted(result.row, [published_list["id"] for published_list in published_lists])
         for role, near, key in (("control", control, "ctr"), ("test", test, "tst")):
             differ, furthest = 0, 0.0
-            for i, each in zip(place.tolist(), told, strict=True):
-                known = near.rows[i] >= 0
-                ours = near.distances[i, known] * found.ground.space.divisor / DECLARED
-                differ += sorted(near.rows[i, known].tolist()) != sorted(each[key])
-                if len(ours) == len(each[key]):
-                    furthest = max(furthest, float(np.abs(ours - each[f"{key}_d"]).max()))
+            for i, published_list in zip(place.tolist(), published_lists, strict=True):
+                is_neighbour = near.rows[i] >= 0
+                ours = near.distances[i, is_neighbour] * result.ground.space.divisor / DECLARED
+                differ += sorted(near.rows[i, is_neighbour].tolist()) != sorted(published_list[key])
+                if len(ours) == len(published_list[key]):
+                    furthest = max(furthest, float(np.abs(ours - published_list[f"{key}_d"]).max()))
             yield self._line(LISTS, f"{role}_groups_differing", (variant,), float(differ))
             yield self._line(LISTS, f"{role}_distances_furthest_apart", (variant,), furthest, TOLERANCE)
 
@@ -429,11 +429,11 @@ def _wholes(tests: Tests, at: int) -> dict[str, Floats]:
     }
 
 
-def _members(found: Tested, variant: str) -> tuple[Members, Members]:
+def _members(result: Tested, variant: str) -> tuple[Members, Members]:
     """Control and test group of every complainant; those of situation testing are searched without counterfactuals."""
-    of = found.compared
+    of = result.compared
     if variant == ST:
-        of = compare(replace(found.ground, imagined=None), found.prepared.group, found.row)
+        of = compare(replace(result.ground, imagined=None), result.prepared.group, result.row)
     return of.control.members, of.test.members
 
 
@@ -482,16 +482,16 @@ class Balances:
         imagined = applicants_of(self.found.prepared.problem).counterfactuals
         if imagined is None:
             raise ValueError("Figure 2 compares with counterfactuals, and the problem has none")
-        own: Floats = imagined.values[np.searchsorted(imagined.row, self.found.row), self._place]
-        return own
+        column_values: Floats = imagined.values[np.searchsorted(imagined.row, self.found.row), self._place]
+        return column_values
 
     @property
     def most_different(self) -> Longs:
         """``(s,)`` places of the complainants with the largest delta of CST among those whom ST detects, too."""
         at = self.found.prepared.settings.ks.index(self.found.prepared.settings.k)
         delta = self.found.judged[CST].delta[at]
-        both = np.flatnonzero((self.found.detected(CST)[at] > 0) & (self.found.detected(ST)[at] > 0))
-        return both[np.argsort(-delta[both], kind="stable")][:SHOWN]
+        detected_by_both = np.flatnonzero((self.found.detected(CST)[at] > 0) & (self.found.detected(ST)[at] > 0))
+        return detected_by_both[np.argsort(-delta[detected_by_both], kind="stable")][:SHOWN]
 
     @property
     def around(self) -> Mapping[str, Floats]:
@@ -557,11 +557,11 @@ def _distributions(balances: Balances) -> Drawing:
 
 def _around(balances: Balances) -> Drawing:
     some = balances.most_different
-    own = {
+    most_different = {
         "the complainant": balances.factual[some],
         "its counterfactual": balances.counterfactual[some],
     }
-    means = {name: y.tolist() for name, y in {**balances.around, **own}.items()}
+    means = {name: y.tolist() for name, y in {**balances.around, **most_different}.items()}
     return Drawing(
         "balances-around-complainants",
         "Figure 2",

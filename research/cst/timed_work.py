@@ -60,16 +60,18 @@ def case_of(problem: Problem) -> Problem:
 def sample(problem: Problem, size: int) -> Problem:
     """Draws ``size`` rows of a case without replacement, or all if there are no more."""
     rows, of = sampled(len(problem.group), size), applicants_of(problem)
-    made = of.counterfactuals
-    if made is None or made.favourable is None:
+    counterfactuals = of.counterfactuals
+    if counterfactuals is None or counterfactuals.favourable is None:
         raise ValueError("the benchmark needs counterfactuals and the decisions on them")
-    kept = np.isin(made.row, rows)
+    is_sampled = np.isin(counterfactuals.row, rows)
     applicants = replace(
         of,
         columns=replace(of.columns, values=of.columns.values[rows]),
         favourable=of.favourable[rows],
         counterfactuals=Counterfactuals(
-            np.searchsorted(rows, made.row[kept]), made.values[kept], made.favourable[kept]
+            np.searchsorted(rows, counterfactuals.row[is_sampled]),
+            counterfactuals.values[is_sampled],
+            counterfactuals.favourable[is_sampled],
         ),
     )
     by_row = {name: getattr(problem, name)[rows] for name in ("encoded", "group", "factual", "candidate")}
@@ -78,18 +80,18 @@ def sample(problem: Problem, size: int) -> Problem:
 
 def detect(case: Problem, settings: str, rows: str) -> dict[str, Any]:
     """Times the detection of every complainant of a case."""
-    asked = CstSettings.model_validate_json(settings)
+    method_settings = CstSettings.model_validate_json(settings)
     problem, rng = sample(case, int(rows)), np.random.default_rng(0)
-    cst.detect(sample(case, WARM_ROWS), asked, rng)
+    cst.detect(sample(case, WARM_ROWS), method_settings, rng)
     with timed() as times:
-        found = cst.detect(problem, asked, rng)
+        detection = cst.detect(problem, method_settings, rng)
     return {
         "peak_mb": peak_mb(),
         "rows": len(problem.group),
-        "complainants": len(found.findings.row),
-        "refused": int((found.findings.refusal != "").sum()),
+        "complainants": len(detection.findings.row),
+        "refused": int((detection.findings.refusal != "").sum()),
         **times,
-        "detected": detected(found.tallies),
+        "detected": detected(detection.tallies),
     }
 
 
@@ -115,9 +117,9 @@ def search(rows: str, k: str, memory_mb: str) -> dict[str, Any]:
     before, start = peak_mb(), time.perf_counter()
     blocks = neighbours.index(space, np.arange(int(rows)))
     indexed, indexed_mb = time.perf_counter(), peak_mb()
-    kept = []
+    distances = []
     for some, near in neighbours.in_batches(blocks, queries, int(k), settings):
-        kept.append(near.distances[sample[(sample >= some.start) & (sample < some.stop)] - some.start])
+        distances.append(near.distances[sample[(sample >= some.start) & (sample < some.stop)] - some.start])
     done, most_mb = time.perf_counter(), peak_mb()
     theirs, brute_s = brute_force(space, queries.rows(sample), int(k))
     return {
@@ -130,7 +132,7 @@ def search(rows: str, k: str, memory_mb: str) -> dict[str, Any]:
         "peak_mb": most_mb,
         "sample": len(sample),
         "brute_s": brute_s,
-        "furthest_apart": float(np.abs(theirs - np.concatenate(kept)).max()),
+        "furthest_apart": float(np.abs(theirs - np.concatenate(distances)).max()),
     }
 
 
@@ -140,8 +142,8 @@ def national(rows: str, k: str) -> dict[str, Any]:
     problem, rng = drawn_problem(int(rows), np.random.default_rng(1)), np.random.default_rng(0)
     before = peak_mb()
     with timed() as times:
-        found = cst.detect(problem, settings, rng)
-        evidence = sum(len(piece.row) for piece in found.evidence.pieces())
+        detection = cst.detect(problem, settings, rng)
+        evidence = sum(len(piece.row) for piece in detection.evidence.pieces())
     return {"peak_mb": peak_mb(), "data_mb": before, "rows": int(rows), "evidence": evidence, **times}
 
 
@@ -155,13 +157,13 @@ def drawn_problem(rows: int, rng: np.random.Generator) -> Problem:
     values = np.column_stack([space.numeric, space.nominal])
     favourable = rng.random(rows) < 0.5 + 0.4 * space.numeric[:, 0] - 0.1 * (group > 0)
     row = np.flatnonzero(group)
-    moved = values[row]
-    moved[:, 0] = np.minimum(moved[:, 0] + 0.05, 1)
+    counterfactual_values = values[row]
+    counterfactual_values[:, 0] = np.minimum(counterfactual_values[:, 0] + 0.05, 1)
     applicants = Applicants(
         Columns(names, kinds, codes, values),
         favourable,
         (),
-        counterfactuals=Counterfactuals(row, moved, favourable[row]),
+        counterfactuals=Counterfactuals(row, counterfactual_values, favourable[row]),
     )
     nothing = np.zeros(0, np.int64)
     graph = FeasibilityGraph(nothing, nothing.astype(np.int32), np.zeros(0))
@@ -187,11 +189,13 @@ def brute_force(space: Space, queries: Space, k: int) -> tuple[Floats, float]:
     Of a category a row has an indicator of one half, so that two that differ are one apart.
     """
     encoder = OneHotEncoder(sparse_output=False).fit(space.nominal)
-    everyone, asked = (np.hstack([of.numeric, encoder.transform(of.nominal) / 2]) for of in (space, queries))
+    everyone, query_coordinates = (
+        np.hstack([of.numeric, encoder.transform(of.nominal) / 2]) for of in (space, queries)
+    )
     search = NearestNeighbors(n_neighbors=k, algorithm="brute", metric="manhattan", n_jobs=-1).fit(everyone)
-    search.kneighbors(asked[:1])
+    search.kneighbors(query_coordinates[:1])
     start = time.perf_counter()
-    distances = search.kneighbors(asked)[0] / space.divisor
+    distances = search.kneighbors(query_coordinates)[0] / space.divisor
     return distances, time.perf_counter() - start
 
 

@@ -55,11 +55,11 @@ def _lines(room: Room) -> Iterator[Row]:
     start = time.perf_counter()
     adult.run("measure", 1)  # compiles, so that no process below spends time or memory on it
     yield row(ADULT, 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start)
-    whole, part = (adult.run("measure", min(room.limit, size)) for size in (ALL, GROWTH_ROWS))
-    yield from _of_size(adult, whole)
+    full_measurement, part = (adult.run("measure", min(room.limit, size)) for size in (ALL, GROWTH_ROWS))
+    yield from _of_size(adult, full_measurement)
     yield from _of_size(compas, compas.run("measure", room.limit))
-    yield _growth(whole, part)
-    for size in dict.fromkeys(min(room.limit, each) for each in PLAIN_ROWS):
+    yield _growth(full_measurement, part)
+    for size in dict.fromkeys(min(room.limit, row_limit) for row_limit in PLAIN_ROWS):
         yield from _against_plain(everyone.run("compare", size))
 
 
@@ -91,44 +91,49 @@ def _scored(spec: AuditSpec) -> Scored:
     )
 
 
-def _of_size(prepared: Prepared, said: Mapping[str, Any]) -> Iterator[Row]:
+def _of_size(prepared: Prepared, measurement: Mapping[str, Any]) -> Iterator[Row]:
     """The stages on one data set, their total, and the memory they took."""
-    at, seconds = (prepared.name, said["rows"]), said["seconds"]
+    at, seconds = (prepared.name, measurement["rows"]), measurement["seconds"]
     yield row(*at, "apart: ingest, preprocess, score", seconds=prepared.seconds)
     for stage, took in seconds.items():
-        yield row(*at, stage, seconds=took, **_of_stage(stage, took, said))
+        yield row(*at, stage, seconds=took, **_of_stage(stage, took, measurement))
     total, most = sum(seconds.values()), MOST_SECONDS[prepared.name]
     yield row(*at, "all stages", seconds=total, **at_most(total, most, " s"))
-    peak = said["peak_mb"]
+    peak = measurement["peak_mb"]
     yield row(*at, "peak memory", peak_mb=peak, **at_most(peak, MOST_MB, " MB"))
 
 
-def _of_stage(stage: str, took: float, said: Mapping[str, Any]) -> Row:
+def _of_stage(stage: str, took: float, measurement: Mapping[str, Any]) -> Row:
     """What a stage found."""
     if stage == GRAPH:
-        nodes, edges = said["nodes"], said["edges"]
-        found = f"{edges:,} edges of {nodes:,} distinct rows, {said['edges_of_rows']:,} of all rows"
-        return {"per_s": round(edges / took), "found": f"{found}; a second: edges"}
-    return {"found": "; ".join(said["optima"])} if stage == OPTIMA else {}
+        nodes, edges = measurement["nodes"], measurement["edges"]
+        text = f"{edges:,} edges of {nodes:,} distinct rows, {measurement['edges_of_rows']:,} of all rows"
+        return {"per_s": round(edges / took), "found": f"{text}; a second: edges"}
+    return {"found": "; ".join(measurement["optima"])} if stage == OPTIMA else {}
 
 
-def _growth(whole: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
+def _growth(full_measurement: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
     """Seconds per edge of the graph on all rows, against those on some."""
-    per_edge = [each["seconds"][GRAPH] / max(each["edges"], 1) for each in (whole, part)]
-    ratio, found = per_edge[0] / per_edge[1], " against ".join(f"{each * 1e6:.3f} µs" for each in per_edge)
+    per_edge = [
+        measurement["seconds"][GRAPH] / max(measurement["edges"], 1) for measurement in (full_measurement, part)
+    ]
+    ratio, text = (
+        per_edge[0] / per_edge[1],
+        " against ".join(f"{edge_seconds * 1e6:.3f} µs" for edge_seconds in per_edge),
+    )
     what = f"graph, seconds per edge: against {part['rows']:,} rows"
-    return row(ADULT, whole["rows"], what, ratio=ratio, **at_most(ratio, MOST_GROWTH), found=found)
+    return row(ADULT, full_measurement["rows"], what, ratio=ratio, **at_most(ratio, MOST_GROWTH), found=text)
 
 
-def _against_plain(said: Mapping[str, Any]) -> Iterator[Row]:
+def _against_plain(timing: Mapping[str, Any]) -> Iterator[Row]:
     """The arrays against plain loops and networkx on the same rows, which found the same."""
-    at, what = (ADULT, said["rows"]), "graph, reach, selection at every limit d"
-    ratio = said["plain_s"] / said["arrays_s"]
-    yield row(*at, f"{what}: plain loops, networkx", seconds=said["plain_s"], ratio=1.0)
-    found = f"same {said['edges_of_rows']:,} edges, same components, same {said['cells']:,} cells of coverage "
-    found += f"({said['factuals']} factuals, {said['covered']} covered)"
+    at, what = (ADULT, timing["rows"]), "graph, reach, selection at every limit d"
+    ratio = timing["plain_s"] / timing["arrays_s"]
+    yield row(*at, f"{what}: plain loops, networkx", seconds=timing["plain_s"], ratio=1.0)
+    text = f"same {timing['edges_of_rows']:,} edges, same components, same {timing['cells']:,} cells of coverage "
+    text += f"({timing['factuals']} factuals, {timing['covered']} covered)"
     met = at_least(ratio, LEAST_RATIO)
-    yield row(*at, f"{what}: arrays", seconds=said["arrays_s"], ratio=ratio, **met, found=found)
+    yield row(*at, f"{what}: arrays", seconds=timing["arrays_s"], ratio=ratio, **met, found=text)
 
 
 BENCH = Bench(

@@ -57,18 +57,18 @@ PRINTED_CELLS = 0.0101
 """The paper prints two decimals, rounded in places and cut off in others."""
 
 
-def figures(said: Mapping[str, Any], dataset: str, groups: Sequence[str]) -> Iterator[Figure]:
+def figures(published_values: Mapping[str, Any], dataset: str, groups: Sequence[str]) -> Iterator[Figure]:
     """Yields the figures of the tables by group of a data set; ``groups`` are the names of G0 and G1."""
-    for table in filter(_of_groups, tables(said, dataset)):
+    for table in filter(_of_groups, tables(published_values, dataset)):
         for label, group in zip(("G0", "G1"), groups, strict=True):
             for at, row in zip(table.get("at", [None]), table[label], strict=True):
                 yield from _row(table, group, () if at is None else (float(at),), row)
 
 
-def of_systems(said: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
+def of_systems(published_values: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
     """Yields the figures of the tables by system or by attribute of a data set, and what is asked of them."""
-    others = [table for table in said["table"] if not _of_groups(table)]
-    yield from research_figures.figures({"table": others}, dataset)
+    system_tables = [table for table in published_values["table"] if not _of_groups(table)]
+    yield from research_figures.figures({"table": system_tables}, dataset)
 
 
 def _of_groups(table: Mapping[str, Any]) -> bool:
@@ -157,50 +157,50 @@ class Golden:
     @property
     def grid(self) -> list[float]:
         """Limits d of the reference's kAUC."""
-        said = self._read(self._name("kAUC"))
-        table = said["kAUC"] if self.whole else said
+        content = self._read(self._name("kAUC"))
+        table = content["kAUC"] if self.whole else content
         return [float(x) for x in table["x"]]
 
     @property
     def attribution(self) -> tuple[int, float]:
         """The k and d at which the reference tells how often attributes change."""
-        said = self._read("acf.json")
-        return int(said["k"]), float(said["d"])
+        content = self._read("acf.json")
+        return int(content["k"]), float(content["d"])
 
     def _name(self, table: str) -> str:
         """The file that holds a table."""
         return SUMMARY if self.whole else f"{table}.json"
 
     def _read(self, name: str) -> JsonDict:
-        said: JsonDict = json.loads((self.place / name).read_text(encoding="utf-8"))
-        return said
+        content: JsonDict = json.loads((self.place / name).read_text(encoding="utf-8"))
+        return content
 
     def _figure(self, source: str, quantity: str, label: str, at: tuple[Value, ...], value: float | str) -> Figure:
         group = dict(zip(LABELS, self.groups, strict=True)).get(label, ALL)
         exact = quantity in (*COUNTS, "dauc_saturation", "cauc_saturation")
         tolerance = 0.0 if exact else TOLERANCE.get(quantity, FOUR_DECIMALS)
-        said = value if isinstance(value, str) else float(value)
-        return Figure(source, True, Cell(quantity, group, at), said, tolerance)
+        published_value = value if isinstance(value, str) else float(value)
+        return Figure(source, True, Cell(quantity, group, at), published_value, tolerance)
 
-    def _graph(self, source: str, said: JsonDict) -> Iterator[Figure]:
-        whole = said["graph"] if self.whole else said
+    def _graph(self, source: str, content: JsonDict) -> Iterator[Figure]:
+        graph = content["graph"] if self.whole else content
         for key, quantity in {**GRAPH, "density_pct": "density", "edges_sha256": "edge_digest"}.items():
-            yield self._figure(source, quantity, ALL, (), whole[key])
+            yield self._figure(source, quantity, ALL, (), graph[key])
         for label in LABELS:
             for key, quantity in GROUP.items():
-                yield self._figure(source, quantity, label, (), said["groups"][label][key])
+                yield self._figure(source, quantity, label, (), content["groups"][label][key])
 
     def _coverable(self, graph: JsonDict) -> Iterator[Figure]:
         source = self._name("reachability")
-        said = graph["groups"] if self.whole else self._read(source)
+        by_group = graph["groups"] if self.whole else self._read(source)
         for label in LABELS:
-            count = said[label]["coverable" if self.whole else "n_coverable"]
+            count = by_group[label]["coverable" if self.whole else "n_coverable"]
             yield self._figure(source, "coverable", label, (), count)
 
-    def _areas(self, quantity: str, said: JsonDict) -> Iterator[Figure]:
+    def _areas(self, quantity: str, areas: JsonDict) -> Iterator[Figure]:
         """Area, saturation point and highest coverage by k or by d."""
         name = self._name("kAUC" if quantity == "kauc" else "dAUC")
-        for at, by_group in said.items():
+        for at, by_group in areas.items():
             for label in LABELS:
                 row = by_group[label]
                 point = row["sp"] if row["maxcov"] else float("nan")
@@ -208,11 +208,11 @@ class Golden:
                 yield self._figure(name, f"{quantity}_saturation", label, (float(at),), point)
                 yield self._figure(name, f"{quantity}_coverage", label, (float(at),), row["maxcov"] / 100)
 
-    def _curves(self, said: JsonDict) -> Iterator[Figure]:
+    def _curves(self, kauc: JsonDict) -> Iterator[Figure]:
         """Coverage by k at every limit of kAUC."""
-        for k, by_group in said["k"].items():
+        for k, by_group in kauc["k"].items():
             for label in LABELS:
-                for d, share in zip(said["x"], by_group[label]["coverage"], strict=True):
+                for d, share in zip(kauc["x"], by_group[label]["coverage"], strict=True):
                     yield self._figure(
                         self._name("kAUC"), "coverage_on_kauc_grid", label, (round(d, 6), float(k)), share / 100
                     )
@@ -234,13 +234,13 @@ class Golden:
                 d, _, k = key.partition("|")
                 yield d, k, by_group[label]["coverage"]
 
-    def _full(self, said: JsonDict) -> Iterator[Figure]:
+    def _full(self, by_group: JsonDict) -> Iterator[Figure]:
         smallest = "d_lb" if self.whole else "d0_lower_bound_unconstrained_k"
         for label in LABELS:
             for key, quantity in (("k0", "k0"), ("d0_code", "d0_at_k0"), (smallest, "d0")):
-                yield self._figure(self._name("k0d0"), quantity, label, (), said[label][key])
+                yield self._figure(self._name("k0d0"), quantity, label, (), by_group[label][key])
             if not self.whole:  # the programme as printed is for small data only
-                yield self._figure(self._name("k0d0"), PRINTED, label, (), said[label]["d0_code"])
+                yield self._figure(self._name("k0d0"), PRINTED, label, (), by_group[label]["d0_code"])
 
     def _costs(self) -> Iterator[Figure]:
         """Least cost by share and k, as far as it was computed, and where it is smallest if that is for every k."""
@@ -262,9 +262,9 @@ class Golden:
 
     def _changes(self) -> Iterator[Figure]:
         """Shares of changed attributes; columns of one-hot sets, which the reference counts singly, are left out."""
-        said = self._read("acf.json")
+        content = self._read("acf.json")
         for label in LABELS:
-            percent = said[label]["acf_pct_onehot_collapsed"] if self.whole else said["greedy"][label]["acf"]
+            percent = content[label]["acf_pct_onehot_collapsed"] if self.whole else content["greedy"][label]["acf"]
             for name, value in percent.items():
                 if not name.rpartition("_")[2].isdigit():
                     yield self._figure("acf.json", "acf", label, (name,), value / 100)
@@ -286,10 +286,10 @@ def cells(nodes: pa.Table, edges: pa.Table, group: Ints, groups: Sequence[str]) 
     """Returns counts of all rows and of each group, and the digest of all edges; ``group`` is ``(n,)``, an index."""
     graph = _over_rows(nodes["node"].to_numpy(), edges)
     parts = {name: graph[group == number][:, group == number] for number, name in enumerate(groups)}
-    found: dict[Cell, Value] = {Cell("edge_digest", ALL): digest(graph)}
+    values: dict[Cell, Value] = {Cell("edge_digest", ALL): digest(graph)}
     for name, part in {ALL: graph, **parts}.items():
-        found |= {Cell(quantity, name): value for quantity, value in _counts(part)}
-    return found
+        values |= {Cell(quantity, name): value for quantity, value in _counts(part)}
+    return values
 
 
 def _over_rows(node: Ints, edges: pa.Table) -> csr_array:
@@ -343,13 +343,13 @@ def printed_mip(parts: Sequence[Part], k: int, need: int, solver: Solver) -> Opt
         InfrastructureError: If the solver is not installed.
     """
     problem, names = _programme(parts, k, need)
-    found = solve(problem, solver)
-    if found.status == "infeasible":
+    solution = solve(problem, solver)
+    if solution.status == "infeasible":
         return refusal(f"k = {k} counterfactuals cannot cover {need} of {sum(part.rows for part in parts)} rows")
-    picks = [pick for pick, name in names.items() if found.values.get(name, 0) > 0.5]
-    if found.status == "stopped" and not found.values:
-        return Optimum(float("nan"), found.bound, False, (), f"undecided: {found.note}; no solution was found")
-    return between(found.values["d"], found.bound, picks, found.note)
+    picks = [pick for pick, name in names.items() if solution.values.get(name, 0) > 0.5]
+    if solution.status == "stopped" and not solution.values:
+        return Optimum(float("nan"), solution.bound, False, (), f"undecided: {solution.note}; no solution was found")
+    return between(solution.values["d"], solution.bound, picks, solution.note)
 
 
 def _programme(parts: Sequence[Part], k: int, need: int) -> tuple[pulp.LpProblem, dict[Pick, str]]:
@@ -419,7 +419,7 @@ def windows_cells(figures: Sequence[Figure], found: Mapping[Cell, Value]) -> Ite
         key: [float(found.get(Cell("least_cost", key[0], (key[1], float(k))), np.nan)) for k in range(1, 11)]
         for key in printed
     }
-    best = min(_windows(printed, costs), key=lambda each: (-each.agree, each.total))
+    best = min(_windows(printed, costs), key=lambda window: (-window.agree, window.total))
     yield Cell("areas_agreeing_in_the_best_window", ALL), float(best.agree)
     yield Cell("best_window", ALL), f"{best} of {len(printed)}"
 
@@ -436,12 +436,12 @@ def _area(key: Key, costs: Mapping[Key, Sequence[float]], first: int, last: int,
     """The mean height of the curve of least costs over the window, in units of the divisor."""
     window = np.array(costs[key][first - 1 : last])
     height = np.trapezoid(window) / (last - first) if last > first else window[0]
-    known = {
+    window_costs = {
         "at the share": [c for other, values in costs.items() if other[1] == key[1] for c in values],
         "at any share": [c for values in costs.values() for c in values],
         "of the group": [c for other, values in costs.items() if other[0] == key[0] for c in values],
     }[divisor]
-    finite = [cost for cost in known if np.isfinite(cost) and cost > 0]
+    finite = [cost for cost in window_costs if np.isfinite(cost) and cost > 0]
     return float(height / min(finite)) if finite else float("nan")
 
 
@@ -466,10 +466,10 @@ def groups_of(tables: Tables) -> tuple[Ints, list[str]]:
 
 def obtained_cells(tables: Tables) -> Mapping[Cell, Value]:
     """Returns the measures of whole groups, with shares and areas over the coverable rows as in the paper."""
-    found = dict(_aggregates(tables["aggregates"].to_pandas()))
-    found |= _means(tables["tallies"].to_pandas())
-    found |= dict(_best(found, "coverage", "dauc_coverage", np.fmax))
-    return found | dict(_best(found, "least_cost", "smallest_cost", np.fmin))
+    values = dict(_aggregates(tables["aggregates"].to_pandas()))
+    values |= _means(tables["tallies"].to_pandas())
+    values |= dict(_best(values, "coverage", "dauc_coverage", np.fmax))
+    return values | dict(_best(values, "least_cost", "smallest_cost", np.fmin))
 
 
 def constraints(encodings: pa.Table) -> Iterator[tuple[Cell, Value]]:
@@ -487,11 +487,11 @@ def _aggregates(table: pd.DataFrame) -> Iterator[tuple[Cell, Value]]:
 
 def _means(table: pd.DataFrame) -> Iterator[tuple[Cell, Value]]:
     """Means over the rows on which a measure is defined."""
-    kept = table[
+    tallies = table[
         (table["subgroup"] == 0) & table["measure"].isin(["coverage", "kauc", "dauc"]) & table["value"].notna()
     ]
-    kept = kept[kept["parameters"].str.contains('"denominator": "feasible"')]
-    for (measure, group, parameters), rows in kept.groupby(["measure", "group", "parameters"]):
+    tallies = tallies[tallies["parameters"].str.contains('"denominator": "feasible"')]
+    for (measure, group, parameters), rows in tallies.groupby(["measure", "group", "parameters"]):
         n = rows["count"].sum()
         mean = float(rows["value"] @ rows["count"] / n) if n else float("nan")
         yield Cell(measure, group, _at(parameters)), mean
@@ -503,11 +503,11 @@ def _at(parameters: str) -> tuple[Value, ...]:
 
 
 def _best(
-    found: Mapping[Cell, Value], quantity: str, name: str, pick: Callable[[float, float], float]
+    values: Mapping[Cell, Value], quantity: str, name: str, pick: Callable[[float, float], float]
 ) -> Iterator[tuple[Cell, Value]]:
     """The best value of any k, at each limit d or share c."""
     best: dict[Cell, float] = {}
-    for cell, value in found.items():
+    for cell, value in values.items():
         if cell.quantity == quantity:
             at = Cell(name, cell.group, cell.at[:1])
             best[at] = float(pick(best.get(at, np.nan), float(value)))
@@ -547,16 +547,16 @@ def selections_cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mappi
     """Computes coverage by k on the reference's grid for kAUC, changes of attributes, and counts of explained rows."""
     fgce = settings_of(spec)
     pricing = Pricing(problem, fgce, np.random.default_rng(spec.seed))
-    found: dict[Cell, Value] = {}
+    values: dict[Cell, Value] = {}
     for number, name in enumerate(problem.groups):
         rows = np.flatnonzero(problem.group == number)
-        found[Cell("false_negatives", name)] = float(problem.factual[rows].sum())
-        found[Cell("candidates", name)] = float(problem.candidate[rows].sum())
+        values[Cell("false_negatives", name)] = float(problem.factual[rows].sum())
+        values[Cell("candidates", name)] = float(problem.candidate[rows].sum())
         searched = recourse.search(problem, rows, pricing.costs)
-        found |= {Cell(quantity, name, at): value for quantity, at, value in _covered(searched, golden.grid, fgce.k)}
-        found |= {Cell(quantity, name): value for quantity, value in _printed(searched, fgce)}
-        found |= {Cell("acf", name, (a,)): v for a, v in _changed(searched, *golden.attribution, problem)}
-    return found
+        values |= {Cell(quantity, name, at): value for quantity, at, value in _covered(searched, golden.grid, fgce.k)}
+        values |= {Cell(quantity, name): value for quantity, value in _printed(searched, fgce)}
+        values |= {Cell("acf", name, (a,)): v for a, v in _changed(searched, *golden.attribution, problem)}
+    return values
 
 
 def problem_of(tables: Tables, spec: AuditSpec) -> Problem:
@@ -567,10 +567,10 @@ def problem_of(tables: Tables, spec: AuditSpec) -> Problem:
 
 def _covered(searched: Searched, grid: list[float], most: int) -> Iterator[tuple[str, tuple[Value, ...], float]]:
     """Share of the coverable rows that k selected candidates cover, at every limit; and the highest of any limit."""
-    found = recourse.explain(searched, np.array(grid), most)
-    n = int(found.feasible.sum())
+    explained = recourse.explain(searched, np.array(grid), most)
+    n = int(explained.feasible.sum())
     for k in range(1, most + 1):
-        turn = found.turn[: len(grid)]
+        turn = explained.turn[: len(grid)]
         shares = ((turn >= 0) & (turn < k)).sum(axis=1) / n
         yield "kauc_coverage", (float(k),), float(shares.max())
         for d, share in zip(grid, shares.tolist(), strict=True):
@@ -590,20 +590,20 @@ def _printed(searched: Searched, settings: FgceSettings) -> Iterator[tuple[str, 
 
 def _changed(searched: Searched, k: int, d: float, problem: Problem) -> Iterator[tuple[str, float]]:
     """Share of the covered rows whose attribute differs from that of their nearest of the k selected within d."""
-    found = recourse.explain(searched, np.array([d + SLACK]), k)
-    row, node = _assigned(found)
+    explained = recourse.explain(searched, np.array([d + SLACK]), k)
+    row, node = _assigned(explained)
     differs = searched.points[searched.at[row]] != searched.points[node]
     for number, name in enumerate(problem.features):
         columns = problem.feature_of_column == number
         yield name, float(differs[:, columns].any(axis=1).mean())
 
 
-def _assigned(found: Explained) -> tuple[Longs, Longs]:
+def _assigned(explained: Explained) -> tuple[Longs, Longs]:
     """The rows covered at the first limit, by their place, and the node that each is assigned to."""
-    picks = found.selected.picks[0]
+    picks = explained.selected.picks[0]
     picks = picks[picks >= 0]
-    paid = np.column_stack([found.pays(np.array([pick])) for pick in picks])
-    covered = np.flatnonzero(found.turn[0] >= 0)
+    paid = np.column_stack([explained.pays(np.array([pick])) for pick in picks])
+    covered = np.flatnonzero(explained.turn[0] >= 0)
     return covered, picks[np.nanargmin(paid[covered], axis=1)]
 
 
@@ -642,15 +642,17 @@ def connected(problem: Problem, tables: Mapping[str, pa.Table], settings: GraphS
     epsilons = [multiple * epsilon for multiple in MULTIPLES]
     graphs = connectivity.connections(connectivity.nested(distinct, rules, epsilons, settings))
     found: dict[Cell, Value] = {}
-    for each in connectivity.aggregates(graphs, distinct, problem.group, len(problem.groups), epsilons):
-        percent = 100.0 if each.measure == connectivity.DENSITY else 1.0
-        at = (round(float(each.parameters["epsilon"]), 6),)
-        found[Cell(f"{each.measure}_by_epsilon", problem.groups[each.group], at)] = percent * each.value
-    drawn = tuple(_connectivity(found, problem.groups))
+    for aggregate in connectivity.aggregates(graphs, distinct, problem.group, len(problem.groups), epsilons):
+        percent = 100.0 if aggregate.measure == connectivity.DENSITY else 1.0
+        at = (round(float(aggregate.parameters["epsilon"]), 6),)
+        found[Cell(f"{aggregate.measure}_by_epsilon", problem.groups[aggregate.group], at)] = percent * aggregate.value
+    drawings = tuple(_connectivity(found, problem.groups))
     alone = f"{connectivity.SINGLETONS}_by_epsilon"
     last = round(epsilons[-1], 6)
-    found[Cell(connectivity.SINGLETONS, ALL)] = sum(float(found[Cell(alone, each, (last,))]) for each in problem.groups)
-    return Shown(found, drawn)
+    found[Cell(connectivity.SINGLETONS, ALL)] = sum(
+        float(found[Cell(alone, group, (last,))]) for group in problem.groups
+    )
+    return Shown(found, drawings)
 
 
 def _connectivity(found: Mapping[Cell, Value], groups: Sequence[str]) -> Iterator[Drawing]:
@@ -658,7 +660,8 @@ def _connectivity(found: Mapping[Cell, Value], groups: Sequence[str]) -> Iterato
         of_measure = {cell: value for cell, value in found.items() if cell.quantity == f"{measure}_by_epsilon"}
         x = sorted({float(cell.at[0]) for cell in of_measure})
         lines = {
-            group: [float(of_measure[Cell(f"{measure}_by_epsilon", group, (each,))]) for each in x] for group in groups
+            group: [float(of_measure[Cell(f"{measure}_by_epsilon", group, (epsilon,))]) for epsilon in x]
+            for group in groups
         }
         name = f"{measure.replace('_', '-')}-by-epsilon"
         title = f"{words.capitalize()} of the feasibility graph"
@@ -668,19 +671,19 @@ def _connectivity(found: Mapping[Cell, Value], groups: Sequence[str]) -> Iterato
 def components(problem: Problem) -> Shown:
     """Factual and candidate rows in each component that has both, most factuals first (Figures 2 and 6)."""
     found: dict[Cell, Value] = {}
-    drawn: list[Curve] = []
+    series: list[Curve] = []
     for number, name in enumerate(problem.groups):
-        counted = _counted(problem, np.flatnonzero(problem.group == number))
-        found[Cell(ACTIVE, name)] = float(len(counted))
-        for quantity, values in zip((FACTUALS, CANDIDATES), counted.T, strict=True):
+        counts = _counted(problem, np.flatnonzero(problem.group == number))
+        found[Cell(ACTIVE, name)] = float(len(counts))
+        for quantity, values in zip((FACTUALS, CANDIDATES), counts.T, strict=True):
             places = range(1, len(values) + 1)
             found |= {Cell(quantity, name, (float(at),)): float(v) for at, v in zip(places, values, strict=True)}
             if len(values):
                 label = f"{name}, {'factuals' if quantity == FACTUALS else 'candidates'}"
-                drawn += curves(places[:MOST_POINTS], {label: values[:MOST_POINTS].tolist()})
+                series += curves(places[:MOST_POINTS], {label: values[:MOST_POINTS].tolist()})
     title = "Factuals and candidates in each weakly connected component that has both"
     x = "component, most factuals first"
-    return Shown(found, (Drawing("rows-by-component", "Figures 2 and 6", title, x, "rows", tuple(drawn)),))
+    return Shown(found, (Drawing("rows-by-component", "Figures 2 and 6", title, x, "rows", tuple(series)),))
 
 
 def _counted(problem: Problem, rows: Longs) -> Longs:
@@ -691,9 +694,9 @@ def _counted(problem: Problem, rows: Longs) -> Longs:
     of_row = component[np.searchsorted(nodes, problem.node[rows])]
     size = int(component.max(initial=-1)) + 1
     counts = [np.bincount(of_row[chosen[rows]], minlength=size) for chosen in (problem.factual, problem.candidate)]
-    both = np.column_stack(counts)
-    both = both[(both > 0).all(axis=1)]
-    return both[np.lexsort((-both[:, 1], -both[:, 0]))].astype(np.int64)
+    table = np.column_stack(counts)
+    table = table[(table > 0).all(axis=1)]
+    return table[np.lexsort((-table[:, 1], -table[:, 0]))].astype(np.int64)
 
 
 def changed(found: Mapping[Cell, Value], problem: Problem) -> Shown:
@@ -704,11 +707,11 @@ def changed(found: Mapping[Cell, Value], problem: Problem) -> Shown:
     shares = {
         name: [float(found[Cell("acf", group, (name,))]) for group in problem.groups] for name in problem.features
     }
-    kept = {name: values for name, values in shares.items() if max(values) > 0.5}
-    if not kept:
+    frequent = {name: values for name, values in shares.items() if max(values) > 0.5}
+    if not frequent:
         return Shown({}, ())
-    words = ", ".join(f"{at} {name}" for at, name in enumerate(kept, start=1))
-    lines = {group: [values[number] for values in kept.values()] for number, group in enumerate(problem.groups)}
+    words = ", ".join(f"{at} {name}" for at, name in enumerate(frequent, start=1))
+    lines = {group: [values[number] for values in frequent.values()] for number, group in enumerate(problem.groups)}
     title = "Attribute change frequency"
-    places = curves(range(1, len(kept) + 1), lines)
+    places = curves(range(1, len(frequent) + 1), lines)
     return Shown({}, (Drawing("attribute-change-frequency", "Figures 3 and 7", title, words, "share of rows", places),))

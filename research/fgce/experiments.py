@@ -77,7 +77,7 @@ class Experiments(Paper):
     baseline: tuple[str, ...] | None = None
     """Baselines that are run; all if None."""
 
-    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, published_values: Mapping[str, Any]) -> Compared:
         """Runs detection on a data set and returns figures of the paper and of the reference, with our cells."""
         experiment = EXPERIMENTS[dataset]
         golden, spec = experiment.reference(data), experiment.read(data)
@@ -86,31 +86,31 @@ class Experiments(Paper):
         log.info("%s: the graph over rows, coverage and attributes at the reference's limits", dataset)
         group, names = fgce_cells.groups_of(tables)
         problem = fgce_cells.problem_of(tables, spec)
-        found = {
+        cells = {
             **fgce_cells.obtained_cells(tables),
             **fgce_cells.selections_cells(problem, spec, golden),
             **fgce_cells.cells(tables["feasibility_nodes"], tables["feasibility_edges"], group, names),
         }
         log.info("%s: figures, and the systems that the paper compares itself with", dataset)
-        asked = Asked(problem, tables, fgce_cells.settings_of(spec))
-        beside = self._beside(dataset, asked, found, spec.seed)
-        told = [*fgce_cells.figures(said, dataset, experiment.groups), *golden.figures()]
-        others = list(fgce_cells.of_systems(said, dataset))
-        searched = dict(fgce_cells.windows_cells(told, found))
-        found |= {**{figure.cell: _NOT_ASKED for figure in others}, **beside.found, **searched}
-        shown = figures.beside(others, (*beside.found, *searched))
-        return Compared([*told, *others, *shown], found, beside.drawings)
+        request = Asked(problem, tables, fgce_cells.settings_of(spec))
+        beside = self._beside(dataset, request, cells, spec.seed)
+        group_figures = [*fgce_cells.figures(published_values, dataset, experiment.groups), *golden.figures()]
+        system_figures = list(fgce_cells.of_systems(published_values, dataset))
+        searched = dict(fgce_cells.windows_cells(group_figures, cells))
+        cells |= {**{figure.cell: _NOT_ASKED for figure in system_figures}, **beside.found, **searched}
+        companion_figures = figures.beside(system_figures, (*beside.found, *searched))
+        return Compared([*group_figures, *system_figures, *companion_figures], cells, beside.drawings)
 
-    def _beside(self, dataset: str, asked: Asked, found: Mapping[Cell, Value], seed: int) -> Shown:
+    def _beside(self, dataset: str, request: Asked, obtained_cells: Mapping[Cell, Value], seed: int) -> Shown:
         """What no table by group holds: rules, figures, and the systems that are compared."""
         chosen = frozenset(KNOWN if self.baseline is None else self.baseline)
-        ran, drawn = systems.obtained(dataset, asked, systems.Systems(chosen, self.translations, seed))
-        shown = [
-            fgce_cells.connected(asked.problem, asked.tables, asked.settings, asked.epsilon),
-            fgce_cells.components(asked.problem),
-            fgce_cells.changed(found, asked.problem),
+        ran, face_drawings = systems.obtained(dataset, request, systems.Systems(chosen, self.translations, seed))
+        shown_figures = [
+            fgce_cells.connected(request.problem, request.tables, request.settings, request.epsilon),
+            fgce_cells.components(request.problem),
+            fgce_cells.changed(obtained_cells, request.problem),
         ]
-        cells = {**dict(fgce_cells.constraints(asked.tables["encodings"])), **ran}
-        for each in shown:
-            cells |= each.found
-        return Shown(cells, (*(drawing for each in shown for drawing in each.drawings), *drawn))
+        cells = {**dict(fgce_cells.constraints(request.tables["encodings"])), **ran}
+        for figure in shown_figures:
+            cells |= figure.found
+        return Shown(cells, (*(drawing for figure in shown_figures for drawing in figure.drawings), *face_drawings))

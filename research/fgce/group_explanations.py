@@ -92,11 +92,11 @@ def proposals(
         details: The explanations in words.
     """
     proposed = explanation >= 0
-    kept = np.where(proposed[:, None], point, refused.values)
-    valid = proposed & refused.accepted(kept)
-    length = np.sqrt(((kept - refused.values) ** 2).sum(axis=1))
+    points = np.where(proposed[:, None], point, refused.values)
+    valid = proposed & refused.accepted(points)
+    length = np.sqrt(((points - refused.values) ** 2).sum(axis=1))
     return Proposals(
-        kept,
+        points,
         explanation.astype(np.int32),
         np.where(valid, length, np.nan),
         np.where(valid, "", NO_CHANGE),
@@ -136,14 +136,14 @@ class Binned:
         return np.column_stack([self._of(rows, at) for at in range(len(self.columns))]).astype(np.int32)
 
     def _of(self, rows: Floats, at: int) -> Ints:
-        own = rows[:, self.columns[at]]
+        feature_values = rows[:, self.columns[at]]
         place: Longs
         if len(self.columns[at]) > 1:
-            place = own.argmax(axis=1)
+            place = feature_values.argmax(axis=1)
         elif len(self.edges[at]):
-            place = np.searchsorted(self.edges[at], own[:, 0], side="left")
+            place = np.searchsorted(self.edges[at], feature_values[:, 0], side="left")
         else:
-            place = np.abs(own - self.values[at][:, 0]).argmin(axis=1)
+            place = np.abs(feature_values - self.values[at][:, 0]).argmin(axis=1)
         return place.astype(np.int32)
 
 
@@ -151,10 +151,14 @@ def binned(rows: Floats, feature: Ints) -> Binned:
     """Bins of ``(n, p)`` rows; ``feature`` is ``(p,)``. A bin stands for the mean of the rows in it."""
     columns, values, edges = [], [], []
     for number in np.unique(feature):
-        own = np.flatnonzero(feature == number).astype(np.int32)
-        columns.append(own)
-        found, ends = (np.eye(len(own)), np.zeros(0)) if len(own) > 1 else _bins(rows[:, own[0]])
-        values.append(found)
+        feature_columns = np.flatnonzero(feature == number).astype(np.int32)
+        columns.append(feature_columns)
+        bin_values, ends = (
+            (np.eye(len(feature_columns)), np.zeros(0))
+            if len(feature_columns) > 1
+            else _bins(rows[:, feature_columns[0]])
+        )
+        values.append(bin_values)
         edges.append(ends)
     return Binned(tuple(columns), tuple(values), tuple(edges))
 
@@ -186,23 +190,23 @@ def frequent(codes: Ints, support: float, length: int) -> Mapping[Itemset, Bools
     every: dict[Itemset, Bools] = {
         ((at, int(value)),): codes[:, at] == value for at in range(codes.shape[1]) for value in np.unique(codes[:, at])
     }
-    single = {items: held for items, held in every.items() if held.sum() >= least}
-    found, longest = dict(single), single
+    single = {items: mask for items, mask in every.items() if mask.sum() >= least}
+    itemsets, longest = dict(single), single
     for _ in range(length - 1):
         longest = _longer(longest, single, least)
-        found |= longest
-    return found
+        itemsets |= longest
+    return itemsets
 
 
-def _longer(known: Mapping[Itemset, Bools], single: Mapping[Itemset, Bools], least: float) -> dict[Itemset, Bools]:
+def _longer(itemsets: Mapping[Itemset, Bools], single: Mapping[Itemset, Bools], least: float) -> dict[Itemset, Bools]:
     """Itemsets with one item more, of a later feature."""
     out = {}
-    for items, held in known.items():
+    for items, mask in itemsets.items():
         for (item,), also in single.items():
             if item[0] > items[-1][0]:
-                both = held & also
-                if both.sum() >= least:
-                    out[(*items, item)] = both
+                joint_mask = mask & also
+                if joint_mask.sum() >= least:
+                    out[(*items, item)] = joint_mask
     return out
 
 
@@ -211,10 +215,10 @@ def features_of(items: Itemset) -> tuple[int, ...]:
     return tuple(feature for feature, _ in items)
 
 
-def by_features(found: Sequence[Itemset]) -> dict[tuple[int, ...], list[Itemset]]:
+def by_features(itemsets: Sequence[Itemset]) -> dict[tuple[int, ...], list[Itemset]]:
     """Itemsets by their features."""
     grouped: dict[tuple[int, ...], list[Itemset]] = {}
-    for items in found:
+    for items in itemsets:
         grouped.setdefault(features_of(items), []).append(items)
     return grouped
 
@@ -296,28 +300,28 @@ class Ares:
 def _made(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]]) -> _Rules:
     """Rules that change the decision of somebody."""
     codes = cut.of(refused.values)
-    kept, applies, flips, costs, price = [], [], [], [], []
+    rules, applies, flips, costs, price = [], [], [], [], []
     for first, then in pairs:
-        held = np.all([codes[:, at] == value for at, value in first], axis=0)
-        rows = np.flatnonzero(held)
+        is_covered = np.all([codes[:, at] == value for at, value in first], axis=0)
+        rows = np.flatnonzero(is_covered)
         point = _changed(refused.values[rows], cut, first, then)
         flipped = refused.accepted(point)
         if not flipped.any():
             continue
         length = np.sqrt(((point - refused.values[rows]) ** 2).sum(axis=1))
-        kept.append((first, then))
-        applies.append(held)
+        rules.append((first, then))
+        applies.append(is_covered)
         flips.append(np.isin(np.arange(len(codes)), rows[flipped]))
         costs.append(_of_rows(length, rows, len(codes)))
-        changed = sum(one != other for one, other in zip(first, then, strict=True))
+        changed = sum(before != other for before, other in zip(first, then, strict=True))
         price.append(float((~flipped).sum()) + PER_COST * float(length.mean()) + PER_CHANGE * changed)
-    shape = (len(kept), len(codes))
+    shape = (len(rules), len(codes))
     return _Rules(
         np.array(applies, np.bool_).reshape(shape),
         np.array(flips, np.bool_).reshape(shape),
         np.array(costs).reshape(shape),
         np.array(price),
-        tuple(kept),
+        tuple(rules),
     )
 
 
@@ -331,8 +335,8 @@ def _of_rows(length: Floats, rows: Longs, size: int) -> Floats:
 def _changed(values: Floats, cut: Binned, first: Itemset, then: Itemset) -> Floats:
     """Rows after a rule: the features whose value differs take the other value's columns."""
     point = values.copy()
-    for one, other in zip(first, then, strict=True):
-        if one != other:
+    for before, other in zip(first, then, strict=True):
+        if before != other:
             point[:, cut.columns[other[0]]] = cut.values[other[0]][other[1]]
     return point
 
@@ -357,9 +361,11 @@ def _searched(rules: _Rules, start: Sequence[int], most: int) -> list[int]:
 
 def _best_step(rules: _Rules, chosen: list[int], most: int) -> tuple[list[int], float]:
     """The best neighbour of a set of rules, and its objective."""
-    options = [[each for each in chosen if each != out] for out in chosen]
+    options = [[rule for rule in chosen if rule != out] for out in chosen]
     bases = options if len(chosen) >= most else [chosen, *options]
-    best, top = max(((base, _worth(rules, base)) for base in options), key=lambda one: one[1], default=([], 0.0))
+    best, top = max(
+        ((base, _worth(rules, base)) for base in options), key=lambda candidate: candidate[1], default=([], 0.0)
+    )
     for base in bases:
         covered = rules.applies[base].any(axis=0)
         worth = covered.sum() - rules.price[base].sum() + (rules.applies[:, ~covered].sum(axis=1) - rules.price)

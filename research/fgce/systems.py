@@ -83,10 +83,10 @@ def _assigned(table: Search, parts: Sequence[Part], k: int, solver: Solver) -> A
     need = int(max_cover(parts, k, np.inf, solver).value)
     optimum = table.least(k, need)
     paid = [_paid(part, number, optimum.picks) for number, part in enumerate(parts)]
-    covered = [np.isfinite(each) & (each <= optimum.value) for each in paid]
-    own = [part.cost.min(axis=1, initial=np.inf) for part in parts]
-    rows = sum(int(part.weight[here].sum()) for part, here in zip(parts, covered, strict=True))
-    return Assigned(k, rows, _mean(paid, parts, covered), _mean(own, parts, covered))
+    covered = [np.isfinite(costs) & (costs <= optimum.value) for costs in paid]
+    cheapest = [part.cost.min(axis=1, initial=np.inf) for part in parts]
+    rows = sum(int(part.weight[mask].sum()) for part, mask in zip(parts, covered, strict=True))
+    return Assigned(k, rows, _mean(paid, parts, covered), _mean(cheapest, parts, covered))
 
 
 def _paid(part: Part, number: int, picks: Sequence[Pick]) -> Floats:
@@ -98,30 +98,38 @@ def _paid(part: Part, number: int, picks: Sequence[Pick]) -> Floats:
 
 def _mean(costs: Sequence[Floats], parts: Sequence[Part], covered: Sequence[Bools]) -> float:
     """Mean over covered factual rows."""
-    paid = np.concatenate([cost[here] for cost, here in zip(costs, covered, strict=True)])
-    rows = np.concatenate([part.weight[here] for part, here in zip(parts, covered, strict=True)])
+    paid = np.concatenate([cost[mask] for cost, mask in zip(costs, covered, strict=True)])
+    rows = np.concatenate([part.weight[mask] for part, mask in zip(parts, covered, strict=True)])
     return float(np.average(paid, weights=rows)) if len(paid) else float("nan")
 
 
-def cells(found: Mapping[str, Sequence[Assigned]]) -> Iterator[tuple[Cell, Value]]:
-    """Yields the means and their ratio; ``found`` is by kind of cost."""
-    for kind, by_number in found.items():
-        for each in by_number:
-            said = {COVERED: each.rows, FGCE_MEAN: each.fgce, FACE_MEAN: each.face, RATIO: each.ratio}
-            yield from ((Cell(quantity, ALL, (kind, float(each.k))), float(value)) for quantity, value in said.items())
+def cells(assignments: Mapping[str, Sequence[Assigned]]) -> Iterator[tuple[Cell, Value]]:
+    """Yields the means and their ratio; ``assignments`` is by kind of cost."""
+    for kind, by_number in assignments.items():
+        for assignment in by_number:
+            quantities = {
+                COVERED: assignment.rows,
+                FGCE_MEAN: assignment.fgce,
+                FACE_MEAN: assignment.face,
+                RATIO: assignment.ratio,
+            }
+            yield from (
+                (Cell(quantity, ALL, (kind, float(assignment.k))), float(value))
+                for quantity, value in quantities.items()
+            )
 
 
-def face_drawings(found: Mapping[str, Sequence[Assigned]]) -> tuple[Drawing, ...]:
+def face_drawings(assignments: Mapping[str, Sequence[Assigned]]) -> tuple[Drawing, ...]:
     """The figure of the paper, each curve divided by its maximum, and the ratio that this hides."""
-    kinds = {kind: by_number for kind, by_number in found.items() if by_number}
+    kinds = {kind: by_number for kind, by_number in assignments.items() if by_number}
     if not kinds:
         return ()
-    ks = [float(each.k) for each in next(iter(kinds.values()))]
+    ks = [float(assignment.k) for assignment in next(iter(kinds.values()))]
     scaled, ratios = {}, {}
     for kind, by_number in kinds.items():
-        scaled[f"FGCE, {KINDS[kind]}"] = _scaled([each.fgce for each in by_number])
-        scaled[f"FACE, {KINDS[kind]}"] = _scaled([each.face for each in by_number])
-        ratios[KINDS[kind]] = [each.ratio for each in by_number]
+        scaled[f"FGCE, {KINDS[kind]}"] = _scaled([assignment.fgce for assignment in by_number])
+        scaled[f"FACE, {KINDS[kind]}"] = _scaled([assignment.face for assignment in by_number])
+        ratios[KINDS[kind]] = [assignment.ratio for assignment in by_number]
     title = "Mean cost of FGCE's candidates and of everyone's own optimum (FACE)"
     x, y = "candidates k", "mean cost, as a share of the curve's largest"
     return (
@@ -224,77 +232,86 @@ class Asked:
             for removed, columns in names.items():
                 encodings = freed(self.tables["encodings"], columns)
                 rules, codes = rules_of(self.problem.encoded, encodings)
-                own = strata[:, :0] if removed == EVERY else strata
-                said = f"{epsilon:g}" if math.isfinite(epsilon) else NO_EPSILON
-                yield Relaxed(said, removed, Variant(removed, rules, codes, epsilon), encodings, own)
+                stratum_columns = strata[:, :0] if removed == EVERY else strata
+                epsilon_label = f"{epsilon:g}" if math.isfinite(epsilon) else NO_EPSILON
+                yield Relaxed(
+                    epsilon_label, removed, Variant(removed, rules, codes, epsilon), encodings, stratum_columns
+                )
 
 
 def proposed_cells(
-    name: str, found: Proposals, asked: Asked, relaxed: Sequence[Relaxed]
+    name: str, proposals: Proposals, request: Asked, relaxed: Sequence[Relaxed]
 ) -> Iterator[tuple[Cell, Value]]:
     """Yields the cells of one system's proposals: validity, and what is possible under each set of rules."""
-    yield Cell(VALID, name), float(found.valid.mean())
-    yield Cell(VALID_COST, name), _group_explanations_mean(found.cost[found.valid])
-    yield Cell(GROUP_EXPLANATIONS_EXPLANATIONS, name), float(found.explanations)
-    for each in relaxed:
-        served = _served(found, asked, each)
-        yield Cell(FEASIBLE, name, each.at), float(served.mean())
-        yield Cell(FEASIBLE_COST, name, each.at), _group_explanations_mean(found.cost[served])
+    yield Cell(VALID, name), float(proposals.valid.mean())
+    yield Cell(VALID_COST, name), _group_explanations_mean(proposals.cost[proposals.valid])
+    yield Cell(GROUP_EXPLANATIONS_EXPLANATIONS, name), float(proposals.explanations)
+    for relaxation in relaxed:
+        served = _served(proposals, request, relaxation)
+        yield Cell(FEASIBLE, name, relaxation.at), float(served.mean())
+        yield Cell(FEASIBLE_COST, name, relaxation.at), _group_explanations_mean(proposals.cost[served])
 
 
-def drawn_cells(name: str, drawn: Sequence[Proposals], asked: Asked, relaxed: Relaxed) -> Iterator[tuple[Cell, Value]]:
+def drawn_cells(
+    name: str, draws: Sequence[Proposals], request: Asked, relaxed: Relaxed
+) -> Iterator[tuple[Cell, Value]]:
     """Yields the least and the largest feasible share of several draws of one system: how far chance decides."""
-    shares = [float(_served(found, asked, relaxed).mean()) for found in drawn]
+    shares = [float(_served(proposals, request, relaxed).mean()) for proposals in draws]
     yield Cell(LEAST, name, relaxed.at), min(shares)
     yield Cell(LARGEST, name, relaxed.at), max(shares)
 
 
-def _served(found: Proposals, asked: Asked, relaxed: Relaxed) -> Bools:
+def _served(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Bools:
     """``(f,)`` whose proposal changes the decision, and is possible."""
-    return found.valid & possible(_joined(found, asked, relaxed), _over(found, asked, relaxed), asked.settings)
+    return proposals.valid & possible(
+        _joined(proposals, request, relaxed), _over(proposals, request, relaxed), request.settings
+    )
 
 
-def _joined(found: Proposals, asked: Asked, relaxed: Relaxed) -> Proposed:
+def _joined(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Proposed:
     """The proposals among the rows, in the strata of their applicants: a rule of its own keeps the attribute fixed."""
-    rows = asked.factuals
-    encoded = np.vstack([asked.problem.encoded, found.point])
+    rows = request.factuals
+    encoded = np.vstack([request.problem.encoded, proposals.point])
     return Proposed(encoded, np.vstack([relaxed.strata, relaxed.strata[rows]]), rows)
 
 
-def _over(found: Proposals, asked: Asked, relaxed: Relaxed) -> Variant:
+def _over(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Variant:
     """The rules with the codes of rows and proposals."""
-    rules, codes = rules_of(np.vstack([asked.problem.encoded, found.point]), relaxed.encodings)
+    rules, codes = rules_of(np.vstack([request.problem.encoded, proposals.point]), relaxed.encodings)
     return replace(relaxed.variant, rules=rules, codes=codes)
 
 
-def fgce_cells(asked: Asked, relaxed: Sequence[Relaxed], solver: Solver) -> Iterator[tuple[Cell, Value]]:
+def fgce_cells(request: Asked, relaxed: Sequence[Relaxed], solver: Solver) -> Iterator[tuple[Cell, Value]]:
     """Yields coverage and mean cost of FGCE's ``K`` candidates for ``SHARE`` of the false negatives, by the rules."""
-    for each in relaxed:
-        parts = parts_of(asked, each)
-        optimum = search(parts, solver).least(K, rows_needed(SHARE, len(asked.factuals)))
+    for relaxation in relaxed:
+        parts = parts_of(request, relaxation)
+        optimum = search(parts, solver).least(K, rows_needed(SHARE, len(request.factuals)))
         columns = [[column for part, column in optimum.picks if part == number] for number in range(len(parts))]
         paid = np.concatenate(
             [
-                np.repeat(part.cost[:, own].min(axis=1, initial=np.inf), part.weight)
-                for part, own in zip(parts, columns, strict=True)
+                np.repeat(part.cost[:, pick_columns].min(axis=1, initial=np.inf), part.weight)
+                for part, pick_columns in zip(parts, columns, strict=True)
             ]
         )
         served = paid[paid <= optimum.value]
-        yield Cell(FEASIBLE, FGCE, each.at), len(served) / len(asked.factuals)
-        yield Cell(FEASIBLE_COST, FGCE, each.at), _group_explanations_mean(served)
+        yield Cell(FEASIBLE, FGCE, relaxation.at), len(served) / len(request.factuals)
+        yield Cell(FEASIBLE_COST, FGCE, relaxation.at), _group_explanations_mean(served)
 
 
-def parts_of(asked: Asked, relaxed: Relaxed) -> list[Part]:
+def parts_of(request: Asked, relaxed: Relaxed) -> list[Part]:
     """Returns costs of the feasible pairs under some rules, by component; without epsilon in one part."""
-    problem, variant = asked.problem, relaxed.variant
+    problem, variant = request.problem, relaxed.variant
     if not math.isfinite(variant.epsilon):
-        rows = asked.factuals
+        rows = request.factuals
         return [Part(_step_costs(problem, relaxed), np.ones(len(rows), np.int64))]
     distinct = feasibility.collapse(problem.encoded, variant.codes, relaxed.strata, variant.rules)
-    built = feasibility.build(distinct, variant.rules, variant.epsilon, asked.settings)
+    built = feasibility.build(distinct, variant.rules, variant.epsilon, request.settings)
     joined = replace(problem, node=distinct.node, graph=built.graph)
-    found = recourse.search(joined, np.arange(len(problem.group)), lambda _, points, __: Vector(points))
-    return [Part(feasible(found.costs, part), found.weight[part.factuals]) for part in found.reach.active]
+    search_result = recourse.search(joined, np.arange(len(problem.group)), lambda _, points, __: Vector(points))
+    return [
+        Part(feasible(search_result.costs, part), search_result.weight[part.factuals])
+        for part in search_result.reach.active
+    ]
 
 
 def _step_costs(problem: Problem, relaxed: Relaxed) -> Floats:
@@ -355,22 +372,22 @@ class Systems:
     seed: int
 
 
-def obtained(dataset: str, asked: Asked, systems: Systems) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
+def obtained(dataset: str, request: Asked, systems: Systems) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
     """Returns the cells of the chosen systems and of FGCE beside them, and the drawings."""
-    found: dict[Cell, Value] = {}
+    values: dict[Cell, Value] = {}
     drawings: tuple[Drawing, ...] = ()
     if FACE in systems.chosen:
-        by_kind = _face(dataset, asked, systems.seed)
-        found |= dict(cells(by_kind))
+        by_kind = _face(dataset, request, systems.seed)
+        values |= dict(cells(by_kind))
         drawings = face_drawings(by_kind)
     if dataset in LIFTED:
-        found |= dict(_table(asked, systems, list(asked.relaxed(LIFTED[dataset]))))
-    return found, drawings
+        values |= dict(_table(request, systems, list(request.relaxed(LIFTED[dataset]))))
+    return values, drawings
 
 
-def _face(dataset: str, asked: Asked, seed: int) -> dict[str, list[Assigned]]:
+def _face(dataset: str, request: Asked, seed: int) -> dict[str, list[Assigned]]:
     """Means by k, for each kind of cost."""
-    problem, settings = asked.problem, asked.settings
+    problem, settings = request.problem, request.settings
     pricing = Pricing(problem, settings, np.random.default_rng(seed))
     searched = recourse.search(problem, np.arange(len(problem.group)), pricing.costs)
     out = {}
@@ -381,23 +398,23 @@ def _face(dataset: str, asked: Asked, seed: int) -> dict[str, list[Assigned]]:
     return out
 
 
-def _table(asked: Asked, systems: Systems, relaxed: Sequence[Relaxed]) -> Iterator[tuple[Cell, Value]]:
+def _table(request: Asked, systems: Systems, relaxed: Sequence[Relaxed]) -> Iterator[tuple[Cell, Value]]:
     """Cells of Table VI: of the chosen systems, and of FGCE."""
     chosen = [name for name in NAMES if name in systems.chosen]
     if not chosen:
         return
-    given = next(each for each in relaxed if each.removed == NOTHING)
+    audit_rules = next(relaxation for relaxation in relaxed if relaxation.removed == NOTHING)
     for name in chosen:
-        found = _proposals(name, asked, systems, given)
-        yield from proposed_cells(NAMES[name], found, asked, relaxed)
-        drawn = [_proposals(name, asked, replace(systems, seed=seed), given) for seed in range(SEEDS)]
-        yield from drawn_cells(NAMES[name], drawn, asked, given)
-    yield from fgce_cells(asked, relaxed, optima.solver_of(asked.settings))
+        proposals = _proposals(name, request, systems, audit_rules)
+        yield from proposed_cells(NAMES[name], proposals, request, relaxed)
+        draws = [_proposals(name, request, replace(systems, seed=seed), audit_rules) for seed in range(SEEDS)]
+        yield from drawn_cells(NAMES[name], draws, request, audit_rules)
+    yield from fgce_cells(request, relaxed, optima.solver_of(request.settings))
 
 
-def _proposals(name: str, asked: Asked, systems: Systems, given: Relaxed) -> Proposals:
+def _proposals(name: str, request: Asked, systems: Systems, audit_rules: Relaxed) -> Proposals:
     """What a system proposes; one that is told the rules is told those of the audit, with none lifted."""
     system = EXPLANATIONS[name]
     if isinstance(system, GlobeCe):
         system = replace(system, translations=systems.translations)
-    return system(asked.refused(given.variant.rules), np.random.default_rng(systems.seed))
+    return system(request.refused(audit_rules.variant.rules), np.random.default_rng(systems.seed))

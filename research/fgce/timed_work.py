@@ -86,27 +86,27 @@ def feasibility_graph(rows: Rows, rules: Rules, epsilon: float) -> "nx.DiGraph[i
     points, group, direction = rows.encoded.tolist(), rows.group.tolist(), rules.direction.tolist()
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(points)))
-    for i, here in enumerate(points):
-        for j, there in enumerate(points):
-            if i != j and group[i] == group[j] and _allowed(here, there, direction):
-                distance = _distance(here, there)
+    for i, start in enumerate(points):
+        for j, end in enumerate(points):
+            if i != j and group[i] == group[j] and _allowed(start, end, direction):
+                distance = _distance(start, end)
                 if distance < epsilon:
                     graph.add_edge(i, j, distance=distance)
     return graph
 
 
-def _allowed(here: Sequence[float], there: Sequence[float], direction: Sequence[int]) -> bool:
+def _allowed(start: Sequence[float], end: Sequence[float], direction: Sequence[int]) -> bool:
     """Whether a move breaks no constraint."""
-    for before, after, rule in zip(here, there, direction, strict=True):
+    for before, after, rule in zip(start, end, direction, strict=True):
         if (rule == IMMUTABLE and after != before) or (rule != IMMUTABLE and rule * (after - before) < 0):
             return False
     return True
 
 
-def _distance(here: Sequence[float], there: Sequence[float]) -> float:
+def _distance(start: Sequence[float], end: Sequence[float]) -> float:
     """L2 distance, summed column by column: an edge may hang on the last bit."""
     squared = 0.0
-    for before, after in zip(here, there, strict=True):
+    for before, after in zip(start, end, strict=True):
         squared += (after - before) * (after - before)
     return math.sqrt(squared)
 
@@ -140,7 +140,10 @@ def greedy(costs: Costs, number: Mapping[int, int], limit: float, k: int) -> lis
     covered: set[int] = set()
     counts = []
     for _ in range(k):
-        order = ((-len(serves[each] - covered), round(total[each], 9), number[each], each) for each in serves)
+        order = (
+            (-len(serves[candidate] - covered), round(total[candidate], 9), number[candidate], candidate)
+            for candidate in serves
+        )
         covered |= serves[min(order)[-1]] if serves else set()
         counts.append(len(covered))
     return counts
@@ -228,10 +231,12 @@ def stages(scored: Scored, settings: FgceSettings) -> Done:
     problem, members = _problem(scored, distinct, built.graph)
     pricing = Pricing(problem, settings, np.random.default_rng(0))
     searched = clock(REACH, lambda: [recourse.search(problem, rows, pricing.costs) for rows in members])
-    full = clock(OPTIMA, lambda: [_full(found, settings) for found in searched])
-    needed = max((each.d0_at_k0.value for each in full if each.n), default=None)
-    limits = optima.limits(pricing.dearest(searched), needed)
-    explained = clock(SELECT, lambda: [recourse.explain(found, limits.levels, settings.k) for found in searched])
+    full = clock(OPTIMA, lambda: [_full(group_search, settings) for group_search in searched])
+    required_limit = max((optimum.d0_at_k0.value for optimum in full if optimum.n), default=None)
+    limits = optima.limits(pricing.dearest(searched), required_limit)
+    explained = clock(
+        SELECT, lambda: [recourse.explain(group_search, limits.levels, settings.k) for group_search in searched]
+    )
     clock(TABLES, lambda: [[*detection.coverage(of, limits), *detection.areas(of, limits)] for of in explained])
     return Done(distinct, built, full, limits, explained, clock.seconds)
 
@@ -241,9 +246,9 @@ def fastest(scored: Scored, settings: FgceSettings) -> Done:
     return min((stages(scored, settings) for _ in range(TIMES)), key=lambda done: sum(done.seconds.values()))
 
 
-def measure(scored: Scored, asked: str, rows: str, seed: str) -> dict[str, Any]:
+def measure(scored: Scored, settings_json: str, rows: str, seed: str) -> dict[str, Any]:
     """Measures times, counts and peak memory of the stages on so many rows."""
-    settings = FgceSettings.model_validate_json(asked)
+    settings = FgceSettings.model_validate_json(settings_json)
     sample = scored.sample(int(rows), int(seed))
     stages(scored.sample(WARM_ROWS, int(seed)), settings)  # compiles: nothing after this waits for numba
     done = fastest(sample, settings)
@@ -254,13 +259,13 @@ def measure(scored: Scored, asked: str, rows: str, seed: str) -> dict[str, Any]:
         "edges": done.built.edges,
         "edges_of_rows": done.edges_of_rows,
         "seconds": done.seconds,
-        "optima": [_words(each) for each in done.full],
+        "optima": [_words(optimum) for optimum in done.full],
     }
 
 
-def compare(scored: Scored, asked: str, rows: str, seed: str) -> dict[str, Any]:
+def compare(scored: Scored, settings_json: str, rows: str, seed: str) -> dict[str, Any]:
     """Runs ``compared`` on the rows."""
-    return compared(scored, FgceSettings.model_validate_json(asked), int(rows), int(seed))
+    return compared(scored, FgceSettings.model_validate_json(settings_json), int(rows), int(seed))
 
 
 def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> dict[str, Any]:
@@ -274,8 +279,8 @@ def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> di
     done = fastest(sample, settings)
     ours = Plain(
         done.edges_of_rows,
-        tuple(len(np.unique(each.searched.reach.component)) for each in done.explained),
-        tuple(each.selected.covered(each.offers.weight) for each in done.explained),
+        tuple(len(np.unique(group.searched.reach.component)) for group in done.explained),
+        tuple(group.selected.covered(group.offers.weight) for group in done.explained),
     )
     limits = [*done.limits.levels, np.inf]
     rules, epsilon = Rules(sample.direction), float(settings.epsilon)
@@ -285,15 +290,17 @@ def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> di
         "rows": len(sample.group),
         "edges_of_rows": ours.edges,
         "factuals": int(sample.factual.sum()),
-        "covered": sum(int(each[-1, -1]) for each in ours.covered),
-        "cells": sum(each.size for each in ours.covered),
+        "covered": sum(int(coverage[-1, -1]) for coverage in ours.covered),
+        "cells": sum(coverage.size for coverage in ours.covered),
         "arrays_s": sum(done.seconds[stage] for stage in (COLLAPSE, GRAPH, REACH, SELECT)),
         "plain_s": clock.seconds["plain"],
     }
 
 
 def _require_equal(ours: Plain, theirs: Plain) -> None:
-    same = [np.array_equal(mine, other) for mine, other in zip(ours.covered, theirs.covered, strict=True)]
+    same = [
+        np.array_equal(own_coverage, other) for own_coverage, other in zip(ours.covered, theirs.covered, strict=True)
+    ]
     if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not all(same):
         raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
 
@@ -307,21 +314,21 @@ def _problem(scored: Scored, distinct: Distinct, graph: FeasibilityGraph) -> tup
         feature_of_column=scored.feature,
         features=features,
         group=group.astype(np.int32),
-        groups=tuple(str(each) for each in groups),
+        groups=tuple(str(group_name) for group_name in groups),
         reference=0,
         factual=scored.factual,
         candidate=scored.candidate,
         node=distinct.node,
         graph=graph,
     )
-    return problem, [np.flatnonzero(group == each) for each in range(len(groups))]
+    return problem, [np.flatnonzero(group == number) for number in range(len(groups))]
 
 
-def _full(found: recourse.Searched, settings: FgceSettings) -> Full:
-    tables = optima.tables_of(found, settings)
+def _full(group_search: recourse.Searched, settings: FgceSettings) -> Full:
+    tables = optima.tables_of(group_search, settings)
     if tables is None:
         raise RuntimeError("a group has more than exact_pairs pairs; its optima would be bounds")
-    return optima.full(optima.parts_of(tables, found.weight), optima.solver_of(settings))
+    return optima.full(optima.parts_of(tables, group_search.weight), optima.solver_of(settings))
 
 
 def _words(full: Full) -> str:

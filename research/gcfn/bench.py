@@ -50,33 +50,39 @@ def _lines(room: Room) -> Iterator[Row]:
 def _speed(limit: int) -> Iterator[Row]:
     """Ten networks together, one alone, and ten on ten times as many rows."""
     n = min(limit, ROWS)
-    ten, one = (_run("speed", n, networks, EPOCHS, "cpu") for networks in (NETWORKS, 1))
+    ten, single = (_run("speed", n, networks, EPOCHS, "cpu") for networks in (NETWORKS, 1))
     met = at_most(ten["cpu_s"], MOST_CPU_S, " CPU s")
     yield timed_row(DRAWN, ten, f"{NETWORKS} networks together, {EPOCHS} epochs", **met)
-    yield timed_row(DRAWN, one, f"one network alone, {EPOCHS} epochs")
-    ratio = ten["cpu_s"] / one["cpu_s"]
+    yield timed_row(DRAWN, single, f"one network alone, {EPOCHS} epochs")
+    ratio = ten["cpu_s"] / single["cpu_s"]
     alone = f"{NETWORKS} together against one alone"
     yield row(DRAWN, n, alone, ratio=ratio, found="CPU seconds; each network is computed by itself")
     many = _run("speed", min(limit, MANY_ROWS), NETWORKS, EPOCHS_ON_MANY, "cpu")
     at = (DRAWN, many["rows"])
     yield timed_row(DRAWN, many, f"{NETWORKS} networks together, {EPOCHS_ON_MANY} epochs")
     growth = many["epoch_cpu_s"] / ten["epoch_cpu_s"]
-    found = f"CPU seconds of an epoch, for {many['rows'] / n:.2f} times the rows"
-    yield row(*at, "growth", ratio=growth, found=found)
-    left = (EPOCHS - EPOCHS_ON_MANY) * many["epoch_cpu_s"]
-    found = f"extrapolated: not run, {EPOCHS - EPOCHS_ON_MANY} more epochs at {many['epoch_cpu_s']:.2f} CPU s"
-    yield row(*at, f"{NETWORKS} networks together, {EPOCHS} epochs", cpu_s=many["cpu_s"] + left, found=found)
+    finding = f"CPU seconds of an epoch, for {many['rows'] / n:.2f} times the rows"
+    yield row(*at, "growth", ratio=growth, found=finding)
+    remaining = (EPOCHS - EPOCHS_ON_MANY) * many["epoch_cpu_s"]
+    finding = f"extrapolated: not run, {EPOCHS - EPOCHS_ON_MANY} more epochs at {many['epoch_cpu_s']:.2f} CPU s"
+    yield row(*at, f"{NETWORKS} networks together, {EPOCHS} epochs", cpu_s=many["cpu_s"] + remaining, found=finding)
 
 
 def _forms(limit: int) -> Iterator[Row]:
     """Compiled gradients against automatic differentiation, in one process and in turn."""
     for batch, rows in BATCHES.items():
-        said = _run("forms", min(limit, rows), batch, EPOCHS_OF_FORMS)
-        ratio = said["autograd"] / said["compiled"]
-        found = f"automatic differentiation, {said['autograd']:.2f} CPU s, over compiled gradients"
+        report = _run("forms", min(limit, rows), batch, EPOCHS_OF_FORMS)
+        ratio = report["autograd"] / report["compiled"]
+        finding = f"automatic differentiation, {report['autograd']:.2f} CPU s, over compiled gradients"
         what = f"{NETWORKS} networks in batches of {batch}"
         yield row(
-            DRAWN, said["rows"], what, cpu_s=said["compiled"], ratio=ratio, found=found, **at_least(ratio, LEAST_RATIO)
+            DRAWN,
+            report["rows"],
+            what,
+            cpu_s=report["compiled"],
+            ratio=ratio,
+            found=finding,
+            **at_least(ratio, LEAST_RATIO),
         )
 
 
@@ -84,14 +90,14 @@ def _quality(rows: int, seeds: int) -> Iterator[Row]:
     """Slope on the true noise and normalised error of the counterfactual, by settings and noise."""
     for noise, least in LEAST_SLOPE.items():
         for variant, title in TITLES.items():
-            said = _run("quality", variant, noise, rows, seeds)
-            slope, error = mean(said["slopes"]), mean(said["errors"])
-            each = " ".join(f"{value:.3f}" for value in said["slopes"])
-            errors = " ".join(f"{value:.4f}" for value in said["errors"])
-            found = f"slope {slope:.3f} ({each}), error {error:.4f} ({errors})"
+            report = _run("quality", variant, noise, rows, seeds)
+            slope, error = mean(report["slopes"]), mean(report["errors"])
+            slopes = " ".join(f"{value:.3f}" for value in report["slopes"])
+            errors = " ".join(f"{value:.4f}" for value in report["errors"])
+            finding = f"slope {slope:.3f} ({slopes}), error {error:.4f} ({errors})"
             met = _good_enough(slope, error, least, MOST_ERROR.get(noise)) if variant == "default" else {}
             what = f"noise {noise:g}, {title}, mean of seeds: {seeds}"
-            yield row(DRAWN, rows, what, cpu_s=said["cpu_s"], found=found, **met)
+            yield row(DRAWN, rows, what, cpu_s=report["cpu_s"], found=finding, **met)
 
 
 def _good_enough(slope: float, error: float, least: float, most: float | None) -> Row:
@@ -105,10 +111,12 @@ def _accelerator(rows: int) -> Iterator[Row]:
     if cuda is None:
         yield row("device", None, "CUDA", found="no device: nothing measured")
         return
-    here, there = (_run("speed", rows, NETWORKS, EPOCHS_ON_CUDA, device) for device in ("cpu", "cuda"))
+    cpu, accelerated = (_run("speed", rows, NETWORKS, EPOCHS_ON_CUDA, device) for device in ("cpu", "cuda"))
     what = f"{NETWORKS} networks together, {EPOCHS_ON_CUDA} epochs"
-    found = "times the speed of the CPU, an epoch by the clock"
-    yield row(cuda, rows, what, seconds=there["seconds"], ratio=here["epoch_s"] / there["epoch_s"], found=found)
+    finding = "times the speed of the CPU, an epoch by the clock"
+    yield row(
+        cuda, rows, what, seconds=accelerated["seconds"], ratio=cpu["epoch_s"] / accelerated["epoch_s"], found=finding
+    )
 
 
 BENCH = Bench("gcfn", _lines, fewest=FEWEST_ROWS, why="so that either group fills a batch", memory_mb=FREE_MB)

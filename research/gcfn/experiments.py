@@ -57,14 +57,14 @@ class Experiments(Paper):
     baseline: tuple[str, ...] | None = None
     """Systems that are compared with GCFN, by name; None for all."""
 
-    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, published_values: Mapping[str, Any]) -> Compared:
         """Runs the experiment on a data set and returns the paper's figures and what it does not print."""
-        found, drawings = self._obtained(dataset, data)
-        figures = list(research_figures.figures(said, dataset))
+        cells, drawings = self._obtained(dataset, data)
+        figures = list(research_figures.figures(published_values, dataset))
         for figure in figures:
             if figure.cell.group.split(", ")[0] in TITLES.values():
-                found.setdefault(figure.cell, research_figures.NOT_RUN)
-        return Compared([*figures, *research_figures.beside(figures, found)], found, drawings)
+                cells.setdefault(figure.cell, research_figures.NOT_RUN)
+        return Compared([*figures, *research_figures.beside(figures, cells)], cells, drawings)
 
     def _obtained(self, dataset: str, data: Path) -> Obtained:
         if dataset == "synthetic":
@@ -97,10 +97,10 @@ class Experiments(Paper):
         several = list(truth.runs(draw, size, self.seeds))
         names = self.known_baselines if self.baseline is None else self.baseline
         trimmed = [run.at_most(self.rows) for run in several]
-        others = [rivals.compared(run, names) for run in trimmed]
-        told = [{**tradeoff.compared(run), **other.told} for run, other in zip(trimmed, others, strict=True)]
-        found = {**truth.cells(several), **utilities.utilities_cells(told), **rivals.cells(others)}
-        return found, utilities.drawings(told, figures)
+        comparisons = [rivals.compared(run, names) for run in trimmed]
+        summaries = [{**tradeoff.compared(run), **other.told} for run, other in zip(trimmed, comparisons, strict=True)]
+        cells = {**truth.cells(several), **utilities.utilities_cells(summaries), **rivals.cells(comparisons)}
+        return cells, utilities.drawings(summaries, figures)
 
     def _adult(self, data: Path) -> Obtained:
         from research.gcfn import rivals, truth

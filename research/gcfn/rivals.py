@@ -73,28 +73,28 @@ class Rivals(NamedTuple):
 
 def compared(run: Run, names: Sequence[str]) -> Rivals:
     """Trains the systems of these names, HSCIC for each weight, and measures them."""
-    held = run.test.mediation()
-    generated = run.generators[DEFAULT].imagine(held)
-    told, imagined = {}, {}
+    test_rows = run.test.mediation()
+    generated = run.generators[DEFAULT].imagine(test_rows)
+    summaries, imagined = {}, {}
     for name in names:
         for title, settings in _variants(name, run.seed):
             model = PREDICTORS[name](run.train.mediation(), run.train.favourable, settings)
-            truly = moved_scores(model, held, run.test.potential[None])
-            scored = Scored(model.scores(held), truly, moved_scores(model, held, generated))
-            told[title] = scored.told(run.test.favourable)
+            truly = moved_scores(model, test_rows, run.test.potential[None])
+            scored = Scored(model.scores(test_rows), truly, moved_scores(model, test_rows, generated))
+            summaries[title] = scored.told(run.test.favourable)
             if isinstance(model, Abducting):
                 imagined[title] = _imagined(model, run)
         log.info("run %d: %s trained", run.seed + 1, TITLES[name])
-    return Rivals(told, imagined)
+    return Rivals(summaries, imagined)
 
 
 def cells(several: Sequence[Rivals]) -> Mapping[Cell, Value]:
     """Returns what is told of the mediators that systems imagine, and of their training: means over runs."""
-    found: dict[Cell, Value] = {}
+    values: dict[Cell, Value] = {}
     for title in several[0].imagined:
-        means = np.mean([each.imagined[title] for each in several], axis=0)
-        found |= {Cell(name, title): float(value) for name, value in zip(Imagined._fields, means, strict=True)}
-    return found
+        means = np.mean([rival.imagined[title] for rival in several], axis=0)
+        values |= {Cell(name, title): float(value) for name, value in zip(Imagined._fields, means, strict=True)}
+    return values
 
 
 def hscic_title(weight: float) -> str:
@@ -103,9 +103,11 @@ def hscic_title(weight: float) -> str:
 
 
 def _imagined(model: Abducting, run: Run) -> Imagined:
-    found = against_truth(model.imagine(run.test.mediation()), run.test.mediation(), run.test.potential, run.test.mean)
-    errors = float(found.counterfactual_generated.mean()), float(found.factual_generated.mean())
-    return Imagined(*errors, float(found.slope.mean()), change_over_last_epochs(model.history))
+    comparison = against_truth(
+        model.imagine(run.test.mediation()), run.test.mediation(), run.test.potential, run.test.mean
+    )
+    errors = float(comparison.counterfactual_generated.mean()), float(comparison.factual_generated.mean())
+    return Imagined(*errors, float(comparison.slope.mean()), change_over_last_epochs(model.history))
 
 
 def _variants(name: str, seed: int) -> Iterator[tuple[str, FittingSettings]]:
@@ -143,36 +145,36 @@ Runs = Sequence[Mapping[str, Told]]
 
 def means(several: Runs) -> Mapping[str, Told]:
     """Means over runs by model."""
-    return {name: Told(*np.mean([each[name] for each in several], axis=0)) for name in several[0]}
+    return {name: Told(*np.mean([run[name] for run in several], axis=0)) for name in several[0]}
 
 
 def utilities_cells(several: Runs) -> Mapping[Cell, Value]:
     """Returns the figures of each model, means over runs, the directions, and GCFN beside the others."""
-    told = means(several)
-    found: dict[Cell, Value] = {}
-    for name, mean in told.items():
-        found |= {Cell(quantity, name): float(value) for quantity, value in mean._asdict().items()}
-        found |= {Cell(f"utility_gamma_{gamma:g}", name): mean.utility(gamma) for gamma in SHOWN_GAMMAS}
-        found[Cell("mean_utility", name)] = mean.mean_utility if len(several) >= FEWEST_RUNS else TOO_FEW
+    run_means = means(several)
+    values: dict[Cell, Value] = {}
+    for name, mean in run_means.items():
+        values |= {Cell(quantity, name): float(value) for quantity, value in mean._asdict().items()}
+        values |= {Cell(f"utility_gamma_{gamma:g}", name): mean.utility(gamma) for gamma in SHOWN_GAMMAS}
+        values[Cell("mean_utility", name)] = mean.mean_utility if len(several) >= FEWEST_RUNS else TOO_FEW
         if len(several) > 1:
-            found[Cell("mean_utility_sd", name)] = _sd(several, name)
-    found[Cell("largest_mean_utility", "all models")] = max(told, key=lambda name: told[name].mean_utility)
-    return {**found, **directions(told, len(several)), **dict(_beside_others(several, told))}
+            values[Cell("mean_utility_sd", name)] = _sd(several, name)
+    values[Cell("largest_mean_utility", "all models")] = max(run_means, key=lambda name: run_means[name].mean_utility)
+    return {**values, **directions(run_means, len(several)), **dict(_beside_others(several, run_means))}
 
 
-def directions(told: Mapping[str, Told], runs: int) -> Mapping[Cell, Value]:
+def directions(run_means: Mapping[str, Told], runs: int) -> Mapping[Cell, Value]:
     """Returns which way accuracy, CF and mean utility go with lambda: in words, since the paper gives no figure."""
-    found: dict[Cell, Value] = {}
+    values: dict[Cell, Value] = {}
     for quantity in ("accuracy", "cf_true"):
-        change = getattr(told[TO], quantity) - getattr(told[FROM], quantity)
-        found[Cell(f"{quantity}_from_lambda_0_to_0.5", FAIR)] = FALLS if change < 0 else FALLS_NOT
-    better = told[TO].mean_utility > told[FROM].mean_utility
+        change = getattr(run_means[TO], quantity) - getattr(run_means[FROM], quantity)
+        values[Cell(f"{quantity}_from_lambda_0_to_0.5", FAIR)] = FALLS if change < 0 else FALLS_NOT
+    better = run_means[TO].mean_utility > run_means[FROM].mean_utility
     risen = RISES if better else RISES_NOT
-    found[Cell("mean_utility_from_lambda_0_to_0.5", FAIR)] = risen if runs >= FEWEST_RUNS else TOO_FEW
-    found[Cell("cf_true_along_lambda", FAIR)] = _steadily([told[variant.name].cf_true for variant in SWEEP])
+    values[Cell("mean_utility_from_lambda_0_to_0.5", FAIR)] = risen if runs >= FEWEST_RUNS else TOO_FEW
+    values[Cell("cf_true_along_lambda", FAIR)] = _steadily([run_means[variant.name].cf_true for variant in SWEEP])
     swept = [hscic_title(weight) for weight in HSCIC_SWEEP]
-    along = _steadily([told[name].cf_true for name in swept]) if swept[0] in told else NOT_RUN
-    return {**found, Cell("cf_true_along_lambda", TITLES["hscic"]): along}
+    along = _steadily([run_means[name].cf_true for name in swept]) if swept[0] in run_means else NOT_RUN
+    return {**values, Cell("cf_true_along_lambda", TITLES["hscic"]): along}
 
 
 def drawings(several: Runs, figures: tuple[str, str]) -> tuple[Drawing, ...]:
@@ -182,50 +184,50 @@ def drawings(several: Runs, figures: tuple[str, str]) -> tuple[Drawing, ...]:
         several: The runs.
         figures: The paper's numbers of the two drawings.
     """
-    told = means(several)
-    by_gamma = {name: [mean.utility(gamma) for gamma in GAMMAS] for name, mean in _shown(told).items()}
+    run_means = means(several)
+    by_gamma = {name: [mean.utility(gamma) for gamma in GAMMAS] for name, mean in _shown(run_means).items()}
     title = "Utility of each predictor, mean over runs"
     gammas = Drawing("utility-by-gamma", figures[0], title, "gamma", "accuracy - gamma CF", curves(GAMMAS, by_gamma))
     weights = [variant.fairness for variant in SWEEP]
-    along = np.array([told[variant.name].mean_utility for variant in SWEEP])
+    along = np.array([run_means[variant.name].mean_utility for variant in SWEEP])
     spread = np.array([_sd(several, variant.name) for variant in SWEEP])
-    flat = {name: [told[name].mean_utility] * len(weights) for name in TITLES.values() if name in told}
-    own = {FAIR: along, "GCFN less one sd": along - spread, "GCFN plus one sd": along + spread}
-    series = {name: values.tolist() for name, values in own.items()}
+    flat = {name: [run_means[name].mean_utility] * len(weights) for name in TITLES.values() if name in run_means}
+    bands = {FAIR: along, "GCFN less one sd": along - spread, "GCFN plus one sd": along + spread}
+    series = {name: values.tolist() for name, values in bands.items()}
     title = "Mean utility over ten gamma by lambda; the others have no lambda"
-    drawn = curves(weights, {**series, **flat})
-    return (gammas, Drawing("mean-utility-by-lambda", figures[1], title, "lambda", "mean utility", drawn))
+    lines = curves(weights, {**series, **flat})
+    return (gammas, Drawing("mean-utility-by-lambda", figures[1], title, "lambda", "mean utility", lines))
 
 
-def _shown(told: Mapping[str, Told]) -> Mapping[str, Told]:
+def _shown(run_means: Mapping[str, Told]) -> Mapping[str, Told]:
     """The models without a weight, and of GCFN and HSCIC those of the weights 0, 0.5 and 5."""
-    return {name: told[name] for name in (FROM, TO, hscic_title(5.0), *TITLES.values()) if name in told}
+    return {name: run_means[name] for name in (FROM, TO, hscic_title(5.0), *TITLES.values()) if name in run_means}
 
 
-def _beside_others(several: Runs, told: Mapping[str, Told]) -> Iterator[tuple[Cell, Value]]:
+def _beside_others(several: Runs, run_means: Mapping[str, Told]) -> Iterator[tuple[Cell, Value]]:
     """How far GCFN's mean utility at lambda 0.5 is above each of the others', and whether it is not below by an sd."""
-    gcfn, own = told[TO].mean_utility, _sd(several, TO)
+    gcfn, own_sd = run_means[TO].mean_utility, _sd(several, TO)
     for name in TITLES.values():
-        best = _best(told, name)
+        best = _best(run_means, name)
         if best is None:
             yield Cell("mean_utility_above", f"GCFN over {name}"), NOT_RUN
             yield Cell("mean_utility_below_by_more_than_one_sd", f"GCFN under {name}"), NOT_RUN
             continue
-        yield Cell("mean_utility_above", f"GCFN over {name}"), gcfn - told[best].mean_utility
-        below = told[best].mean_utility - gcfn > max(own, _sd(several, best))
-        said = ("yes" if below else "no") if len(several) >= FEWEST_RUNS else TOO_FEW
-        yield Cell("mean_utility_below_by_more_than_one_sd", f"GCFN under {name}"), said
+        yield Cell("mean_utility_above", f"GCFN over {name}"), gcfn - run_means[best].mean_utility
+        below = run_means[best].mean_utility - gcfn > max(own_sd, _sd(several, best))
+        answer = ("yes" if below else "no") if len(several) >= FEWEST_RUNS else TOO_FEW
+        yield Cell("mean_utility_below_by_more_than_one_sd", f"GCFN under {name}"), answer
 
 
-def _best(told: Mapping[str, Told], name: str) -> str | None:
+def _best(run_means: Mapping[str, Told], name: str) -> str | None:
     """The model of a system with the largest mean utility; None where the system was not run."""
-    models = [model for model in told if model.split(", ")[0] == name]
-    return max(models, key=lambda model: told[model].mean_utility, default=None)
+    models = [model for model in run_means if model.split(", ")[0] == name]
+    return max(models, key=lambda model: run_means[model].mean_utility, default=None)
 
 
 def _sd(several: Runs, name: str) -> float:
     """Standard deviation of the mean utility over runs, as the paper's figures have it; NaN of a single run."""
-    values = [each[name].mean_utility for each in several]
+    values = [run[name].mean_utility for run in several]
     return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
@@ -280,62 +282,62 @@ def obtained(people: Earners, size: GanSettings, rows: int) -> tuple[dict[Cell, 
         size: How many networks are trained, and for how many epochs.
         rows: Most training rows of a predictor.
     """
-    found = scored(people, size, rows)
-    return incomes_cells(found), incomes_drawings(found)
+    by_weight = scored(people, size, rows)
+    return incomes_cells(by_weight), incomes_drawings(by_weight)
 
 
 def scored(people: Earners, size: GanSettings, rows: int) -> Mapping[float, IncomesScored]:
     """Trains networks, and a predictor for each weight; scores of the held-out rows by weight."""
     order = np.random.default_rng(size.seed).permutation(len(people.rich))
     cut = round(HELD_OUT * len(order))
-    held, fitted = order[:cut], order[cut:]
+    test_rows, fitted = order[:cut], order[cut:]
     imaginer = training.train(people.mediation.rows(fitted), size).imaginer
     log.info("adult: %d networks trained", size.networks)
     scales, some = Scales.of(people.mediation.rows(fitted)), fitted[:rows]
     learnt, test = (
         scales.applicants(people.mediation.rows(part), imaginer.imagine(people.mediation.rows(part)), people.rich[part])
-        for part in (some, held)
+        for part in (some, test_rows)
     )
-    found = {}
+    by_weight = {}
     for weight in sorted({*DENSITIES, *TRADED}):
         settings = PredictorSettings(device="cpu", seed=size.seed, fairness=weight)
-        found[weight] = _scored(learnt, test, people.women[held], settings)
+        by_weight[weight] = _scored(learnt, test, people.women[test_rows], settings)
         log.info("adult: predictor of lambda %g trained", weight)
-    return found
+    return by_weight
 
 
-def incomes_cells(found: Mapping[float, IncomesScored]) -> dict[Cell, Value]:
+def incomes_cells(by_weight: Mapping[float, IncomesScored]) -> dict[Cell, Value]:
     """Returns accuracy, CF and the area between the densities by weight, and which way they go."""
-    told: dict[Cell, Value] = {}
-    for weight, each in found.items():
+    values: dict[Cell, Value] = {}
+    for weight, scores in by_weight.items():
         name = f"{FAIR}, lambda {weight:g}"
-        told[Cell("accuracy", name)], told[Cell("cf_worst_generated", name)] = each.accuracy, each.cf
-        told[Cell("area_between_densities", name)] = each.area
-        told[Cell("mean_score_difference", name)] = float(each.men.mean() - each.women.mean())
-    first, last = found[TRADED[0]], found[TRADED[-1]]
+        values[Cell("accuracy", name)], values[Cell("cf_worst_generated", name)] = scores.accuracy, scores.cf
+        values[Cell("area_between_densities", name)] = scores.area
+        values[Cell("mean_score_difference", name)] = float(scores.men.mean() - scores.women.mean())
+    first, last = by_weight[TRADED[0]], by_weight[TRADED[-1]]
     stays = last.accuracy - first.accuracy <= NO_MORE
-    told[Cell("accuracy_from_lambda_0_to_1", FAIR)] = STAYS if stays else STAYS_NOT
-    told[Cell("cf_worst_generated_from_lambda_0_to_1", FAIR)] = FALLS if last.cf < first.cf else FALLS_NOT
-    steady = all(found[after].area < found[before].area for before, after in pairwise(DENSITIES))
-    told[Cell("area_between_densities_along_lambda", FAIR)] = STEADILY if steady else UNSTEADILY
-    falls = found[DENSITIES[-1]].area < found[DENSITIES[0]].area
-    told[Cell("area_between_densities_from_lambda_0_to_1000", FAIR)] = FALLS if falls else FALLS_NOT
-    return told
+    values[Cell("accuracy_from_lambda_0_to_1", FAIR)] = STAYS if stays else STAYS_NOT
+    values[Cell("cf_worst_generated_from_lambda_0_to_1", FAIR)] = FALLS if last.cf < first.cf else FALLS_NOT
+    steady = all(by_weight[after].area < by_weight[before].area for before, after in pairwise(DENSITIES))
+    values[Cell("area_between_densities_along_lambda", FAIR)] = STEADILY if steady else UNSTEADILY
+    falls = by_weight[DENSITIES[-1]].area < by_weight[DENSITIES[0]].area
+    values[Cell("area_between_densities_from_lambda_0_to_1000", FAIR)] = FALLS if falls else FALLS_NOT
+    return values
 
 
-def incomes_drawings(found: Mapping[float, IncomesScored]) -> tuple[Drawing, ...]:
+def incomes_drawings(by_weight: Mapping[float, IncomesScored]) -> tuple[Drawing, ...]:
     """Draws the densities of both sexes at each weight, and accuracy and CF from 0 to 1."""
     middles = tuple((np.arange(BINS) + 0.5) / BINS)
     by_sex = tuple(
-        Curve(f"{sex}, lambda {weight:g}", middles, tuple(density(getattr(found[weight], sex)).tolist()))
+        Curve(f"{sex}, lambda {weight:g}", middles, tuple(density(getattr(by_weight[weight], sex)).tolist()))
         for weight in DENSITIES
         for sex in ("women", "men")
     )
     title = "Density of the score of women and men"
     density_drawing = Drawing("score-densities-by-lambda", "Figures 4 and 14 to 17", title, "score", "density", by_sex)
     traded = {
-        "accuracy": [found[weight].accuracy for weight in TRADED],
-        "CF by the worst network": [found[weight].cf for weight in TRADED],
+        "accuracy": [by_weight[weight].accuracy for weight in TRADED],
+        "CF by the worst network": [by_weight[weight].cf for weight in TRADED],
     }
     title = "Accuracy and CF on held-out rows"
     tradeoff = Drawing("accuracy-and-cf-by-lambda", "Figure 5", title, "lambda", "accuracy; CF", curves(TRADED, traded))
@@ -390,8 +392,8 @@ def recidivism_obtained(
     people: Defendants, size: GanSettings, seeds: int
 ) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
     """Returns all cells of COMPAS, and Figures 6 and 18 (``cells``, ``drawings``)."""
-    found = recidivism_cells(people, size, seeds)
-    return found, recidivism_drawings(found)
+    values = recidivism_cells(people, size, seeds)
+    return values, recidivism_drawings(values)
 
 
 def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> dict[Cell, Value]:
@@ -403,34 +405,36 @@ def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> dict[
         seeds: Of the five parts, how many are held out in turn.
     """
     high = people.score >= HIGH_RISK
-    found = _rates([people.black], people, high, SCORE + WHOLE_FILE)
+    values = _rates([people.black], people, high, SCORE + WHOLE_FILE)
     parts = np.array_split(np.random.default_rng(0).permutation(len(people.score)), PARTS)[:seeds]
     foretold = high.copy()
     for number, part in enumerate(parts):
         foretold[part] = _foretold(people, part, replace(size, seed=number))
         log.info("part %d of %d held out: networks and predictor trained", number + 1, len(parts))
     members = [np.isin(np.arange(len(high)), part) & people.black for part in parts]
-    found |= _rates(members, people, high, SCORE) | _rates(members, people, foretold, FAIR)
-    held = np.concatenate(parts)
-    for race, of in (("Black", people.black[held]), ("white", ~people.black[held])):
-        rows = held[of]
-        found |= dict(_differently(f"{race}, score", people.score[rows], high[rows], foretold[rows]))
+    values |= _rates(members, people, high, SCORE) | _rates(members, people, foretold, FAIR)
+    test_rows = np.concatenate(parts)
+    for race, of in (("Black", people.black[test_rows]), ("white", ~people.black[test_rows])):
+        rows = test_rows[of]
+        values |= dict(_differently(f"{race}, score", people.score[rows], high[rows], foretold[rows]))
         first = np.array(PRIORS)[np.searchsorted(PRIORS, people.priors[rows], side="right") - 1]
-        found |= dict(_differently(f"{race}, priors from", first.astype(float), high[rows], foretold[rows]))
-    return found
+        values |= dict(_differently(f"{race}, priors from", first.astype(float), high[rows], foretold[rows]))
+    return values
 
 
-def recidivism_drawings(found: Mapping[Cell, Value]) -> tuple[Drawing, ...]:
+def recidivism_drawings(values: Mapping[Cell, Value]) -> tuple[Drawing, ...]:
     """Draws how many defendants are treated differently, by score and by priors; what is withheld has no value."""
-    return tuple(_drawing(found, *each) for each in DRAWN)
+    return tuple(_drawing(values, *figure) for figure in DRAWN)
 
 
-def _drawing(found: Mapping[Cell, Value], race: str, by: str, figure: str) -> Drawing:
+def _drawing(values: Mapping[Cell, Value], race: str, by: str, figure: str) -> Drawing:
     group = f"{race}, {by}"
-    shown = {cell.group[len(group) + 1 :]: str(value) for cell, value in found.items() if cell.group.startswith(group)}
-    places = tuple(float(place) for place in shown)
-    counts = tuple(float(said.split()[0]) if said != WITHHELD else np.nan for said in shown.values())
-    of = tuple(float(said.split()[-1]) if said != WITHHELD else np.nan for said in shown.values())
+    shares = {
+        cell.group[len(group) + 1 :]: str(value) for cell, value in values.items() if cell.group.startswith(group)
+    }
+    places = tuple(float(place) for place in shares)
+    counts = tuple(float(text.split()[0]) if text != WITHHELD else np.nan for text in shares.values())
+    of = tuple(float(text.split()[-1]) if text != WITHHELD else np.nan for text in shares.values())
     name = f"treated-differently-{race.lower()}-{by.split()[0]}"
     title = f"{race} defendants whom the fair predictor treats otherwise than the COMPAS score"
     curves = (Curve("treated differently", places, counts), Curve("all", places, of))
@@ -440,31 +444,33 @@ def _drawing(found: Mapping[Cell, Value], race: str, by: str, figure: str) -> Dr
 def _foretold(people: Defendants, part: Longs, settings: GanSettings) -> Bools:
     """Of a part of the rows, who is foretold to be charged anew by a fair predictor that has not seen it."""
     fitted = np.setdiff1d(np.arange(len(people.score)), part)
-    rows, held = people.mediation.rows(fitted), people.mediation.rows(part)
+    rows, test_rows = people.mediation.rows(fitted), people.mediation.rows(part)
     imaginer, scales = training.train(rows, settings).imaginer, Scales.of(rows)
-    told = PredictorSettings(device="cpu", seed=settings.seed)
-    predictor = train(scales.applicants(rows, imaginer.imagine(rows), people.offended[fitted]), told)
-    found: Bools = predictor.scores(scales.applicants(held, imaginer.imagine(held), people.offended[part])) >= 0.5
-    return found
+    settings_of_predictor = PredictorSettings(device="cpu", seed=settings.seed)
+    predictor = train(scales.applicants(rows, imaginer.imagine(rows), people.offended[fitted]), settings_of_predictor)
+    predicted: Bools = (
+        predictor.scores(scales.applicants(test_rows, imaginer.imagine(test_rows), people.offended[part])) >= 0.5
+    )
+    return predicted
 
 
 def _rates(several: list[Bools], people: Defendants, positive: Bools, name: str) -> dict[Cell, Value]:
     """Means over parts of the rows."""
-    told = [truth.rates(people.offended[of], positive[of]) for of in several]
-    return {Cell(rate, name): float(np.mean([getattr(each, rate) for each in told])) for rate in _RATES}
+    rates = [truth.rates(people.offended[of], positive[of]) for of in several]
+    return {Cell(rate, name): float(np.mean([getattr(group_rates, rate) for group_rates in rates])) for rate in _RATES}
 
 
-def _differently(name: str, by: Floats, given: Bools, fair: Bools) -> Iterator[tuple[Cell, Value]]:
+def _differently(name: str, by: Floats, audited: Bools, fair: Bools) -> Iterator[tuple[Cell, Value]]:
     """How many are treated differently by the score and the predictor, for each value.
 
     A small number of people, of either treatment, is withheld, with another where its total would tell it.
     """
-    values, rows, differing = truth.treated_differently(given, fair, by)
+    values, rows, differing = truth.treated_differently(audited, fair, by)
     counts = np.column_stack([differing, rows - differing, rows])
     few = (counts > 0) & (counts < SMALLEST)
     hidden = few[:, 0] | few[:, 1] | few[:, 2]
     for column in counts.T[:2]:
         hidden = complement(hidden, column, SMALLEST)
     for value, n, count, withheld in zip(values, rows, differing, hidden, strict=True):
-        said = WITHHELD if withheld else f"{count} of {n}"
-        yield Cell("treated_differently", f"{name} {value:.0f}"), said
+        share_text = WITHHELD if withheld else f"{count} of {n}"
+        yield Cell("treated_differently", f"{name} {value:.0f}"), share_text

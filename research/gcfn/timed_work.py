@@ -34,38 +34,38 @@ HELD_OUT = 0.2
 
 def speed(rows: str, networks: str, epochs: str, device: str) -> dict[str, Any]:
     """Times a whole training, and one of its epochs after the first."""
-    given = synthetic(Synthetic(rows=int(rows)), np.random.default_rng(0)).mediation()
+    mediation = synthetic(Synthetic(rows=int(rows)), np.random.default_rng(0)).mediation()
     settings = replace(VARIANTS["default"], networks=int(networks), epochs=int(epochs), device=device)  # type: ignore[arg-type] # a name of a device
-    train(given.rows(np.arange(min(WARM_ROWS, len(given)))), replace(settings, epochs=1))
+    train(mediation.rows(np.arange(min(WARM_ROWS, len(mediation)))), replace(settings, epochs=1))
     ended: list[tuple[float, float]] = []
 
     def note(_: Checkpoint) -> None:
         ended.append((time.perf_counter(), time.process_time()))
 
     with timed() as times:
-        train(given, settings, note)
+        train(mediation, settings, note)
     of_epochs = np.diff(np.array(ended), axis=0)
     epoch_s, epoch_cpu_s = of_epochs.mean(axis=0).tolist() if len(of_epochs) else times.values()
-    return {"rows": len(given), **times, "epoch_s": epoch_s, "epoch_cpu_s": epoch_cpu_s, "peak_mb": peak_mb()}
+    return {"rows": len(mediation), **times, "epoch_s": epoch_s, "epoch_cpu_s": epoch_cpu_s, "peak_mb": peak_mb()}
 
 
 def forms(rows: str, batch: str, epochs: str) -> dict[str, Any]:
     """Times trainings of ten networks with compiled gradients and by automatic differentiation, in turn."""
-    given = synthetic(Synthetic(rows=int(rows)), np.random.default_rng(0)).mediation()
+    mediation = synthetic(Synthetic(rows=int(rows)), np.random.default_rng(0)).mediation()
     settings = replace(VARIANTS["default"], epochs=int(epochs), batch=int(batch))
     cpu_s = dict.fromkeys(FORMS, 0.0)
     for game in FORMS.values():
-        train(given.rows(np.arange(min(WARM_ROWS, len(given)))), replace(settings, epochs=1), begin=game.begin)
+        train(mediation.rows(np.arange(min(WARM_ROWS, len(mediation)))), replace(settings, epochs=1), begin=game.begin)
     for _ in range(ROUNDS):
         for name, game in FORMS.items():
-            cpu_s[name] += _epochs_cpu_s(given, settings, game)
-    return {"rows": len(given), **cpu_s}
+            cpu_s[name] += _epochs_cpu_s(mediation, settings, game)
+    return {"rows": len(mediation), **cpu_s}
 
 
-def _epochs_cpu_s(given: Mediation, settings: GanSettings, game: type[CompiledGame] | type[AutogradGame]) -> float:
+def _epochs_cpu_s(mediation: Mediation, settings: GanSettings, game: type[CompiledGame] | type[AutogradGame]) -> float:
     """CPU seconds of the epochs after the first: before it are scales of the rows, which all forms fit alike."""
     ended: list[float] = []
-    train(given, settings, lambda _: ended.append(time.process_time()), begin=game.begin)
+    train(mediation, settings, lambda _: ended.append(time.process_time()), begin=game.begin)
     return ended[-1] - ended[0]
 
 
@@ -73,21 +73,23 @@ def quality(variant: str, noise: str, rows: str, seeds: str) -> dict[str, Any]:
     """Returns means over networks on held-out rows for each seed, which draws rows and weights anew."""
     slopes, errors, cpu = list[float](), list[float](), time.process_time()
     for seed in range(int(seeds)):
-        drawn = synthetic(Synthetic(rows=int(rows), noise=float(noise)), np.random.default_rng(seed))
+        sample = synthetic(Synthetic(rows=int(rows), noise=float(noise)), np.random.default_rng(seed))
         cut = round(HELD_OUT * int(rows))
-        held, fitted = (drawn.rows(part) for part in np.split(np.arange(int(rows)), [cut]))
-        told = against_truth(_imagined(variant, fitted, held, seed), held.mediation(), held.potential, held.mean)
-        slopes.append(float(told.slope.mean()))
-        errors.append(float(told.counterfactual_generated.mean()))
+        test_rows, fitted = (sample.rows(part) for part in np.split(np.arange(int(rows)), [cut]))
+        comparison = against_truth(
+            _imagined(variant, fitted, test_rows, seed), test_rows.mediation(), test_rows.potential, test_rows.mean
+        )
+        slopes.append(float(comparison.slope.mean()))
+        errors.append(float(comparison.counterfactual_generated.mean()))
     return {"rows": int(rows), "slopes": slopes, "errors": errors, "cpu_s": time.process_time() - cpu}
 
 
-def _imagined(variant: str, fitted: MediatedRows, held: MediatedRows, seed: int) -> Floats:
+def _imagined(variant: str, fitted: MediatedRows, test_rows: MediatedRows, seed: int) -> Floats:
     """Mediators ``(s, k, n, p)`` of held-out rows."""
     rows: Mediation = fitted.mediation()
     if variant == QUANTILES:
-        return fit_quantiles(rows, seed).imagine(held.mediation())
-    return train(rows, replace(VARIANTS[variant], seed=seed)).imaginer.imagine(held.mediation())
+        return fit_quantiles(rows, seed).imagine(test_rows.mediation())
+    return train(rows, replace(VARIANTS[variant], seed=seed)).imaginer.imagine(test_rows.mediation())
 
 
 if __name__ == "__main__":

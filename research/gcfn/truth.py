@@ -74,12 +74,12 @@ class Defendants:
 
 def defendants(spec: AuditSpec) -> Defendants:
     """Reads the defendants of an audit spec of COMPAS by race."""
-    read = labelled(spec)
-    columns, category, categories = read.columns, read.grouped.group.astype(np.int64), read.grouped.groups
+    table = labelled(spec)
+    columns, category, categories = table.columns, table.grouped.group.astype(np.int64), table.grouped.groups
     covariates, mediators = (_with_role(columns, spec, role) for role in (Role.COVARIATE, Role.MEDIATOR))
     return Defendants(
         Mediation(covariates, category, categories, mediators),
-        ~read.label,
+        ~table.label,
         columns.values[:, columns.names.index("decile_score")],
         columns.values[:, columns.names.index("priors_count")],
         category == categories.index("Black"),
@@ -88,19 +88,19 @@ def defendants(spec: AuditSpec) -> Defendants:
 
 def earners(spec: AuditSpec) -> Earners:
     """Reads the people of an audit spec of Adult by sex."""
-    read = labelled(spec)
-    category, categories = read.grouped.group.astype(np.int64), read.grouped.groups
-    covariates, mediators = (_with_role(read.columns, spec, role) for role in (Role.COVARIATE, Role.MEDIATOR))
+    table = labelled(spec)
+    category, categories = table.grouped.group.astype(np.int64), table.grouped.groups
+    covariates, mediators = (_with_role(table.columns, spec, role) for role in (Role.COVARIATE, Role.MEDIATOR))
     mediation = Mediation(covariates, category, categories, mediators)
-    return Earners(mediation, read.label, category == categories.index("women"))
+    return Earners(mediation, table.label, category == categories.index("women"))
 
 
 def students(spec: AuditSpec) -> People:
     """Reads the law students of an audit spec. Category 1 of the equations is men."""
-    read = labelled(spec)
-    columns, male = read.columns, read.grouped.groups.index("male")
+    table = labelled(spec)
+    columns, male = table.columns, table.grouped.groups.index("male")
     resident, white = columns.values[:, [columns.names.index(name) for name in ("resident", "white")]].T
-    return People(resident, white, (read.grouped.group == male).astype(np.int64))
+    return People(resident, white, (table.grouped.group == male).astype(np.int64))
 
 
 def _with_role(columns: Columns, spec: AuditSpec, role: Role) -> Columns:
@@ -137,8 +137,8 @@ def unfairness(scores: Floats, imagined: Floats) -> Floats:
         scores: ``(n,)`` probabilities.
         imagined: ``(s, k - 1, n)`` those in the other categories, over which the mean is taken (equation 70).
     """
-    found: Floats = np.square(imagined - scores).mean(axis=(1, 2))
-    return found
+    squared_change: Floats = np.square(imagined - scores).mean(axis=(1, 2))
+    return squared_change
 
 
 def rates(label: Bools, predicted: Bools) -> Rates:
@@ -151,7 +151,7 @@ def rates(label: Bools, predicted: Bools) -> Rates:
     )
 
 
-def treated_differently(given: Bools, fair: Bools, by: Floats) -> tuple[Floats, Longs, Longs]:
+def treated_differently(audited: Bools, fair: Bools, by: Floats) -> tuple[Floats, Longs, Longs]:
     """Counts the decisions that differ between two models, by the value of something (Figures 6 and 18).
 
     Returns:
@@ -159,7 +159,7 @@ def treated_differently(given: Bools, fair: Bools, by: Floats) -> tuple[Floats, 
     """
     values, place = np.unique(by, return_inverse=True)
     n = len(values)
-    return values, np.bincount(place, minlength=n), np.bincount(place[given != fair], minlength=n)
+    return values, np.bincount(place, minlength=n), np.bincount(place[audited != fair], minlength=n)
 
 
 def _share(true: Bools) -> float:
@@ -228,18 +228,23 @@ def runs(draw: Callable[[np.random.Generator], MediatedRows], size: GanSettings,
 
 def cells(several: Sequence[Run]) -> Mapping[Cell, Value]:
     """Returns Table 3 and the slopes, by generator."""
-    found: dict[Cell, Value] = {}
+    values: dict[Cell, Value] = {}
     for name in several[0].generators:
-        told = [against(run, name) for run in several]
-        errors, slopes = np.stack([each.counterfactual_generated for each in told]), np.stack([t.slope for t in told])
-        found |= {
-            Cell("mse_factual_generated", name): float(np.mean([each.factual_generated for each in told])),
+        comparisons = [against(run, name) for run in several]
+        errors, slopes = (
+            np.stack([comparison.counterfactual_generated for comparison in comparisons]),
+            np.stack([t.slope for t in comparisons]),
+        )
+        values |= {
+            Cell("mse_factual_generated", name): float(
+                np.mean([comparison.factual_generated for comparison in comparisons])
+            ),
             Cell(ERROR, name): float(errors.mean()),
             Cell("slope_on_true_noise", name): float(slopes.mean()),
             Cell(f"{ERROR}_worst_network", name): float(errors.max()),
             Cell("slope_on_true_noise_worst_network", name): float(slopes.mean(axis=2).min()),
         }
-    return found | {Cell(ERROR, MEAN): float(np.mean([each.counterfactual_mean for each in told]))}
+    return values | {Cell(ERROR, MEAN): float(np.mean([comparison.counterfactual_mean for comparison in comparisons]))}
 
 
 def against(run: Run, name: str) -> AgainstTruth:
@@ -301,16 +306,16 @@ class Scored:
 
 def compared(run: Run, variants: tuple[Variant, ...] = SWEEP) -> Mapping[str, Told]:
     """Trains a model for each weight and measures it."""
-    fitted, held, scales = run.train.mediation(), run.test.mediation(), Scales.of(run.train.mediation())
+    fitted, test_rows, scales = run.train.mediation(), run.test.mediation(), Scales.of(run.train.mediation())
     generator = run.generators[DEFAULT]
-    given = scales.applicants(fitted, generator.imagine(fitted), run.train.favourable)
-    seen = scales.applicants(held, generator.imagine(held), run.test.favourable)
-    truly = scales.applicants(held, run.test.potential[None], run.test.favourable)
-    told = {}
+    applicants = scales.applicants(fitted, generator.imagine(fitted), run.train.favourable)
+    test_applicants = scales.applicants(test_rows, generator.imagine(test_rows), run.test.favourable)
+    truly = scales.applicants(test_rows, run.test.potential[None], run.test.favourable)
+    summaries = {}
     for variant in variants:
         settings = replace(PredictorSettings(device="cpu", seed=run.seed), fairness=variant.fairness)
-        model = predictors_train(given, settings)
-        scored = Scored(model.scores(truly), model.imagined_scores(truly), model.imagined_scores(seen))
-        told[variant.name] = scored.told(run.test.favourable)
-    log.info("run %d: %d models compared", run.seed + 1, len(told))
-    return told
+        model = predictors_train(applicants, settings)
+        scored = Scored(model.scores(truly), model.imagined_scores(truly), model.imagined_scores(test_applicants))
+        summaries[variant.name] = scored.told(run.test.favourable)
+    log.info("run %d: %d models compared", run.seed + 1, len(summaries))
+    return summaries

@@ -69,61 +69,61 @@ def _people(room: Room, name: str, overrides: Mapping[str, str]) -> Piped:
     from research.raguel import series
     from research.raguel.timed_work import People  # scikit-learn takes a second to import
 
-    found = judged(PEOPLE[name], room.data, **overrides)
-    actions = series.actions(found, bounded=False)
-    return Piped(People(found.values, found.people.group, found.boundary, actions))
+    verdicts = judged(PEOPLE[name], room.data, **overrides)
+    actions = series.actions(verdicts, bounded=False)
+    return Piped(People(verdicts.values, verdicts.people.group, verdicts.boundary, actions))
 
 
 def _costs(limit: int) -> Iterator[Row]:
     for kind, least in LEAST_PER_S.items():
-        said = _run("costs", limit, kind)
-        per_s = per_second(said)
-        yield _row(DRAWN, said, TITLES[kind], per_s=per_s, **against(f"at least {least:,} a second", per_s >= least))
+        report = _run("costs", limit, kind)
+        per_s = per_second(report)
+        yield _row(DRAWN, report, TITLES[kind], per_s=per_s, **against(f"at least {least:,} a second", per_s >= least))
 
 
 def _steps(people: Piped) -> Iterator[Row]:
     """Everybody of German Credit: in whole steps, and with few changes too."""
     for title, most in (("whole steps", 0), (f"whole steps, {FEW_CHANGES} attributes at most", FEW_CHANGES)):
-        said = _run("steps", people, most)
-        each = said["seconds"] / said["cases"]
-        met = below(1000 * each, 1000 * MOST_CASE_S, " ms each")
-        found = f"{1000 * each:.3f} ms a case, {said['refused']} out of reach, {said['unproven']} not proven"
-        yield _row(GERMAN, said, title, per_s=round(1 / each), found=found, **met)
+        report = _run("steps", people, most)
+        case_s = report["seconds"] / report["cases"]
+        met = below(1000 * case_s, 1000 * MOST_CASE_S, " ms each")
+        finding = f"{1000 * case_s:.3f} ms a case, {report['refused']} out of reach, {report['unproven']} not proven"
+        yield _row(GERMAN, report, title, per_s=round(1 / case_s), found=finding, **met)
 
 
 def _rerankings(people: Piped) -> Iterator[Row]:
     """Everybody of the credit card clients, by both algorithms at every setting of the paper."""
-    said = _run("one_by_one", people)
-    met = below(1000 * said["seconds"], 1000 * MOST_ONE_BY_ONE_S, " ms")
-    yield _row(CLIENTS, said, "Algorithm 1, real steps, slowest tolerance", **met)
-    said = _run("in_blocks", people)
-    blocks, tolerance = said["slowest"]
-    met = below(1000 * said["seconds"], 1000 * MOST_IN_BLOCKS_S, " ms")
-    found = f"slowest: {blocks} blocks, t = {tolerance:.3f}; median setting {1000 * said['median_s']:.1f} ms"
-    yield _row(CLIENTS, said, "Algorithm 2, slowest setting of the grid", found=found, **met)
+    report = _run("one_by_one", people)
+    met = below(1000 * report["seconds"], 1000 * MOST_ONE_BY_ONE_S, " ms")
+    yield _row(CLIENTS, report, "Algorithm 1, real steps, slowest tolerance", **met)
+    report = _run("in_blocks", people)
+    blocks, tolerance = report["slowest"]
+    met = below(1000 * report["seconds"], 1000 * MOST_IN_BLOCKS_S, " ms")
+    finding = f"slowest: {blocks} blocks, t = {tolerance:.3f}; median setting {1000 * report['median_s']:.1f} ms"
+    yield _row(CLIENTS, report, "Algorithm 2, slowest setting of the grid", found=finding, **met)
 
 
 def _lists(limit: int) -> Iterator[Row]:
     """Lists of growing length in blocks of 100."""
-    lengths = [each for each in GROWTH if each < limit] + [limit]
-    told = {each: _run("drawn", each) for each in lengths}
-    for each, said in told.items():
-        quick = said["seconds"] < MOST_MILLION_S and said["peak_mb"] < MOST_MILLION_MB
-        met = against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick) if each == RECORDS else {}
-        found = f"of it the sort {1000 * said['sort_s']:.1f} ms"
-        yield _row(DRAWN, said, "blocks of 100, with the sort", per_s=per_second(said), found=found, **met)
+    lengths = [length for length in GROWTH if length < limit] + [limit]
+    reports = {length: _run("drawn", length) for length in lengths}
+    for length, report in reports.items():
+        quick = report["seconds"] < MOST_MILLION_S and report["peak_mb"] < MOST_MILLION_MB
+        met = against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick) if length == RECORDS else {}
+        finding = f"of it the sort {1000 * report['sort_s']:.1f} ms"
+        yield _row(DRAWN, report, "blocks of 100, with the sort", per_s=per_second(report), found=finding, **met)
     first, last = lengths[0], lengths[-1]
     if first < last:
-        growth = log(told[last]["cpu_s"] / told[first]["cpu_s"]) / log(last / first)
+        growth = log(reports[last]["cpu_s"] / reports[first]["cpu_s"]) / log(last / first)
         what = f"growth from {first:,} records: exponent of CPU time"
         yield row(DRAWN, last, what, ratio=growth, **at_most(growth, MOST_GROWTH))
 
 
-def _row(name: str, said: Mapping[str, Any], what: str, found: str = "", **more: Any) -> Row:
+def _row(name: str, report: Mapping[str, Any], what: str, found: str = "", **columns: Any) -> Row:
     """The row of a process, with the time of compilation apart."""
-    compiled = f"compiled apart in {said['compile_s']:.1f} s" if "compile_s" in said else ""
-    told = "; ".join(part for part in (found, compiled) if part)
-    return timed_row(name, said, what, found=told or None, **more)
+    compiled = f"compiled apart in {report['compile_s']:.1f} s" if "compile_s" in report else ""
+    findings = "; ".join(part for part in (found, compiled) if part)
+    return timed_row(name, report, what, found=findings or None, **columns)
 
 
 BENCH = Bench(

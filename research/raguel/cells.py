@@ -91,17 +91,17 @@ def qualities(ranked: Ranked, source: str, trials: int, systems: frozenset[str])
             yield from _sampled(samples, source)
 
 
-def laws(found: Mapping[Cell, Value], source: str) -> Iterator[Figure]:
+def laws(values: Mapping[Cell, Value], source: str) -> Iterator[Figure]:
     """Yields what is asked of a list: RAGUEL does not raise rND, FoEiR-DP gives equal exposure and lowers rND."""
-    initial = found[Cell("rnd", source, (INITIAL,))]
+    initial = values[Cell("rnd", source, (INITIAL,))]
     yield Figure(ASKED, False, Cell("rnd", source, (RAGUEL,)), initial, RAISED, at_most=True)
     for quantity, limit in (("exposure_difference", EQUAL), ("refused_lists", 0.0)):
         for name in FOEIR:
             cell = Cell(quantity, source, (name,))
-            if cell in found and (quantity == "refused_lists" or name == "FoEiR-DP"):
+            if cell in values and (quantity == "refused_lists" or name == "FoEiR-DP"):
                 yield Figure(ASKED, False, cell, limit, 0.0, at_most=True)
     paired = Cell("rnd_paired_95_upper", source, (PAIRED,))
-    if paired in found and source == JUDGED:
+    if paired in values and source == JUDGED:
         yield Figure(ASKED, False, paired, 0.0, 0.0, at_most=True)
 
 
@@ -110,11 +110,11 @@ def samples_of(samples: Samples, rng: np.random.Generator) -> Iterator[Longs]:
     group = samples.ranked.records.group
     while np.bincount(group, minlength=2).min() < LEAST_OF_GROUP:
         return
-    drawn = 0
-    while drawn < samples.trials:
+    trial = 0
+    while trial < samples.trials:
         chosen = np.sort(rng.choice(len(group), samples.size, replace=False))
         if np.bincount(group[chosen], minlength=2).min() >= LEAST_OF_GROUP:
-            drawn += 1
+            trial += 1
             yield chosen
 
 
@@ -151,7 +151,7 @@ class _Scores:
     def cells(self, source: str) -> Iterator[tuple[Cell, Value]]:
         for name, scores in self.found.items():
             for metric in METRICS:
-                yield Cell(metric, source, (name,)), float(np.mean([each[metric] for each in scores]))
+                yield Cell(metric, source, (name,)), float(np.mean([trial_scores[metric] for trial_scores in scores]))
         for name in FOEIR:
             if name in self.found:
                 yield Cell("exposure_difference", source, (name,)), max(self.apart[name])
@@ -167,23 +167,23 @@ class _Scores:
         yield Cell("rnd_paired_95_upper", source, (PAIRED,)), float(less.mean()) + NORMAL_95 * error
 
     def _rnd(self, name: str) -> Floats:
-        return np.array([each["rnd"] for each in self.found[name]])
+        return np.array([trial_scores["rnd"] for trial_scores in self.found[name]])
 
 
 def _exposed(listed: Listed, orders: Orders) -> float:
     """What the protected group has more of expected exposure than the other, on average."""
-    seen, total = exposure(len(listed.cost)), 0.0
+    exposures, total = exposure(len(listed.cost)), 0.0
     for order, weight in zip(orders.order, orders.weight, strict=True):
         protected = listed.protected[order]
-        total += float(weight) * float(seen[protected].mean() - seen[~protected].mean())
+        total += float(weight) * float(exposures[protected].mean() - exposures[~protected].mean())
     return total
 
 
 def _metrics(protected: Bools) -> dict[Metric, float]:
     """The metrics of an order; rRD is of the group that is the minority of the list, as the paper defines it."""
     minority = protected if 2 * protected.sum() <= len(protected) else ~protected
-    found = quality(minority)
-    return {metric: float(getattr(found, metric)) for metric in METRICS}
+    scores = quality(minority)
+    return {metric: float(getattr(scores, metric)) for metric in METRICS}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -205,53 +205,55 @@ def known(systems: frozenset[str]) -> tuple[str, ...]:
     return tuple(name for name, system in NAMES.items() if name == OURS or system in systems)
 
 
-def counterfactuals(judged: Judged, name: str) -> Iterator[tuple[Cell, Value]]:
+def counterfactuals(decisions: Judged, name: str) -> Iterator[tuple[Cell, Value]]:
     """Yields what Table 4 has of a source: closeness, attributes changed, seconds; and closeness standardised.
 
     Closeness is the distance to the nearest person. In the units of the file the largest attribute drowns all others,
     as it does in the paper; in standard deviations it does not.
     """
-    people, space = judged.people, _space(judged)
+    people, space = decisions.people, _space(decisions)
     source = SOURCES[NAMES[name]]
     source(SearchSpace(space.values[:2], space.boundary, space.actions, space.observed))  # compiles
     start = time.process_time()
-    found = source(space)
+    points = source(space)
     took = (time.process_time() - start) / max(len(space.values), 1)
-    reached = found.reached
-    moved = (found.point - space.values)[reached]
-    in_units = people.values[~judged.favourable][reached] + moved * judged.scale
+    reached = points.reached
+    change = (points.point - space.values)[reached]
+    in_units = people.values[~decisions.favourable][reached] + change * decisions.scale
     yield Cell("closeness", name), _closeness(people.values, in_units)
-    yield Cell("attributes_changed", name), float((moved != 0).sum(axis=1).mean())
+    yield Cell("attributes_changed", name), float((change != 0).sum(axis=1).mean())
     yield Cell("seconds_each", name), took
-    yield Cell("closeness_standardised", name), _closeness(judged.values, found.point[reached])
-    yield Cell("cost_by_its_own_measure", name), float(found.cost[reached].mean())
+    yield Cell("closeness_standardised", name), _closeness(decisions.values, points.point[reached])
+    yield Cell("cost_by_its_own_measure", name), float(points.cost[reached].mean())
     yield Cell("out_of_reach", name), float((~reached).sum())
-    yield Cell("not_proven", name), float((~found.proven).sum())
+    yield Cell("not_proven", name), float((~points.proven).sum())
 
 
-def closer(found: Mapping[Cell, Value]) -> Iterator[Figure]:
+def closer(values: Mapping[Cell, Value]) -> Iterator[Figure]:
     """Yields the requirement that MACE's points lie closer to people than AR's."""
-    limit = found.get(Cell("closeness_standardised", "AR"))
-    if isinstance(limit, float) and Cell("closeness_standardised", "MACE") in found:
+    limit = values.get(Cell("closeness_standardised", "AR"))
+    if isinstance(limit, float) and Cell("closeness_standardised", "MACE") in values:
         yield Figure(ASKED, False, Cell("closeness_standardised", "MACE"), limit, 0.0, at_most=True)
 
 
-def ranked(judged: Judged, name: str) -> Ranked:
+def ranked(decisions: Judged, name: str) -> Ranked:
     """Ranks those refused by the weighted distance to the points of a source; our own are in closed form, as before."""
     if name == OURS:
-        return series.ranked(judged, series.UNFAVOURABLE)
-    space, rows = _space(judged), np.flatnonzero(~judged.favourable)
+        return series.ranked(decisions, series.UNFAVOURABLE)
+    space, rows = _space(decisions), np.flatnonzero(~decisions.favourable)
     points = SOURCES[NAMES[name]](space)
-    found = recourse.given(space.values, np.where(points.reached[:, None], points.point, np.nan), space.actions)
-    kept = np.flatnonzero(found.reached)
-    reached = recourse.Targets(found.point[kept], found.cost[kept], found.rate[kept])
-    records = make_records(space.values[kept], reached, judged.people.group[rows[kept]], space.actions)
-    return Ranked(records, rows[kept], len(rows) - len(kept), judged.people.reference)
+    point_targets = recourse.given(space.values, np.where(points.reached[:, None], points.point, np.nan), space.actions)
+    positions = np.flatnonzero(point_targets.reached)
+    reached = recourse.Targets(
+        point_targets.point[positions], point_targets.cost[positions], point_targets.rate[positions]
+    )
+    records = make_records(space.values[positions], reached, decisions.people.group[rows[positions]], space.actions)
+    return Ranked(records, rows[positions], len(rows) - len(positions), decisions.people.reference)
 
 
-def _space(judged: Judged) -> SearchSpace:
-    actions = series.actions(judged, bounded=False)
-    return SearchSpace(judged.values[~judged.favourable], judged.boundary, actions, judged.values)
+def _space(decisions: Judged) -> SearchSpace:
+    actions = series.actions(decisions, bounded=False)
+    return SearchSpace(decisions.values[~decisions.favourable], decisions.boundary, actions, decisions.values)
 
 
 def _closeness(people: Floats, points: Floats) -> float:
@@ -281,73 +283,73 @@ TOP: Final = LONG
 SEED: Final = 0
 
 
-def cells(judged: Judged, ranked: Ranked, names: frozenset[str], trials: int) -> Iterator[tuple[Cell, Value]]:
+def cells(decisions: Judged, ranked: Ranked, names: frozenset[str], trials: int) -> Iterator[tuple[Cell, Value]]:
     """Yields points changed and costs by group, and the ratio, of every baseline (Table 3).
 
     Args:
-        judged: Everybody.
+        decisions: Everybody.
         ranked: The list of those whom the classifier refuses.
         names: Of the baselines that are run.
         trials: Samples of 50 that FoEiR ranks.
     """
     for name, constraint in CONSTRAINTS.items() if "thresholds" in names else ():
-        refused = _refused(judged, constraint)
-        changed = np.bincount(judged.people.group[refused == judged.favourable], minlength=2)
-        records = series.ranked(judged, series.UNFAVOURABLE, refused).records
-        yield from rows(judged, name, changed, records.cost, records.group)
+        refused = _refused(decisions, constraint)
+        changed = np.bincount(decisions.people.group[refused == decisions.favourable], minlength=2)
+        records = series.ranked(decisions, series.UNFAVOURABLE, refused).records
+        yield from rows(decisions, name, changed, records.cost, records.group)
     if "fair_star" in names:
-        yield from _of_fair_star(judged, ranked)
+        yield from _of_fair_star(decisions, ranked)
     if "foeir" in names:
-        yield from _of_foeir(judged, ranked, trials)
+        yield from _of_foeir(decisions, ranked, trials)
 
 
-def _of_fair_star(judged: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
+def _of_fair_star(decisions: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
     before, after = ranked.records.ranked(), fair_order(ranked)
     for name, order in ((BEGINNING, before), (BASELINES_FA_IR, after)):
         first = order[:TOP]
         changed = np.bincount(ranked.records.group[np.setdiff1d(first, before[:TOP])], minlength=2)
-        yield from rows(judged, name, changed, ranked.records.cost[first], ranked.records.group[first])
+        yield from rows(decisions, name, changed, ranked.records.cost[first], ranked.records.group[first])
 
 
-def _of_foeir(judged: Judged, ranked: Ranked, trials: int) -> Iterator[tuple[Cell, Value]]:
+def _of_foeir(decisions: Judged, ranked: Ranked, trials: int) -> Iterator[tuple[Cell, Value]]:
     """Means over samples of 50. Points changed are those with another rank: FoEiR changes nobody's cost."""
     rng, group, cost = np.random.default_rng(SEED), ranked.records.group, ranked.records.cost
-    found: dict[Cell, list[float]] = {}
+    trial_values: dict[Cell, list[float]] = {}
     for chosen in samples_of(Samples(ranked, SHORT, trials, {}), rng):
         listed = Listed.of(cost[chosen], group[chosen] != ranked.reference)
         ended = parity(listed).drawn(rng)
         changed = np.bincount(group[chosen][ended[ended != listed.by_cost]], minlength=2)
-        for cell, value in rows(judged, BASELINES_FOEIR, changed, cost[chosen], group[chosen]):
-            found.setdefault(cell, []).append(value)
-    yield from ((cell, float(np.mean(values))) for cell, values in found.items())
+        for cell, value in rows(decisions, BASELINES_FOEIR, changed, cost[chosen], group[chosen]):
+            trial_values.setdefault(cell, []).append(value)
+    yield from ((cell, float(np.mean(values))) for cell, values in trial_values.items())
 
 
-def rows(judged: Judged, name: str, changed: Longs, cost: Floats, group: Ints) -> Iterator[tuple[Cell, float]]:
+def rows(decisions: Judged, name: str, changed: Longs, cost: Floats, group: Ints) -> Iterator[tuple[Cell, float]]:
     """Yields the cells of a method: by group, and of both together."""
     means = representation.group_means(cost, group, 2)
-    for number, each in enumerate(judged.people.groups):
-        yield Cell("points_changed", each, (name,)), float(changed[number])
-        yield Cell("recourse_cost", each, (name,)), float(means[number])
+    for number, group_name in enumerate(decisions.people.groups):
+        yield Cell("points_changed", group_name, (name,)), float(changed[number])
+        yield Cell("recourse_cost", group_name, (name,)), float(means[number])
     yield Cell("ratio", "both", (name,)), representation.overall(cost, group)
 
 
 def fair_order(ranked: Ranked) -> Longs:
     """Ranks the list ``(r,)`` by FA*IR; its first 400 are tested at the protected group's share of it."""
     listed = Listed.of(ranked.records.cost, ranked.records.group != ranked.reference)
-    found: Longs = fair_star(listed, top=TOP).order[0]
-    return found
+    order: Longs = fair_star(listed, top=TOP).order[0]
+    return order
 
 
-def _refused(judged: Judged, constraint: str) -> Bools:
+def _refused(decisions: Judged, constraint: str) -> Bools:
     """``(n,)`` whom thresholds by group refuse."""
     from fairlearn.postprocessing import ThresholdOptimizer  # takes a second to import
 
     model = ThresholdOptimizer(
-        estimator=judged.model, constraints=constraint, predict_method="predict_proba", prefit=True
+        estimator=decisions.model, constraints=constraint, predict_method="predict_proba", prefit=True
     )
-    label, group = judged.people.favourable.astype(np.int64), judged.people.group
-    model.fit(judged.values, label, sensitive_features=group)
-    predicted = model.predict(judged.values, sensitive_features=group, random_state=SEED)
+    label, group = decisions.people.favourable.astype(np.int64), decisions.people.group
+    model.fit(decisions.values, label, sensitive_features=group)
+    predicted = model.predict(decisions.values, sensitive_features=group, random_state=SEED)
     refused: Bools = np.asarray(predicted) == 0
     return refused
 
@@ -369,13 +371,13 @@ def example_cells() -> Mapping[Cell, Value]:
     values = np.array(APPLICANTS)
     group = np.array([_MEN, _MEN, _WOMEN, _WOMEN], np.int32)
     actions, boundary = make_actions([0.5, 1.0], step=[0.05, 1.0]), Boundary(np.array([2.0, -1.0]), 0.0)
-    found = recourse.to_boundary(values, boundary, actions)
-    records = make_records(values, found, group, actions, boundary)
+    boundary_targets = recourse.to_boundary(values, boundary, actions)
+    records = make_records(values, boundary_targets, group, actions, boundary)
     ended = rerank(records, representation_values(group, 2, _MEN), Reranking())
     columns = {
-        "cost": found.cost,
-        "counterfactual_loan_amount": found.point[:, 0],
-        "counterfactual_loan_duration": found.point[:, 1],
+        "cost": boundary_targets.cost,
+        "counterfactual_loan_amount": boundary_targets.point[:, 0],
+        "counterfactual_loan_duration": boundary_targets.point[:, 1],
         "rank": ended.rank_before,
         "loan_amount_after": ended.values[:, 0],
         "loan_duration_after": ended.values[:, 1],
@@ -414,41 +416,41 @@ class Others:
     trials: int
 
 
-def obtained_cells(judged: Judged, others: Others) -> dict[Cell, Value]:
+def obtained_cells(decisions: Judged, baseline_options: Others) -> dict[Cell, Value]:
     """Returns all cells of a data set."""
-    refused, everybody = (series.ranked(judged, who) for who in (series.UNFAVOURABLE, series.ALL))
-    found: dict[Cell, Value] = dict(series.unfair_blocks(everybody, series.ALL))
-    found |= dict(series.unfair_counts(refused, series.UNFAVOURABLE)) | dict(
+    refused, everybody = (series.ranked(decisions, who) for who in (series.UNFAVOURABLE, series.ALL))
+    values: dict[Cell, Value] = dict(series.unfair_blocks(everybody, series.ALL))
+    values |= dict(series.unfair_counts(refused, series.UNFAVOURABLE)) | dict(
         series.unfair_counts(everybody, series.ALL)
     )
-    found |= dict(rerankings(judged, refused, "")) | dict(rerankings(judged, everybody, EVERYBODY))
-    found |= dict(cells(judged, refused, others.names, others.trials))
-    for name in known(others.names):
-        found |= dict(counterfactuals(judged, name))
+    values |= dict(rerankings(decisions, refused, "")) | dict(rerankings(decisions, everybody, EVERYBODY))
+    values |= dict(cells(decisions, refused, baseline_options.names, baseline_options.trials))
+    for name in known(baseline_options.names):
+        values |= dict(counterfactuals(decisions, name))
         log.info("points by %s, and orders of their list", name)
-        found |= dict(qualities(ranked(judged, name), name, others.trials, others.names))
-    return found
+        values |= dict(qualities(ranked(decisions, name), name, baseline_options.trials, baseline_options.names))
+    return values
 
 
-def obtained_laws(found: dict[Cell, Value], others: Others, dataset: str) -> Iterator[Figure]:
+def obtained_laws(values: dict[Cell, Value], baseline_options: Others, dataset: str) -> Iterator[Figure]:
     """Yields what is asked of the cells of a data set."""
-    for name in known(others.names):
-        yield from laws(found, name)
+    for name in known(baseline_options.names):
+        yield from laws(values, name)
     if dataset == "german":
-        yield from closer(found)
+        yield from closer(values)
 
 
-def rerankings(judged: Judged, ranked: Ranked, suffix: str) -> Iterator[tuple[Cell, Value]]:
+def rerankings(decisions: Judged, ranked: Ranked, suffix: str) -> Iterator[tuple[Cell, Value]]:
     """Yields points changed, costs and ratio of the initial order and of both algorithms (Table 3)."""
     records, held = ranked.records, ranked.held(OBTAINED_TOLERANCE)
     nobody = np.zeros(2, np.int64)
-    yield from rows(judged, OBTAINED_INITIAL + suffix, nobody, records.cost, records.group)
+    yield from rows(decisions, OBTAINED_INITIAL + suffix, nobody, records.cost, records.group)
     yield Cell("listed", "both", (OBTAINED_INITIAL + suffix,)), float(len(ranked.rows))
     for name, ended in (
         (OBTAINED_RAGUEL, rerank(records, held, Reranking())),
         (BLOCKWISE, series.in_blocks(ranked, held, BLOCKS)),
     ):
-        yield from rows(judged, name + suffix, _changed(ranked, ended), ended.cost, records.group)
+        yield from rows(decisions, name + suffix, _changed(ranked, ended), ended.cost, records.group)
 
 
 def _changed(ranked: Ranked, ended: Reranked) -> Longs:
@@ -482,13 +484,13 @@ _DURATION: Final = "counterfactual_loan_duration"
 
 def ratio_by_blocks(found: Mapping[Cell, Value]) -> Drawing:
     """Figure 2: the ratio of the whole list against the number of blocks, for each tolerance and list."""
-    drawn = {
+    lines = {
         f"t = 1/{round(1 / t)}, {words}": [_at(found, "overall_ratio", f"{who}, blocks", t, n) for n in series.BLOCKS]
         for who, words in ((series.UNFAVOURABLE, "refused"), (series.ALL, "everybody"))
         for t in series.TOLERANCES
     }
     title = "Recourse ratio after RAGUEL-Block by number of blocks and tolerance"
-    return Drawing("ratio-by-blocks", "Figure 2", title, "blocks", "recourse ratio", curves(series.BLOCKS, drawn))
+    return Drawing("ratio-by-blocks", "Figure 2", title, "blocks", "recourse ratio", curves(series.BLOCKS, lines))
 
 
 def block_shares(ranked: Ranked) -> Drawing:
@@ -500,14 +502,14 @@ def block_shares(ranked: Ranked) -> Drawing:
         raise ValueError("the list was not cut into blocks")
     share = float((ranked.records.group != ranked.reference).mean())
     before, after = (_shares(ranked, block) for block in (ended.block_before, ended.block))
-    drawn = {
+    lines = {
         "before": before,
         "after": after,
         "least allowed": [(1 - tolerance) * share] * len(before),
         "most allowed": [(1 + tolerance) * share] * len(before),
     }
     title = "Share of the protected group in each block before and after RAGUEL-Block, t = 1/5"
-    return Drawing("block-shares", "Figure 3", title, "block", "share", curves(range(1, len(before) + 1), drawn))
+    return Drawing("block-shares", "Figure 3", title, "block", "share", curves(range(1, len(before) + 1), lines))
 
 
 def by_records(found: Mapping[Cell, Value], most: int) -> tuple[Drawing, Drawing]:
@@ -524,19 +526,19 @@ def by_records(found: Mapping[Cell, Value], most: int) -> tuple[Drawing, Drawing
         for metric, words in (("rkl", "rKL"), ("rnd", "rND"), ("rrd", "rRD"))
         for group, name in ((series.BEFORE, "before"), (after, "after"))
     }
-    said = "Drawn lists in blocks of 100, t = 1/3: "
+    title = "Drawn lists in blocks of 100, t = 1/3: "
     x = "records (logarithm to base 10)"
     places = np.log10(lengths).tolist()
     return (
-        Drawing("ratio-by-records", "Figure 4", said + "recourse ratios", x, "ratio", curves(places, of_ratios)),
-        Drawing("quality-by-records", "Figure 4", said + "ranking quality", x, "metric", curves(places, of_quality)),
+        Drawing("ratio-by-records", "Figure 4", title + "recourse ratios", x, "ratio", curves(places, of_ratios)),
+        Drawing("quality-by-records", "Figure 4", title + "ranking quality", x, "metric", curves(places, of_quality)),
     )
 
 
 def _shares(ranked: Ranked, block: Longs) -> list[float]:
     protected = ranked.records.group != ranked.reference
-    found: list[float] = (np.bincount(block, weights=protected) / np.bincount(block)).tolist()
-    return found
+    shares: list[float] = (np.bincount(block, weights=protected) / np.bincount(block)).tolist()
+    return shares
 
 
 def _at(found: Mapping[Cell, Value], quantity: str, group: str, *at: float) -> float:

@@ -53,15 +53,15 @@ class Experiments(Paper):
     baseline: tuple[str, ...] | None = None
     """Baselines that are run; all if None."""
 
-    def compared(self, dataset: str, data: Path, said: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, published_values: Mapping[str, Any]) -> Compared:
         """Runs a data set and returns figures of the paper, requirements on the default, and what is shown beside."""
-        figures = list(research_figures.figures(said, dataset))
-        found, asked, drawings = self._obtained(dataset, data)
+        figures = list(research_figures.figures(published_values, dataset))
+        cells, expected, drawings = self._obtained(dataset, data)
         for figure in figures:
-            found.setdefault(figure.cell, self._not_run(dataset))
-        figures += asked
-        told = (cell for cell in found if cell.quantity not in TOLD_OTHERWISE)
-        return Compared([*figures, *research_figures.beside(figures, told)], found, drawings)
+            cells.setdefault(figure.cell, self._not_run(dataset))
+        figures += expected
+        quantities = (cell for cell in cells if cell.quantity not in TOLD_OTHERWISE)
+        return Compared([*figures, *research_figures.beside(figures, quantities)], cells, drawings)
 
     def _not_run(self, dataset: str) -> str:
         """Why a figure has nothing of ours beside it."""
@@ -82,9 +82,9 @@ def judged(experiment: Experiment, data: Path, **overrides: str) -> "Judged":
     """Reads the people of a data set and fits the classifier; other keys of the spec may be overridden."""
     from research.raguel import series
 
-    found = series.judge(series.read(experiment.read(data, **overrides)))
-    log.info("%s: %d people, %d attributes", experiment.spec, *found.values.shape)
-    return found
+    decisions = series.judge(series.read(experiment.read(data, **overrides)))
+    log.info("%s: %d people, %d attributes", experiment.spec, *decisions.values.shape)
+    return decisions
 
 
 def _of_example() -> Obtained:
@@ -98,19 +98,19 @@ def _of_series(records: int, trials: int) -> Obtained:
     from research.raguel import cells, series
 
     found = dict(series.cells(records, trials))
-    asked = [*series.figures(records), *series.falling(found, records)]
-    return found, asked, cells.by_records(found, records)
+    expected = [*series.figures(records), *series.falling(found, records)]
+    return found, expected, cells.by_records(found, records)
 
 
-def _of_people(dataset: str, found: "Judged", baseline: tuple[str, ...] | None, samples: int) -> Obtained:
+def _of_people(dataset: str, decisions: "Judged", baseline: tuple[str, ...] | None, samples: int) -> Obtained:
     from research.raguel import cells, series
 
-    ranked = {who: series.ranked(found, who) for who in series.LISTS}
-    laws = [law for who in series.LISTS for law in series.never_lower(ranked[who], who)]
-    others = cells.Others(frozenset(BASELINES if baseline is None else baseline), samples)
-    told = {**cells.obtained_cells(found, others), **{figure.cell: value for figure, value in laws}}
-    asked = [figure for figure, _ in laws] + list(cells.obtained_laws(told, others, dataset))
+    ranked = {listing: series.ranked(decisions, listing) for listing in series.LISTS}
+    laws = [law for listing in series.LISTS for law in series.never_lower(ranked[listing], listing)]
+    baselines = cells.Others(frozenset(BASELINES if baseline is None else baseline), samples)
+    told = {**cells.obtained_cells(decisions, baselines), **{figure.cell: value for figure, value in laws}}
+    expected = [figure for figure, _ in laws] + list(cells.obtained_laws(told, baselines, dataset))
     drawings = [cells.ratio_by_blocks(told)]
     if dataset == "default-credit":
         drawings.append(cells.block_shares(ranked[series.ALL]))
-    return told, asked, tuple(drawings)
+    return told, expected, tuple(drawings)

@@ -76,21 +76,21 @@ class People:
 
 def read(spec: AuditSpec) -> People:
     """Reads the people of an audit spec with a single protected attribute."""
-    found = labelled(spec, "favourable")
-    columns, grouped = found.columns, found.grouped
+    table = labelled(spec, "favourable")
+    columns, grouped = table.columns, table.grouped
     specs = [spec.columns[name] for name in columns.names]
-    low, high = np.array([each.recourse.limits for each in specs]).T
+    low, high = np.array([column.recourse.limits for column in specs]).T
     return People(
         columns.names,
         columns.values,
         grouped.group,
         grouped.groups,
         grouped.reference,
-        found.label,
-        np.array([each.constraint is not Constraint.IMMUTABLE for each in specs]),
-        np.array([each.recourse.weight for each in specs]),
-        np.array([_step(each) for each in specs]),
-        np.array([_WAYS[each.constraint] for each in specs]),
+        table.label,
+        np.array([column.constraint is not Constraint.IMMUTABLE for column in specs]),
+        np.array([column.recourse.weight for column in specs]),
+        np.array([_step(column) for column in specs]),
+        np.array([_WAYS[column.constraint] for column in specs]),
         np.maximum(low, columns.values.min(axis=0)),
         np.minimum(high, columns.values.max(axis=0)),
     )
@@ -163,34 +163,36 @@ def judge(people: People) -> Judged:
     return Judged(people, values, scale, model)
 
 
-def actions(judged: Judged, *, bounded: bool) -> Actions:
+def actions(decisions: Judged, *, bounded: bool) -> Actions:
     """Returns the permitted changes, in standard deviations."""
-    people = judged.people
-    weight, changeable, step = people.weight, people.changeable, people.step / judged.scale
+    people = decisions.people
+    weight, changeable, step = people.weight, people.changeable, people.step / decisions.scale
     if not bounded:
         return make_actions(weight, changeable, step)
-    low, high = ((each - people.values.mean(axis=0)) / judged.scale for each in (people.lower, people.upper))
+    low, high = ((bound - people.values.mean(axis=0)) / decisions.scale for bound in (people.lower, people.upper))
     return make_actions(weight, changeable, step, people.direction, low, high)
 
 
-def ranked(judged: Judged, who: str, refused: Bools | None = None) -> Ranked:
+def ranked(decisions: Judged, listing: str, refused: Bools | None = None) -> Ranked:
     """Ranks a list of people.
 
     Args:
-        judged: Everybody.
-        who: One of ``LISTS``.
+        decisions: Everybody.
+        listing: One of ``LISTS``.
         refused: ``(n,)`` whom another classifier refuses; the costs are those of this one all the same.
     """
-    unfavourable = ~judged.favourable if refused is None else refused
-    rows = np.flatnonzero(unfavourable | (who == ALL))
-    allowed = actions(judged, bounded=who == BOUNDED)
-    values = judged.values[rows]
-    found = recourse.to_boundary(values, judged.boundary, allowed)
-    kept = np.flatnonzero(found.reached)
-    reached = recourse.Targets(found.point[kept], found.cost[kept], found.rate[kept])
-    group = judged.people.group[rows[kept]]
-    records = make_records(values[kept], reached, group, allowed, judged.boundary)
-    return Ranked(records, rows[kept], len(rows) - len(kept), judged.people.reference)
+    unfavourable = ~decisions.favourable if refused is None else refused
+    rows = np.flatnonzero(unfavourable | (listing == ALL))
+    allowed = actions(decisions, bounded=listing == BOUNDED)
+    values = decisions.values[rows]
+    boundary_targets = recourse.to_boundary(values, decisions.boundary, allowed)
+    positions = np.flatnonzero(boundary_targets.reached)
+    reached = recourse.Targets(
+        boundary_targets.point[positions], boundary_targets.cost[positions], boundary_targets.rate[positions]
+    )
+    group = decisions.people.group[rows[positions]]
+    records = make_records(values[positions], reached, group, allowed, decisions.boundary)
+    return Ranked(records, rows[positions], len(rows) - len(positions), decisions.people.reference)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -268,11 +270,11 @@ def figures(most: int) -> Iterator[Figure]:
             yield Figure(ASKED, False, cell, LEAST, 0.0, at_least=True)
 
 
-def falling(found: Mapping[Cell, Value], most: int) -> Iterator[Figure]:
+def falling(values: Mapping[Cell, Value], most: int) -> Iterator[Figure]:
     """Yields the ranking quality of the shortest lists, re-ranked, as the limit of that of the longest."""
     first, last = lengths(most)[0], lengths(most)[-1]
     for name, metric in product((ONE_BORDER, ANY_DEPTH), METRICS) if last > first else ():
-        limit = found[Cell(metric, name, (float(first),))]
+        limit = values[Cell(metric, name, (float(first),))]
         if isinstance(limit, float):
             yield Figure(ASKED, False, Cell(metric, name, (float(last),)), limit, 0.0, at_most=True)
 
@@ -285,11 +287,11 @@ def lengths(most: int) -> list[int]:
 def cells(most: int, trials: int) -> Iterator[tuple[Cell, Value]]:
     """Re-ranks lists of each length and yields means over so many draws."""
     for records in lengths(most):
-        drawn = [_told(records, seed) for seed in range(trials)]
+        trial_values = [_told(records, seed) for seed in range(trials)]
         at = (float(records),)
         log.info("%s records, %d lists drawn and re-ranked", f"{records:,}", trials)
-        for quantity, group in drawn[0]:
-            yield Cell(quantity, group, at), float(np.mean([each[quantity, group] for each in drawn]))
+        for quantity, group in trial_values[0]:
+            yield Cell(quantity, group, at), float(np.mean([trial[quantity, group] for trial in trial_values]))
 
 
 def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
@@ -300,23 +302,23 @@ def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
         rerank_blocks(records, held, SIZE, BlockRules()),
         rerank_any(records, close, SIZE, BlockRules()),
     )
-    told = {
+    values = {
         ("initial_ratio", "all"): algorithm_representation.overall(cost, group),
         **_quality(BEFORE, group[records.ranked()]),
     }
     for name, ended, bounds in ((ONE_BORDER, bordered, held), (ANY_DEPTH, anywhere, close)):
         block = np.zeros(length, np.int64) if ended.block is None else ended.block
-        told["mean_block_ratio", name] = float(algorithm_representation.of_blocks(ended.cost, group, block).mean())
-        told["overall_ratio_after", name] = algorithm_representation.overall(ended.cost, group)
-        told["unfair_blocks_percent", name] = 100 * float((~fair_blocks(bounds, group, block)).mean())
-        told["protected_modified_percent", name] = 100 * float(modified(records, ended)[group == PROTECTED].mean())
-        told |= _quality(name, group[ended.order])
-    return told
+        values["mean_block_ratio", name] = float(algorithm_representation.of_blocks(ended.cost, group, block).mean())
+        values["overall_ratio_after", name] = algorithm_representation.overall(ended.cost, group)
+        values["unfair_blocks_percent", name] = 100 * float((~fair_blocks(bounds, group, block)).mean())
+        values["protected_modified_percent", name] = 100 * float(modified(records, ended)[group == PROTECTED].mean())
+        values |= _quality(name, group[ended.order])
+    return values
 
 
 def _quality(name: str, group: Ints) -> dict[tuple[str, str], float]:
-    found = quality(group == PROTECTED)
-    return {(metric, name): float(getattr(found, metric[:3])) for metric in METRICS}
+    scores = quality(group == PROTECTED)
+    return {(metric, name): float(getattr(scores, metric[:3])) for metric in METRICS}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -336,36 +338,36 @@ ROUNDING: Final = 1e-9
 """By which a ratio may fall: a mean of the same costs in another order is not the same to the last bit."""
 
 
-def never_lower(ranked: Ranked, who: str) -> Iterator[tuple[Figure, Value]]:
+def never_lower(ranked: Ranked, listing: str) -> Iterator[tuple[Figure, Value]]:
     """Yields the overall ratio after re-ranking, and that before as its lower limit."""
     before, records = _ratio(ranked), ranked.records
     for tolerance in TOLERANCES:
         held = ranked.held(tolerance)
-        cell = Cell("overall_ratio", f"{who}, Algorithm 1", (tolerance,))
+        cell = Cell("overall_ratio", f"{listing}, Algorithm 1", (tolerance,))
         yield _asked(cell, before), _ratio(ranked, rerank(records, held, Reranking()))
         for blocks in BLOCKS:
-            cell = Cell("overall_ratio", f"{who}, blocks", (tolerance, float(blocks)))
+            cell = Cell("overall_ratio", f"{listing}, blocks", (tolerance, float(blocks)))
             yield _asked(cell, before), _ratio(ranked, in_blocks(ranked, held, blocks))
 
 
-def unfair_blocks(ranked: Ranked, who: str) -> Iterator[tuple[Cell, Value]]:
+def unfair_blocks(ranked: Ranked, listing: str) -> Iterator[tuple[Cell, Value]]:
     """Yields counts of blocks that represent the groups unfairly, before and after (Table 6)."""
     for tolerance in TOLERANCES:
         held = ranked.held(tolerance)
         for blocks in BLOCKS:
             ended, at = in_blocks(ranked, held, blocks), (float(blocks), tolerance)
             before, after = _unfair(ranked, held, ended)
-            yield Cell("blocks_made_fair", who, at), float(before - after)
-            yield Cell("unfair_blocks", who, at), f"{before} -> {after}"
+            yield Cell("blocks_made_fair", listing, at), float(before - after)
+            yield Cell("unfair_blocks", listing, at), f"{before} -> {after}"
 
 
-def unfair_counts(ranked: Ranked, who: str) -> Iterator[tuple[Cell, Value]]:
+def unfair_counts(ranked: Ranked, listing: str) -> Iterator[tuple[Cell, Value]]:
     """Yields counts of unfair blocks before and after of 20 blocks, at each tolerance (Figure 3)."""
     for tolerance in TOLERANCES:
         held = ranked.held(tolerance)
         before, after = _unfair(ranked, held, in_blocks(ranked, held, SHOWN))
-        yield Cell("unfair_before", who, (float(SHOWN), tolerance)), float(before)
-        yield Cell("unfair_after", who, (float(SHOWN), tolerance)), float(after)
+        yield Cell("unfair_before", listing, (float(SHOWN), tolerance)), float(before)
+        yield Cell("unfair_after", listing, (float(SHOWN), tolerance)), float(after)
 
 
 def in_blocks(ranked: Ranked, held: Representation, blocks: int) -> Reranked:
@@ -384,5 +386,5 @@ def _ratio(ranked: Ranked, ended: Reranked | None = None) -> float:
 
 def _unfair(ranked: Ranked, held: Representation, ended: Reranked) -> tuple[int, int]:
     block, group = (ended.block_before, ended.block), ranked.records.group
-    before, after = (int((~fair_blocks(held, group, each)).sum()) for each in block if each is not None)
+    before, after = (int((~fair_blocks(held, group, blocks)).sum()) for blocks in block if blocks is not None)
     return before, after

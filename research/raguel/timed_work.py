@@ -36,8 +36,8 @@ class People:
 
     def records(self) -> Records:
         """Returns the list of them."""
-        found = recourse.to_boundary(self.values, self.boundary, self.actions)
-        return make_records(self.values, found, self.group, self.actions, self.boundary)
+        boundary_targets = recourse.to_boundary(self.values, self.boundary, self.actions)
+        return make_records(self.values, boundary_targets, self.group, self.actions, self.boundary)
 
 
 def costs(records: str, kind: str) -> dict[str, Any]:
@@ -59,10 +59,10 @@ def steps(people: People, most: str) -> dict[str, Any]:
     values, boundary, actions = people.values, people.boundary, people.actions
     compiled = _compiled(lambda: in_steps(values[:1], boundary, actions, limit))
     start = time.perf_counter()
-    found = in_steps(values, boundary, actions, limit)
+    stepped = in_steps(values, boundary, actions, limit)
     seconds = time.perf_counter() - start
-    refused, unproven = int((~found.targets.reached).sum()), int((~found.proven).sum())
-    return _told(len(values), seconds, compiled, cases=found.cases, refused=refused, unproven=unproven)
+    refused, unproven = int((~stepped.targets.reached).sum()), int((~stepped.proven).sum())
+    return _told(len(values), seconds, compiled, cases=stepped.cases, refused=refused, unproven=unproven)
 
 
 def one_by_one(people: People) -> dict[str, Any]:
@@ -81,10 +81,12 @@ def in_blocks(people: People) -> dict[str, Any]:
     compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), 20, BlockRules()))
     seconds = {}
     for tolerance in TOLERANCES:
-        held = _held(listed.group, tolerance)
+        representation = _held(listed.group, tolerance)
         for blocks in BLOCKS:
             size = block_size(len(listed.cost), blocks)
-            seconds[blocks, tolerance] = _least(lambda h=held, s=size: rerank_blocks(listed, h, s, BlockRules()))  # type: ignore[misc]
+            seconds[blocks, tolerance] = _least(
+                lambda h=representation, s=size: rerank_blocks(listed, h, s, BlockRules())
+            )  # type: ignore[misc]
     slowest = max(seconds, key=lambda setting: seconds[setting])
     median = float(np.median(list(seconds.values())))
     return _told(len(listed.cost), seconds[slowest], compiled, slowest=slowest, median_s=median)
@@ -94,15 +96,15 @@ def drawn(records: str) -> dict[str, Any]:
     """Times Algorithm 2 on a drawn list in blocks of 100, with the sort."""
     few, listed = (draw(n, np.random.default_rng(0)) for n in (WARM_RECORDS, int(records)))
     compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), SIZE, BlockRules()))
-    held = _held(listed.group)
+    representation = _held(listed.group)
     cpu = time.process_time()
-    seconds = _least(lambda: rerank_blocks(listed, held, SIZE, BlockRules()))
+    seconds = _least(lambda: rerank_blocks(listed, representation, SIZE, BlockRules()))
     cpu_s = (time.process_time() - cpu) / REPETITIONS
     return _told(len(listed.cost), seconds, compiled, cpu_s=cpu_s, sort_s=_least(listed.ranked))
 
 
-def _told(rows: int, seconds: float, compiled: float, **more: Any) -> dict[str, Any]:
-    return {"rows": rows, "seconds": seconds, "compile_s": compiled, "peak_mb": peak_mb(), **more}
+def _told(rows: int, seconds: float, compiled: float, **extra: Any) -> dict[str, Any]:
+    return {"rows": rows, "seconds": seconds, "compile_s": compiled, "peak_mb": peak_mb(), **extra}
 
 
 def _held(group: Ints, tolerance: float = TOLERANCE) -> Representation:

@@ -111,6 +111,6 @@ class CausalGraph(Strict):
 
     def _of(self, edges: Iterable[Edge]) -> "CausalGraph":
         """The graph of fewer edges; a column without a cause left loses its mechanism."""
-        kept = tuple(edges)
-        effects = {effect for _, effect in kept}
-        return CausalGraph(edges=kept, mechanisms={n: m for n, m in self.mechanisms.items() if n in effects})
+        kept_edges = tuple(edges)
+        effects = {effect for _, effect in kept_edges}
+        return CausalGraph(edges=kept_edges, mechanisms={n: m for n, m in self.mechanisms.items() if n in effects})

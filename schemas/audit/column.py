@@ -131,9 +131,9 @@ def block_of(name: str, roles: Iterable[Role]) -> str | None:
 
 def in_order(blocks: Iterable[str]) -> list[str]:
     """Names of blocks in the order of the rungs; ``place`` is last."""
-    given = list(dict.fromkeys(blocks))
-    known = {TERMS: 0, FINANCES: 1, HISTORY: 2, PLACE: 5}
-    return sorted(given, key=lambda name: (known.get(name, 4 if name == OTHER else 3), given.index(name)))
+    names = list(dict.fromkeys(blocks))
+    rank = {TERMS: 0, FINANCES: 1, HISTORY: 2, PLACE: 5}
+    return sorted(names, key=lambda name: (rank.get(name, 4 if name == OTHER else 3), names.index(name)))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -213,8 +213,8 @@ class ColumnSpec(Strict):
         if self.scale == "log" and self.type is not Kind.CONTINUOUS:
             raise ValueError(f"`scale: log` belongs to continuous columns, not to {self.type}")
         if self.transitions and self.constraint is not Constraint.FREE:
-            both = f"`transitions` and `constraint: {self.constraint}`"
-            raise ValueError(f"{both} both say how the column may change; keep one of them")
+            conflicting_keys = f"`transitions` and `constraint: {self.constraint}`"
+            raise ValueError(f"{conflicting_keys} both say how the column may change; keep one of them")
         if self.transitions and self.type is Kind.CONTINUOUS:
             raise ValueError("`transitions` belongs to columns with categories")
         return self

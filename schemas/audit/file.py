@@ -62,17 +62,17 @@ _SOUND_IN: Mapping[str, Any] = {
 """Substitutes for one of several columns, attributes or limits."""
 
 
-def check(raw: Any, known: Known, also: Sequence[Check] = ()) -> tuple[AuditSpec | None, list[SpecError]]:
+def check(raw: Any, known_methods: Known, also: Sequence[Check] = ()) -> tuple[AuditSpec | None, list[SpecError]]:
     """Validate values with the classes of the methods that there are: the spec, or None and all faults found."""
     mended = _Mended(deepcopy(raw))
     for _ in range(_ROUNDS):
         try:
-            spec = AuditSpec.model_validate(mended.raw, context=context(known))
+            spec = AuditSpec.model_validate(mended.raw, context=context(known_methods))
         except (ValidationError, SpecError) as error:
-            if not mended.take(_faults(mended.raw, error, known)):
+            if not mended.take(_faults(mended.raw, error, known_methods)):
                 return None, mended.faults
             continue
-        mended.take([(fault, False) for each in also for fault in each(spec, mended.places)], last=True)
+        mended.take([(fault, False) for extra_check in also for fault in extra_check(spec, mended.places)], last=True)
         return (None if mended.faults else spec), mended.faults
     return None, mended.faults
 
@@ -120,9 +120,9 @@ class _Mended:
         return bool(place)
 
 
-def _related(one: Location, other: Location) -> bool:
-    shared = min(len(one), len(other))
-    return one[:shared] == other[:shared]
+def _related(first: Location, other: Location) -> bool:
+    shared = min(len(first), len(other))
+    return first[:shared] == other[:shared]
 
 
 def _place(at: Location) -> Location:
@@ -141,13 +141,13 @@ def _put_right(raw: Any, place: Location) -> bool:
     if len(place) == 1 and top in _SOUND:
         raw[top] = deepcopy(_SOUND[str(top)])
         return True
-    here = _at(raw, place[:-1])
-    if len(place) == 2 and top in _SOUND_IN and isinstance(place[1], str if isinstance(here, dict) else int):
+    parent = _at(raw, place[:-1])
+    if len(place) == 2 and top in _SOUND_IN and isinstance(place[1], str if isinstance(parent, dict) else int):
         sound = {k: v.format(at=place[1]) if isinstance(v, str) else v for k, v in _SOUND_IN[str(top)].items()}
-        here[place[1]] = {**sound, **_kept(here[place[1]], str(top))}
+        parent[place[1]] = {**sound, **_kept(parent[place[1]], str(top))}
         return True
-    if len(place) == 2 and top == "methods" and isinstance(here, dict):
-        here[place[1]] = {}
+    if len(place) == 2 and top == "methods" and isinstance(parent, dict):
+        parent[place[1]] = {}
         return True
     return _drop(raw, place)
 
@@ -157,20 +157,25 @@ def _kept(faulty: Any, top: str) -> dict[str, Any]:
     if top != "protected" or not isinstance(faulty, dict):
         return {}
     columns = faulty.get("columns")
-    kept = {"name": faulty.get("name"), "columns": columns}
+    entry = {"name": faulty.get("name"), "columns": columns}
     return {
         key: value
-        for key, value in kept.items()
+        for key, value in entry.items()
         if (isinstance(value, str) and value)
-        or (key == "columns" and isinstance(value, list) and value and all(isinstance(each, str) for each in value))
+        or (
+            key == "columns"
+            and isinstance(value, list)
+            and value
+            and all(isinstance(column_name, str) for column_name in value)
+        )
     }
 
 
 def _drop(raw: Any, at: Location) -> bool:
-    here = _at(raw, at[:-1])
-    if not at or not isinstance(here, dict) or at[-1] not in here:
+    parent = _at(raw, at[:-1])
+    if not at or not isinstance(parent, dict) or at[-1] not in parent:
         return False
-    del here[at[-1]]
+    del parent[at[-1]]
     return True
 
 
@@ -182,24 +187,25 @@ def _at(raw: Any, at: Location) -> Any:
     return raw
 
 
-def _faults(raw: Any, error: ValidationError | SpecError, known: Known) -> list[tuple[SpecError, bool]]:
+def _faults(raw: Any, error: ValidationError | SpecError, known_methods: Known) -> list[tuple[SpecError, bool]]:
     """The faults that one reading found."""
     if isinstance(error, SpecFaultsError):
         return [(fault, False) for fault in error.faults]
     if isinstance(error, SpecError):
         return [(error, False)]
-    found: dict[Location, list[Any]] = {}
+    problems_by_location: dict[Location, list[Any]] = {}
     for problem in error.errors():
-        found.setdefault(_location(raw, problem), []).append(problem)
+        problems_by_location.setdefault(_location(raw, problem), []).append(problem)
     return [
-        (_spec_error(at, problems, known), problems[0]["type"] == "extra_forbidden") for at, problems in _wrong(found)
+        (_spec_error(at, problems, known_methods), problems[0]["type"] == "extra_forbidden")
+        for at, problems in _wrong(problems_by_location)
     ]
 
 
-def _wrong(found: Mapping[Location, list[Any]]) -> Iterator[tuple[Location, list[Any]]]:
+def _wrong(problems_by_location: Mapping[Location, list[Any]]) -> Iterator[tuple[Location, list[Any]]]:
     """A list or mapping whose items are wrong is reported once more as too short: its items say it better."""
-    for at, problems in found.items():
-        inside = any(len(other) > len(at) and other[: len(at)] == at for other in found)
+    for at, problems in problems_by_location.items():
+        inside = any(len(other) > len(at) and other[: len(at)] == at for other in problems_by_location)
         if not (inside and problems[0]["type"] == "too_short"):
             yield at, problems
 
@@ -215,39 +221,39 @@ def _location(raw: Any, problem: Any) -> Location:
     return ()
 
 
-def _is_in(part: str | int, here: Any) -> bool:
-    if isinstance(here, list):
-        return isinstance(part, int) and part < len(here)
-    return isinstance(here, dict) and part in here
+def _is_in(part: str | int, parent: Any) -> bool:
+    if isinstance(parent, list):
+        return isinstance(part, int) and part < len(parent)
+    return isinstance(parent, dict) and part in parent
 
 
-def _spec_error(at: Location, problems: Sequence[Any], known: Known) -> SpecError:
+def _spec_error(at: Location, problems: Sequence[Any], known_methods: Known) -> SpecError:
     infinite = [problem for problem in problems if problem["type"] == "finite_number"]
-    messages = list(dict.fromkeys(_message(at, problem, known) for problem in infinite or problems))
-    said = "; or ".join([messages[0], *(m.removeprefix(_EXPECTED) for m in messages[1:])])
+    messages = list(dict.fromkeys(_message(at, problem, known_methods) for problem in infinite or problems))
+    text = "; or ".join([messages[0], *(m.removeprefix(_EXPECTED) for m in messages[1:])])
     value = problems[0].get("input")
     plain = problems[0]["type"] not in ("extra_forbidden", "missing", "finite_number")
     if (
         plain
         and not isinstance(value, dict | list | tuple)
-        and not re.search(rf"(?<!\w){re.escape(_short(value))}(?!\w)", said)
+        and not re.search(rf"(?<!\w){re.escape(_short(value))}(?!\w)", text)
     ):
-        said += f", got {_short(value)}"
-    return SpecError(said + _meant(problems[0]), at)
+        text += f", got {_short(value)}"
+    return SpecError(text + _meant(problems[0]), at)
 
 
 def _meant(problem: Any) -> str:
     """A hint where one of a few words is misspelt."""
     if problem["type"] != "literal_error" or not isinstance(problem["input"], str):
         return ""
-    known = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
-    close = get_close_matches(problem["input"], known, n=1, cutoff=0.5)
+    options = re.findall(r"'([^']+)'", problem["ctx"]["expected"])
+    close = get_close_matches(problem["input"], options, n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _message(at: Location, problem: Any, known: Known) -> str:
+def _message(at: Location, problem: Any, known_methods: Known) -> str:
     if problem["type"] == "extra_forbidden":
-        return f"unknown key; {nearest(str(at[-1]), _keys(at[:-1], known))}"
+        return f"unknown key; {nearest(str(at[-1]), _keys(at[:-1], known_methods))}"
     if problem["type"] == "missing":
         return "this key is required"
     if problem["type"] == "finite_number":
@@ -263,10 +269,10 @@ def _message(at: Location, problem: Any, known: Known) -> str:
 
 def _short(value: Any) -> str:
     try:
-        shown = repr(value)
+        text = repr(value)
     except ValueError:  # Python writes no number of thousands of digits
         return "a number of thousands of digits"
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _yaml(value: Any) -> str:
@@ -274,25 +280,25 @@ def _yaml(value: Any) -> str:
     return {"inf": ".inf", "-inf": "-.inf", "nan": ".nan"}.get(str(value).lower(), _short(value))
 
 
-def _keys(at: Location, known: Known) -> list[str]:
+def _keys(at: Location, known_methods: Known) -> list[str]:
     """The keys that the spec knows at a location, for suggestions."""
-    here: Any = AuditSpec
+    model: Any = AuditSpec
     for part in at:
-        here = known.get(str(part)) if here is Methods else _model(here, part)
-    if here is Methods:
-        return list(known)
-    return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+        model = known_methods.get(str(part)) if model is Methods else _model(model, part)
+    if model is Methods:
+        return list(known_methods)
+    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 
 
-def _model(here: Any, part: str | int) -> Any:
+def _model(annotation: Any, part: str | int) -> Any:
     """The type one step down: a field of a model, or the element of a list or mapping."""
-    if isinstance(here, type) and issubclass(here, BaseModel):
-        here = here.model_fields[str(part)].annotation if str(part) in here.model_fields else None
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        annotation = annotation.model_fields[str(part)].annotation if str(part) in annotation.model_fields else None
     else:
-        here = next((a for a in reversed(get_args(here)) if a is not Ellipsis), None)
-    options = [a for a in get_args(here) if isinstance(a, type) and issubclass(a, BaseModel)]
-    is_union = type(None) in get_args(here)
-    return options[0] if is_union and options else here
+        annotation = next((a for a in reversed(get_args(annotation)) if a is not Ellipsis), None)
+    options = [a for a in get_args(annotation) if isinstance(a, type) and issubclass(a, BaseModel)]
+    is_union = type(None) in get_args(annotation)
+    return options[0] if is_union and options else annotation
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -372,22 +378,22 @@ def _where(error: Exception) -> str:
     return f"{place}: {error.problem or error.context}"
 
 
-def _marks(text: str, lines: Mapping[Location, int], said: Set[int]) -> Iterator[Mark]:
+def _marks(text: str, lines: Mapping[Location, int], marked_lines: Set[int]) -> Iterator[Mark]:
     """The outermost key of each marked line. A line without a key, such as one of comments alone, marks nothing.
 
     Args:
         text: the document.
         lines: of its keys.
-        said: lines with a key whose value is the word.
+        marked_lines: lines with a key whose value is the word.
     """
     outermost: dict[int, Location] = {}
     for location, line in lines.items():
         if location and (line not in outermost or len(location) < len(outermost[line])):
             outermost[line] = location
     for line, written in enumerate(text.splitlines(), 1):
-        found = _MARK.search(written)
-        if line in outermost and (found or line in said):
-            yield Mark(outermost[line], line, found["why"] if found else written.partition(" #")[2].strip())
+        mark = _MARK.search(written)
+        if line in outermost and (mark or line in marked_lines):
+            yield Mark(outermost[line], line, mark["why"] if mark else written.partition(" #")[2].strip())
 
 
 def _said(node: yaml.Node | None) -> Iterator[int]:
@@ -478,12 +484,12 @@ def _lines(node: yaml.Node | None, path: Location) -> Iterator[tuple[Location, i
 
 def _twice(node: yaml.Node | None) -> Iterator[tuple[str, int]]:
     if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
+        visited: set[str] = set()
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
+                if key.value in visited:
                     yield key.value, key.start_mark.line + 1
-                seen.add(key.value)
+                visited.add(key.value)
             yield from _twice(value)
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
@@ -519,14 +525,14 @@ class SpecFile:
 
 
 def read_spec(
-    text: str, name: str, known: Known, overrides: Mapping[str, str] | None = None, also: Sequence[Check] = ()
+    text: str, name: str, known_methods: Known, overrides: Mapping[str, str] | None = None, also: Sequence[Check] = ()
 ) -> SpecFile:
     """Parse and check a spec.
 
     Args:
         text: the YAML.
         name: what to call the file in errors.
-        known: the methods that there are.
+        known_methods: the methods that there are.
         overrides: dotted key -> YAML value, as given by ``--set``.
         also: further checks of the whole spec, whose faults are told with its own.
 
@@ -544,13 +550,13 @@ def read_spec(
     messages = [f"{name}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
     for key, value in (overrides or {}).items():
         try:
-            made = _override(raw, key, value)
-            kept = {at: line for at, line in lines.items() if at[: len(made[-1])] != made[-1]}
-            lines = {**kept, **dict.fromkeys(made, 0)}
+            locations = _override(raw, key, value)
+            remaining_lines = {at: line for at, line in lines.items() if at[: len(locations[-1])] != locations[-1]}
+            lines = {**remaining_lines, **dict.fromkeys(locations, 0)}
         except SpecError as error:
             messages.append(f"{name}: {error}")
     _add_unconfirmed(raw, parsed.marks, [_file_location(key) for key in overrides or {}])
-    spec, faults = check(raw, known, (_filled_in, *also))
+    spec, faults = check(raw, known_methods, (_filled_in, *also))
     placed = sorted(faults, key=lambda fault: _line(lines, fault.location))
     messages += [_described(name, lines, fault) for fault in placed]
     raise_together([SpecError(message) for message in dict.fromkeys(messages)])
@@ -565,12 +571,12 @@ def _drafting(name: str) -> str:
     return f"`evenhand init {table}` drafts one from a table"
 
 
-def _add_unconfirmed(raw: dict[str, Any], marks: Sequence[Mark], given: Collection[Location]) -> None:
+def _add_unconfirmed(raw: dict[str, Any], marks: Sequence[Mark], locations: Collection[Location]) -> None:
     """Name the marked keys in the spec itself, without those that ``--set`` gives."""
-    left = [mark.key for mark in marks if not any(mark.location[: len(at)] == at for at in given)]
-    said = raw.get("unconfirmed") or []
-    if left and isinstance(said, list) and ("unconfirmed",) not in given:
-        raw["unconfirmed"] = list(dict.fromkeys([*said, *left]))
+    unconfirmed_keys = [mark.key for mark in marks if not any(mark.location[: len(at)] == at for at in locations)]
+    declared_keys = raw.get("unconfirmed") or []
+    if unconfirmed_keys and isinstance(declared_keys, list) and ("unconfirmed",) not in locations:
+        raw["unconfirmed"] = list(dict.fromkeys([*declared_keys, *unconfirmed_keys]))
 
 
 def _filled_in(spec: AuditSpec, _: Collection[Location]) -> Iterator[SpecError]:
@@ -590,13 +596,13 @@ def _filled_in(spec: AuditSpec, _: Collection[Location]) -> Iterator[SpecError]:
         yield SpecError(message, ("source", "part"))
 
 
-def checked(values: Any, name: str, known: Known, also: Sequence[Check] = ()) -> AuditSpec:
+def checked(values: Any, name: str, known_methods: Known, also: Sequence[Check] = ()) -> AuditSpec:
     """Check a spec that is no text any more, such as a deployment's parameters.
 
     Raises:
         SpecError: as ``read_spec``, without lines.
     """
-    spec, faults = check(values, known, also)
+    spec, faults = check(values, known_methods, also)
     raise_together([SpecError(_described(name, {}, fault), fault.location) for fault in faults])
     if spec is None:
         raise SpecError(f"{name}: no mapping of keys, as an audit spec is")
@@ -606,36 +612,36 @@ def checked(values: Any, name: str, known: Known, also: Sequence[Check] = ()) ->
 def _override(raw: dict[str, Any], key: str, value: str) -> list[Location]:
     """Set a dotted key, making the mappings on the way; returns the locations it stands for."""
     *parents, last = key.split(".")
-    here: Any = raw
-    made: list[Location] = []
+    parent: Any = raw
+    locations: list[Location] = []
     for depth, part in enumerate(parents, 1):
-        if isinstance(here, dict) and here.get(part) is None:
-            here[part] = {}
-            made.append(tuple(parents[:depth]))
-        here = _step(here, part, key)
+        if isinstance(parent, dict) and parent.get(part) is None:
+            parent[part] = {}
+            locations.append(tuple(parents[:depth]))
+        parent = _step(parent, part, key)
     try:
         parsed = parse(value).value
     except SpecError as error:
         raise SpecError(f"--set {key}: not a YAML value: {value[:80]!r} ({str(error).splitlines()[0]})") from error
-    if isinstance(here, list):
-        _step(here, last, key)
-        here[int(last)] = parsed
-    elif isinstance(here, dict):
-        here[last] = parsed
+    if isinstance(parent, list):
+        _step(parent, last, key)
+        parent[int(last)] = parsed
+    elif isinstance(parent, dict):
+        parent[last] = parsed
     else:
         raise SpecError(f"--set {key}: {'.'.join(parents)} holds a value, not keys")
-    return [*made, _file_location(key)]
+    return [*locations, _file_location(key)]
 
 
 def _file_location(key: str) -> Location:
     return tuple(int(part) if part.isdecimal() else part for part in key.split("."))
 
 
-def _step(here: Any, part: str, key: str) -> Any:
-    if isinstance(here, dict) and part in here:
-        return here[part]
-    if isinstance(here, list) and part.isdecimal() and len(part) < 10 and int(part) < len(here):
-        return here[int(part)]
+def _step(parent: Any, part: str, key: str) -> Any:
+    if isinstance(parent, dict) and part in parent:
+        return parent[part]
+    if isinstance(parent, list) and part.isdecimal() and len(part) < 10 and int(part) < len(parent):
+        return parent[int(part)]
     raise SpecError(f"--set {key}: no {part!r} there; lists take a position from 0, mappings a key")
 
 

@@ -129,9 +129,9 @@ class Verdicts(Strict):
     @model_validator(mode="after")
     def _once(self) -> Self:
         for name in ("gate", "decision_makers"):
-            said = getattr(self, name)
-            if said is not None and len(set(said)) != len(said):
-                raise ValueError(f"{name} names {[str(each) for each in said]}; name each only once")
+            declared = getattr(self, name)
+            if declared is not None and len(set(declared)) != len(declared):
+                raise ValueError(f"{name} names {[str(entry) for entry in declared]}; name each only once")
         return self
 
     @property

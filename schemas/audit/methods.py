@@ -33,9 +33,9 @@ class MethodSettings(Strict):
     """Of the method's detection."""
 
     @classmethod
-    def under_paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
+    def under_paper(cls, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """The keys of a spec under the profile `paper`: what the user left out takes the paper's value."""
-        out = {**cls.paper, **own}
+        out = {**cls.paper, **overrides}
         for name, part in cls.trained.items():
             if isinstance(out.get(name), Mapping):
                 out[name] = part.under_paper(out[name])
@@ -119,9 +119,9 @@ class Methods:
         return core_schema.with_info_plain_validator_function(_validated, serialization=dump)
 
 
-def context(known: Known) -> dict[str, Any]:
+def context(known_methods: Known) -> dict[str, Any]:
     """The validation context with which a spec, and whatever holds ``Methods``, is validated."""
-    return {_CONTEXT: known}
+    return {_CONTEXT: known_methods}
 
 
 def known_in(info: ValidationInfo) -> Known:
@@ -132,22 +132,22 @@ def known_in(info: ValidationInfo) -> Known:
     """
     if not info.context or _CONTEXT not in info.context:
         raise TypeError("the settings of methods are validated with their classes: see tasks.pipeline.registry")
-    known: Known = info.context[_CONTEXT]
-    return known
+    known_methods: Known = info.context[_CONTEXT]
+    return known_methods
 
 
 def _validated(value: Any, info: ValidationInfo) -> Methods:
     if isinstance(value, Methods):
         return value
-    known = known_in(info)
-    shaped = _shape(tuple(known.items())).model_validate(value)
-    return Methods({name: getattr(shaped, name) for name in known})
+    known_methods = known_in(info)
+    shaped = _shape(tuple(known_methods.items())).model_validate(value)
+    return Methods({name: getattr(shaped, name) for name in known_methods})
 
 
 @cache
-def _shape(known: tuple[tuple[str, type[MethodSettings]], ...]) -> type[MethodSettings]:
+def _shape(known_methods: tuple[tuple[str, type[MethodSettings]], ...]) -> type[MethodSettings]:
     """A model with a field for each method: pydantic then finds all faults of a mapping, and their places."""
-    fields: dict[str, Any] = {name: (kind | None, kind() if kind.by_default else None) for name, kind in known}
+    fields: dict[str, Any] = {name: (kind | None, kind() if kind.by_default else None) for name, kind in known_methods}
     return create_model("Methods", __base__=MethodSettings, **fields)
 
 

@@ -73,10 +73,10 @@ class Model(Strict):
         return said
 
     @classmethod
-    def paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
+    def paper(cls, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """The keys of a spec under the profile `paper`; how a model is split off is nothing that a file has."""
-        split = {} if own.get("kind") == "file" else {"split": "holdout"}
-        return {**split, "threshold": 0.5, "refits": 0, **own}
+        split = {} if overrides.get("kind") == "file" else {"split": "holdout"}
+        return {**split, "threshold": 0.5, "refits": 0, **overrides}
 
     @model_validator(mode="before")
     @classmethod

@@ -79,23 +79,23 @@ SAMPLED: Final = "sampled"
 """The parameter of measures of which a sample was asked: ``2000 of 17593``."""
 
 
-def as_sampled(asked: int, of: int) -> str:
+def as_sampled(sample_size: int, of: int) -> str:
     """What the parameter ``sampled`` says."""
-    return f"{asked} of {of}"
+    return f"{sample_size} of {of}"
 
 
 def asked_and_of(sampled: str) -> tuple[int, int]:
     """What ``as_sampled`` was made from."""
-    asked, _, of = sampled.partition(" of ")
-    return int(asked), int(of)
+    sample_size, _, of = sampled.partition(" of ")
+    return int(sample_size), int(of)
 
 
 def unsampled(parameters: str) -> str:
     """The parameters of a measure, a JSON object, without how many were asked: what the measure is looked up by."""
     if f'"{SAMPLED}"' not in parameters:
         return parameters
-    said = {name: value for name, value in json.loads(parameters).items() if name != SAMPLED}
-    return json.dumps(said, sort_keys=True)
+    retained = {name: value for name, value in json.loads(parameters).items() if name != SAMPLED}
+    return json.dumps(retained, sort_keys=True)
 
 
 class Size(NamedTuple):

@@ -200,14 +200,14 @@ class Source(Strict):
     def paths(self) -> tuple[str, ...]:
         """The files in the order in which they are read."""
         path = self.path or self.vintage_file
-        given = (path,) if isinstance(path, str) else path or ()
-        return tuple(path for path in given if path)
+        declared = (path,) if isinstance(path, str) else path or ()
+        return tuple(path for path in declared if path)
 
     @property
     def words(self) -> str:
         """What is read, for people: the vintage, or the names of the files; where they lie is nobody's business."""
-        said = self._file_words()
-        return said if self.part is None else f"{self.part.column} {self.part.value} of {said}"
+        description = self._file_words()
+        return description if self.part is None else f"{self.part.column} {self.part.value} of {description}"
 
     def identifying(self) -> dict[str, Any]:
         """What identifies the rows beside their digest: names of files, or the vintage, and not where they lie.

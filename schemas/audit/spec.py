@@ -32,9 +32,9 @@ class Decision(Strict):
 
     @model_validator(mode="after")
     def _disjoint(self) -> Self:
-        both = sorted(set(self.favourable) & set(self.unfavourable))
-        if both:
-            raise ValueError(f"{both} cannot be favourable and unfavourable at once")
+        overlap = sorted(set(self.favourable) & set(self.unfavourable))
+        if overlap:
+            raise ValueError(f"{overlap} cannot be favourable and unfavourable at once")
         return self
 
 
@@ -83,7 +83,7 @@ class Protected(Strict):
     def judges(self, group: str) -> bool:
         """Whether verdicts are about this group: people other than the reference group, and not only reported."""
         words = group.casefold()
-        nobody = words in _NOBODY or any(said in words for said in _NOT_GIVEN)
+        nobody = words in _NOBODY or any(phrase in words for phrase in _NOT_GIVEN)
         return not nobody and group not in (self.reference, self.missing, self.unlisted, *self.reported_only)
 
 
@@ -101,9 +101,9 @@ class Explain(Strict):
     )
 
     @classmethod
-    def paper(cls, own: Mapping[str, Any]) -> dict[str, Any]:
+    def paper(cls, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """The keys of a spec under the profile `paper`."""
-        return {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6, **own}
+        return {"decision_makers": ["model"], "factuals": "false_negatives", "candidate_score": 0.6, **overrides}
 
 
 class AuditSpec(Strict):
@@ -152,11 +152,11 @@ class AuditSpec(Strict):
         for part, defaults in (("model", Model.paper), ("explain", Explain.paper)):
             if isinstance(out.get(part) or {}, Mapping):
                 out[part] = defaults(out.get(part) or {})
-        known = known_in(info)
-        methods = dict(out["methods"] or {name: {} for name, kind in known.items() if kind.by_default})
-        named = {name: kind for name, kind in known.items() if isinstance(methods.get(name), Mapping)}
-        own = {name: kind.under_paper(methods[name]) for name, kind in named.items()}
-        return out | {"methods": methods | own}
+        known_methods = known_in(info)
+        methods = dict(out["methods"] or {name: {} for name, kind in known_methods.items() if kind.by_default})
+        named = {name: kind for name, kind in known_methods.items() if isinstance(methods.get(name), Mapping)}
+        paper_settings = {name: kind.under_paper(methods[name]) for name, kind in named.items()}
+        return out | {"methods": methods | paper_settings}
 
     @model_validator(mode="after")
     def _refers_to_itself(self) -> Self:
@@ -178,7 +178,7 @@ class AuditSpec(Strict):
         if self.by is not None:
             attributes = {column: p.name for p in self.protected for column in p.columns}
             decided = [label.column for label in (self.decision, self.outcome) if label]
-            derived = {name: each.column for name, each in self.source.derive.items()}
+            derived = {name: derivation.column for name, derivation in self.source.derive.items()}
             yield from self.by.faults(attributes, decided, derived)
             if not self.source.paths and self.source.vintage is None:
                 message = f"a source of kind {self.source.kind!r} has neither vintage nor path, and so no partitions"
@@ -195,21 +195,21 @@ class AuditSpec(Strict):
 
     def _of_graph(self) -> Iterator[SpecError]:
         attributes = [name for p in self.protected for name in (p.name, *p.columns)]
-        known = list(dict.fromkeys([*self.features(), *attributes, self.decision.column]))
+        nodes = list(dict.fromkeys([*self.features(), *attributes, self.decision.column]))
         for i, edge in enumerate(self.causal_graph.edges):
             for node in edge:
-                if node not in known:
-                    yield SpecError(f"unknown node {node!r}; {nearest(node, known)}", ("causal_graph", "edges", i))
+                if node not in nodes:
+                    yield SpecError(f"unknown node {node!r}; {nearest(node, nodes)}", ("causal_graph", "edges", i))
             if edge[1] in attributes:
                 message = f"{edge[1]!r} is a protected attribute, and {edge[0]!r} cannot be its cause; turn the edge"
                 yield SpecError(message, ("causal_graph", "edges", i))
 
     def _of_directions(self) -> Iterator[SpecError]:
-        for name, said in self.verdicts.direction.items():
+        for name, direction in self.verdicts.direction.items():
             if name not in self.features():
                 message = f"{name!r} is no feature of this audit; {nearest(name, list(self.features()))}"
                 yield SpecError(message, ("verdicts", "direction", name))
-            elif said != "none" and self.columns[name].type is Kind.NOMINAL:
+            elif direction != "none" and self.columns[name].type is Kind.NOMINAL:
                 message = f"{name!r} is nominal and so has no up or down; give it `order`, or say none"
                 yield SpecError(message, ("verdicts", "direction", name))
 
@@ -255,9 +255,9 @@ class AuditSpec(Strict):
 
     def directions(self) -> dict[str, int]:
         """Features with a direction: 1 where more is better for the applicant, -1 where less is."""
-        signs, own = {"up": 1, "down": -1}, self.verdicts.direction
-        said = {name: own.get(name, str(column.constraint)) for name, column in self.features().items()}
-        return {name: signs[word] for name, word in said.items() if word in signs}
+        signs, overrides = {"up": 1, "down": -1}, self.verdicts.direction
+        words = {name: overrides.get(name, str(column.constraint)) for name, column in self.features().items()}
+        return {name: signs[word] for name, word in words.items() if word in signs}
 
     def remarks(self) -> Iterator[str]:
         """What a reader of the verdicts should know of the spec."""
@@ -302,15 +302,15 @@ class StageSettings(Strict):
     memory: ClassVar[Growth] = Growth()
 
     @classmethod
-    def of(cls, spec: AuditSpec, **own: object) -> Self:
-        """Take this stage's fields from the spec; ``own`` gives what the spec does not hold."""
-        taken = {name: getattr(spec, name) for name in cls.model_fields if name not in own}
-        return cls.model_validate({**taken, **own})
+    def of(cls, spec: AuditSpec, **overrides: object) -> Self:
+        """Take this stage's fields from the spec; ``overrides`` gives what the spec does not hold."""
+        spec_values = {name: getattr(spec, name) for name in cls.model_fields if name not in overrides}
+        return cls.model_validate({**spec_values, **overrides})
 
     def identifying(self) -> dict[str, Any]:
         """What identifies them in the key of a stage: not where files lie."""
-        said: dict[str, Any] = self.model_dump(mode="json")
-        return said | without_places(getattr(self, "source", None), getattr(self, "model", None))
+        values: dict[str, Any] = self.model_dump(mode="json")
+        return values | without_places(getattr(self, "source", None), getattr(self, "model", None))
 
     def forecast_mb(self, size: Size) -> float:
         """Memory of the stage beyond what a process holds anyway, in MB; 0 where it is not known."""

@@ -56,31 +56,37 @@ def _yes_no(name: str, what: str) -> Column:
     return _text(name, f"{what}: 1 yes, 2 no, 1111 exempt", ("1", "2", EXEMPT_CODE))
 
 
-def _people(who: str, extra: str) -> tuple[Column, ...]:
+def _people(prefix: str, extra: str) -> tuple[Column, ...]:
     """Race, ethnicity and sex of the applicant or the co-applicant; ``extra`` is the code of no co-applicant."""
-    person, more = who.replace("_", "-"), (extra,) if extra else ()
+    person, extra_codes = prefix.replace("_", "-"), (extra,) if extra else ()
     none, observed = ((str(int(extra) - 3),), (*OBSERVED, "4")) if extra else ((), OBSERVED)
     return (
         *(
-            _text(f"{who}_ethnicity_{i}_raw", f"{person}'s ethnicity {i} as filed", ETHNICITIES_RAW + none)
+            _text(f"{prefix}_ethnicity_{i}_raw", f"{person}'s ethnicity {i} as filed", ETHNICITIES_RAW + none)
             for i in _FIVE
         ),
-        _text(f"{who}_ethnicity_1", f"{person}'s first ethnicity, 11 to 14 rolled up to 1", ETHNICITIES + none),
-        *(_text(f"{who}_race_{i}_raw", f"{person}'s race {i} as filed", RACES_RAW + more) for i in _FIVE),
+        _text(f"{prefix}_ethnicity_1", f"{person}'s first ethnicity, 11 to 14 rolled up to 1", ETHNICITIES + none),
+        *(_text(f"{prefix}_race_{i}_raw", f"{person}'s race {i} as filed", RACES_RAW + extra_codes) for i in _FIVE),
         *(
-            _text(f"{who}_race_{i}", f"{person}'s race {i}, 21 to 27 rolled up to 2 and 41 to 44 to 4", RACES + more)
+            _text(
+                f"{prefix}_race_{i}",
+                f"{person}'s race {i}, 21 to 27 rolled up to 2 and 41 to 44 to 4",
+                RACES + extra_codes,
+            )
             for i in _FIVE
         ),
         _text(
-            f"{who}_sex", f"{person}'s sex: 1 male, 2 female, 3 not provided, 4 not applicable, 6 both", SEXES + none
+            f"{prefix}_sex", f"{person}'s sex: 1 male, 2 female, 3 not provided, 4 not applicable, 6 both", SEXES + none
         ),
         *(
-            _text(f"{who}_{what}_observed", f"whether {what} was noted from sight or surname: 1 yes, 2 no", observed)
+            _text(f"{prefix}_{what}_observed", f"whether {what} was noted from sight or surname: 1 yes, 2 no", observed)
             for what in ("ethnicity", "race", "sex")
         ),
-        _text(f"{who}_age", f"{person}'s age band; 8888 not applicable", AGES + (("9999",) if extra else ())),
-        _text(f"{who}_age_above_62", f"whether the {person} is 62 or older", ("Yes", "No", "NA")),
-        _text(f"{who}_credit_score_type", f"model of the {person}'s credit score", SCORES + (("10",) if extra else ())),
+        _text(f"{prefix}_age", f"{person}'s age band; 8888 not applicable", AGES + (("9999",) if extra else ())),
+        _text(f"{prefix}_age_above_62", f"whether the {person} is 62 or older", ("Yes", "No", "NA")),
+        _text(
+            f"{prefix}_credit_score_type", f"model of the {person}'s credit score", SCORES + (("10",) if extra else ())
+        ),
     )
 
 

@@ -142,8 +142,8 @@ def state_of_row(row: Mapping[str, Any]) -> str:
 def published_verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Rows of the table as ``theories`` of report.json and of the command print them."""
     names = [column.name for column in VERDICTS.columns if column.name != "withheld"]
-    said = [{**row, "state": state_of_row(row)} for row in rows]
-    return {"columns": names, "rows": [[row[name] for name in names] for row in said]}
+    judged_rows = [{**row, "state": state_of_row(row)} for row in rows]
+    return {"columns": names, "rows": [[row[name] for name in names] for row in judged_rows]}
 
 
 def effect_words(row: Mapping[str, Any]) -> str:
@@ -457,8 +457,8 @@ def published(table: Table) -> Table:
     Integers of a key stay: they number rows, and count nobody.
     """
     columns = tuple(
-        replace(each, nullable=True) if each.type in _NUMBERS and each.name not in table.key else each
-        for each in table.columns
+        replace(column, nullable=True) if column.type in _NUMBERS and column.name not in table.key else column
+        for column in table.columns
     )
     return replace(table, name=f"{PREFIX}{table.name}", columns=columns, restricted=False)
 
@@ -483,7 +483,7 @@ FACTS = (
     *(SOURCE_READ, VALIDATIONS),
 )
 """Raw tables that are published column by column."""
-PUBLISHED_FACTS = tuple(published(each) for each in FACTS)
+PUBLISHED_FACTS = tuple(published(table) for table in FACTS)
 
 REPORT_INDEX = Table(
     "report_index",

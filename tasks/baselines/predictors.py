@@ -80,13 +80,15 @@ def moved_scores(predictor: FairPredictor, rows: Mediation, imagined: Floats) ->
         imagined: ``(s, k, n, p)`` their mediators in every category, by each of ``s`` generators, in the user's units.
     """
     steps, everybody = range(1, len(rows.categories)), np.arange(len(rows))
-    found = np.empty((len(imagined), len(steps), len(rows)))
+    scores = np.empty((len(imagined), len(steps), len(rows)))
     for at in range(len(steps)):
         category = at + (at >= rows.category)
         for number, network in enumerate(imagined):
             mediators = replace(rows.mediators, values=network[category, everybody])
-            found[number, at] = predictor.scores(replace(rows, category=category.astype(np.int64), mediators=mediators))
-    return found
+            scores[number, at] = predictor.scores(
+                replace(rows, category=category.astype(np.int64), mediators=mediators)
+            )
+    return scores
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -130,14 +132,14 @@ def fit(inputs: Floats, label: Bools, settings: FittingSettings, penalty: Penalt
         raise DataQualityError("the predictor would see nothing of an applicant; give a column the role of a covariate")
     net = perceptron((inputs.shape[1], *settings.hidden, 1), None, draws(settings.seed, INITIAL))
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate, fused=True)
-    seen, wanted = torch.from_numpy(inputs).float(), torch.from_numpy(label.astype(np.float32))
+    features, target = torch.from_numpy(inputs).float(), torch.from_numpy(label.astype(np.float32))
     with one_thread():
         for epoch in range(settings.epochs):
             order = torch.from_numpy(draws(settings.seed, epoch).permutation(len(label)))
             for part in torch.split(order, settings.batch):
                 optimizer.zero_grad()
-                logits = net(seen[part]).squeeze(1)
-                loss = functional.binary_cross_entropy_with_logits(logits, wanted[part])
+                logits = net(features[part]).squeeze(1)
+                loss = functional.binary_cross_entropy_with_logits(logits, target[part])
                 if penalty is not None:
                     loss = loss + penalty(torch.sigmoid(logits), part)
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -306,8 +308,8 @@ def ridge_weights(covariates: Tensor) -> Tensor:
     """``(b, b)`` weights (K + b RIDGE 1)^-1 K of standardised covariates ``(b, c)``; even ones without covariates."""
     rows = len(covariates)
     kernel = gaussian(covariates, COVARIATE_WIDTH)
-    found: Tensor = torch.linalg.solve(kernel + rows * RIDGE * torch.eye(rows), kernel)
-    return found
+    weights: Tensor = torch.linalg.solve(kernel + rows * RIDGE * torch.eye(rows), kernel)
+    return weights
 
 
 def gaussian(values: Tensor, width: float) -> Tensor:
@@ -318,12 +320,12 @@ def gaussian(values: Tensor, width: float) -> Tensor:
 
 def _penalty(rows: Mediation, weight: float) -> Penalty:
     covariates = inputs_of(rows.covariates)
-    given = torch.from_numpy(Scale.of(covariates).apply(covariates)).float()
+    scaled_covariates = torch.from_numpy(Scale.of(covariates).apply(covariates)).float()
     category = torch.from_numpy(rows.category)
 
     def penalty(scores: Tensor, part: Tensor) -> Tensor:
         alike = (category[part][:, None] == category[part][None, :]).float()
-        return weight * criterion(gaussian(scores[:, None], SCORE_WIDTH), alike, ridge_weights(given[part]))
+        return weight * criterion(gaussian(scores[:, None], SCORE_WIDTH), alike, ridge_weights(scaled_covariates[part]))
 
     return penalty
 

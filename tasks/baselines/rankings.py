@@ -71,8 +71,8 @@ class Orders:
         """
         if self.reason:
             raise ValueError(self.reason)
-        found: Longs = self.order[int(rng.choice(len(self.weight), p=self.weight))]
-        return found
+        order: Longs = self.order[int(rng.choice(len(self.weight), p=self.weight))]
+        return order
 
 
 class Ranking(Protocol):
@@ -119,22 +119,22 @@ def fair_star(listed: Listed, alpha: float = ALPHA, top: int | None = None) -> O
     if listed.one_group:
         return refused(listed, ONE_GROUP)
     cost, protected, order = listed.cost, listed.protected, listed.by_cost
-    wanted = needed(len(order) if top is None else min(top, len(order)), listed.share, alpha)
+    least_counts = needed(len(order) if top is None else min(top, len(order)), listed.share, alpha)
     queues = {kind: [int(i) for i in order[protected[order] == kind][::-1]] for kind in (True, False)}
-    found: list[int] = []
-    held = 0
-    for least in wanted:
-        kind = bool(queues[True]) and (held < least or not queues[False] or _better(queues, cost))
-        found.append(queues[kind].pop())
-        held += kind
-    rest = np.setdiff1d(order, found)
-    return alone(np.append(np.array(found, np.int64), rest[np.argsort(cost[rest], kind="stable")]))
+    ranking: list[int] = []
+    protected_count = 0
+    for least in least_counts:
+        kind = bool(queues[True]) and (protected_count < least or not queues[False] or _better(queues, cost))
+        ranking.append(queues[kind].pop())
+        protected_count += kind
+    rest = np.setdiff1d(order, ranking)
+    return alone(np.append(np.array(ranking, np.int64), rest[np.argsort(cost[rest], kind="stable")]))
 
 
 def _better(queues: dict[bool, list[int]], cost: Floats) -> bool:
     """Whether the best protected record is at least as good as the best other one; ties go to the lower number."""
-    mine, other = queues[True][-1], queues[False][-1]
-    return bool((cost[mine], mine) < (cost[other], other))
+    best_protected, other = queues[True][-1], queues[False][-1]
+    return bool((cost[best_protected], best_protected) < (cost[other], other))
 
 
 @lru_cache(maxsize=64)
@@ -161,16 +161,16 @@ def unadjusted(top: int, share: float, alpha: float) -> Longs:
     return np.asarray(counts, np.int64)
 
 
-def failing(wanted: Longs, share: float) -> float:
+def failing(least_counts: Longs, share: float) -> float:
     """Probability that a ranking which draws every record at random has too few protected ones in some prefix.
 
     Args:
-        wanted: ``(k,)`` protected records that each prefix needs.
+        least_counts: ``(k,)`` protected records that each prefix needs.
         share: Probability that a record is protected.
     """
-    chance = np.zeros(len(wanted) + 1)
+    chance = np.zeros(len(least_counts) + 1)
     chance[0] = 1.0
-    for least in wanted:
+    for least in least_counts:
         chance[1:] = chance[1:] * (1.0 - share) + chance[:-1] * share
         chance[0] *= 1.0 - share
         chance[:least] = 0.0
@@ -205,8 +205,8 @@ EXACT: Final = 1e-12
 
 def exposure(n: int) -> Floats:
     """``(n,)`` exposure of each rank: ``1 / log2(1 + rank)``."""
-    found: Floats = 1.0 / np.log2(1.0 + np.arange(1, n + 1))
-    return found
+    exposures: Floats = 1.0 / np.log2(1.0 + np.arange(1, n + 1))
+    return exposures
 
 
 def parity(listed: Listed) -> Orders:
@@ -249,9 +249,9 @@ def _pull(utility: Floats, protected: Bools, means: list[float], fairness: Fairn
     of_group: Floats = np.where(protected, 1.0 / protected.sum(), -1.0 / (~protected).sum())
     if fairness == "parity":
         return of_group
-    own = np.where(protected, means[True], means[False])
-    found: Floats = of_group / own if fairness == "treatment" else of_group * utility / own
-    return found
+    group_means = np.where(protected, means[True], means[False])
+    pull: Floats = of_group / group_means if fairness == "treatment" else of_group * utility / group_means
+    return pull
 
 
 class _Search:
@@ -300,10 +300,10 @@ class _Search:
                 high, above = middle, order
             else:
                 low, below = middle, order
-        less, more = sign * self.gap(below), sign * self.gap(above)
-        if more <= EXACT:
+        less, upper_gap = sign * self.gap(below), sign * self.gap(above)
+        if upper_gap <= EXACT:
             return alone(above)
-        weight = -less / (more - less)
+        weight = -less / (upper_gap - less)
         return Orders(np.stack([below, above]).astype(np.int64), np.array([1.0 - weight, weight]))
 
 

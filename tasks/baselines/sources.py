@@ -96,8 +96,8 @@ def points(space: SearchSpace, point: Floats, cost: Floats, proven: Bools | None
 
 def score(values: Floats, boundary: Boundary) -> Floats:
     """``(n,)`` scores; equal rows have equal ones, which matrix products do not promise."""
-    found: Floats = np.einsum("ij,j->i", values, boundary.slope) + boundary.intercept
-    return found
+    scores: Floats = np.einsum("ij,j->i", values, boundary.slope) + boundary.intercept
+    return scores
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ class Options:
 
     def picked(self, values: Floats, pick: Longs) -> Floats:
         """``(n, d)`` where applicants stand with the options of ``(n, d)`` numbers; -1 for no change."""
-        taken = np.take_along_axis(self.to, np.maximum(pick, 0)[..., None], axis=2)[..., 0]
-        return np.where(pick >= 0, taken, values)
+        chosen_values = np.take_along_axis(self.to, np.maximum(pick, 0)[..., None], axis=2)[..., 0]
+        return np.where(pick >= 0, chosen_values, values)
 
 
 class Grid:
@@ -144,14 +144,16 @@ class Grid:
 
     def _values(self) -> Floats:
         """``(d, k)`` values of each attribute within its bounds; filled up with NaN."""
-        actions, found = self.space.actions, []
+        actions, value_lists = self.space.actions, []
         for column, low, high in zip(self.columns, actions.lower, actions.upper, strict=True):
             distinct = np.unique(column[(column >= low) & (column <= high)])
             if len(distinct) > MOST:
                 distinct = distinct[np.rint(np.linspace(0, len(distinct) - 1, MOST)).astype(np.int64)]
-            found.append(distinct)
-        width = max((len(each) for each in found), default=0)
-        return np.array([np.append(each, np.full(width - len(each), np.nan)) for each in found]).reshape(-1, width)
+            value_lists.append(distinct)
+        width = max((len(values) for values in value_lists), default=0)
+        return np.array([np.append(values, np.full(width - len(values), np.nan)) for values in value_lists]).reshape(
+            -1, width
+        )
 
     def _options(self, values: Floats) -> Options:
         actions, slope = self.space.actions, self.space.boundary.slope
@@ -171,10 +173,10 @@ class Grid:
         return 1.0 - self._ranks(values, "left")
 
     def _ranks(self, values: Floats, side: str) -> Floats:
-        found = np.empty(values.shape)
+        ranks = np.empty(values.shape)
         for j, column in enumerate(self.columns):
-            found[:, j] = np.searchsorted(column, values[:, j], side=side) / max(len(column), 1)  # type: ignore[call-overload]
-        return found
+            ranks[:, j] = np.searchsorted(column, values[:, j], side=side) / max(len(column), 1)  # type: ignore[call-overload]
+        return ranks
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -223,12 +225,12 @@ def cheapest(gain: Floats, cost: Floats, need: Floats) -> tuple[Longs, Floats, B
         ``(n, d)`` number of the option of each attribute, -1 for none; ``(n,)`` costs, NaN where nothing is enough;
         ``(n,)`` whether the search was finished.
     """
-    found = _solve(
+    solution = _solve(
         np.ascontiguousarray(gain, np.float64),
         np.where(gain > 0, cost, np.inf),
         np.ascontiguousarray(need, np.float64),
     )
-    pick, total, proven = found
+    pick, total, proven = solution
     return pick, total, proven
 
 
@@ -237,14 +239,14 @@ def _solve(gain: Floats, cost: Floats, need: Floats) -> tuple[Longs, Floats, Boo
     n, d, _ = gain.shape
     pick, total, proven = np.full((n, d), NOTHING), np.full(n, np.nan), np.ones(n, np.bool_)
     for i in range(n):
-        wanted = need[i] * (1.0 - ROUNDING)
-        if wanted <= 0.0:
+        required_gain = need[i] * (1.0 - ROUNDING)
+        if required_gain <= 0.0:
             total[i] = 0.0
             continue
-        price = _price(gain[i], cost[i], wanted)
+        price = _price(gain[i], cost[i], required_gain)
         if price < np.inf:
             case = _case(gain[i], cost[i], price)
-            total[i], proven[i] = _search(case, price, wanted, pick[i])
+            total[i], proven[i] = _search(case, price, required_gain, pick[i])
     return pick, total, proven
 
 
@@ -316,7 +318,7 @@ def _search(case: Case, price: float, need: float, pick: Longs) -> tuple[float, 
     """Depth first, options by rising reduced cost; writes the best choice into ``pick``."""
     d, k = case.gain.shape
     at, branches, best = np.zeros(d, np.int64), 0, float(np.inf)
-    held, spent, reduced = np.zeros(d + 1), np.zeros(d + 1), np.zeros(d + 1)
+    gained, spent, reduced = np.zeros(d + 1), np.zeros(d + 1), np.zeros(d + 1)
     place = 0
     while place >= 0:
         branches += 1
@@ -329,20 +331,20 @@ def _search(case: Case, price: float, need: float, pick: Longs) -> tuple[float, 
             if place >= 0:
                 at[place] += 1
             continue
-        if held[place] + case.gain[place, option] + case.open_gain[place + 1] < need:
+        if gained[place] + case.gain[place, option] + case.open_gain[place + 1] < need:
             at[place] += 1
             continue
-        held[place + 1] = held[place] + case.gain[place, option]
+        gained[place + 1] = gained[place] + case.gain[place, option]
         spent[place + 1] = spent[place] + case.cost[place, option]
         reduced[place + 1] = reduced[place] + case.reduced[place, option]
         if place + 1 < d:
             place += 1
             at[place] = 0
             continue
-        if held[d] >= need and spent[d] < best:
+        if gained[d] >= need and spent[d] < best:
             best = float(spent[d])
-            for each in range(d):
-                pick[case.attribute[each]] = case.number[each, at[each]]
+            for position in range(d):
+                pick[case.attribute[position]] = case.number[position, at[position]]
         at[place] += 1
     return best, True
 
@@ -356,12 +358,12 @@ def exact(space: SearchSpace) -> Points:
     proven: Bools = np.ones(len(space.values), np.bool_)
     if (space.actions.step[space.actions.changeable] > 0).any():
         stepped = in_steps(space.values, space.boundary, space.actions)
-        found, proven = stepped.targets, stepped.proven
+        targets, proven = stepped.targets, stepped.proven
     else:
-        found = to_boundary(space.values, space.boundary, space.actions)
+        targets = to_boundary(space.values, space.boundary, space.actions)
     accepted = space.gap == 0.0  # these two go to the boundary from either side
-    cost: Floats = np.where(accepted, 0.0, found.cost)
-    return points(space, np.where(accepted[:, None], space.values, found.point), cost, proven)
+    cost: Floats = np.where(accepted, 0.0, targets.cost)
+    return points(space, np.where(accepted[:, None], space.values, targets.point), cost, proven)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -400,11 +402,11 @@ def nearest(space: SearchSpace) -> Points:
         return np.asarray(score(places, space.boundary) >= -ARRIVED)
 
     chosen = nearest_favoured(space.values, candidates, space.actions, ASKED, favours)
-    there = space.values.copy()
-    there[chosen != NOBODY] = candidates[chosen[chosen != NOBODY]]
-    found, accepted = given(space.values, there, space.actions), space.gap == 0.0
-    cost = np.where(accepted, 0.0, np.where(chosen != NOBODY, found.cost, np.nan))
-    return points(space, np.where(accepted[:, None], space.values, found.point), cost)
+    aims = space.values.copy()
+    aims[chosen != NOBODY] = candidates[chosen[chosen != NOBODY]]
+    targets, accepted = given(space.values, aims, space.actions), space.gap == 0.0
+    cost = np.where(accepted, 0.0, np.where(chosen != NOBODY, targets.cost, np.nan))
+    return points(space, np.where(accepted[:, None], space.values, targets.point), cost)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -428,8 +430,10 @@ def actionable(space: SearchSpace) -> Points:
         level = _least_level(options.gain, shift, need)
         pick = _fewest(options.gain, shift, need, level)
         point[part] = options.picked(space.values[part], pick)
-        taken = np.take_along_axis(shift, np.maximum(pick, 0)[..., None], axis=2)[..., 0]
-        cost[part] = np.where(np.isfinite(level), np.where(pick >= 0, taken, 0.0).max(axis=1, initial=0.0), np.nan)
+        chosen_shift = np.take_along_axis(shift, np.maximum(pick, 0)[..., None], axis=2)[..., 0]
+        cost[part] = np.where(
+            np.isfinite(level), np.where(pick >= 0, chosen_shift, 0.0).max(axis=1, initial=0.0), np.nan
+        )
     return points(space, point, cost)
 
 
@@ -470,16 +474,16 @@ def _least_level(gain: Floats, shift: Floats, need: Floats) -> Floats:
     while (high - low > 1).any():
         middle = (low + high + 1) // 2
         within = _best(gain, shift, np.take_along_axis(levels, np.maximum(middle, 0)[:, None], axis=1)[:, 0])
-        there = within.sum(axis=1) >= need
-        low, high = np.where(there, low, middle), np.where(there, middle, high)
-    found: Floats = np.where(enough, np.take_along_axis(levels, high[:, None], axis=1)[:, 0], np.inf)
-    return found
+        is_enough = within.sum(axis=1) >= need
+        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+    levels_needed: Floats = np.where(enough, np.take_along_axis(levels, high[:, None], axis=1)[:, 0], np.inf)
+    return levels_needed
 
 
 def _best(gain: Floats, shift: Floats, level: Floats) -> Floats:
     """``(n, d)`` the best gain of each attribute within a shift."""
-    found: Floats = np.where(shift <= level[:, None, None], gain, 0.0).max(axis=2, initial=0.0)
-    return found
+    best_gain: Floats = np.where(shift <= level[:, None, None], gain, 0.0).max(axis=2, initial=0.0)
+    return best_gain
 
 
 def _fewest(gain: Floats, shift: Floats, need: Floats, level: Floats) -> Longs:
@@ -489,9 +493,9 @@ def _fewest(gain: Floats, shift: Floats, need: Floats, level: Floats) -> Longs:
     order = np.argsort(-best, axis=1, kind="stable")
     ranked = np.take_along_axis(best, order, axis=1)
     before = np.cumsum(ranked, axis=1) - ranked
-    taken = np.zeros(best.shape, np.bool_)
-    np.put_along_axis(taken, order, (before < need[:, None]) & (ranked > 0), axis=1)
-    return np.where(taken & np.isfinite(level)[:, None], option, -1)
+    is_chosen = np.zeros(best.shape, np.bool_)
+    np.put_along_axis(is_chosen, order, (before < need[:, None]) & (ranked > 0), axis=1)
+    return np.where(is_chosen & np.isfinite(level)[:, None], option, -1)
 
 
 # --------------------------------------------------------------------------------------------------------------------

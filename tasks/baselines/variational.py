@@ -104,8 +104,8 @@ class Autoencoder(nn.Module):
 
     def decoded(self, covariates: Tensor, category: Tensor, noise: Tensor) -> Tensor:
         """Mean of the mediators, ``(b, d)``."""
-        found: Tensor = self.decoder(torch.cat([covariates, category, noise], 1))
-        return found
+        decoded: Tensor = self.decoder(torch.cat([covariates, category, noise], 1))
+        return decoded
 
     def likelihood(self, mediators: Tensor, decoded: Tensor) -> Tensor:
         """Mean over rows of the log-likelihood of mediators, in nats less a constant."""
@@ -299,9 +299,9 @@ def _epoch(
     order = torch.from_numpy(draws(settings.seed, epoch).permutation(n))
     normal = torch.from_numpy(draws(settings.seed, epoch, _NORMAL).standard_normal((n, 2 * q), dtype=np.float32))
     bounds = []
-    for part, drawn in zip(torch.split(order, settings.batch), torch.split(normal, settings.batch), strict=True):
+    for part, noise_draws in zip(torch.split(order, settings.batch), torch.split(normal, settings.batch), strict=True):
         batch = rows.rows(part)
-        bound, noise, other = _bound(model, batch, drawn)
+        bound, noise, other = _bound(model, batch, noise_draws)
         shifted = torch.arange(len(part)).roll(1)
         loss = settings.weight * penalty(noise, other, batch.category, shifted) - bound
         optimizer.zero_grad()
@@ -327,8 +327,8 @@ def _bound(model: Autoencoder, batch: EncodedRows, normal: Tensor) -> tuple[Tens
 
 def _decay(epoch: int, settings: VariationalSettings) -> float:
     """Factor of the learning rate."""
-    left = (settings.epochs - epoch) / max(1.0, settings.epochs * (1 - settings.decay_from))
-    return min(1.0, left)
+    share_left = (settings.epochs - epoch) / max(1.0, settings.epochs * (1 - settings.decay_from))
+    return min(1.0, share_left)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -394,10 +394,12 @@ def _fitted(rows: Mediation, label: Bools, settings: FittingSettings, kind: Vari
     if not rows.mediators.names:
         raise DataQualityError("an autoencoder needs a mediator; give the role to what the category may influence")
     weight = kind.weight if settings.fairness is None else settings.fairness
-    told = replace(kind, weight=weight, seed=settings.seed, batch=settings.batch, epochs=2 * settings.epochs)
+    training_settings = replace(
+        kind, weight=weight, seed=settings.seed, batch=settings.batch, epochs=2 * settings.epochs
+    )
     scales = Scale.of(inputs_of(rows.covariates)), Scale.of(inputs_of(rows.mediators))
     encoded = _encoded(rows, scales)
-    autoencoder, history = train(encoded, told)
+    autoencoder, history = train(encoded, training_settings)
     net = fit(_seen(autoencoder, encoded), label, settings)
     return Abducting(rows.template, scales, autoencoder, history, net)
 
@@ -423,13 +425,13 @@ def _everybody(n: int, categories: int) -> list[Tensor]:
 
 def _columns(inputs: Floats, rows: Mediation) -> Floats:
     """``(n, p)`` mediators from decoded inputs ``(n, d)``: of a column with categories that of the largest input."""
-    found, at = [], 0
-    for known in rows.mediators.categories:
-        width = max(1, len(known))
+    columns, at = [], 0
+    for categories in rows.mediators.categories:
+        width = max(1, len(categories))
         part = inputs[:, at : at + width]
-        found.append(part.argmax(1).astype(np.float64) if known else part[:, 0])
+        columns.append(part.argmax(1).astype(np.float64) if categories else part[:, 0])
         at += width
-    return np.column_stack(found)
+    return np.column_stack(columns)
 
 
 # --------------------------------------------------------------------------------------------------------------------

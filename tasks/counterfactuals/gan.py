@@ -58,12 +58,12 @@ class Case:
     @cached_property
     def rows(self) -> Mediation:
         """The applicants of all categories, in order."""
-        own = self.columns.rows(self.categories.rows)
-        covariates = [own.names.index(name) for name in self.settings.covariates_of(self.protected)]
-        known = self.categories.groups
-        names = tuple(self.grouped.groups[number] for number in known)
-        category = np.searchsorted(known, self.grouped.group[self.categories.rows])
-        return Mediation(some(own, covariates), category, names, some(own, self.places))
+        member_columns = self.columns.rows(self.categories.rows)
+        covariates = [member_columns.names.index(name) for name in self.settings.covariates_of(self.protected)]
+        category_groups = self.categories.groups
+        names = tuple(self.grouped.groups[number] for number in category_groups)
+        category = np.searchsorted(category_groups, self.grouped.group[self.categories.rows])
+        return Mediation(some(member_columns, covariates), category, names, some(member_columns, self.places))
 
     @property
     def trained(self) -> Longs:
@@ -91,14 +91,16 @@ def cases(
     """One case for each protected attribute."""
     grouped, least = groups_of(memberships, ids, settings.protected), fewest(settings)
     for number, attribute in enumerate(settings.protected):
-        own = grouped[attribute.name]
-        if not own.compared:
+        attribute_groups = grouped[attribute.name]
+        if not attribute_groups.compared:
             continue
         mediators = columns.values[:, [columns.names.index(name) for name in settings.mediators_of(attribute)]]
         rng = np.random.default_rng([settings.seed, number])
-        learnt = training.drawn(own.group, settings.gan.rows, least, rng)
-        known = training.categories(own.group, len(own.groups), own.reference, mediators, learnt, least)
-        yield Case(attribute, number, own, columns, known, learnt, settings)
+        learnt = training.drawn(attribute_groups.group, settings.gan.rows, least, rng)
+        trained_categories = training.categories(
+            attribute_groups.group, len(attribute_groups.groups), attribute_groups.reference, mediators, learnt, least
+        )
+        yield Case(attribute, number, attribute_groups, columns, trained_categories, learnt, settings)
 
 
 def fewest(settings: GeneratorSettings) -> int:
@@ -119,20 +121,20 @@ def generate(case: Case, scratch: Scratch) -> Generated:
     gan = gan_settings(case.settings)
     file = f"generators {case.number}.safetensors"
     with progress(_TOLD, f"generators for {case.protected.name}") as tell:
-        kept = time.monotonic()
+        saved_at = time.monotonic()
 
         def on_epoch(state: Checkpoint) -> None:
-            nonlocal kept
-            if stop_requested() or state.epoch == gan.epochs or time.monotonic() - kept >= _KEPT_EVERY_S:
+            nonlocal saved_at
+            if stop_requested() or state.epoch == gan.epochs or time.monotonic() - saved_at >= _KEPT_EVERY_S:
                 scratch.write(file, to_bytes(state))
-                kept = time.monotonic()
+                saved_at = time.monotonic()
             if state.epoch * _TOLD // gan.epochs > (state.epoch - 1) * _TOLD // gan.epochs:
                 tell(_epoch_line(state, gan.epochs))
 
         with _explained(scratch, file, case.protected.name):
-            found = train(rows, gan, on_epoch, scratch.whole(file, of_bytes))
-    settled = convergence(found.checkpoint, found.imaginer.encoder.width, log_loss_alone(rows, seed))
-    return Generated(found.imaginer.imagine(case.rows), found.checkpoint, settled)
+            trained = train(rows, gan, on_epoch, scratch.whole(file, of_bytes))
+    settled = convergence(trained.checkpoint, trained.imaginer.encoder.width, log_loss_alone(rows, seed))
+    return Generated(trained.imaginer.imagine(case.rows), trained.checkpoint, settled)
 
 
 @contextmanager

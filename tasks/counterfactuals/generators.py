@@ -80,10 +80,10 @@ class Generator(Protocol):
 
 def outside(generator: Generator, attribute: str) -> Iterator[Made]:
     """Every group of an attribute but the reference group."""
-    known = generator.groups[attribute]
-    for number in range(len(known.groups)):
-        if number != known.reference:
-            yield generator.members(attribute, number, np.flatnonzero(known.group == number))
+    attribute_groups = generator.groups[attribute]
+    for number in range(len(attribute_groups.groups)):
+        if number != attribute_groups.reference:
+            yield generator.members(attribute, number, np.flatnonzero(attribute_groups.group == number))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -123,12 +123,12 @@ class Lookalikes:
         """
         handed_in, encodings, memberships = applicants
         columns, ids = columns_of(handed_in, encodings), handed_in["row_id"].to_numpy()
-        own = _decisions(decisions, ids)
-        pool_of, pools = _pools(own, asked.model)
+        decision_frame = _decisions(decisions, ids)
+        pool_of, pools = _pools(decision_frame, asked.model)
         return cls(
             columns,
             groups_of(memberships, ids, asked.protected),
-            own["outcome"].to_numpy(dtype=bool),
+            decision_frame["outcome"].to_numpy(dtype=bool),
             financial(columns, encodings),
             pool_of,
             pools,
@@ -141,19 +141,21 @@ class Lookalikes:
 
     def members(self, attribute: str, group: int, rows: Longs) -> Made:
         """Rows of a group, each as the member of the reference group who is most like it."""
-        known = self.groups[attribute]
-        found = self._matches(known.group, rows, known.reference)
-        kept = np.flatnonzero(found.matched)
+        attribute_groups = self.groups[attribute]
+        matches = self._matches(attribute_groups.group, rows, attribute_groups.reference)
+        matched = np.flatnonzero(matches.matched)
         imagined = Imagined(
-            row=rows[kept],
-            values=self.columns.values[found.match[kept]],
+            row=rows[matched],
+            values=self.columns.values[matches.match[matched]],
             noise={},
             clipped={},
-            refused=rows[~found.matched],
-            reason=found.reason[~found.matched],
+            refused=rows[~matches.matched],
+            reason=matches.reason[~matches.matched],
         )
-        there = Matches(rows[kept], found.match[kept], found.distance[kept], found.reason[kept])
-        return Made(attribute, known.groups[group], len(rows), imagined, there)
+        matched_pairs = Matches(
+            rows[matched], matches.match[matched], matches.distance[matched], matches.reason[matched]
+        )
+        return Made(attribute, attribute_groups.groups[group], len(rows), imagined, matched_pairs)
 
     def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
         """A function that matches again with permuted labels; there is no causal graph to leave an edge out of."""
@@ -164,10 +166,12 @@ class Lookalikes:
             without: Edge | None,  # noqa: ARG001
             sample: Longs | None = None,  # noqa: ARG001
         ) -> Counterfactuals:
-            found = self._matches(group, rows, self.groups[attribute].reference)
-            made = nearest.counterfactuals(found, self.columns, None)
-            there = replace(self.columns, values=made.values)
-            return replace(made, favourable=decide(there, made.row)[0] if decide else None)
+            matches = self._matches(group, rows, self.groups[attribute].reference)
+            counterfactuals = nearest.counterfactuals(matches, self.columns, None)
+            imagined_columns = replace(self.columns, values=counterfactuals.values)
+            return replace(
+                counterfactuals, favourable=decide(imagined_columns, counterfactuals.row)[0] if decide else None
+            )
 
         return again
 
@@ -185,14 +189,14 @@ class Lookalikes:
 
     def _matches(self, group: Ints, rows: Longs, reference: int) -> Matches:
         """Rows ``(r,)`` matched with the members of the reference group, pool by pool."""
-        found = Matches(rows, *_nothing(len(rows)))
+        matches = Matches(rows, *_nothing(len(rows)))
         for number, (pool, at) in enumerate(zip(self.pools, self._standardised, strict=True)):
             index = nearest.index(at, self.label, group, pool & (group == reference), self.matching)
-            own = np.flatnonzero(self.pool_of[rows] == number)
-            of_pool = nearest.match_nearest(index, rows[own], reference)
-            found.match[own], found.distance[own] = of_pool.match, of_pool.distance
-            found.reason[own] = of_pool.reason
-        return found
+            pool_rows = np.flatnonzero(self.pool_of[rows] == number)
+            of_pool = nearest.match_nearest(index, rows[pool_rows], reference)
+            matches.match[pool_rows], matches.distance[pool_rows] = of_pool.match, of_pool.distance
+            matches.reason[pool_rows] = of_pool.reason
+        return matches
 
     @cached_property
     def _standardised(self) -> tuple[Floats, ...]:
@@ -212,11 +216,13 @@ def _decisions(decisions: pa.Table, ids: "np.ndarray[Any, Any]") -> pd.DataFrame
     return frame[frame["decision_maker"] == maker].set_index("row_id").loc[ids]
 
 
-def _pools(own: pd.DataFrame, model: Model | None) -> tuple[Ints, tuple[Bools, ...]]:
+def _pools(decision_frame: pd.DataFrame, model: Model | None) -> tuple[Ints, tuple[Bools, ...]]:
     """Which pool each row is matched with, and the rows of each; one of everybody where nothing was fitted here."""
-    if model is None or model.kind in ("none", "rule", "file") or own["fold"].isna().all():
-        return np.zeros(len(own), np.int32), (np.ones(len(own), dtype=bool),)
-    explainer, pools = explainers(own["fold"].to_numpy(np.int32), own["explained"].to_numpy(dtype=bool))
+    if model is None or model.kind in ("none", "rule", "file") or decision_frame["fold"].isna().all():
+        return np.zeros(len(decision_frame), np.int32), (np.ones(len(decision_frame), dtype=bool),)
+    explainer, pools = explainers(
+        decision_frame["fold"].to_numpy(np.int32), decision_frame["explained"].to_numpy(dtype=bool)
+    )
     return np.maximum(explainer, 0), pools
 
 
@@ -276,8 +282,8 @@ class World:
     def reached(self, *attributes: str) -> tuple[str, ...]:
         """The features that any of these protected attributes can reach, in the order of the columns."""
         directed, roots = self.graph.directed, [root for name in attributes for root in self.roots(name)]
-        found = set().union(*(nx.descendants(directed, root) for root in roots))
-        return tuple(name for name in self.columns.names if name in found)
+        descendants = set().union(*(nx.descendants(directed, root) for root in roots))
+        return tuple(name for name in self.columns.names if name in descendants)
 
     def edges(self, attribute: str) -> tuple[Edge, ...]:
         """The edges out of an attribute."""
@@ -286,15 +292,15 @@ class World:
     def fit(self, attribute: str, group: Ints, without: Edge | None = None) -> tuple[Fitted, Roots]:
         """Fit the mechanisms to all rows; with labels that are not the rows' own, to as many of them as will do."""
         roots = self._rooted(self._labels(attribute, group))
-        known = (attribute, without, hashlib.sha256(group.tobytes()).hexdigest())
-        if known not in self.fits:
+        fit_key = (attribute, without, hashlib.sha256(group.tobytes()).hexdigest())
+        if fit_key not in self.fits:
             graph, rng = (self.graph.without(without) if without else self.graph), np.random.default_rng(self.seed)
             columns, some = self.columns, roots
             if not np.array_equal(group, self.groups[attribute].group) and len(group) > PERMUTED_ROWS:
                 rows = np.sort(rng.choice(len(group), PERMUTED_ROWS, replace=False))
                 columns, some = columns.rows(rows), replace(roots, codes=roots.codes[rows])
-            self.fits[known] = causal_model.fit(graph, columns, some, rng)
-        return self.fits[known], roots
+            self.fits[fit_key] = causal_model.fit(graph, columns, some, rng)
+        return self.fits[fit_key], roots
 
     def checks(self) -> tuple[Check, ...]:
         """What the data say of the causal graph and its mechanisms."""
@@ -302,9 +308,9 @@ class World:
 
     def members(self, attribute: str, group: int, rows: Longs) -> Made:
         """Rows of a group as members of the reference group."""
-        known = self.groups[attribute]
-        fitted, roots = self.fit(attribute, known.group)
-        return Made(attribute, known.groups[group], len(rows), self.imagined(attribute, fitted, roots, rows))
+        attribute_groups = self.groups[attribute]
+        fitted, roots = self.fit(attribute, attribute_groups.group)
+        return Made(attribute, attribute_groups.groups[group], len(rows), self.imagined(attribute, fitted, roots, rows))
 
     def noise(self, attribute: str) -> dict[str, Floats]:
         """The noise behind every feature that an attribute reaches, ``(n, d)``; none if nothing is assumed of it.
@@ -314,19 +320,22 @@ class World:
         if not self.knows(attribute):
             return {}
         fitted, roots = self.fit(attribute, self.groups[attribute].group)
-        made = self.imagined(attribute, fitted, roots, np.arange(len(self.columns.values)))
-        found = {name: np.full((len(self.columns.values), own.shape[1]), np.nan) for name, own in made.noise.items()}
-        for name, own in made.noise.items():
-            found[name][made.row] = own
-        return found
+        imagined = self.imagined(attribute, fitted, roots, np.arange(len(self.columns.values)))
+        noise_by_name = {
+            name: np.full((len(self.columns.values), values.shape[1]), np.nan)
+            for name, values in imagined.noise.items()
+        }
+        for name, values in imagined.noise.items():
+            noise_by_name[name][imagined.row] = values
+        return noise_by_name
 
     def imagined(self, attribute: str, fitted: Fitted, roots: Roots, rows: Longs) -> Imagined:
         """Rows as members of the reference group of an attribute, with the columns of the attribute itself changed."""
-        own = self.groups[attribute]
-        labels = self._labels(attribute, np.array([own.reference]))
+        attribute_groups = self.groups[attribute]
+        labels = self._labels(attribute, np.array([attribute_groups.reference]))
         action = {name: int(codes[0]) for name, codes in labels.items() if name in roots.names}
-        made = causal_model.counterfactuals(fitted, self.columns, roots, rows, action)
-        return replace(made, values=self._relabelled(attribute, made.values))
+        counterfactuals = causal_model.counterfactuals(fitted, self.columns, roots, rows, action)
+        return replace(counterfactuals, values=self._relabelled(attribute, counterfactuals.values))
 
     def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
         """What makes counterfactuals again for a method that asks how much its results owe to the assumptions."""
@@ -335,9 +344,11 @@ class World:
             if sample is not None:
                 return self._refitted(attribute, rows, group, without, sample)
             fitted, roots = self.fit(attribute, group, without)
-            made = self.imagined(attribute, fitted, roots, rows)
-            there = replace(self.columns, values=made.values)
-            return Counterfactuals(made.row, made.values, decide(there, made.row)[0] if decide else None)
+            imagined = self.imagined(attribute, fitted, roots, rows)
+            imagined_columns = replace(self.columns, values=imagined.values)
+            return Counterfactuals(
+                imagined.row, imagined.values, decide(imagined_columns, imagined.row)[0] if decide else None
+            )
 
         return again
 
@@ -345,15 +356,15 @@ class World:
         self, attribute: str, rows: Longs, group: Ints, without: Edge | None, sample: Longs
     ) -> Counterfactuals:
         """Counterfactuals by a model fitted to a sample of rows, with the draws of the model of all rows."""
-        asked = hashlib.sha256(group.tobytes() + sample.tobytes() + rows.tobytes()).hexdigest()
-        known = (attribute, without, len(sample), asked)
-        if known not in self.moved:
-            whole, roots = self.fit(attribute, group, without)
+        digest = hashlib.sha256(group.tobytes() + sample.tobytes() + rows.tobytes()).hexdigest()
+        cache_key = (attribute, without, len(sample), digest)
+        if cache_key not in self.moved:
+            full_fit, roots = self.fit(attribute, group, without)
             some = replace(roots, codes=roots.codes[sample])
-            fitted = causal_model.refit(whole, self.columns.rows(sample), some)
-            made = self.imagined(attribute, fitted, roots, rows)
-            self.moved[known] = Counterfactuals(made.row, made.values, None)
-        return self.moved[known]
+            fitted = causal_model.refit(full_fit, self.columns.rows(sample), some)
+            imagined = self.imagined(attribute, fitted, roots, rows)
+            self.moved[cache_key] = Counterfactuals(imagined.row, imagined.values, None)
+        return self.moved[cache_key]
 
     def _rooted(self, instead: Mapping[str, Ints]) -> Roots:
         """The protected attributes that cause something, some of them with other labels."""
@@ -372,22 +383,22 @@ class World:
 
     def _labels(self, attribute: str, group: Ints) -> dict[str, Ints]:
         """Labels of an attribute, as labels of the roots that stand for it."""
-        roots, known = self.roots(attribute), self.groups[attribute]
+        roots, attribute_groups = self.roots(attribute), self.groups[attribute]
         if roots == (attribute,):
             return {attribute: group}
-        _, first = np.unique(known.group, return_index=True)
+        _, first = np.unique(attribute_groups.group, return_index=True)
         return {name: self.groups[name].group[first][group] for name in roots}
 
     def _relabelled(self, attribute: str, values: Floats) -> Floats:
         """Features that the attribute is made of, set to what is commonest in the reference group."""
-        known, out = self.groups[attribute], values.copy()
+        attribute_groups, out = self.groups[attribute], values.copy()
         for name in next(p.columns for p in self.protected if p.name == attribute):
             if name in self.columns.names:
                 place = self.columns.names.index(name)
-                there, counts = np.unique(
-                    self.columns.values[known.group == known.reference, place], return_counts=True
+                reference_values, counts = np.unique(
+                    self.columns.values[attribute_groups.group == attribute_groups.reference, place], return_counts=True
                 )
-                out[:, place] = there[counts.argmax()]
+                out[:, place] = reference_values[counts.argmax()]
         return out
 
 
@@ -415,18 +426,18 @@ def _named(graph: CausalGraph, protected: Sequence[Protected]) -> CausalGraph:
 
 
 def generator_of(
-    applicants: tuple[pa.Table, pa.Table, pa.Table], decisions: pa.Table, asked: GeneratorAssumptions
+    applicants: tuple[pa.Table, pa.Table, pa.Table], decisions: pa.Table, assumptions: GeneratorAssumptions
 ) -> Generator | None:
     """The generator that the settings ask for; None where they assume nothing, or it cannot be asked again.
 
     Args:
         applicants: the tables ``applicants``, ``encodings`` and ``memberships``.
         decisions: on the same rows.
-        asked: the generator, and what it needs.
+        assumptions: the generator, and what it needs.
     """
     handed_in, encodings, memberships = applicants
-    if asked.generator == "nearest":
-        return Lookalikes.of(applicants, decisions, asked)
-    if asked.generator == "scm" and asked.causal_graph.edges:
-        return World.of(columns_of(handed_in, encodings), memberships, handed_in["row_id"].to_numpy(), asked)
+    if assumptions.generator == "nearest":
+        return Lookalikes.of(applicants, decisions, assumptions)
+    if assumptions.generator == "scm" and assumptions.causal_graph.edges:
+        return World.of(columns_of(handed_in, encodings), memberships, handed_in["row_id"].to_numpy(), assumptions)
     return None

@@ -39,17 +39,19 @@ def generated(
         raise ValueError("nobody can be imagined: the settings assume no causal graph")
     decide = decider(settings.model, models, encodings, decisions)
     declared = COUNTERFACTUALS.extended(_own(generator, columns))
-    made = [each for p in settings.protected if generator.knows(p.name) for each in outside(generator, p.name)]
+    generated_groups = [
+        members for p in settings.protected if generator.knows(p.name) for members in outside(generator, p.name)
+    ]
     source = _Applicants(generator.name, columns, ids)
     tables = {
-        declared: [_imagined(each, source, declared) for each in made],
-        COUNTERFACTUAL_DECISIONS: [_decided(each, source, decide) for each in made if decide],
-        CAUSAL_EFFECTS: [_effects(each, columns) for each in made],
+        declared: [_imagined(members, source, declared) for members in generated_groups],
+        COUNTERFACTUAL_DECISIONS: [_decided(members, source, decide) for members in generated_groups if decide],
+        CAUSAL_EFFECTS: [_effects(members, columns) for members in generated_groups],
         CAUSAL_CHECKS: [_checks(generator.checks())],
     }
     return Produced(
         {table.name: pa.concat_tables([table.empty(), *parts]) for table, parts in tables.items()},
-        rows_in=sum(each.rows for each in made),
+        rows_in=sum(members.rows for members in generated_groups),
         declared={COUNTERFACTUALS.name: declared},
     )
 
@@ -70,63 +72,67 @@ def _own(generator: Generator, columns: Columns) -> Iterator[Column]:
         yield Column(f"{NOISE}{name}", "doubles", "the noise that was held fixed; none of a refused row", nullable=True)
 
 
-def _imagined(made: Made, source: _Applicants, declared: Table) -> pa.Table:
+def _imagined(members: Made, source: _Applicants, declared: Table) -> pa.Table:
     """One row for each member of the group, first those that could be imagined."""
-    found, refused, columns = made.imagined, len(made.imagined.refused), source.columns
-    n = len(found.row) + refused
+    imagined, refused, columns = members.imagined, len(members.imagined.refused), source.columns
+    n = len(imagined.row) + refused
     nothing: list[Any] = [None] * refused
     features = {
-        name: [*([known[int(code)] for code in values] if known else values), *nothing]
-        for name, known, values in zip(columns.names, columns.categories, found.values.T.tolist(), strict=True)
+        name: [*([labels[int(code)] for code in values] if labels else values), *nothing]
+        for name, labels, values in zip(columns.names, columns.categories, imagined.values.T.tolist(), strict=True)
     }
-    known = {name: [*found.noise[name], *nothing] for name in found.noise}
-    noise = {column.name: known.get(column.name.removeprefix(NOISE), [None] * n) for column in declared.columns}
-    other, distance = _matched(made, source.ids)
+    padded_noise = {name: [*imagined.noise[name], *nothing] for name in imagined.noise}
+    noise = {column.name: padded_noise.get(column.name.removeprefix(NOISE), [None] * n) for column in declared.columns}
+    other, distance = _matched(members, source.ids)
     return declared.build(
         **{name: values for name, values in noise.items() if name.startswith(NOISE)},
         **features,
-        row_id=source.ids[np.concatenate([found.row, found.refused])],
+        row_id=source.ids[np.concatenate([imagined.row, imagined.refused])],
         generator=[source.generator] * n,
         other_row_id=[*other, *nothing],
         distance=[*distance, *nothing],
-        protected_attribute=[made.attribute] * n,
-        group=[made.group] * n,
-        refusal=[*[None] * len(found.row), *map(str, found.reason)],
+        protected_attribute=[members.attribute] * n,
+        group=[members.group] * n,
+        refusal=[*[None] * len(imagined.row), *map(str, imagined.reason)],
     )
 
 
-def _matched(made: Made, ids: "np.ndarray[Any, Any]") -> tuple[list[Any], list[Any]]:
+def _matched(members: Made, ids: "np.ndarray[Any, Any]") -> tuple[list[Any], list[Any]]:
     """The real applicants, and how far they are; of a generator that makes new ones there are none."""
-    if made.matches is None:
-        nothing: list[Any] = [None] * len(made.imagined.row)
+    if members.matches is None:
+        nothing: list[Any] = [None] * len(members.imagined.row)
         return nothing, nothing
-    return ids[made.matches.match].tolist(), made.matches.distance.tolist()
+    return ids[members.matches.match].tolist(), members.matches.distance.tolist()
 
 
-def _decided(made: Made, source: _Applicants, decide: Decide) -> pa.Table:
-    found = made.imagined
-    favourable, scores = decide(replace(source.columns, values=found.values), found.row)
+def _decided(members: Made, source: _Applicants, decide: Decide) -> pa.Table:
+    imagined = members.imagined
+    favourable, scores = decide(replace(source.columns, values=imagined.values), imagined.row)
     return COUNTERFACTUAL_DECISIONS.build(
-        row_id=source.ids[found.row],
-        generator=[source.generator] * len(found.row),
-        protected_attribute=[made.attribute] * len(found.row),
-        decision_maker=[DecisionMaker.MODEL] * len(found.row),
+        row_id=source.ids[imagined.row],
+        generator=[source.generator] * len(imagined.row),
+        protected_attribute=[members.attribute] * len(imagined.row),
+        decision_maker=[DecisionMaker.MODEL] * len(imagined.row),
         favourable=favourable,
         score=scores,
     )
 
 
-def _effects(made: Made, columns: Columns) -> pa.Table:
-    found = made.imagined
-    moved = tuple(found.noise) if made.matches is None else columns.names
-    rows = list(diagnostics.effects(columns.rows(found.row), found.values, moved)) if len(found.row) else []
+def _effects(members: Made, columns: Columns) -> pa.Table:
+    imagined = members.imagined
+    changed_names = tuple(imagined.noise) if members.matches is None else columns.names
+    rows = (
+        list(diagnostics.effects(columns.rows(imagined.row), imagined.values, changed_names))
+        if len(imagined.row)
+        else []
+    )
     n = len(rows)
     return CAUSAL_EFFECTS.build(
-        protected_attribute=[made.attribute] * n,
-        group=[made.group] * n,
-        **{name: [getattr(each, name) for each in rows] for name in diagnostics.Effect._fields},
-        n=[len(found.row)] * n,
-        clipped=[found.clipped.get(each.feature, 0) for each in rows],
+        protected_attribute=[members.attribute] * n,
+        group=[members.group] * n,
+        **{name: [getattr(effect, name) for effect in rows] for name in diagnostics.Effect._fields},
+        n=[len(imagined.row)] * n,
+        clipped=[imagined.clipped.get(effect.feature, 0) for effect in rows],
     )
 
 

@@ -99,18 +99,22 @@ class GeneratorSettings(StageSettings):
         return tuple(name for name in self.covariates if name not in attribute.columns)
 
 
-def generator_settings(spec: AuditSpec, asked: MediatorSettings) -> dict[str, object]:
+def generator_settings(spec: AuditSpec, mediator_settings: MediatorSettings) -> dict[str, object]:
     """The fields of ``GeneratorSettings`` that the spec does not hold as such.
 
     Raises:
         SpecError: No column is a mediator, or one is not continuous and quantiles are asked for.
     """
     mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)
-    said = tuple(name for name, column in spec.features().items() if Role.COVARIATE in column.role)
-    others = tuple(name for name in spec.features() if name not in mediators)
-    own = {"mediators": mediators, "covariates": said or others, "gan": MediatorSettings.part_of(asked)}
-    _check(GeneratorSettings.of(spec, **own), spec)
-    return own
+    declared_covariates = tuple(name for name, column in spec.features().items() if Role.COVARIATE in column.role)
+    other_features = tuple(name for name in spec.features() if name not in mediators)
+    overrides = {
+        "mediators": mediators,
+        "covariates": declared_covariates or other_features,
+        "gan": MediatorSettings.part_of(mediator_settings),
+    }
+    _check(GeneratorSettings.of(spec, **overrides), spec)
+    return overrides
 
 
 def _check(settings: GeneratorSettings, spec: AuditSpec) -> None:

@@ -44,7 +44,7 @@ class Decided(NamedTuple):
 
 
 def imagined(
-    given: ProblemTables,
+    tables: ProblemTables,
     attribute: Protected,
     columns: Columns,
     decided: Decided,
@@ -54,7 +54,7 @@ def imagined(
     """What the generator left of an attribute, those refused excepted; None where it imagined nobody.
 
     Args:
-        given: Tables.
+        tables: Tables.
         attribute: Of which a counterfactual is in the reference group.
         columns: Of the applicants.
         decided: Decisions on the applicants as they are.
@@ -62,53 +62,57 @@ def imagined(
         some: ``(n,)`` the rows whose counterfactuals are wanted; None: all.
     """
     if generator in ("gan", "quantile"):
-        return _mediated(given, attribute, columns, decided, some)
-    table = _where(given.counterfactuals, generator=generator, protected_attribute=attribute.name)
-    table = _among(table, given, some)
+        return _mediated(tables, attribute, columns, decided, some)
+    table = _where(tables.counterfactuals, generator=generator, protected_attribute=attribute.name)
+    table = _among(table, tables, some)
     if not table.num_rows:
         return None
-    mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
-    values = [_column(mine, columns.names[i], columns, i) for i in range(len(columns.names))]
-    favourable = _favourable(given, attribute.name, generator, mine, decided)
+    applicable, row = _in_order(table.filter(pc.is_null(table["refusal"])), tables)
+    values = [_column(applicable, columns.names[i], columns, i) for i in range(len(columns.names))]
+    favourable = _favourable(tables, attribute.name, generator, applicable, decided)
     return Counterfactuals(row, np.column_stack(values).astype(np.float64), favourable)
 
 
-def _favourable(given: ProblemTables, attribute: str, generator: str, mine: pa.Table, decided: Decided) -> Bools | None:
+def _favourable(
+    tables: ProblemTables, attribute: str, generator: str, counterfactuals: pa.Table, decided: Decided
+) -> Bools | None:
     """Decisions on counterfactuals: the model's are stored, the lender's exist for real applicants only."""
     if decided.maker == DecisionMaker.MODEL:
-        decided_on = _where(given.reconsidered, generator=generator, protected_attribute=attribute)
-        decided_on = decided_on.filter(pc.is_in(decided_on["row_id"], mine["row_id"].combine_chunks()))
+        decided_on = _where(tables.reconsidered, generator=generator, protected_attribute=attribute)
+        decided_on = decided_on.filter(pc.is_in(decided_on["row_id"], counterfactuals["row_id"].combine_chunks()))
         decision = dict(zip(decided_on["row_id"].to_pylist(), decided_on["favourable"].to_pylist(), strict=True))
-        return np.array([decision[i] for i in mine["row_id"].to_pylist()], dtype=bool)
+        return np.array([decision[i] for i in counterfactuals["row_id"].to_pylist()], dtype=bool)
     if decided.maker == DecisionMaker.LENDER and generator == "nearest":
-        return decided.favourable[_rows(mine["other_row_id"], given)]
+        return decided.favourable[_rows(counterfactuals["other_row_id"], tables)]
     return None
 
 
 def _mediated(
-    given: ProblemTables, attribute: Protected, columns: Columns, decided: Decided, some: Bools | None
+    tables: ProblemTables, attribute: Protected, columns: Columns, decided: Decided, some: Bools | None
 ) -> Counterfactuals | None:
     """Applicants with the mediators that the most typical network imagines of them in the reference group."""
-    table = _where(given.mediated, protected_attribute=attribute.name, to_group=attribute.reference)
-    table = _among(table, given, some)
+    table = _where(tables.mediated, protected_attribute=attribute.name, to_group=attribute.reference)
+    table = _among(table, tables, some)
     if not table.num_rows:
         return None
-    mine, row = _in_order(table.filter(pc.is_null(table["refusal"])), given)
+    applicable, row = _in_order(table.filter(pc.is_null(table["refusal"])), tables)
     values = columns.values[row]
     for place, name in enumerate(columns.names):
-        if name in mine.column_names and name not in attribute.columns:
-            values[:, place] = _column(mine, name, columns, place)
+        if name in applicable.column_names and name not in attribute.columns:
+            values[:, place] = _column(applicable, name, columns, place)
     if decided.maker != DecisionMaker.MODEL:
         return Counterfactuals(row, values, None)
-    return Counterfactuals(row, values, decided.favourable[row] ^ _flipped(given.mediated_decisions, attribute, mine))
+    return Counterfactuals(
+        row, values, decided.favourable[row] ^ _flipped(tables.mediated_decisions, attribute, applicable)
+    )
 
 
-def _flipped(decisions: pa.Table, attribute: Protected, mine: pa.Table) -> Bools:
+def _flipped(decisions: pa.Table, attribute: Protected, counterfactuals: pa.Table) -> Bools:
     """Whether the network whose mediators are shown has the model decide otherwise."""
-    known = _where(decisions, protected_attribute=attribute.name, to_group=attribute.reference)
-    flips = dict(zip(known["row_id"].to_pylist(), known["flips"].to_pylist(), strict=True))
-    shown = zip(mine["row_id"].to_pylist(), mine["network"].to_pylist(), strict=True)
-    return np.array([flips[row_id][network or 0] == 1 for row_id, network in shown], dtype=bool)
+    attribute_decisions = _where(decisions, protected_attribute=attribute.name, to_group=attribute.reference)
+    flips = dict(zip(attribute_decisions["row_id"].to_pylist(), attribute_decisions["flips"].to_pylist(), strict=True))
+    row_networks = zip(counterfactuals["row_id"].to_pylist(), counterfactuals["network"].to_pylist(), strict=True)
+    return np.array([flips[row_id][network or 0] == 1 for row_id, network in row_networks], dtype=bool)
 
 
 def _where(table: pa.Table, **values: str) -> pa.Table:
@@ -118,22 +122,22 @@ def _where(table: pa.Table, **values: str) -> pa.Table:
     return table
 
 
-def _among(table: pa.Table, given: ProblemTables, some: Bools | None) -> pa.Table:
+def _among(table: pa.Table, tables: ProblemTables, some: Bools | None) -> pa.Table:
     """The rows of a table that are about some applicants ``(n,)``."""
-    return table if some is None else table.filter(pc.is_in(table["row_id"], pa.array(given.ids[some])))
+    return table if some is None else table.filter(pc.is_in(table["row_id"], pa.array(tables.ids[some])))
 
 
-def _in_order(table: pa.Table, given: ProblemTables) -> tuple[pa.Table, Longs]:
+def _in_order(table: pa.Table, tables: ProblemTables) -> tuple[pa.Table, Longs]:
     """The rows of a table by ascending number of the applicant, and these numbers."""
-    row = _rows(table["row_id"], given)
+    row = _rows(table["row_id"], tables)
     order = np.argsort(row)
     return table.take(order), row[order]
 
 
-def _rows(row_ids: pa.ChunkedArray, given: ProblemTables) -> Longs:
-    number = pd.Series(np.arange(len(given.ids)), index=given.ids)
-    found: Longs = number.loc[row_ids.to_pylist()].to_numpy(np.int64)
-    return found
+def _rows(row_ids: pa.ChunkedArray, tables: ProblemTables) -> Longs:
+    number = pd.Series(np.arange(len(tables.ids)), index=tables.ids)
+    row_numbers: Longs = number.loc[row_ids.to_pylist()].to_numpy(np.int64)
+    return row_numbers
 
 
 def _column(table: pa.Table, name: str, columns: Columns, place: int) -> Floats:
@@ -150,19 +154,19 @@ def _column(table: pa.Table, name: str, columns: Columns, place: int) -> Floats:
 # counterfactual ones.
 
 
-def asked_again(given: ProblemTables, asked: GeneratorAssumptions) -> GeneratorsGenerator | None:
+def asked_again(tables: ProblemTables, assumptions: GeneratorAssumptions) -> GeneratorsGenerator | None:
     """The generator of the counterfactuals, if it can regenerate them."""
-    if not given.applicants.num_rows:
+    if not tables.applicants.num_rows:
         return None
-    return generator_of((given.applicants, given.encodings, given.memberships), given.decisions, asked)
+    return generator_of((tables.applicants, tables.encodings, tables.memberships), tables.decisions, assumptions)
 
 
 def known(
     problems: Mapping[str, Problem],
-    given: ProblemTables,
+    tables: ProblemTables,
     favourable: Bools,
     maker: str,
-    asked: GeneratorAssumptions,
+    assumptions: GeneratorAssumptions,
     generator: GeneratorsGenerator | None,
     logged: tuple[str, ...] = (),
     some: Bools | None = None,
@@ -171,45 +175,49 @@ def known(
 
     Args:
         problems: By protected attribute.
-        given: Tables.
+        tables: Tables.
         favourable: ``(n,)`` decisions.
         maker: Who made them.
-        asked: How counterfactuals are made.
+        assumptions: How counterfactuals are made.
         generator: What makes them again; None if nothing can.
         logged: Columns that regressions take the logarithm of.
         some: ``(n,)`` the rows of which counterfactuals are wanted; None: all.
     """
-    columns = replace(columns_of(given.applicants, given.encodings), logged=logged)
+    columns = replace(columns_of(tables.applicants, tables.encodings), logged=logged)
     decide = None
-    if maker == DecisionMaker.MODEL and asked.model is not None:
-        decide = decider(asked.model, given.models, given.encodings, given.decisions)
+    if maker == DecisionMaker.MODEL and assumptions.model is not None:
+        decide = decider(assumptions.model, tables.models, tables.encodings, tables.decisions)
     decided = Decided(maker if decide or maker == DecisionMaker.LENDER else None, favourable)
     out: dict[str, Problem] = {}
-    protected = [p for p in asked.protected if p.name in problems]
+    protected = [p for p in assumptions.protected if p.name in problems]
     for p in sorted(protected, key=lambda p: len(p.columns)):
-        made = Applicants(
+        applicants = Applicants(
             columns=columns,
             favourable=favourable,
             attribute_columns=p.columns,
             crossed=len(p.columns) > 1,
             singles=_singles(p, protected, out) if len(p.columns) > 1 else (),
         )
-        if asked.generator is not None:
-            made = replace(made, counterfactuals=imagined(given, p, columns, decided, asked.generator, some))
+        if assumptions.generator is not None:
+            applicants = replace(
+                applicants, counterfactuals=imagined(tables, p, columns, decided, assumptions.generator, some)
+            )
         if generator is not None and generator.knows(p.name):
-            made = replace(
-                made,
+            applicants = replace(
+                applicants,
                 imagine=generator.imagine(p.name, decide),
                 edges=generator.edges(p.name),
                 reached=generator.reached(p.name),
             )
-        out[p.name] = replace(problems[p.name], applicants=made)
+        out[p.name] = replace(problems[p.name], applicants=applicants)
     return {p.name: out[p.name] for p in protected}
 
 
-def _singles(crossed: Protected, protected: Sequence[Protected], made: Mapping[str, Problem]) -> tuple[Problem, ...]:
+def _singles(
+    crossed: Protected, protected: Sequence[Protected], problems: Mapping[str, Problem]
+) -> tuple[Problem, ...]:
     """The problems of the attributes that a crossed one crosses; none unless each has a problem of its own."""
-    single = {p.columns[0]: made[p.name] for p in reversed(protected) if len(p.columns) == 1}
+    single = {p.columns[0]: problems[p.name] for p in reversed(protected) if len(p.columns) == 1}
     return tuple(single[c] for c in crossed.columns) if all(c in single for c in crossed.columns) else ()
 
 
@@ -270,37 +278,39 @@ class Case:
     """The same on other draws of the rows, for a method that looks at draws."""
 
 
-def cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
+def cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
     """One case for each decision maker whose decisions are explained, and each protected attribute."""
-    if given.draws == 1:
-        yield from _cases(given, asked)
+    if tables.draws == 1:
+        yield from _cases(tables, settings)
         return
-    whole = groups_of(given.memberships, given.ids, asked.protected)
-    for first, *others in zip(*(_cases(given.of_draw(draw), asked) for draw in range(given.draws)), strict=True):
-        said = as_sampled(len(first.ids), given.features.num_rows)
+    all_groups = groups_of(tables.memberships, tables.ids, settings.protected)
+    for first, *later_draws in zip(
+        *(_cases(tables.of_draw(draw), settings) for draw in range(tables.draws)), strict=True
+    ):
+        sample_note = as_sampled(len(first.ids), tables.features.num_rows)
         yield replace(
             first,
-            sampled=dict.fromkeys(range(len(first.problem.groups)), said),
-            weights=sampling.weights(first.problem, whole[first.attribute]),
-            repeats=tuple(others),
+            sampled=dict.fromkeys(range(len(first.problem.groups)), sample_note),
+            weights=sampling.weights(first.problem, all_groups[first.attribute]),
+            repeats=tuple(later_draws),
         )
 
 
-def _cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
-    ids = given.ids
-    encoded = np.column_stack([given.features[name].to_numpy() for name in given.features.column_names[1:]])
-    node, graph = _graph(given)
-    grouped = groups_of(given.memberships, ids, asked.protected)
+def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
+    ids = tables.ids
+    encoded = np.column_stack([tables.features[name].to_numpy() for name in tables.features.column_names[1:]])
+    node, graph = _graph(tables)
+    grouped = groups_of(tables.memberships, ids, settings.protected)
     groups = {name: each for name, each in grouped.items() if each.compared}
-    who = sampling.asked_of(groups, ids, asked.sampling, asked.seed)
-    generator = asked_again(given, asked)
-    for maker, frame in decided(given.decisions, asked.explain):
-        made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
-        factual, candidate = explained_and_candidates(made, maker, asked.explain)
+    applicants_to_query = sampling.asked_of(groups, ids, settings.sampling, settings.seed)
+    generator = asked_again(tables, settings)
+    for maker, frame in decided(tables.decisions, settings.explain):
+        decision_frame = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
+        factual, candidate = explained_and_candidates(decision_frame, maker, settings.explain)
         shared = Problem(
             encoded=encoded,
-            feature_of_column=given.encodings["feature_index"].to_numpy(),
-            features=tuple(dict.fromkeys(given.encodings["feature"].to_pylist())),
+            feature_of_column=tables.encodings["feature_index"].to_numpy(),
+            features=tuple(dict.fromkeys(tables.encodings["feature"].to_pylist())),
             group=np.zeros(len(ids), np.int32),
             groups=(),
             reference=0,
@@ -308,18 +318,23 @@ def _cases(given: ProblemTables, asked: ProblemSettings) -> Iterator[Case]:
             candidate=candidate,
             node=node,
             graph=graph,
-            resamples=asked.bootstrap.draws,
-            look_into=scoring_decider.look_into(given, encoded, maker, asked.model),
-            refit=scoring_decider.refit(given, maker, asked.model, asked.seed),
+            resamples=settings.bootstrap.draws,
+            look_into=scoring_decider.look_into(tables, encoded, maker, settings.model),
+            refit=scoring_decider.refit(tables, maker, settings.model, settings.seed),
         )
         problems = {
-            name: replace(shared, **vars(each), own=METHODS[asked.method].own(given, maker, name), asked=who.get(name))
+            name: replace(
+                shared,
+                **vars(each),
+                own=METHODS[settings.method].own(tables, maker, name),
+                asked=applicants_to_query.get(name),
+            )
             for name, each in groups.items()
         }
-        if given.applicants.num_rows:
-            favourable = made["favourable"].to_numpy()
-            some = None if asked.imagines_everybody else sampling.drawn(problems.values())
-            problems = known(problems, given, favourable, maker, asked, generator, asked.logged, some)
+        if tables.applicants.num_rows:
+            favourable = decision_frame["favourable"].to_numpy()
+            some = None if settings.imagines_everybody else sampling.drawn(problems.values())
+            problems = known(problems, tables, favourable, maker, settings, generator, settings.logged, some)
         for name, problem in problems.items():
             weights = None if problem.asked is None else problem.asked.weights
             yield Case(maker, name, ids, problem, sampling.said(problem), weights)
@@ -347,12 +362,12 @@ def explained_and_candidates(decided: pd.DataFrame, maker: str, explain: Explain
     return factual, candidate
 
 
-def _graph(given: ProblemTables) -> tuple[Ints, FeasibilityGraph]:
+def _graph(tables: ProblemTables) -> tuple[Ints, FeasibilityGraph]:
     """The node of every row and the graph, whose edges are stored by ascending source and destination."""
-    rows, edges = given.features.num_rows, given.edges
-    if not given.nodes.num_rows:
+    rows, edges = tables.features.num_rows, tables.edges
+    if not tables.nodes.num_rows:
         return np.arange(rows, dtype=np.int32), FeasibilityGraph(np.zeros(rows + 1, np.int64), *_NO_EDGES)
-    frame = given.features.select(["row_id"]).to_pandas()
-    node = frame.merge(given.nodes.to_pandas(), on="row_id", validate="one_to_one")["node"].to_numpy()
+    frame = tables.features.select(["row_id"]).to_pandas()
+    node = frame.merge(tables.nodes.to_pandas(), on="row_id", validate="one_to_one")["node"].to_numpy()
     indptr = np.searchsorted(edges["source"].to_numpy(), np.arange(int(node.max()) + 2)).astype(np.int64)
     return node, FeasibilityGraph(indptr, edges["destination"].to_numpy(), edges["distance"].to_numpy())

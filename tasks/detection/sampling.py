@@ -29,7 +29,7 @@ def asked_of(
     All groups but the reference group share ``sampling.queries``; of the reference group, of which some methods ask as
     well, so many are asked at most. Which rows these are follows from their ids, and not from the decision maker.
     """
-    sizes = {name: _sizes(each, sampling) for name, each in groups.items()} if sampling is not None else {}
+    sizes = {name: _sizes(grouped, sampling) for name, grouped in groups.items()} if sampling is not None else {}
     partly = {name: size for name, size in sizes.items() if (size < _members(groups[name])).any()}
     if not partly:
         return {}
@@ -44,20 +44,20 @@ def _members(grouped: Grouped) -> Longs:
 def _sizes(grouped: Grouped, sampling: Sampling) -> Longs:
     """``(g,)`` how many of each group are asked."""
     counts = _members(grouped)
-    others = np.arange(len(counts)) != grouped.reference
+    is_other = np.arange(len(counts)) != grouped.reference
     sizes = np.minimum(counts, sampling.queries)
-    sizes[others] = allotted(counts[others], sampling.queries, min(FLOOR, sampling.queries))
+    sizes[is_other] = allotted(counts[is_other], sampling.queries, min(FLOOR, sampling.queries))
     return sizes.astype(np.int64)
 
 
 def drawn(several: Iterable[Problem]) -> Bools | None:
     """``(n,)`` the rows that are asked in any of some problems on the same rows; None where one asks everybody."""
-    found: list[Bools] = []
-    for each in several:
-        if each.asked is None:
+    masks: list[Bools] = []
+    for problem in several:
+        if problem.asked is None:
             return None
-        found.append(each.asked.drawn)
-    return np.logical_or.reduce(found) if found else None
+        masks.append(problem.asked.drawn)
+    return np.logical_or.reduce(masks) if masks else None
 
 
 def said(problem: Problem) -> dict[int, str]:
@@ -68,13 +68,13 @@ def said(problem: Problem) -> dict[int, str]:
     return {group: as_sampled(*part) for group, part in parts.items() if part[0] < part[1]}
 
 
-def weights(problem: Problem, whole: Grouped) -> Floats:
+def weights(problem: Problem, all_groups: Grouped) -> Floats:
     """``(n,)`` how many rows of all the audit each row of a draw stands for: N/m of its group."""
-    counts = dict(zip(whole.groups, _members(whole).tolist(), strict=True))
+    counts = dict(zip(all_groups.groups, _members(all_groups).tolist(), strict=True))
     of = np.array([counts[name] for name in problem.groups], dtype=np.float64)
-    drawn = np.bincount(problem.group, minlength=len(problem.groups))
-    found: Floats = (of / np.maximum(drawn, 1))[problem.group]
-    return found
+    sampled_counts = np.bincount(problem.group, minlength=len(problem.groups))
+    row_weights: Floats = (of / np.maximum(sampled_counts, 1))[problem.group]
+    return row_weights
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -93,32 +93,37 @@ Found = tuple[tuple[str, ...], Detected]
 """The names of the groups of a problem, and what was found in it."""
 
 
-def over_draws(first: Found, others: Sequence[Found]) -> Detected:
+def over_draws(first: Found, later_draws: Sequence[Found]) -> Detected:
     """Findings, evidence and draws of the first; every measure of it as an aggregate over all draws."""
     values: dict[Key, list[float]] = {}
-    for names, found in (first, *others):
-        for each in _aggregates(found):
-            values.setdefault(_key(names, each), []).append(each.value)
-    names, found = first
-    said = tuple(_ranged(each, values[_key(names, each)]) for each in _aggregates(found))
-    return replace(found, tallies=(), aggregates=said)
+    for names, detected in (first, *later_draws):
+        for aggregate in _aggregates(detected):
+            values.setdefault(_key(names, aggregate), []).append(aggregate.value)
+    names, detected = first
+    ranged = tuple(_ranged(aggregate, values[_key(names, aggregate)]) for aggregate in _aggregates(detected))
+    return replace(detected, tallies=(), aggregates=ranged)
 
 
-def _aggregates(found: Detected) -> Iterator[Aggregate]:
-    yield from map(_mean, found.tallies)
-    yield from found.aggregates
+def _aggregates(detected: Detected) -> Iterator[Aggregate]:
+    yield from map(_mean, detected.tallies)
+    yield from detected.aggregates
 
 
-def _key(names: tuple[str, ...], each: Aggregate) -> Key:
-    return names[each.group], each.subgroup, each.measure, json.dumps(dict(each.parameters), sort_keys=True)
+def _key(names: tuple[str, ...], aggregate: Aggregate) -> Key:
+    return (
+        names[aggregate.group],
+        aggregate.subgroup,
+        aggregate.measure,
+        json.dumps(dict(aggregate.parameters), sort_keys=True),
+    )
 
 
 def _mean(tally: Tally) -> Aggregate:
     """The mean of a tally; of a share the units that it counts."""
-    known = ~np.isnan(tally.values)
-    defined = int(tally.counts[known].sum())
-    value = float(tally.counts[known] @ tally.values[known] / defined) if defined else np.nan
-    is_share = tally.share and bool(np.isin(tally.values[known], (0.0, 1.0)).all())
+    is_defined = ~np.isnan(tally.values)
+    defined = int(tally.counts[is_defined].sum())
+    value = float(tally.counts[is_defined] @ tally.values[is_defined] / defined) if defined else np.nan
+    is_share = tally.share and bool(np.isin(tally.values[is_defined], (0.0, 1.0)).all())
     return Aggregate(
         tally.group,
         tally.subgroup,
@@ -132,14 +137,16 @@ def _mean(tally: Tally) -> Aggregate:
     )
 
 
-def _ranged(each: Aggregate, values: list[float]) -> Aggregate:
+def _ranged(aggregate: Aggregate, values: list[float]) -> Aggregate:
     """The mean over the draws that have a value, between the smallest and the largest.
 
     Subgroups are those of one draw: they are other people in another.
     """
-    known = [value for value in values if np.isfinite(value)] if not each.subgroup else []
-    bare = replace(each, replicates=np.zeros(0), interval=None)
-    if len(known) < 2 or not np.isfinite(each.value):
+    finite_values = [value for value in values if np.isfinite(value)] if not aggregate.subgroup else []
+    bare = replace(aggregate, replicates=np.zeros(0), interval=None)
+    if len(finite_values) < 2 or not np.isfinite(aggregate.value):
         return bare
-    reason = "; ".join(filter(None, (each.reason, str(Note.RANGE))))
-    return replace(bare, value=float(np.mean(known)), interval=(min(known), max(known)), reason=reason)
+    reason = "; ".join(filter(None, (aggregate.reason, str(Note.RANGE))))
+    return replace(
+        bare, value=float(np.mean(finite_values)), interval=(min(finite_values), max(finite_values)), reason=reason
+    )

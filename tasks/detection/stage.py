@@ -72,15 +72,15 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     only = spec.methods.only(method, spec.methods.named(method).detecting())
     reads = METHODS[method].reads
     generator = generator_of(spec, METHODS[method])
-    own: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
-    own |= {"logged": (), "sampling": spec.sampling if METHODS[method].asked == "sampled" else None}
+    overrides: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
+    overrides |= {"logged": (), "sampling": spec.sampling if METHODS[method].asked == "sampled" else None}
     if APPLICANTS in reads:
-        own["logged"] = tuple(name for name, column in spec.features().items() if column.scale == "log")
+        overrides["logged"] = tuple(name for name, column in spec.features().items() if column.scale == "log")
     if MODELS in reads:
-        own["model"] = spec.model
+        overrides["model"] = spec.model
     if generator == "scm":
-        own |= {"decision": spec.decision, "causal_graph": spec.causal_graph}
-    return DetectSettings.of(spec, method=method, methods=only, **own)
+        overrides |= {"decision": spec.decision, "causal_graph": spec.causal_graph}
+    return DetectSettings.of(spec, method=method, methods=only, **overrides)
 
 
 @stage(
@@ -96,31 +96,34 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes if t is not EVIDENCE}
     evidence = drafts.new(EVIDENCE.name, EVIDENCE.schema())
     expected = 0
-    by_name = {table.name: each for table, each in zip(detect.reads, given, strict=True)}
+    by_name = {table.name: table_read for table, table_read in zip(detect.reads, given, strict=True)}
     for case in cases(ProblemTables.of(by_name), settings):
         try:
-            found = _found(method, case, settings)
+            detected = _found(method, case, settings)
             expected += int(method.units(case.problem).sum())
         except DataQualityError as error:
-            found = _refused(METHODS[settings.method], case, str(error))
-        for name, table in _tables(settings.method, case, found).items():
+            detected = _refused(METHODS[settings.method], case, str(error))
+        for name, table in _tables(settings.method, case, detected).items():
             tables[name].append(table)
-        for piece in found.evidence.pieces():
+        for piece in detected.evidence.pieces():
             evidence.append(_evidence(piece, case, settings.method))
-        del found  # before the next problem is looked at: neighbours of two at a time would take twice the room
-    whole = {name: pa.concat_tables(parts) for name, parts in tables.items()}
-    return Produced({**whole, EVIDENCE.name: evidence.ended()}, rows_in=expected)
+        del detected  # before the next problem is looked at: neighbours of two at a time would take twice the room
+    full_tables = {name: pa.concat_tables(parts) for name, parts in tables.items()}
+    return Produced({**full_tables, EVIDENCE.name: evidence.ended()}, rows_in=expected)
 
 
 def _found(method: ModuleType, case: "Case", settings: DetectSettings) -> Detected:
     # both decision makers are looked at on the same subsamples and permutations
     rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
-    own = settings.methods.named(settings.method)
-    found: Detected = method.detect(case.problem, own, rng)
+    method_settings = settings.methods.named(settings.method)
+    detected: Detected = method.detect(case.problem, method_settings, rng)
     if not case.repeats:
-        return found
-    again = [_again(method, each, own.repeated(), (settings.seed, at)) for at, each in enumerate(case.repeats)]
-    return over_draws((case.problem.groups, found), again)
+        return detected
+    again = [
+        _again(method, draw_case, method_settings.repeated(), (settings.seed, at))
+        for at, draw_case in enumerate(case.repeats)
+    ]
+    return over_draws((case.problem.groups, detected), again)
 
 
 def _refused(method: Method, case: "Case", reason: str) -> Detected:
@@ -133,18 +136,18 @@ def _refused(method: Method, case: "Case", reason: str) -> Detected:
     return Detected.refused(measures, members, reason)
 
 
-def _again(method: ModuleType, case: "Case", own: MethodSettings, seeds: tuple[int, int]) -> Found:
+def _again(method: ModuleType, case: "Case", method_settings: MethodSettings, seeds: tuple[int, int]) -> Found:
     """What a method finds on another draw of the rows: values alone, for their spread."""
     rng = np.random.default_rng([*seeds, crc32(case.attribute.encode())])
-    return case.problem.groups, method.detect(replace(case.problem, resamples=0), own, rng)
+    return case.problem.groups, method.detect(replace(case.problem, resamples=0), method_settings, rng)
 
 
-def _tables(method: str, case: "Case", found: Detected) -> Mapping[str, pa.Table]:
+def _tables(method: str, case: "Case", detected: Detected) -> Mapping[str, pa.Table]:
     problem, ids = case.problem, case.ids
     names = np.array(problem.groups, dtype=object)
     origin = Origin(method, case.decision_maker, case.attribute, problem.groups, case.sampled)
 
-    f = found.findings
+    f = detected.findings
     nothing = [None] * len(f.row)
     tested = vars(f.tested) if f.tested else dict.fromkeys(("control", "test", "low", "high", "p", "q"), nothing)
     return {
@@ -159,9 +162,9 @@ def _tables(method: str, case: "Case", found: Detected) -> Mapping[str, pa.Table
             refusal=[str(reason) or None for reason in f.refusal],
             weight=np.ones(len(f.row)) if case.weights is None else case.weights[f.row],
         ),
-        TALLIES.name: origin.tallies(found.tallies),
-        AGGREGATES.name: origin.aggregates(found.aggregates),
-        DRAWS.name: origin.draws(found.draws),
+        TALLIES.name: origin.tallies(detected.tallies),
+        AGGREGATES.name: origin.aggregates(detected.aggregates),
+        DRAWS.name: origin.draws(detected.draws),
     }
 
 

@@ -138,15 +138,15 @@ def fill(space: Space, indptr: Longs, reach: float, limit: float) -> tuple[Ints,
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _insert(keys: Floats, others: Floats, count: int, key: float, other: float) -> None:
+def _insert(keys: Floats, paired: Floats, count: int, key: float, other: float) -> None:
     """Put a pair into two arrays sorted by ``keys`` (``count`` entries in use), after equal keys; the last may fall."""
     slot = min(count, keys.shape[0] - 1)
     while slot > 0 and keys[slot - 1] > key:
         keys[slot] = keys[slot - 1]
-        others[slot] = others[slot - 1]
+        paired[slot] = paired[slot - 1]
         slot -= 1
     keys[slot] = key
-    others[slot] = other
+    paired[slot] = other
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -160,7 +160,7 @@ def fill_nearest(space: Space, keep: int, reach: float, limit: float) -> tuple[L
     degrees = np.zeros(size, dtype=np.int64)
     indices = np.empty((size, keep), dtype=np.int32)
     distances = np.empty((size, keep))
-    near, who = np.empty(keep), np.empty(keep)
+    near, neighbours = np.empty(keep), np.empty(keep)
     by_row, how_far = np.empty(keep), np.empty(keep)
     for i in range(size):
         count, within = 0, limit
@@ -169,16 +169,16 @@ def fill_nearest(space: Space, keep: int, reach: float, limit: float) -> tuple[L
                 continue
             squared = _move(space, i, j, within)
             if np.sqrt(squared) <= reach and (count < keep or squared < near[keep - 1]):
-                _insert(near, who, count, squared, float(j))
+                _insert(near, neighbours, count, squared, float(j))
                 count = min(count + 1, keep)
                 if count == keep:
                     within = near[keep - 1]
-        for kept in range(count):
-            _insert(by_row, how_far, kept, who[kept], np.sqrt(near[kept]))
+        for slot in range(count):
+            _insert(by_row, how_far, slot, neighbours[slot], np.sqrt(near[slot]))
         degrees[i] = count
-        for kept in range(count):
-            indices[i, kept] = int(by_row[kept])
-            distances[i, kept] = how_far[kept]
+        for slot in range(count):
+            indices[i, slot] = int(by_row[slot])
+            distances[i, slot] = how_far[slot]
     return degrees, indices, distances
 
 
@@ -464,16 +464,16 @@ def _induced(
     for node in nodes:
         most += indptr[node + 1] - indptr[node]
     starts = np.zeros(nodes.shape[0] + 1, dtype=np.int64)
-    kept, lengths = np.empty(most + 1, dtype=np.int32), np.empty(most + 1)
+    targets, lengths = np.empty(most + 1, dtype=np.int32), np.empty(most + 1)
     slot = 0
     for new in range(nodes.shape[0]):
         for edge in range(indptr[nodes[new]], indptr[nodes[new] + 1]):
             # written whether it is kept or not, and overwritten if not: a branch that no processor guesses is dearer
-            kept[slot] = position[indices[edge]]
+            targets[slot] = position[indices[edge]]
             lengths[slot] = distances[edge]
             slot += position[indices[edge]] >= 0
         starts[new + 1] = slot
-    return starts, kept[:slot].copy(), lengths[:slot].copy()
+    return starts, targets[:slot].copy(), lengths[:slot].copy()
 
 
 def components(graph: FeasibilityGraph) -> tuple[Ints, Ints]:
@@ -499,14 +499,14 @@ def _weak(indptr: Longs, indices: Ints) -> Ints:
     size = indptr.shape[0] - 1
     parent = np.arange(size)
     for node in range(size):
-        one = _root(parent, node)
+        root = _root(parent, node)
         for edge in range(indptr[node], indptr[node + 1]):
-            if parent[indices[edge]] == one:
+            if parent[indices[edge]] == root:
                 continue
             other = _root(parent, indices[edge])
-            if one != other:
-                parent[max(one, other)] = min(one, other)
-                one = min(one, other)
+            if root != other:
+                parent[max(root, other)] = min(root, other)
+                root = min(root, other)
     label = np.empty(size, dtype=np.int32)
     parts = 0
     for node in range(size):
@@ -570,7 +570,7 @@ def _propagate(indptr: Longs, indices: Ints, strong: Ints, order: Longs, offset:
     """
     bits = np.zeros(offset[-1], dtype=np.uint64)
     witness = np.full(offset.shape[0] - 1, -1, dtype=np.int64)
-    seen = np.full(offset.shape[0] - 1, -1, dtype=np.int64)
+    last_block = np.full(offset.shape[0] - 1, -1, dtype=np.int64)
     first = 0
     while first < order.shape[0]:
         block = strong[order[first]]
@@ -587,15 +587,17 @@ def _propagate(indptr: Longs, indices: Ints, strong: Ints, order: Longs, offset:
                 bits[offset[block] + place[node] // 64] |= np.uint64(1) << np.uint64(place[node] % 64)
             for edge in range(indptr[node], indptr[node + 1]):
                 target = strong[indices[edge]]
-                if target != block and seen[target] != block:
-                    seen[target] = block
+                if target != block and last_block[target] != block:
+                    last_block[target] = block
                     if count == successors.shape[0]:
                         successors = np.concatenate((successors, np.empty(count, dtype=np.int64)))
                     successors[count] = target
                     count += 1
         for target in np.sort(successors[:count])[::-1]:
-            known = witness[target]
-            if known >= 0 and (bits[offset[block] + known // 64] >> np.uint64(known % 64)) & np.uint64(1):
+            node_place = witness[target]
+            if node_place >= 0 and (bits[offset[block] + node_place // 64] >> np.uint64(node_place % 64)) & np.uint64(
+                1
+            ):
                 continue
             for word in range(offset[block + 1] - offset[block]):
                 bits[offset[block] + word] |= bits[offset[target] + word]
@@ -607,18 +609,18 @@ def _components(
     weak: Ints, strong: Ints, active: Bools, factual: Bools, candidate: Bools, offset: Longs, bits: Words
 ) -> list[Component]:
     """Cut the flat bits into one matrix per active component."""
-    found, labels = [], np.flatnonzero(active)
+    active_components, labels = [], np.flatnonzero(active)
     members = zip(labels, _members(weak, factual, labels), _members(weak, candidate, labels), strict=True)
     for label, factuals, candidates in members:
         words = np.arange(-(-len(candidates) // 64))
         matrix = bits[offset[strong[factuals]][:, None] + words]
-        found.append(Component(int(label), factuals, candidates, matrix))
-    return found
+        active_components.append(Component(int(label), factuals, candidates, matrix))
+    return active_components
 
 
-def _members(label: Ints, wanted: Bools, parts: Longs) -> list[Longs]:
+def _members(label: Ints, is_member: Bools, parts: Longs) -> list[Longs]:
     """Wanted nodes of each of the components ``parts``, ascending."""
-    nodes = np.flatnonzero(wanted)
+    nodes = np.flatnonzero(is_member)
     nodes = nodes[np.argsort(label[nodes], kind="stable")]
     first, last = (np.searchsorted(label[nodes], parts, side) for side in ("left", "right"))
     return [nodes[start:stop] for start, stop in zip(first, last, strict=True)]

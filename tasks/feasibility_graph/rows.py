@@ -58,19 +58,19 @@ def draws(ids: list[str], strata: Ints, favourable: Bools, most: int | None, see
     columns = np.column_stack([strata, favourable])
     _, cell, counts = np.unique(columns, axis=0, return_inverse=True, return_counts=True)
     cell, sizes = cell.ravel(), proportionally(counts.astype(np.int64), most)
-    found = []
+    drawn_rows = []
     for draw in range(DRAWS):
         hashed = hashes(ids, seed, draw + 1)
         # a cell without anybody has the threshold 0, which a hash may be
-        wanted = (hashed <= thresholds(hashed, cell, sizes)[cell]) & (sizes[cell] > 0)
-        found.append(np.flatnonzero(wanted))
-    return found
+        is_drawn = (hashed <= thresholds(hashed, cell, sizes)[cell]) & (sizes[cell] > 0)
+        drawn_rows.append(np.flatnonzero(is_drawn))
+    return drawn_rows
 
 
 def decided(ids: list[str], applications: pa.Table) -> Bools:
     """``(n,)`` the lender's decisions on some of the applications."""
-    known = dict(zip(applications["row_id"].to_pylist(), applications["favourable"].to_pylist(), strict=True))
-    return np.array([bool(known[each]) for each in ids], dtype=bool)
+    decisions = dict(zip(applications["row_id"].to_pylist(), applications["favourable"].to_pylist(), strict=True))
+    return np.array([bool(decisions[row_id]) for row_id in ids], dtype=bool)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -97,21 +97,21 @@ def in_order(batches: Iterable[pa.RecordBatch], folder: Path | None) -> Iterator
         batches: of one schema.
         folder: is made if the rows are more than are held at once; they are held without one.
     """
-    waiting, held, files = iter(batches), list[pa.RecordBatch](), None
+    waiting, pending, files = iter(batches), list[pa.RecordBatch](), None
     for batch in waiting:
-        held.append(batch)
-        if folder is not None and sum(each.num_rows for each in held) > store.GROUP:
+        pending.append(batch)
+        if folder is not None and sum(pending_batch.num_rows for pending_batch in pending) > store.GROUP:
             files = _Ranges(folder, batch.schema)
-            for each in held:
-                files.add(each)
-            held = []
+            for pending_batch in pending:
+                files.add(pending_batch)
+            pending = []
             break
     if files is not None:
         for batch in waiting:
             files.add(batch)
         yield from files.tables()
-    elif held:
-        yield _sorted(pa.Table.from_batches(held))
+    elif pending:
+        yield _sorted(pa.Table.from_batches(pending))
 
 
 def _sorted(rows: pa.Table) -> pa.Table:
@@ -132,7 +132,7 @@ class _Ranges:
         of = batch["place"].to_numpy() // RANGE
         for at in np.unique(of).tolist():
             self._held[at].append(batch.filter(pa.array(of == at)))
-            if sum(each.num_rows for each in self._held[at]) >= _HELD:
+            if sum(part.num_rows for part in self._held[at]) >= _HELD:
                 self._write(at)
 
     def tables(self) -> Iterator[pa.Table]:
@@ -200,12 +200,18 @@ def judge(
     narrow = pa.schema([*_JUDGED.items(), *((name, pa.string()) for name in groups)])
     used, every, rows = drafts.new(APPLICATIONS.name, wide), drafts.new("judged", narrow), 0
     stream = connection.sql(statement.sql).to_arrow_reader(BATCH)
-    for judged in in_order(stream, drafts.aside("by number")):
-        rows += judged.num_rows
-        every.append(judged.select(narrow.names).cast(narrow))
-        taken = judged.filter(pc.is_null(judged["refused"]))
-        fixed = [taken["row_id"], taken["place"], taken["favourable"], taken["outcome"], taken["exempt"]]
-        typed = [taken[f"v{i}"] for i in range(len(columns))]
+    for batch in in_order(stream, drafts.aside("by number")):
+        rows += batch.num_rows
+        every.append(batch.select(narrow.names).cast(narrow))
+        usable_rows = batch.filter(pc.is_null(batch["refused"]))
+        fixed = [
+            usable_rows["row_id"],
+            usable_rows["place"],
+            usable_rows["favourable"],
+            usable_rows["outcome"],
+            usable_rows["exempt"],
+        ]
+        typed = [usable_rows[f"v{i}"] for i in range(len(columns))]
         used.append(pa.Table.from_arrays([*fixed, *typed], names=wide.names).cast(wide))
     applications = used.ended()
     if isinstance(applications, pa.Table):
@@ -232,7 +238,7 @@ def _register(rows: pa.Table | Written, connection: "duckdb.DuckDBPyConnection")
 
 
 def year(
-    column: str, source: Source, wanted: int, statement: Statement, connection: "duckdb.DuckDBPyConnection"
+    column: str, source: Source, expected_year: int, statement: Statement, connection: "duckdb.DuckDBPyConnection"
 ) -> int | None:
     """The year by the rows that are kept and have one; None where none has.
 
@@ -240,11 +246,11 @@ def year(
         DataQualityError: a row is of another year than the one that is wanted.
     """
     text, missing = statement.cells.text(column), statement.cells.missing(column)
-    found = connection.sql(
+    rows_by_year = connection.sql(
         f"SELECT {text}, count(*) FROM {statement.rows} WHERE {statement.kept} AND NOT {missing} "
         f"GROUP BY {text} ORDER BY count(*) DESC, min(place)"
     ).fetchall()
-    return raw.year_of(source.words, column, dict(found), wanted)
+    return raw.year_of(source.words, column, dict(rows_by_year), expected_year)
 
 
 def check_decision(decision: Decision, statement: Statement, connection: "duckdb.DuckDBPyConnection") -> None:
@@ -254,13 +260,15 @@ def check_decision(decision: Decision, statement: Statement, connection: "duckdb
         SpecError: the side, with the nearest of the values that rows have.
     """
     text, missing = statement.cells.text(decision.column), statement.cells.missing(decision.column)
-    found = {value for (value,) in connection.sql(f"SELECT DISTINCT {text} FROM cells WHERE NOT {missing}").fetchall()}
-    neither = sorted(found - {*decision.favourable, *decision.unfavourable})
+    values = {value for (value,) in connection.sql(f"SELECT DISTINCT {text} FROM cells WHERE NOT {missing}").fetchall()}
+    neither = sorted(values - {*decision.favourable, *decision.unfavourable})
     for side in ("favourable", "unfavourable"):
-        wanted = getattr(decision, side)
-        if neither and found.isdisjoint(wanted):
-            hint = nearest(wanted[0], neither)
-            raise SpecError(f"no row of {decision.column!r} holds any of {list(wanted)}; {hint}", ("decision", side))
+        declared_values = getattr(decision, side)
+        if neither and values.isdisjoint(declared_values):
+            hint = nearest(declared_values[0], neither)
+            raise SpecError(
+                f"no row of {decision.column!r} holds any of {list(declared_values)}; {hint}", ("decision", side)
+            )
 
 
 def check_usable(judged: Judged, source: Source, decision: Decision, connection: "duckdb.DuckDBPyConnection") -> int:
@@ -299,18 +307,23 @@ def check_groups(protected: Sequence[Protected], usable: int, connection: "duckd
         TooFewError: one group is left, or the reference group is not.
     """
     for i, p in enumerate(protected):
-        found = connection.sql(f"SELECT g{i}, bool_or(refused IS NULL) FROM judged GROUP BY g{i}").fetchall()
-        seen, left = sorted(group for group, _ in found), {group for group, used in found if used}
+        group_uses = connection.sql(f"SELECT g{i}, bool_or(refused IS NULL) FROM judged GROUP BY g{i}").fetchall()
+        observed_groups, usable_groups = (
+            sorted(group for group, _ in group_uses),
+            {group for group, used in group_uses if used},
+        )
         for group in (*p.groups, p.reference):
-            if group not in seen:
+            if group not in observed_groups:
                 where = ("groups", group) if group in p.groups else ("reference",)
-                raise SpecError(f"no row belongs to group {group!r}; {nearest(group, seen)}", ("protected", i, *where))
-        if len(left) == 1:
+                raise SpecError(
+                    f"no row belongs to group {group!r}; {nearest(group, observed_groups)}", ("protected", i, *where)
+                )
+        if len(usable_groups) == 1:
             raise TooFewError(
                 f"protected attribute {p.name!r} has one group only among the {usable:,} usable rows "
-                f"({next(iter(left))!r}): there is no group to compare it with"
+                f"({next(iter(usable_groups))!r}): there is no group to compare it with"
             )
-        if p.reference not in left:
+        if p.reference not in usable_groups:
             raise TooFewError(
                 f"every row of the reference group {p.reference!r} of {p.name!r} was refused: "
                 "look at `columns` (types and bounds), or choose another reference"
@@ -320,8 +333,8 @@ def check_groups(protected: Sequence[Protected], usable: int, connection: "duckd
 def _most_refused(judged: Judged, connection: "duckdb.DuckDBPyConnection") -> str:
     """The three lines with most rows, of as many the one that came first."""
     query = "SELECT refused, count(*) FROM judged GROUP BY refused ORDER BY count(*) DESC, min(place) LIMIT 3"
-    found = [(judged.lines[line], rows) for line, rows in connection.sql(query).fetchall()]
-    return "; ".join(f"{rows} rows: {reason} ({column})" for (reason, column), rows in found)
+    reasons = [(judged.lines[line], rows) for line, rows in connection.sql(query).fetchall()]
+    return "; ".join(f"{rows} rows: {reason} ({column})" for (reason, column), rows in reasons)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -343,7 +356,7 @@ class Refused:
 
 
 def refused(
-    judged: Judged,
+    judged_rows: Judged,
     unread: Sequence[Unread],
     rule: KeptRule,
     seed: int,
@@ -351,25 +364,29 @@ def refused(
     drafts: Drafts,
 ) -> Refused:
     """Count the refused rows and those that could not be read, and draw those that are written."""
-    lines = list(dict.fromkeys([*judged.lines, *((each.reason.value, each.column) for each in unread)]))
+    lines = list(
+        dict.fromkeys([*judged_rows.lines, *((unread_row.reason.value, unread_row.column) for unread_row in unread)])
+    )
     connection.register("unread", _unread(unread, lines))
-    kinds = _kinds(judged, lines, connection)
+    kinds = _kinds(judged_rows, lines, connection)
     every = whole(rule, kinds.total)
-    drawn = _drawn(rule, seed, connection) if not every else None
-    rows = _rows(judged, lines, drawn)
-    rows = pa.concat_tables([rows, _told(unread, drawn)])
-    memberships = _memberships(judged, None if drawn is None else drawn["place"], drafts)
+    sample = _drawn(rule, seed, connection) if not every else None
+    rows = _rows(judged_rows, lines, sample)
+    rows = pa.concat_tables([rows, _told(unread, sample)])
+    memberships = _memberships(judged_rows, None if sample is None else sample["place"], drafts)
     return Refused(rows, memberships, Keeping(rule, seed, memberships, counted=kinds, given=rows.num_rows))
 
 
 def _unread(unread: Sequence[Unread], lines: Sequence[Line]) -> pa.Table:
     """Rows of which nothing could be read, beside the view ``judged``."""
-    line = {each: i for i, each in enumerate(lines)}
+    line = {key: i for i, key in enumerate(lines)}
     return pa.table(
         {
-            "place": pa.array([each.row for each in unread], pa.int64()),
-            "row_id": pa.array([f"line-{each.row}" for each in unread], pa.string()),
-            "refused": pa.array([line[each.reason.value, each.column] for each in unread], pa.int32()),
+            "place": pa.array([unread_row.row for unread_row in unread], pa.int64()),
+            "row_id": pa.array([f"line-{unread_row.row}" for unread_row in unread], pa.string()),
+            "refused": pa.array(
+                [line[unread_row.reason.value, unread_row.column] for unread_row in unread], pa.int32()
+            ),
         }
     )
 
@@ -380,60 +397,60 @@ def _kinds(judged: Judged, lines: Sequence[Line], connection: "duckdb.DuckDBPyCo
     groups, none = [f"g{i}" for i in order], ["NULL::VARCHAR"] * len(order)
     alike = ", ".join(["refused", "favourable", *groups])
     of_no_group = ", ".join(["refused", "NULL::BOOLEAN", *none])
-    found = connection.sql(
+    counted_kinds = connection.sql(
         f"SELECT {alike}, count(*) AS n FROM judged WHERE refused IS NOT NULL GROUP BY ALL "
         f"UNION ALL SELECT {of_no_group}, count(*) FROM unread GROUP BY refused"
     ).to_arrow_table()
-    reason, column = _words(found["refused"], lines)
-    told = [pa.array([_STAGE] * found.num_rows, pa.string()), reason, column, *found.columns[1:]]
-    return Kinds.of([judged.attributes[i] for i in order], told)
+    reason, column = _words(counted_kinds["refused"], lines)
+    columns = [pa.array([_STAGE] * counted_kinds.num_rows, pa.string()), reason, column, *counted_kinds.columns[1:]]
+    return Kinds.of([judged.attributes[i] for i in order], columns)
 
 
 def _drawn(rule: KeptRule, seed: int, connection: "duckdb.DuckDBPyConnection") -> pa.Table:
     """Numbers of the rows that are written, each with the number of rows that it stands for."""
-    found = []
+    samples = []
     if rule == "sample":
         hashed = f"md5_number_lower(concat({seed:d}, ':', row_id))"
-        found = connection.sql(
+        samples = connection.sql(
             f"SELECT count(*), min_by(place, {hashed}, {lineage.SAMPLED_ROWS}) FROM ("
             "SELECT place, row_id, refused FROM judged WHERE refused IS NOT NULL "
             "UNION ALL SELECT place, row_id, refused FROM unread) GROUP BY refused"
         ).fetchall()
-    places = [place for _, drawn in found for place in drawn]
-    weights = [n / len(drawn) for n, drawn in found for _ in drawn]
+    places = [place for _, places in samples for place in places]
+    weights = [n / len(places) for n, places in samples for _ in places]
     return pa.table({"place": pa.array(places, pa.int64()), "weight": pa.array(weights, pa.float64())})
 
 
-def _rows(judged: Judged, lines: Sequence[Line], drawn: pa.Table | None) -> pa.Table:
+def _rows(judged_rows: Judged, lines: Sequence[Line], sample: pa.Table | None) -> pa.Table:
     """The refused rows of the table that are written, in the order of the source."""
-    schema, found = REFUSALS.schema(), []
-    for batch in judged.batches(["place", "row_id", "refused", "favourable"]):
+    schema, tables = REFUSALS.schema(), []
+    for batch in judged_rows.batches(["place", "row_id", "refused", "favourable"]):
         rows = batch.filter(pc.is_valid(batch["refused"]))
         weight = pa.array(np.ones(rows.num_rows))
-        if drawn is not None:
-            at = pc.index_in(rows["place"], value_set=drawn["place"].combine_chunks())
+        if sample is not None:
+            at = pc.index_in(rows["place"], value_set=sample["place"].combine_chunks())
             rows, at = rows.filter(pc.is_valid(at)), at.drop_null()
-            weight = drawn["weight"].combine_chunks().take(at)
+            weight = sample["weight"].combine_chunks().take(at)
         reason, column = _words(rows["refused"], lines)
         stage, detail = pa.array([_STAGE] * rows.num_rows, pa.string()), pa.nulls(rows.num_rows, pa.string())
         arrays = [rows["row_id"], rows["place"], stage, reason, column, detail, rows["favourable"], weight]
-        found.append(pa.Table.from_arrays(arrays, schema=schema))
-    return pa.concat_tables([schema.empty_table(), *found]).combine_chunks()
+        tables.append(pa.Table.from_arrays(arrays, schema=schema))
+    return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
 
 
-def _told(unread: Sequence[Unread], drawn: pa.Table | None) -> pa.Table:
+def _told(unread: Sequence[Unread], sample: pa.Table | None) -> pa.Table:
     """The rows of which nothing could be read, as far as they are written."""
-    weight = None if drawn is None else dict(zip(*(column.to_pylist() for column in drawn.columns), strict=True))
-    rows = [each for each in unread if weight is None or each.row in weight]
+    weight = None if sample is None else dict(zip(*(column.to_pylist() for column in sample.columns), strict=True))
+    rows = [unread_row for unread_row in unread if weight is None or unread_row.row in weight]
     return REFUSALS.build(
-        row_id=[f"line-{each.row}" for each in rows],
-        source_row=[each.row for each in rows],
+        row_id=[f"line-{unread_row.row}" for unread_row in rows],
+        source_row=[unread_row.row for unread_row in rows],
         stage=[_STAGE] * len(rows),
-        reason=[each.reason for each in rows],
-        column=[each.column for each in rows],
-        detail=[each.detail for each in rows],
+        reason=[unread_row.reason for unread_row in rows],
+        column=[unread_row.column for unread_row in rows],
+        detail=[unread_row.detail for unread_row in rows],
         favourable=[None] * len(rows),
-        weight=[1.0 if weight is None else weight[each.row] for each in rows],
+        weight=[1.0 if weight is None else weight[unread_row.row] for unread_row in rows],
     )
 
 
@@ -444,13 +461,13 @@ def _words(line: pa.Array, lines: Sequence[Line]) -> tuple[pa.Array, pa.Array]:
     return pc.take(reasons, line), pc.take(columns, line)
 
 
-def _memberships(judged: Judged, drawn: pa.ChunkedArray | None, drafts: Drafts) -> pa.Table | Written:
+def _memberships(judged_rows: Judged, sampled_places: pa.ChunkedArray | None, drafts: Drafts) -> pa.Table | Written:
     """The groups of the rows that are used and of the refused ones that are written, attribute by attribute."""
     schema = MEMBERSHIPS.schema()
     written = drafts.new(MEMBERSHIPS.name, schema)
-    chosen = None if drawn is None else drawn.combine_chunks()
-    for i, name in enumerate(judged.attributes):
-        for batch in judged.batches(["place", "refused", "row_id", f"g{i}"]):
+    chosen = None if sampled_places is None else sampled_places.combine_chunks()
+    for i, name in enumerate(judged_rows.attributes):
+        for batch in judged_rows.batches(["place", "refused", "row_id", f"g{i}"]):
             rows = batch
             if chosen is not None:
                 rows = batch.filter(pc.or_(pc.is_null(batch["refused"]), pc.is_in(batch["place"], value_set=chosen)))

@@ -64,7 +64,7 @@ class RemoteFile:
     def agrees(self, other: "RemoteFile") -> bool:
         """Whether all headers that both have are equal."""
         pairs = ((self.etag, other.etag), (self.modified, other.modified), (self.length, other.length))
-        return all(mine == theirs for mine, theirs in pairs if mine is not None and theirs is not None)
+        return all(value == theirs for value, theirs in pairs if value is not None and theirs is not None)
 
 
 def described(answer: httpx.Response, url: str) -> tuple[RemoteFile, int | None]:
@@ -84,7 +84,7 @@ def described(answer: httpx.Response, url: str) -> tuple[RemoteFile, int | None]
     return RemoteFile(url, answer.headers.get("etag"), answer.headers.get("last-modified"), size), start
 
 
-def check_status(answer: httpx.Response, asked: httpx.URL) -> None:
+def check_status(answer: httpx.Response, requested_url: httpx.URL) -> None:
     """Accept only the file or a part of it.
 
     Raises:
@@ -92,8 +92,8 @@ def check_status(answer: httpx.Response, asked: httpx.URL) -> None:
         SpecError: it rejects the query.
         InfrastructureError: it has no such file, or sends a page instead.
     """
-    if asked.scheme == "https" and answer.url.scheme != "https":
-        raise InfrastructureError(f"{asked} leads to {answer.url}, which is not encrypted; nothing was fetched")
+    if requested_url.scheme == "https" and answer.url.scheme != "https":
+        raise InfrastructureError(f"{requested_url} leads to {answer.url}, which is not encrypted; nothing was fetched")
     status = f"{answer.status_code} {answer.reason_phrase}".strip()
     if answer.status_code in _PASSING:
         seconds = answer.headers.get("retry-after", "")
@@ -310,10 +310,10 @@ def _append(part: Partial, chunk: bytes, url: str) -> None:
 
 
 def _require_space(folder: Path, size: int, what: str) -> None:
-    free, needed = shutil.disk_usage(folder).free, size + _SPARE_BYTES
-    if free < needed:
+    free, required = shutil.disk_usage(folder).free, size + _SPARE_BYTES
+    if free < required:
         raise InfrastructureError(
-            f"the disk of {folder} has {free // 2**20:,} MB free and {what} needs {needed // 2**20:,} MB; free some, "
+            f"the disk of {folder} has {free // 2**20:,} MB free and {what} needs {required // 2**20:,} MB; free some, "
             "or give another directory with --lake"
         )
 
@@ -338,7 +338,7 @@ def bytes_progress(of: str) -> Iterator[Tell]:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(of, total=None)
-        yield lambda done, whole: bar.update(task, completed=done, total=whole)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 class _Lines:
@@ -347,10 +347,10 @@ class _Lines:
     def __init__(self, of: str) -> None:
         self._of, self._told = of, 0
 
-    def __call__(self, done: int, whole: int | None) -> None:
-        reached = done * 10 // whole if whole else done // _STEP
+    def __call__(self, done: int, total: int | None) -> None:
+        reached = done * 10 // total if total else done // _STEP
         if reached > self._told:
-            share = f"{reached * 10} % of {whole:,} bytes" if whole else f"{done:,} bytes"
+            share = f"{reached * 10} % of {total:,} bytes" if total else f"{done:,} bytes"
             log.info("%s: %s", self._of, share)
         self._told = reached
 
@@ -424,15 +424,15 @@ def download(
             raise InfrastructureError(
                 f"{target.name}: the server sent no bytes; open the address in a browser to see why"
             )
-        found = sha256_of(part.flush())
-        if sha256 not in (None, found):
+        digest = sha256_of(part.flush())
+        if sha256 not in (None, digest):
             part.clear()  # to resume would not mend it
             raise IntegrityError(
-                f"{target.name}: sha256 is {found} and not the {sha256} expected; the publisher has another edition "
+                f"{target.name}: sha256 is {digest} and not the {sha256} expected; the publisher has another edition "
                 "there, or the file was altered on its way"
             )
         part.finish()
-        return Downloaded(target, found, part.size, part.remote.modified if part.remote else None)
+        return Downloaded(target, digest, part.size, part.remote.modified if part.remote else None)
 
 
 def _client() -> httpx.Client:

@@ -57,8 +57,8 @@ def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConn
     if source.kind == "hmda":
         from tasks.ingest.hmda.rows import lay as lay_hmda
 
-        with lay_hmda(source, columns, connection) as laid:
-            yield laid
+        with lay_hmda(source, columns, connection) as source_view:
+            yield source_view
         return
     names = list(columns)
     if source.part is not None and source.part.column not in names:
@@ -74,9 +74,9 @@ def check_columns(spec: AuditSpec) -> None:
             derived column takes the name of one that the source has.
         DataQualityError: HMDA knows the column, and this file does not give it.
     """
-    known: list[str] = reader_of(spec.source).header(spec.source)
-    _check_derived(spec.source, known)
-    known = [*known, *spec.source.derive]
+    column_names: list[str] = reader_of(spec.source).header(spec.source)
+    _check_derived(spec.source, column_names)
+    column_names = [*column_names, *spec.source.derive]
     named: list[tuple[Location, str]] = [(("decision", "column"), spec.decision.column)]
     if spec.row_id:
         named.append((("row_id",), spec.row_id))
@@ -91,9 +91,9 @@ def check_columns(spec: AuditSpec) -> None:
     if spec.source.year_column:
         named.append((("source", "year_column"), spec.source.year_column))
     for location, name in named:
-        if name not in known and spec.source.kind == "hmda":
+        if name not in column_names and spec.source.kind == "hmda":
             _check_delivered(name)
-        _check_known(name, known, location)
+        _check_known(name, column_names, location)
 
 
 def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
@@ -112,23 +112,23 @@ def _check_delivered(name: str) -> None:
     """Tell of a column that HMDA knows that this file does not give it."""
     from tasks.ingest.hmda import source
 
-    if told := source.lacking(name):
-        raise DataQualityError(told)
+    if message := source.lacking(name):
+        raise DataQualityError(message)
 
 
-def _check_known(name: str, known: list[str], location: Location) -> None:
-    if name not in known:
-        hint = "; is source.delimiter right?" if len(known) == 1 else ""
-        raise SpecError(f"the source has no column {name!r}; {nearest(name, known)}{hint}", location)
+def _check_known(name: str, column_names: list[str], location: Location) -> None:
+    if name not in column_names:
+        hint = "; is source.delimiter right?" if len(column_names) == 1 else ""
+        raise SpecError(f"the source has no column {name!r}; {nearest(name, column_names)}{hint}", location)
 
 
-def _check_derived(source: Source, known: list[str]) -> None:
+def _check_derived(source: Source, column_names: list[str]) -> None:
     """A derived column is made from a column of the source, and hides none of them."""
     for name, derived in source.derive.items():
-        if name in known:
+        if name in column_names:
             message = f"the source has a column {name!r} already; give the derived one a name of its own"
             raise SpecError(message, ("source", "derive", name))
-        _check_known(derived.column, known, ("source", "derive", name, "column"))
+        _check_known(derived.column, column_names, ("source", "derive", name, "column"))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -154,11 +154,11 @@ def part_digests(source: Source, column: str, spill: Path | None = None) -> pa.T
     Raises:
         EvenhandError: as readers of sources say.
     """
-    whole = source.model_copy(update={"part": None})
-    held = _held(whole, column)
-    if held is not None:
-        return held
-    with database(spill) as connection, _relation(whole, column, connection) as relation:
+    full_source = source.model_copy(update={"part": None})
+    cached = _held(full_source, column)
+    if cached is not None:
+        return cached
+    with database(spill) as connection, _relation(full_source, column, connection) as relation:
         return counted(connection, relation, column)
 
 

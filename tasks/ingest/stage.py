@@ -52,12 +52,15 @@ def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     """
     columns = {n: c for n, c in settings.columns.items() if c.kept}
     _check_names(columns)
-    told = _year_column(settings.source)
-    read = _columns(settings, columns, told)
-    with database(drafts.aside("spill")) as connection, registry.lay(settings.source, read, connection) as laid:
+    year_column = _year_column(settings.source)
+    columns_to_read = _columns(settings, columns, year_column)
+    with (
+        database(drafts.aside("spill")) as connection,
+        registry.lay(settings.source, columns_to_read, connection) as source_view,
+    ):
         if registry.digest(settings.source) != settings.source_sha256:
             raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
-        return _judged(settings, columns, told, Reading(laid, connection, drafts))
+        return _judged(settings, columns, year_column, Reading(source_view, connection, drafts))
 
 
 class Reading(NamedTuple):
@@ -68,26 +71,32 @@ class Reading(NamedTuple):
     drafts: Drafts
 
 
-def _judged(settings: IngestSettings, columns: dict[str, ColumnSpec], told: str | None, reading: Reading) -> Produced:
+def _judged(
+    settings: IngestSettings, columns: dict[str, ColumnSpec], year_column: str | None, reading: Reading
+) -> Produced:
     """Every row of an open source as an application or a refusal."""
-    laid, connection, drafts = reading
+    source_view, connection, drafts = reading
     source, decision, protected = settings.source, settings.decision, settings.protected
     question = Question(source, settings.row_id, decision, settings.outcome, protected, columns)
-    asked = statement(question, laid, connection)
-    year = applications.year(told, source, settings.year, asked, connection) if told else None
-    applications.check_decision(decision, asked, connection)
-    judged = judge(asked, columns, [p.name for p in protected], connection, drafts)
-    usable = applications.check_usable(judged, source, decision, connection)
+    rows_statement = statement(question, source_view, connection)
+    year = applications.year(year_column, source, settings.year, rows_statement, connection) if year_column else None
+    applications.check_decision(decision, rows_statement, connection)
+    judged_rows = judge(rows_statement, columns, [p.name for p in protected], connection, drafts)
+    usable = applications.check_usable(judged_rows, source, decision, connection)
     applications.check_groups(protected, usable, connection)
-    left = refused(judged, laid.unread, settings.refusals.keep, settings.seed, connection, drafts)
-    rows = judged.rows + len(laid.unread)
-    read = SOURCE_READ.build(source=[source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
+    refusals = refused(judged_rows, source_view.unread, settings.refusals.keep, settings.seed, connection, drafts)
+    rows = judged_rows.rows + len(source_view.unread)
+    source_read = SOURCE_READ.build(source=[source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
     return Produced(
-        {APPLICATIONS.name: judged.applications, MEMBERSHIPS.name: left.memberships, SOURCE_READ.name: read},
-        left.refusals,
+        {
+            APPLICATIONS.name: judged_rows.applications,
+            MEMBERSHIPS.name: refusals.memberships,
+            SOURCE_READ.name: source_read,
+        },
+        refusals.refusals,
         rows_in=rows,
         declared={APPLICATIONS.name: APPLICATIONS.extended(_column(n, c) for n, c in columns.items())},
-        keeping=left.keeping,
+        keeping=refusals.keeping,
     )
 
 

@@ -58,17 +58,17 @@ BLANKS = "".join(chr(code) for code in range(128) if chr(code).isspace())
 """What Python trims of an ASCII text."""
 
 
-def lay_texts(laid: Laid, connection: "duckdb.DuckDBPyConnection", bound: BoundValues) -> None:
+def lay_texts(source_view: Laid, connection: "duckdb.DuckDBPyConnection", bound: BoundValues) -> None:
     """Make the view, with ``place``, ``t0``, ``t1``, ... for the columns, and ``q0``, ``q1``, ... as they are."""
-    connection.execute(f"CREATE TEMP VIEW raw AS {laid.rows}")
+    connection.execute(f"CREATE TEMP VIEW raw AS {source_view.rows}")
     blanks, joins = bound.value(BLANKS), []
-    odd = _beyond_ascii(laid, connection)
-    chosen = ["place", *(f"q{i}" for i in range(len(laid.quarantined)))]
-    for i, name in enumerate(laid.columns):
+    odd = _beyond_ascii(source_view, connection)
+    chosen = ["place", *(f"q{i}" for i in range(len(source_view.quarantined)))]
+    for i, name in enumerate(source_view.columns):
         mended = f"mended_{i}"
         text = f"c{i}"
-        if name not in laid.as_compared:
-            text = _canonical(text if name in laid.plain else f"trim({text}, {blanks})")
+        if name not in source_view.as_compared:
+            text = _canonical(text if name in source_view.plain else f"trim({text}, {blanks})")
         if i in odd and _map(i, mended, connection):
             joins.append(f"LEFT JOIN {mended} ON c{i} = {mended}.text")
             text = f"CASE WHEN {_ascii(f'c{i}')} THEN {text} ELSE coalesce({mended}.canonical, c{i}) END"
@@ -88,21 +88,23 @@ def _ascii(cell: str) -> str:
     return f"strlen({cell}) = length({cell})"
 
 
-def _beyond_ascii(laid: Laid, connection: "duckdb.DuckDBPyConnection") -> set[int]:
+def _beyond_ascii(source_view: Laid, connection: "duckdb.DuckDBPyConnection") -> set[int]:
     """Positions of the columns that have such a text."""
-    asked = [i for i, name in enumerate(laid.columns) if name not in laid.plain | laid.as_compared]
-    if not asked:
+    positions = [
+        i for i, name in enumerate(source_view.columns) if name not in source_view.plain | source_view.as_compared
+    ]
+    if not positions:
         return set()
-    counts = ", ".join(f"count_if(NOT {_ascii(f'c{i}')})" for i in asked)
-    (found,) = connection.sql(f"SELECT {counts} FROM raw").fetchall()
-    return {i for i, n in zip(asked, found, strict=True) if n}
+    counts = ", ".join(f"count_if(NOT {_ascii(f'c{i}')})" for i in positions)
+    (counted_rows,) = connection.sql(f"SELECT {counts} FROM raw").fetchall()
+    return {i for i, n in zip(positions, counted_rows, strict=True) if n}
 
 
 def _map(i: int, name: str, connection: "duckdb.DuckDBPyConnection") -> bool:
     """Register a table of the column's texts beyond ASCII that Python writes in another way; whether there are some."""
     query = f"SELECT DISTINCT c{i} FROM raw WHERE NOT {_ascii(f'c{i}')}"
-    told = {text: canonical(text) for (text,) in connection.sql(query).fetchall()}
-    changed = {text: new for text, new in told.items() if text != new}
+    canonical_texts = {text: canonical(text) for (text,) in connection.sql(query).fetchall()}
+    changed = {text: new for text, new in canonical_texts.items() if text != new}
     connection.register(name, pa.table({"text": list(changed), "canonical": list(changed.values())}))
     return bool(changed)
 
@@ -148,9 +150,9 @@ def lay_cells(
 ) -> Cells:
     """Make the view over ``texts``, whose columns have these names."""
     cells = Cells({name: i for i, name in enumerate((*names, *source.derive))}, tuple(source.derive))
-    made = "".join(f", {_derived(cells, name, source, bound)}" for name in source.derive)
+    derived_columns = "".join(f", {_derived(cells, name, source, bound)}" for name in source.derive)
     flags = "".join(f", {_flags(cells, name, source, columns.get(name), bound)}" for name in cells.at)
-    connection.execute(f"CREATE TEMP VIEW cells AS SELECT *{flags} FROM (SELECT *{made} FROM texts)")
+    connection.execute(f"CREATE TEMP VIEW cells AS SELECT *{flags} FROM (SELECT *{derived_columns} FROM texts)")
     return cells
 
 
@@ -168,8 +170,8 @@ def _derived(cells: Cells, name: str, source: Source, bound: BoundValues) -> str
 
 
 def _flags(cells: Cells, name: str, source: Source, column: ColumnSpec | None, bound: BoundValues) -> str:
-    text, own = cells.text(name), column.missing if column else ()
-    missing = bound.among(text, ["", *source.missing, *own])
+    text, missing_codes = cells.text(name), column.missing if column else ()
+    missing = bound.among(text, ["", *source.missing, *missing_codes])
     exempt = f"({bound.among(text, source.exempt)}) AND NOT ({missing})"
     return f"{missing} AS {cells.missing(name)}, {exempt} AS {cells.exempt(name)}"
 
@@ -209,19 +211,25 @@ class Number:
     """What the statement has to join for it."""
 
 
-def numbers(cells: Cells, wanted: Sequence[Wanted], connection: "duckdb.DuckDBPyConnection") -> list[Number]:
+def numbers(cells: Cells, requests: Sequence[Wanted], connection: "duckdb.DuckDBPyConnection") -> list[Number]:
     """How each of the columns is read, by what its texts are like in the view ``cells``."""
-    if not wanted:
+    if not requests:
         return []
-    (found,) = connection.sql(f"SELECT {', '.join(_profile(cells, each) for each in wanted)} FROM cells").fetchall()
-    profiles = [found[5 * i : 5 * i + 5] for i in range(len(wanted))]
+    (statistics,) = connection.sql(
+        f"SELECT {', '.join(_profile(cells, request) for request in requests)} FROM cells"
+    ).fetchall()
+    profiles = [statistics[5 * i : 5 * i + 5] for i in range(len(requests))]
     odd = _odd_texts(
-        cells, [each if told[-1] else None for each, told in zip(wanted, profiles, strict=True)], connection
+        cells,
+        [request if profile[-1] else None for request, profile in zip(requests, profiles, strict=True)],
+        connection,
     )
-    for i, (texts, (*others, absent, _)) in enumerate(zip(odd, profiles, strict=True)):
+    for i, (texts, (*samples, absent, _)) in enumerate(zip(odd, profiles, strict=True)):
         if texts is not None:
-            connection.register(f"odd_{i}", _read(texts, [each for each in others if each is not None], bool(absent)))
-    return [_number(cells, each, None if odd[i] is None else f"odd_{i}") for i, each in enumerate(wanted)]
+            connection.register(
+                f"odd_{i}", _read(texts, [sample for sample in samples if sample is not None], bool(absent))
+            )
+    return [_number(cells, request, None if odd[i] is None else f"odd_{i}") for i, request in enumerate(requests)]
 
 
 def plain(text: str) -> str:
@@ -229,56 +237,56 @@ def plain(text: str) -> str:
     return f"(strlen({text}) <= 16 AND regexp_full_match({text}, '{_PLAIN}'))"
 
 
-def _profile(cells: Cells, wanted: Wanted) -> str:
+def _profile(cells: Cells, request: Wanted) -> str:
     """A plain text with a fraction, a negative and another whole one; how many are left out, and how many are odd."""
-    text, taken = cells.text(wanted.name), f"NOT {wanted.absent} AND {plain(cells.text(wanted.name))}"
+    text, is_plain = cells.text(request.name), f"NOT {request.absent} AND {plain(cells.text(request.name))}"
     fraction, negative = _FRACTION.format(text), _NEGATIVE.format(text)
     kinds = (fraction, negative, f"NOT ({fraction}) AND NOT ({negative})")
-    picked = ", ".join(f"any_value({text}) FILTER (WHERE {taken} AND {kind})" for kind in kinds)
-    return f"{picked}, count_if({wanted.absent}), count_if(NOT {wanted.absent} AND NOT {plain(text)})"
+    picked = ", ".join(f"any_value({text}) FILTER (WHERE {is_plain} AND {kind})" for kind in kinds)
+    return f"{picked}, count_if({request.absent}), count_if(NOT {request.absent} AND NOT {plain(text)})"
 
 
 def _odd_texts(
-    cells: Cells, wanted: Sequence[Wanted | None], connection: "duckdb.DuckDBPyConnection"
+    cells: Cells, requests: Sequence[Wanted | None], connection: "duckdb.DuckDBPyConnection"
 ) -> list[pa.Array | None]:
     """The distinct texts of each column that are not plain; None of a column that is not asked for."""
-    asked = [each for each in wanted if each is not None]
-    if not asked:
-        return [None] * len(wanted)
+    odd_requests = [request for request in requests if request is not None]
+    if not odd_requests:
+        return [None] * len(requests)
     lists = [
         f"list(DISTINCT {cells.text(name)}) FILTER (WHERE NOT {absent} AND NOT {plain(cells.text(name))})"
-        for name, absent in asked
+        for name, absent in odd_requests
     ]
-    found = connection.sql(f"SELECT {', '.join(lists)} FROM cells").to_arrow_table()
-    texts = iter([column.combine_chunks().flatten() for column in found.columns])
-    return [None if each is None else next(texts) for each in wanted]
+    text_lists = connection.sql(f"SELECT {', '.join(lists)} FROM cells").to_arrow_table()
+    texts = iter([column.combine_chunks().flatten() for column in text_lists.columns])
+    return [None if request is None else next(texts) for request in requests]
 
 
-def _number(cells: Cells, wanted: Wanted, odd: str | None) -> Number:
+def _number(cells: Cells, request: Wanted, odd: str | None) -> Number:
     """How a column is read, with the table of its odd texts if it has some."""
-    text = cells.text(wanted.name)
+    text = cells.text(request.name)
     direct = f"TRY_CAST({text} AS DOUBLE)"
     if odd is None:
-        return Number(f"CASE WHEN {wanted.absent} THEN NULL ELSE {direct} END")
+        return Number(f"CASE WHEN {request.absent} THEN NULL ELSE {direct} END")
     fault = f"coalesce({odd}.fault, 0)"
     return Number(
-        f"CASE WHEN {wanted.absent} THEN NULL WHEN {plain(text)} THEN {direct} ELSE {odd}.number END",
-        f"({fault} = 1 AND NOT {wanted.absent})",
-        f"({fault} = 2 AND NOT {wanted.absent})",
+        f"CASE WHEN {request.absent} THEN NULL WHEN {plain(text)} THEN {direct} ELSE {odd}.number END",
+        f"({fault} = 1 AND NOT {request.absent})",
+        f"({fault} = 2 AND NOT {request.absent})",
         f"LEFT JOIN {odd} ON {text} = {odd}.text",
     )
 
 
-def _read(texts: pa.Array, others: Sequence[str], absent: bool) -> pa.Table:
+def _read(texts: pa.Array, samples: Sequence[str], absent: bool) -> pa.Table:
     """Each text with its number, and its fault: 1 of no number, 2 of one that is not finite."""
     import pandas as pd
 
     odd = texts.to_pandas()
-    beside = pd.Series([*others, *([None] if absent else [])], dtype=odd.dtype)
-    read = pd.to_numeric(pd.concat([odd, beside]), errors="coerce").to_numpy(dtype=float)[: len(odd)]
+    beside = pd.Series([*samples, *([None] if absent else [])], dtype=odd.dtype)
+    parsed = pd.to_numeric(pd.concat([odd, beside]), errors="coerce").to_numpy(dtype=float)[: len(odd)]
     words = odd.str.lower().str.lstrip("+-").isin(_WORDS).to_numpy(dtype=bool)
-    fault = np.where(np.isinf(read) | words, 2, np.where(np.isnan(read), 1, 0)).astype(np.int8)
-    return pa.table({"text": texts, "number": pa.array(read, from_pandas=True), "fault": fault})
+    fault = np.where(np.isinf(parsed) | words, 2, np.where(np.isnan(parsed), 1, 0)).astype(np.int8)
+    return pa.table({"text": texts, "number": pa.array(parsed, from_pandas=True), "fault": fault})
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -302,9 +310,9 @@ class Rule(NamedTuple):
         return self.reason.value, self.column
 
 
-def of_policy(laid: Laid) -> list[Rule]:
+def of_policy(source_view: Laid) -> list[Rule]:
     """What the source's own policy refuses."""
-    return [Rule(f"q{i}", reason, column) for i, (reason, column) in enumerate(laid.quarantined)]
+    return [Rule(f"q{i}", reason, column) for i, (reason, column) in enumerate(source_view.quarantined)]
 
 
 class RowIds(NamedTuple):
@@ -379,8 +387,8 @@ def untyped(
             rules.append(Rule(read[name].unread, Refusal.NOT_A_NUMBER, name))
             rules.append(Rule(read[name].infinite, Refusal.NOT_FINITE, name))
         elif column.order:
-            known = bound.among(cells.text(name), column.order)
-            rules.append(Rule(f"NOT ({known}) AND NOT {cells.absent(name)}", Refusal.UNKNOWN_CATEGORY, name))
+            is_listed = bound.among(cells.text(name), column.order)
+            rules.append(Rule(f"NOT ({is_listed}) AND NOT {cells.absent(name)}", Refusal.UNKNOWN_CATEGORY, name))
     return rules
 
 
@@ -401,8 +409,8 @@ def groups(protected: Sequence[Protected], cells: Cells, bound: BoundValues) -> 
     out = []
     for p in protected:
         crossed = len(p.columns) > 1
-        each = [_group(column, single.get(column, p) if crossed else p, cells, bound) for column in p.columns]
-        out.append(" || ' and ' || ".join(each))
+        labels = [_group(column, single.get(column, p) if crossed else p, cells, bound) for column in p.columns]
+        out.append(" || ' and ' || ".join(labels))
     return out
 
 
@@ -452,17 +460,17 @@ class Statement:
     """Whether ``source.keep`` keeps a row, whatever else is said of it."""
 
 
-def statement(question: Question, laid: Laid, connection: "duckdb.DuckDBPyConnection") -> Statement:
+def statement(question: Question, source_view: Laid, connection: "duckdb.DuckDBPyConnection") -> Statement:
     """Lay the views and look into the columns, for the statement over them."""
     bound = BoundValues(connection)
-    lay_texts(laid, connection, bound)
-    cells = lay_cells(laid.columns, question.source, question.columns, connection, bound)
+    lay_texts(source_view, connection, bound)
+    cells = lay_cells(source_view.columns, question.source, question.columns, connection, bound)
     typed, ranges, joins = _numbers(question, cells, connection)
     ids = row_ids(question.row_id, cells, connection)
     filtered = not_kept(question.source.keep, ranges, cells, bound)
     favourable = decided(question.decision, cells, bound)
     outcome = decided(question.outcome, cells, bound) if question.outcome else favourable
-    rules = [*of_policy(laid), *ids.rules, *filtered, *unlisted(cells)]
+    rules = [*of_policy(source_view), *ids.rules, *filtered, *unlisted(cells)]
     rules += undecided(question.decision, favourable, cells)
     rules += undecided(question.outcome, outcome, cells) if question.outcome else []
     rules += untyped(question.columns, typed, cells, bound)
@@ -472,8 +480,8 @@ def statement(question: Question, laid: Laid, connection: "duckdb.DuckDBPyConnec
     chosen += [f"{sql} AS g{i}" for i, sql in enumerate(groups(question.protected, cells, bound))]
     chosen += [f"{_value(n, c, typed, cells)} AS v{i}" for i, (n, c) in enumerate(question.columns.items())]
     rows = f"cells {' '.join(joins)}"
-    kept = " AND ".join(f"NOT ({rule.broken})" for rule in filtered) or "true"
-    return Statement(f"SELECT {', '.join(chosen)} FROM {rows}", lines, cells, rows, kept)
+    keep_condition = " AND ".join(f"NOT ({rule.broken})" for rule in filtered) or "true"
+    return Statement(f"SELECT {', '.join(chosen)} FROM {rows}", lines, cells, rows, keep_condition)
 
 
 def _numbers(
@@ -482,11 +490,11 @@ def _numbers(
     """The continuous columns by name; those of which a range is kept, whole; and what they have to be joined with."""
     continuous = [name for name, column in question.columns.items() if column.type is Kind.CONTINUOUS]
     ranged = [name for name, rule in question.source.keep.items() if rule.ranged]
-    wanted = [*(Wanted(n, cells.absent(n)) for n in continuous), *(Wanted(n, "false") for n in ranged)]
-    read = numbers(cells, wanted, connection)
-    joins = [number.join for number in read if number.join]
-    typed, whole = read[: len(continuous)], read[len(continuous) :]
-    return dict(zip(continuous, typed, strict=True)), dict(zip(ranged, whole, strict=True)), joins
+    requests = [*(Wanted(n, cells.absent(n)) for n in continuous), *(Wanted(n, "false") for n in ranged)]
+    parsed = numbers(cells, requests, connection)
+    joins = [number.join for number in parsed if number.join]
+    typed, range_numbers = parsed[: len(continuous)], parsed[len(continuous) :]
+    return dict(zip(continuous, typed, strict=True)), dict(zip(ranged, range_numbers, strict=True)), joins
 
 
 def _first_exempt(columns: Mapping[str, ColumnSpec], cells: Cells, bound: BoundValues) -> str:

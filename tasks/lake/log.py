@@ -73,15 +73,17 @@ class Signer:
         Raises:
             InfrastructureError: the command failed, or what it wrote is no signature of its public key.
         """
-        said = signed_bytes(kind, content)
-        made = Signature(
-            key=fingerprint(self.public), public_key=self.public.hex(), signature=self.raw(said).hex().ljust(128, "0")
+        message = signed_bytes(kind, content)
+        signature = Signature(
+            key=fingerprint(self.public),
+            public_key=self.public.hex(),
+            signature=self.raw(message).hex().ljust(128, "0"),
         )
-        if not holds(made, kind, content):
+        if not holds(signature, kind, content):
             raise InfrastructureError(
-                f"what signs gave no signature that its public key {made.key} accepts; look at {COMMAND} and {PUBLIC}"
+                f"what signs gave no signature that its public key {signature.key} accepts; look at {COMMAND} and {PUBLIC}"
             )
-        return made
+        return signature
 
 
 def canonical(content: Mapping[str, Any]) -> bytes:
@@ -142,9 +144,9 @@ def signer(key: Path | None = None) -> Signer | None:
     """
     if key is not None:
         return required_signer(key)
-    if own := os.environ.get(KEY, ""):
+    if environment_key := os.environ.get(KEY, ""):
         with _naming(KEY):
-            return required_signer(Path(own))
+            return required_signer(Path(environment_key))
     command = os.environ.get(COMMAND, "")
     if not command:
         return None
@@ -156,7 +158,7 @@ def signer(key: Path | None = None) -> Signer | None:
     except ValueError as error:
         raise SpecError(f"{COMMAND} is no command: {error}; close its quotes, as in a shell") from error
     with _naming(PUBLIC):
-        return Signer(public_key(Path(public)), lambda said: _by_command(words, said))
+        return Signer(public_key(Path(public)), lambda message: _by_command(words, message))
 
 
 def public_key(path: Path) -> bytes:
@@ -173,7 +175,7 @@ def public_key(path: Path) -> bytes:
         ) from error
 
 
-def trusted(given: Path | None = None) -> frozenset[str]:
+def trusted(key_file: Path | None = None) -> frozenset[str]:
     """Fingerprints of the trusted keys: the key of a file, or the keys that EVENHAND_TRUSTED_KEYS names.
 
     The result is empty only where no file is given and the variable is not set or empty. A variable that names nothing
@@ -182,8 +184,8 @@ def trusted(given: Path | None = None) -> frozenset[str]:
     Raises:
         SpecError: a file holds no public key, a directory has none, or the variable names neither.
     """
-    if given is not None:
-        return frozenset({fingerprint(public_key(given))})
+    if key_file is not None:
+        return frozenset({fingerprint(public_key(key_file))})
     named = os.environ.get(TRUSTED, "")
     if not named:
         return frozenset()
@@ -227,9 +229,9 @@ def required_signer(path: Path) -> Signer:
         ) from error
 
 
-def _by_command(words: list[str], said: bytes) -> bytes:
+def _by_command(words: list[str], message: bytes) -> bytes:
     try:
-        done = subprocess.run(words, input=said, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603
+        done = subprocess.run(words, input=message, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InfrastructureError(f"{COMMAND} could not sign: {error}") from error
     if done.returncode or len(done.stdout) != 64:
@@ -301,13 +303,13 @@ def _public_of(pem: bytes) -> bytes:
 
 
 @lru_cache(maxsize=65_536)
-def _verified(public: bytes, signature: bytes, said: bytes) -> bool:
+def _verified(public: bytes, signature: bytes, message: bytes) -> bool:
     """Whether 64 bytes are a signature of what was said."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, said)
+        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except InvalidSignature:
         return False
     return True
@@ -423,7 +425,7 @@ def last_number(lake: Lake) -> int:
     return numbers[-1] if numbers else 0
 
 
-def append(lake: Lake, event: Event, signer: Signer | None = None, **said: Any) -> Entry:
+def append(lake: Lake, event: Event, signer: Signer | None = None, **fields: Any) -> Entry:
     """Add an entry; whoever adds one at the same moment gets a number of their own.
 
     Before the first one go the runs that are in the lake already, of a version that kept no log.
@@ -432,21 +434,21 @@ def append(lake: Lake, event: Event, signer: Signer | None = None, **said: Any) 
         lake: whose log.
         event: what happened.
         signer: who signs it, if anybody.
-        said: fields of ``Entry``, such as ``run``, ``by`` and ``text``.
+        fields: fields of ``Entry``, such as ``run``, ``by`` and ``text``.
 
     Raises:
         IntegrityError: the last file of the log is no entry.
         InfrastructureError: the lake cannot be written, or the signing failed.
     """
     if not _numbers(lake):
-        _adopt(lake, signer, but=said.get("run", "") if event == "run published" else "")
-    return _append(lake, event, signer, said)
+        _adopt(lake, signer, but=fields.get("run", "") if event == "run published" else "")
+    return _append(lake, event, signer, fields)
 
 
-def _append(lake: Lake, event: Event, signer: Signer | None, said: Mapping[str, Any]) -> Entry:
+def _append(lake: Lake, event: Event, signer: Signer | None, fields: Mapping[str, Any]) -> Entry:
     while True:
         before = head(lake)
-        entry = Entry(n=before.n + 1, time=_now(), event=event, previous=before.sha256, **said)
+        entry = Entry(n=before.n + 1, time=_now(), event=event, previous=before.sha256, **fields)
         if signer is not None:
             entry = entry.model_copy(update={"signature": signer.sign("log", entry.content())})
         if lake.add_file(path_of(entry.n), entry.model_dump_json(indent=1, exclude_defaults=True).encode()):
@@ -463,8 +465,8 @@ def _adopt(lake: Lake, signer: Signer | None, but: str) -> None:
         except ValueError:  # `evenhand verify` tells of it
             continue
         if run != but:
-            said = {"run": run, "manifest_sha256": digest, "text": BEFORE_THE_LOG}
-            _append(lake, "run published", signer, said)
+            fields = {"run": run, "manifest_sha256": digest, "text": BEFORE_THE_LOG}
+            _append(lake, "run published", signer, fields)
 
 
 def entries(lake: Lake, run: str | None = None) -> list[Entry]:
@@ -473,8 +475,8 @@ def entries(lake: Lake, run: str | None = None) -> list[Entry]:
     Raises:
         IntegrityError: a file is no entry.
     """
-    found = [_read_log(lake, n, _content(lake, n)) for n in _numbers(lake)]
-    return [entry for entry in found if run in (None, entry.run)]
+    log_entries = [_read_log(lake, n, _content(lake, n)) for n in _numbers(lake)]
+    return [entry for entry in log_entries if run in (None, entry.run)]
 
 
 def published(lake: Lake) -> dict[str, int]:
@@ -493,15 +495,15 @@ def retired(lake: Lake) -> dict[str, int]:
 
 def _facts(lake: Lake) -> dict[int, tuple[str, str]]:
     """Number of each entry -> the run that it publishes and the key that it retires; empty where it does neither."""
-    known = _read_once.setdefault(lake.location, {})
+    facts = _read_once.setdefault(lake.location, {})
     for n in _numbers(lake):
-        if n not in known:
-            said = _said(lake, n)
-            event, key, made = said.get("event"), said.get("key"), said.get("signature")
-            publishes = event == "run published" and said.get("text") != BEFORE_THE_LOG
-            retires = event == "key retired" and isinstance(made, dict) and made.get("key") == key
-            known[n] = (str(said.get("run", "")) if publishes else "", str(key) if retires else "")
-    return known
+        if n not in facts:
+            content = _said(lake, n)
+            event, key, signature = content.get("event"), content.get("key"), content.get("signature")
+            publishes = event == "run published" and content.get("text") != BEFORE_THE_LOG
+            retires = event == "key retired" and isinstance(signature, dict) and signature.get("key") == key
+            facts[n] = (str(content.get("run", "")) if publishes else "", str(key) if retires else "")
+    return facts
 
 
 _read_once: dict[str, dict[int, tuple[str, str]]] = {}
@@ -510,8 +512,8 @@ _read_once: dict[str, dict[int, tuple[str, str]]] = {}
 
 def _said(lake: Lake, n: int) -> dict[str, Any]:
     with suppress(ValueError, IntegrityError):
-        read = json.loads(_content(lake, n))
-        return read if isinstance(read, dict) else {}
+        content = json.loads(_content(lake, n))
+        return content if isinstance(content, dict) else {}
     return {}
 
 
@@ -563,9 +565,9 @@ def kept_head(lake: Lake, n: int, sha256: str) -> str:
     return ""
 
 
-def newest(found: Sequence[Entry], events: Mapping[str, object] | Sequence[str]) -> Entry | None:
+def newest(log_entries: Sequence[Entry], events: Mapping[str, object] | Sequence[str]) -> Entry | None:
     """The last of some entries that is of one of these events."""
-    return next((entry for entry in reversed(found) if entry.event in events), None)
+    return next((entry for entry in reversed(log_entries) if entry.event in events), None)
 
 
 def _numbers(lake: Lake) -> list[int]:

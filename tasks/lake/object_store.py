@@ -51,14 +51,14 @@ def filesystem_at(uri: str) -> tuple[fs.FileSystem, str]:
 def _connection(uri: str) -> tuple[fs.FileSystem, str]:
     """One connection serves all lakes of a process at that URI."""
     try:
-        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
+        connection: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
     except pa.ArrowInvalid as error:
         if "Unrecognized filesystem type" not in str(error):
             raise SpecError(f"{uri!r} cannot be read as the URI of a lake: {error}") from error
     except OSError as error:
         raise InfrastructureError(f"{uri} could not be reached: {error}") from error
     else:
-        return found
+        return connection
     try:
         system, root = url_to_fs(uri)
     except (ValueError, ImportError) as error:
@@ -140,16 +140,16 @@ class ObjectStore:
 
     def glob(self, pattern: str) -> list[str]:
         """Files that fit, of all that lie below the part of the pattern that is no pattern."""
-        wanted = pattern.split("/")
-        fixed = next((i for i, part in enumerate(wanted) if "*" in part), len(wanted) - 1)
-        return [path for path in self.below("/".join(wanted[:fixed])) if _fits(path.split("/"), wanted)]
+        pattern_parts = pattern.split("/")
+        fixed = next((i for i, part in enumerate(pattern_parts) if "*" in part), len(pattern_parts) - 1)
+        return [path for path in self.below("/".join(pattern_parts[:fixed])) if _fits(path.split("/"), pattern_parts)]
 
     def below(self, folder: str) -> list[str]:
         """Files whose path begins with the folder's."""
         selector = fs.FileSelector(self._at(folder).rstrip("/"), allow_not_found=True, recursive=True)
         with self._reached():
-            found = [i.path for i in self._system.get_file_info(selector) if i.type == fs.FileType.File]
-        return sorted(path[path.index(self._root) + len(self._root) + 1 :] for path in found)
+            paths = [i.path for i in self._system.get_file_info(selector) if i.type == fs.FileType.File]
+        return sorted(path[path.index(self._root) + len(self._root) + 1 :] for path in paths)
 
     def read(self, path: str) -> bytes | None:
         """The content of a file."""
@@ -162,11 +162,11 @@ class ObjectStore:
 
     def intact(self, path: str, digest: str) -> bool:
         """Reads the file from end to end, every time."""
-        found = hashlib.sha256()
+        content_hash = hashlib.sha256()
         with self._reached():
             for chunk in self._chunks(path):
-                found.update(chunk)
-        return found.hexdigest() == digest
+                content_hash.update(chunk)
+        return content_hash.hexdigest() == digest
 
     def checked(self, path: str, digest: str) -> Path | None:
         """A copy at a path that stays the same, hashed while it is made; one that is there is hashed again."""
@@ -182,17 +182,17 @@ class ObjectStore:
 
     def _copied(self, path: str, digest: str, copy: Path) -> bool:
         copy.parent.mkdir(parents=True, exist_ok=True)
-        found, draft = hashlib.sha256(), copy.with_name(f"{copy.name}.{uuid.uuid4().hex}")
+        content_hash, draft = hashlib.sha256(), copy.with_name(f"{copy.name}.{uuid.uuid4().hex}")
         try:
             with self._reached(), draft.open("wb") as file:
                 for chunk in self._chunks(path):
-                    found.update(chunk)
+                    content_hash.update(chunk)
                     file.write(chunk)
-            if found.hexdigest() == digest:
+            if content_hash.hexdigest() == digest:
                 draft.replace(copy)
         finally:
             draft.unlink(missing_ok=True)
-        return found.hexdigest() == digest
+        return content_hash.hexdigest() == digest
 
     def write(self, path: str, content: bytes, draft: str | None = None) -> None:  # noqa: ARG002 nothing to rename
         """Write a file so that readers see the old one or the new one."""
@@ -294,8 +294,8 @@ def _remove_unused(copies: Path) -> None:
                 copy.unlink()
 
 
-def _fits(parts: list[str], wanted: list[str]) -> bool:
-    return len(parts) == len(wanted) and all(map(fnmatchcase, parts, wanted))
+def _fits(parts: list[str], pattern_parts: list[str]) -> bool:
+    return len(parts) == len(pattern_parts) and all(map(fnmatchcase, parts, pattern_parts))
 
 
 def _put_new(location: str, path: str, content: bytes) -> bool:
@@ -327,12 +327,12 @@ def _put_new(location: str, path: str, content: bytes) -> bool:
 def _options(scheme: str, location: str) -> dict[str, Any]:
     if scheme != "s3":
         return {}
-    said = {name: values[-1] for name, values in parse_qs(urlsplit(location).query).items()}
+    parameters = {name: values[-1] for name, values in parse_qs(urlsplit(location).query).items()}
     endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-    if "endpoint_override" in said:
-        host = said["endpoint_override"]
-        endpoint = host if "://" in host else f"{said.get('scheme', 'https')}://{host}"
-    config = {"region": said["region"]} if "region" in said else {}
+    if "endpoint_override" in parameters:
+        host = parameters["endpoint_override"]
+        endpoint = host if "://" in host else f"{parameters.get('scheme', 'https')}://{host}"
+    config = {"region": parameters["region"]} if "region" in parameters else {}
     if endpoint:
         config["endpoint"] = endpoint
     return {"config": config, "client_options": {"allow_http": endpoint.startswith("http://")}}

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 def threads() -> int:
     """Threads that this process may use: NUMBA_NUM_THREADS, which workers share out, else all cores."""
-    given = os.environ.get("NUMBA_NUM_THREADS", "")
-    return int(given) if given.isdecimal() and int(given) else cores()
+    variable = os.environ.get("NUMBA_NUM_THREADS", "")
+    return int(variable) if variable.isdecimal() and int(variable) else cores()
 
 
 def cores() -> int:
@@ -167,9 +167,9 @@ def mapping_of(content: bytes | None) -> dict[str, Any]:
         ValueError: it is missing, cut, nested without end, or holds no mapping.
     """
     try:
-        found = json.loads(content or b"")
+        parsed = json.loads(content or b"")
     except RecursionError as error:
         raise ValueError("nested too deep") from error
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise ValueError("no mapping of keys")
-    return found
+    return parsed

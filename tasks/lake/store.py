@@ -56,10 +56,10 @@ class Written:
 
     def filtered(self, stays: Callable[[pa.RecordBatch], pa.Array]) -> "Written":
         """The rows that stay, in a file beside this one, in the same order."""
-        kept = Draft(self.path.with_suffix(".kept.parquet"), pq.read_schema(self.path))
+        draft = Draft(self.path.with_suffix(".kept.parquet"), pq.read_schema(self.path))
         for batch in self.batches():
-            kept.append(pa.Table.from_batches([batch.filter(stays(batch))]))
-        return kept.written()
+            draft.append(pa.Table.from_batches([batch.filter(stays(batch))]))
+        return draft.written()
 
 
 class Draft:
@@ -74,10 +74,10 @@ class Draft:
     def append(self, rows: pa.Table) -> None:
         """Add rows behind those that are there."""
         self._held.append(rows)
-        while self._path is not None and sum(each.num_rows for each in self._held) > GROUP:
-            held = pa.concat_tables(self._held)
-            self._write(self._path, held.slice(0, GROUP))
-            self._held = [held.slice(GROUP)]
+        while self._path is not None and sum(table.num_rows for table in self._held) > GROUP:
+            rows_held = pa.concat_tables(self._held)
+            self._write(self._path, rows_held.slice(0, GROUP))
+            self._held = [rows_held.slice(GROUP)]
 
     def written(self) -> Written:
         """The table in its file, however few its rows are.
@@ -283,8 +283,8 @@ class Lake:
         try:
             clear(self.storage.local, draft)
             draft.mkdir(parents=True)
-            whole = {**files, "lineage.json": json.dumps(record, indent=1).encode()}
-            artifacts, digests = _write(draft, self.storage.home_of(home), tables, whole)
+            files_with_lineage = {**files, "lineage.json": json.dumps(record, indent=1).encode()}
+            artifacts, digests = _write(draft, self.storage.home_of(home), tables, files_with_lineage)
             partition = Partition(stage=stage, key=key, tables=artifacts, files=digests)
             write_flushed(draft / "partition.json", partition.model_dump_json(indent=1).encode())
             for folder in (*(path for path in draft.rglob("*") if path.is_dir()), draft):
@@ -462,8 +462,8 @@ def of_record(stage: str, key: str, record: Mapping[str, Any], reused: bool | No
     rows = record.get("rows", {})
     costs = {name: record.get(name) for name in ("seconds", "cpu_seconds", "peak_memory_mb", "threads")}
     source = None if reused is None else LAKE if reused else COMPUTED
-    counted = {"rows_in": rows.get("in"), "rows_out": rows.get("out"), "refused": rows.get("refused")}
-    return {"stage": stage, "partition": key, **counted, **costs, "source": source}
+    row_counts = {"rows_in": rows.get("in"), "rows_out": rows.get("out"), "refused": rows.get("refused")}
+    return {"stage": stage, "partition": key, **row_counts, **costs, "source": source}
 
 
 def as_table(manifests: Mapping[str, Mapping[str, Any]]) -> pa.Table:

@@ -88,8 +88,8 @@ def open_views(
             _add_view(connection, table, entries, _partition_columns(table, parted))
         if tables is None or VIEW in tables:
             _add_table(connection, VIEW, as_table(runs))
-        if (tables is None or ALERTS in tables) and (told := _alerts(lake, run)):
-            _add_table(connection, ALERTS, pa.Table.from_pylist(told, schema=_OF_ALERT))
+        if (tables is None or ALERTS in tables) and (alerts := _alerts(lake, run)):
+            _add_table(connection, ALERTS, pa.Table.from_pylist(alerts, schema=_OF_ALERT))
         connection.execute("SET temp_directory = $scratch", {"scratch": scratch})
         connection.execute("SET memory_limit = $size", {"size": f"{(memory or default_memory()) // 1000}KB"})
         connection.execute(_SANDBOX)
@@ -113,18 +113,18 @@ def _finished(lake: Lake, path: str) -> tuple[str, int]:
     """
     written = lake.storage.modified(path)
     try:
-        said = mapping_of(lake.storage.read(path))["finished"]
+        finished = mapping_of(lake.storage.read(path))["finished"]
     except (ValueError, KeyError):
-        said = None
-    return said if isinstance(said, str) else time.strftime(_TIME, time.gmtime(written // 10**9)), written
+        finished = None
+    return finished if isinstance(finished, str) else time.strftime(_TIME, time.gmtime(written // 10**9)), written
 
 
 def _manifests(lake: Lake) -> dict[str, str]:
     """Run -> path of its manifest."""
-    found = lake.storage.glob("runs/*/manifest.json")
-    if not found:
+    paths = lake.storage.glob("runs/*/manifest.json")
+    if not paths:
         raise SpecError(f"the lake {lake.location} holds no run yet; `evenhand audit` makes one")
-    return {path.split("/")[1]: path for path in found}
+    return {path.split("/")[1]: path for path in paths}
 
 
 def _runs(lake: Lake, run: str | None) -> dict[str, dict[str, Any]]:
@@ -160,19 +160,19 @@ def _add_table(connection: duckdb.DuckDBPyConnection, name: str, table: pa.Table
 
 def _alerts(lake: Lake, run: str | None) -> list[dict[str, Any]]:
     """The records of alerts, of one run or of all (``flows.outcome.alerts`` writes them)."""
-    found = []
+    alerts = []
     for path in lake.storage.glob(f"{ALERTS}/*.json"):
         try:
-            said = json.loads(lake.storage.read(path) or b"")
+            alert = json.loads(lake.storage.read(path) or b"")
             row = {
-                **said,
-                **{name: said["ending"][name] for name in ("subject", "run")},
-                "state": said["ending"]["name"],
+                **alert,
+                **{name: alert["ending"][name] for name in ("subject", "run")},
+                "state": alert["ending"]["name"],
             }
         except (ValueError, KeyError, TypeError) as error:
             raise IntegrityError(f"{lake.storage.where(path)} is no record of an alert; remove it") from error
-        found.append({name: row[name] for name in _OF_ALERT.names})
-    return sorted((row for row in found if run in (None, row["run"])), key=lambda row: (row["time"], row["to"]))
+        alerts.append({name: row[name] for name in _OF_ALERT.names})
+    return sorted((row for row in alerts if run in (None, row["run"])), key=lambda row: (row["time"], row["to"]))
 
 
 def _add_partitions(connection: duckdb.DuckDBPyConnection, runs: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -199,8 +199,10 @@ def _partition_columns(table: str, parted: bool) -> str:
     )
 
 
-def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]], more: str) -> None:
-    """Make the view of a table of which ``entries`` are the runs and files; ``more`` are columns of their runs.
+def _add_view(
+    connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]], extra_columns: str
+) -> None:
+    """Make the view of a table of which ``entries`` are the runs and files; ``extra_columns`` are columns of their runs.
 
     Audits of different columns have tables of different columns: one dataset for each set of columns.
     """
@@ -220,7 +222,7 @@ def _add_view(connection: duckdb.DuckDBPyConnection, table: str, entries: Sequen
         connection.execute("USE internal")
         connection.from_arrow(_marked(some, schema, mark)).create_view(name)
         connection.execute("USE memory.main")
-        selects.append(_select(name, schema.names, mark, more))
+        selects.append(_select(name, schema.names, mark, extra_columns))
     connection.execute(f"CREATE VIEW {_quoted(table)} AS {' UNION ALL BY NAME '.join(selects)}")
 
 
@@ -237,21 +239,21 @@ def _marked(entries: Sequence[tuple[str, str]], schema: pa.Schema, mark: str) ->
     return dataset.FileSystemDataset(parts, schema.append(pa.field(mark, pa.string())), format_, local)
 
 
-def _select(name: str, columns: Sequence[str], mark: str, more: str) -> str:
+def _select(name: str, columns: Sequence[str], mark: str, extra_columns: str) -> str:
     """The rows of a dataset, the run first; a column of the data with that name becomes ``run_1``."""
-    own = [column for column in columns if column.lower() == "run"]
-    renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', columns))}" for c in own[:1])
+    run_columns = [column for column in columns if column.lower() == "run"]
+    renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', columns))}" for c in run_columns[:1])
     rest = f"* EXCLUDE ({_quoted(mark)})" + (f" RENAME ({renamed})" if renamed else "")
-    said = more.replace("{mark}", f"rows_.{_quoted(mark)}")
-    return f"SELECT {_quoted(mark)} AS run, {rest}{said} FROM internal.{_quoted(name)} AS rows_"  # noqa: S608
+    extra = extra_columns.replace("{mark}", f"rows_.{_quoted(mark)}")
+    return f"SELECT {_quoted(mark)} AS run, {rest}{extra} FROM internal.{_quoted(name)} AS rows_"  # noqa: S608
 
 
-def _free_name(wanted: str, taken: Sequence[str]) -> str:
+def _free_name(name: str, used_names: Sequence[str]) -> str:
     """The name, or the next longer one that no column has."""
-    known = {name.lower() for name in taken}
-    while wanted.lower() in known:
-        wanted += "_"
-    return wanted
+    lower_names = {name.lower() for name in used_names}
+    while name.lower() in lower_names:
+        name += "_"
+    return name
 
 
 def _quoted(name: str) -> str:
@@ -286,8 +288,8 @@ def size_of(text: str) -> int:
     Raises:
         SpecError: it is no size.
     """
-    found = _SIZE.fullmatch(text.strip())
-    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if size < _UNITS["M"]:
         raise SpecError(f"--memory {text!r} is no size of 1MB or more; give one such as 2GB or 500MB")
     return size
@@ -297,8 +299,8 @@ def untold(connection: duckdb.DuckDBPyConnection, query: str) -> list[str]:
     """Tables that the words of a query name and that are not those made to be published."""
     views = "SELECT view_name FROM duckdb_views() WHERE schema_name = 'main' AND NOT internal"
     names = {str(name) for (name,) in connection.execute(views).fetchall()}
-    said = set(re.findall(r"\w+", query.lower()))
-    return sorted(name for name in names & said if not name.startswith("published_"))
+    query_words = set(re.findall(r"\w+", query.lower()))
+    return sorted(name for name in names & query_words if not name.startswith("published_"))
 
 
 def require_reading(connection: duckdb.DuckDBPyConnection, query: str) -> None:
@@ -375,10 +377,10 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 def _bounded(reader: pa.RecordBatchReader, memory: int) -> Iterator[pa.RecordBatch]:
     """The batches of a result, which DuckDB does not count as memory of its own."""
-    taken = 0
+    bytes_read = 0
     for batch in reader:
-        taken += batch.nbytes
-        if taken > memory:
+        bytes_read += batch.nbytes
+        if bytes_read > memory:
             raise _too_large(memory)
         yield batch
 

@@ -82,17 +82,17 @@ class Tallied:
                     connection.register(name, table)
             connection.execute(f"CREATE TEMP VIEW tallied AS FROM tallies UNION ALL BY NAME ({_query('outcomes')})")
             statistics = list(_statistics(connection.sql(_query("tallies")).to_arrow_table()))
-            drawn = {} if draws is None else dict(_matched(connection.sql(_query("draws")).to_arrow_table()))
-        return cls(statistics, list(_given(aggregates)), drawn)
+            matched_draws = {} if draws is None else dict(_matched(connection.sql(_query("draws")).to_arrow_table()))
+        return cls(statistics, list(_given(aggregates)), matched_draws)
 
 
 def refitted(model_refits: pa.Table) -> dict[tuple[str, str], Floats]:
     """(protected attribute, group) -> approval rates of the model by refits, in their order; NaN without a row."""
-    found: dict[tuple[str, str], list[float]] = {}
+    rates_of_groups: dict[tuple[str, str], list[float]] = {}
     for row in model_refits.sort_by("refit").to_pylist():
-        rates = found.setdefault((row["protected_attribute"], row["group"]), [])
+        rates = rates_of_groups.setdefault((row["protected_attribute"], row["group"]), [])
         rates.append(row["approved"] / row["n"] if row["n"] else math.nan)
-    return {key: np.array(rates) for key, rates in found.items()}
+    return {key: np.array(rates) for key, rates in rates_of_groups.items()}
 
 
 def of_families(rates: Mapping[tuple[str, str], Floats]) -> dict[tuple[algorithm.Family, str], Floats]:
@@ -127,9 +127,9 @@ def _rows(table: pa.Table, lists: tuple[str, ...]) -> Iterator[tuple[dict[str, A
 
 def _arrays(column: pa.ChunkedArray) -> list[Any]:
     """The lists of a column as views of one array; a number that is missing in a list is NaN."""
-    whole = column.combine_chunks()
-    ends = whole.offsets.to_numpy()
-    flat = whole.flatten().to_numpy(zero_copy_only=False)
+    combined = column.combine_chunks()
+    ends = combined.offsets.to_numpy()
+    flat = combined.flatten().to_numpy(zero_copy_only=False)
     return [flat[start:stop] for start, stop in itertools.pairwise((ends - ends[0]).tolist())]
 
 
@@ -143,10 +143,12 @@ def _given(table: pa.Table) -> Iterator[algorithm.Given]:
     for row, (replicates,) in _rows(table, ("replicates",)):
         value = math.nan if row["value"] is None else row["value"]
         flags = row["headline"], row["compared"]
-        said = row["reason"] or "", row["events"]
+        reason_and_events = row["reason"] or "", row["events"]
         ends = None if row["low"] is None or row["high"] is None else Interval(row["low"], row["high"])
         inferred = _inferred(row)
-        yield algorithm.Given(_family(row), row["group"], value, row["n"], replicates, *flags, *said, ends, inferred)
+        yield algorithm.Given(
+            _family(row), row["group"], value, row["n"], replicates, *flags, *reason_and_events, ends, inferred
+        )
 
 
 def _inferred(row: dict[str, Any]) -> Inference | None:
@@ -162,8 +164,8 @@ def _inferred(row: dict[str, Any]) -> Inference | None:
         "unseen": 0.0,
     }
     numbers = {name: absent if row[name] is None else row[name] for name, absent in missing.items()}
-    counted = None if row["n_used"] is None else tuple(row[name] for name in COUNTED)
-    return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], counted=counted, **numbers)
+    counts = None if row["n_used"] is None else tuple(row[name] for name in COUNTED)
+    return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], counted=counts, **numbers)
 
 
 def _matched(table: pa.Table) -> Iterator[tuple[tuple[algorithm.Family, str], algorithm.Drawn]]:
@@ -203,15 +205,16 @@ def faults(spec: AuditSpec, doubtful: Collection[Location] = ()) -> Iterator[Spe
     """
     if spec.source.lacking:
         return  # what a year lacks was taken out of it: its limits were held against the whole spec before
-    known, plan = known_names(measures_known()), planned(spec)
+    measure_names, plan = known_names(measures_known()), planned(spec)
     doubted = {method for method in plan if _in_doubt(method, doubtful)}
     for position, limit in enumerate(spec.thresholds):
         at: Location = ("thresholds", position)
         if at in doubtful:
             continue
-        if limit.measure not in known:
+        if limit.measure not in measure_names:
             yield SpecError(
-                f"no method makes a measure {limit.measure!r}; {nearest(limit.measure, known)}", (*at, "measure")
+                f"no method makes a measure {limit.measure!r}; {nearest(limit.measure, measure_names)}",
+                (*at, "measure"),
             )
         elif limit.method is not None and limit.method not in plan:
             if not {("methods",), ("methods", limit.method)} & set(doubtful):
@@ -228,17 +231,19 @@ def makers_of(limit: Threshold) -> set[str]:
 def planned(spec: AuditSpec) -> dict[str, list[tuple[Form, tuple[str, ...]]]]:
     """By method, every measure and comparison that can be made, and of which decision makers."""
     explained, deciding = spec.explain.decision_makers, makers_of_outcomes(spec)  # without a model, the lender alone
-    made = {OUTCOMES_METHOD: list(measures(spec))}
-    made |= {method.name: list(method.plan(spec)) for method in asked_for(spec)}
+    by_method = {OUTCOMES_METHOD: list(measures(spec))}
+    by_method |= {method.name: list(method.plan(spec)) for method in asked_for(spec)}
     rows = {
         method: [
             (named, tuple(m for m in named.makers or explained if m in deciding))
             for form in forms
             for named in form.named()
         ]
-        for method, forms in made.items()
+        for method, forms in by_method.items()
     }
-    return {method: [(form, makers) for form, makers in each if makers] for method, each in rows.items()}
+    return {
+        method: [(form, makers) for form, makers in planned_forms if makers] for method, planned_forms in rows.items()
+    }
 
 
 def _making(measure: str) -> list[str]:
@@ -278,17 +283,17 @@ def _of_plan(
         idle = [method for method in _making(limit.measure) if method not in plan]
         yield SpecError(_not_run(idle[0], spec) if idle else _none(limit, [form for form, _ in forms]), at)
     elif limit.decision_maker is not None and not any(limit.decision_maker in makers for _, makers in fitting):
-        there = sorted({maker for _, makers in fitting for maker in makers})
+        makers = sorted({maker for _, makers in fitting for maker in makers})
         yield SpecError(
             f"no measure {limit.measure} of the {limit.decision_maker} will be made; "
-            f"there are those of the {' and the '.join(there)}",
+            f"there are those of the {' and the '.join(makers)}",
             (*at, "decision_maker"),
         )
-    elif judged := [form for form, _ in fitting if not form.unjudged]:
-        yield from _of_range(limit, judged, at)
+    elif with_verdict := [form for form, _ in fitting if not form.unjudged]:
+        yield from _of_range(limit, with_verdict, at)
     else:
-        others = [form for rows in plan.values() for form, _ in rows if not form.unjudged]
-        yield SpecError(_unjudged(limit, fitting[0][0], others), (*at, "measure"))
+        alternatives = [form for rows in plan.values() for form, _ in rows if not form.unjudged]
+        yield SpecError(_unjudged(limit, fitting[0][0], alternatives), (*at, "measure"))
 
 
 def _has(form: Form, parameters: Mapping[str, float | str]) -> bool:
@@ -300,23 +305,23 @@ def _has(form: Form, parameters: Mapping[str, float | str]) -> bool:
 
 
 def _none(limit: Threshold, forms: Sequence[Form]) -> str:
-    said = ", ".join(
+    settings = ", ".join(
         f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in limit.parameters.items()
     )
-    wanted = f"{limit.measure} with {said}" if said else limit.measure
+    description = f"{limit.measure} with {settings}" if settings else limit.measure
     if not forms:
         where = f" by {limit.method}" if limit.method else ""
-        return f"no measure {wanted} will be made{where} with these settings"
+        return f"no measure {description} will be made{where} with these settings"
     listed = list(dict.fromkeys(map(str, forms)))
-    more = f"; and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
-    return f"no measure {wanted} will be made; there are {'; '.join(listed[:_LISTED])}{more}"
+    rest = f"; and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    return f"no measure {description} will be made; there are {'; '.join(listed[:_LISTED])}{rest}"
 
 
-def _unjudged(limit: Threshold, form: Form, judged: Sequence[Form]) -> str:
+def _unjudged(limit: Threshold, form: Form, with_verdict: Sequence[Form]) -> str:
     """Why the limit gives no verdict, and the measure beside it that gives one."""
     beside = (f"{limit.measure}_difference", base_name(limit.measure))
-    there = {each.measure for each in judged if _has(each, limit.parameters)}
+    there = {alternative.measure for alternative in with_verdict if _has(alternative, limit.parameters)}
     other = next((name for name in beside if name in there), None)
     step = f"set the limit on {other}" if other else "take the limit away"
     return f"{limit.measure} {form.unjudged} and gives no verdict; {step}"

@@ -74,11 +74,11 @@ def measure(
     settings: MeasureSettings,
 ) -> Produced:
     """Every measure of the run, and the state of each theory of harm, with exact numbers."""
-    read = Tallied.of(applications, decisions, memberships, tallies, aggregates, draws)
+    tallied = Tallied.of(applications, decisions, memberships, tallies, aggregates, draws)
     plan = _plan(settings)
     gathered = Gathered.of(
-        read.statistics,
-        read.given,
+        tallied.statistics,
+        tallied.given,
         settings.protected,
         settings.running,
         settings.verdicts,
@@ -88,12 +88,12 @@ def measure(
         lost=_lost(decisions, memberships),
     )
     by_refits = of_families(gathered.refitted)
-    found = algorithm.summarise(read.statistics, read.drawn, plan, read.given, by_refits)
-    own = _own_cases(found, gathered, _everyone(decisions, memberships, refusal_counts), plan, settings)
-    judged = verdicts.judged(gathered, [case for _, case in own], settings.verdicts)
-    missing = [m for m, _ in own if m.state is State.INSUFFICIENT_EVIDENCE]
-    stated = measures.stated([*found, *dict.fromkeys(missing)], judged.rows, covering())
-    return Produced({MEASURES.name: _table(stated, settings), **verdicts.tables(judged)})
+    found = algorithm.summarise(tallied.statistics, tallied.drawn, plan, tallied.given, by_refits)
+    own_cases = _own_cases(found, gathered, _everyone(decisions, memberships, refusal_counts), plan, settings)
+    judgement = verdicts.judged(gathered, [case for _, case in own_cases], settings.verdicts)
+    missing = [m for m, _ in own_cases if m.state is State.INSUFFICIENT_EVIDENCE]
+    stated = measures.stated([*found, *dict.fromkeys(missing)], judgement.rows, covering())
+    return Produced({MEASURES.name: _table(stated, settings), **verdicts.tables(judgement)})
 
 
 def _own_cases(
@@ -121,8 +121,10 @@ def _own_cases(
             exact[family, case.group] = case.evidence
         if case.problem:
             unsure[family, case.group] = case.problem
-    made = measures.cases(everything, limits, exact, gathered.counts, covering(), plan, settings.bootstrap.minimum_n)
-    return [(m, measures.doubted(case, unsure.get((m.family, m.group), ""))) for m, case in made]
+    limit_cases = measures.cases(
+        everything, limits, exact, gathered.counts, covering(), plan, settings.bootstrap.minimum_n
+    )
+    return [(m, measures.doubted(case, unsure.get((m.family, m.group), ""))) for m, case in limit_cases]
 
 
 def _plan(settings: MeasureSettings) -> algorithm.Plan:
@@ -134,8 +136,8 @@ def _plan(settings: MeasureSettings) -> algorithm.Plan:
 def _everyone(decisions: pa.Table, memberships: pa.Table, refused: pa.Table) -> set[tuple[str, str, str]]:
     """Every decision maker with every group that a row of the source belongs to."""
     whose = ["protected_attribute", "group"]
-    known = (table.select(whose).drop_null().group_by(whose).aggregate([]) for table in (memberships, refused))
-    groups = {tuple(row.values()) for table in known for row in table.to_pylist()}
+    combinations = (table.select(whose).drop_null().group_by(whose).aggregate([]) for table in (memberships, refused))
+    groups = {tuple(row.values()) for table in combinations for row in table.to_pylist()}
     return {(maker, *pair) for maker in decisions["decision_maker"].unique().to_pylist() for pair in groups}
 
 
@@ -163,5 +165,5 @@ def _table(found: list[algorithm.Measure], settings: MeasureSettings) -> pa.Tabl
         for name in ("method", "decision_maker", "protected_attribute", "subgroup", "measure", "parameters")
     }
     fields = ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason", "note")
-    own = {name: [getattr(m, name) for m in found] for name in fields}
-    return MEASURES.build(dataset=[settings.name] * n, year=[settings.year] * n, **families, **own)
+    own_columns = {name: [getattr(m, name) for m in found] for name in fields}
+    return MEASURES.build(dataset=[settings.name] * n, year=[settings.year] * n, **families, **own_columns)

@@ -94,24 +94,27 @@ class Gathered:
         lost: Collection[tuple[str, str]] = (),
     ) -> "Gathered":
         """From what is measured, before anything is rounded or withheld."""
-        own = {
+        by_key = {
             (g.family.method, g.family.measure, g.family.decision_maker, g.family.protected_attribute, g.group): g
             for g in given
             if unsampled(g.family.parameters) == "{}" and g.family.subgroup == 0
         }
         counts, cannot = _counts(statistics, protected), inapplicable or {}
-        return cls(counts, own, protected, running, verdicts, refitted, model_is_fitted, cannot, lost)
+        return cls(counts, by_key, protected, running, verdicts, refitted, model_is_fitted, cannot, lost)
 
     def cases(self) -> Iterator[Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
-        asked = [(OUTCOMES_METHOD, OUTCOME), *((name, each) for name in self.running for each in METHODS[name].judged)]
-        for name, judged in sorted(asked, key=lambda pair: list(Theory).index(pair[1].theory)):
-            for maker in self._makers(name, judged):
+        judgements = [
+            (OUTCOMES_METHOD, OUTCOME),
+            *((name, judgement) for name in self.running for judgement in METHODS[name].judged),
+        ]
+        for name, judgement in sorted(judgements, key=lambda pair: list(Theory).index(pair[1].theory)):
+            for maker in self._makers(name, judgement):
                 for attribute, group in self.groups:
-                    if judged is OUTCOME:
+                    if judgement is OUTCOME:
                         yield from self._watched(self._of_outcome(maker, attribute, group))
-                    elif self._asks(name, judged, maker, attribute):
-                        yield self._of_method(name, judged, maker, attribute, group)
+                    elif self._asks(name, judgement, maker, attribute):
+                        yield self._of_method(name, judgement, maker, attribute, group)
 
     def _watched(self, case: Case) -> Iterator[Case]:
         """The case, and the same at the watch level of practitioners, which decides nothing."""
@@ -122,9 +125,9 @@ class Gathered:
     @cached_property
     def groups(self) -> list[tuple[Protected, str]]:
         """The judged groups that the data hold."""
-        there = sorted({(attribute, group) for _, attribute, group in self.counts})
+        pairs = sorted({(attribute, group) for _, attribute, group in self.counts})
         by_name = {p.name: p for p in self.protected}
-        return [(by_name[attribute], group) for attribute, group in there if by_name[attribute].judges(group)]
+        return [(by_name[attribute], group) for attribute, group in pairs if by_name[attribute].judges(group)]
 
     def why_not(self, theory: Theory) -> str:
         """Why a theory has no row."""
@@ -132,8 +135,10 @@ class Gathered:
             return (
                 "no group is judged: the data hold none beside the reference group, or only groups that are no people"
             )
-        primary = [(name, each) for name, m in METHODS.items() for each in m.judged if each.theory is theory]
-        names = [name for name, each in primary if each.role == "primary"]
+        primary = [
+            (name, judgement) for name, m in METHODS.items() for judgement in m.judged if judgement.theory is theory
+        ]
+        names = [name for name, judgement in primary if judgement.role == "primary"]
         if names and not set(names) & set(self.running):
             reasons = [self.inapplicable[name] for name in names if name in self.inapplicable]
             return reasons[0] if reasons else f"the method {names[0]} is off"
@@ -141,64 +146,72 @@ class Gathered:
             return "nothing was measured"
         return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN
 
-    def _makers(self, name: str, judged: Judged) -> tuple[str, ...]:
+    def _makers(self, name: str, judgement: Judged) -> tuple[str, ...]:
         """Whose decisions: those that are asked for and there, else the lender's, else the model's."""
-        if judged is OUTCOME:
-            there = {maker for maker, _, _ in self.counts}
+        if judgement is OUTCOME:
+            makers = {maker for maker, _, _ in self.counts}
         else:
-            there = set().union(*(self._sure(*each) for each in self._together(name, judged)))
-        asked: tuple[str, ...] = self.verdicts.decision_makers or ()
+            makers = set().union(*(self._sure(*pair) for pair in self._together(name, judgement)))
+        required_makers: tuple[str, ...] = self.verdicts.decision_makers or ()
         either = (str(DecisionMaker.LENDER), str(DecisionMaker.MODEL))
-        found = (
-            tuple(maker for maker in asked if maker in there) or tuple(maker for maker in either if maker in there)[:1]
+        candidates = (
+            tuple(maker for maker in required_makers if maker in makers)
+            or tuple(maker for maker in either if maker in makers)[:1]
         )
-        return tuple(maker for maker in found or either[:1] if judged.maker in (None, maker))
+        return tuple(maker for maker in candidates or either[:1] if judgement.maker in (None, maker))
 
-    def _together(self, name: str, judged: Judged) -> list[tuple[str, Judged]]:
+    def _together(self, name: str, judgement: Judged) -> list[tuple[str, Judged]]:
         """The measures of which one decision maker is chosen: those of the theory that are each of one maker."""
-        if judged.maker is None:
-            return [(name, judged)]
-        every = ((other, each) for other in self.running for each in METHODS[other].judged)
-        return [(other, each) for other, each in every if each.theory is judged.theory and each.maker is not None]
+        if judgement.maker is None:
+            return [(name, judgement)]
+        every = ((other, candidate) for other in self.running for candidate in METHODS[other].judged)
+        return [
+            (other, candidate)
+            for other, candidate in every
+            if candidate.theory is judgement.theory and candidate.maker is not None
+        ]
 
-    def _sure(self, name: str, judged: Judged) -> set[str]:
+    def _sure(self, name: str, judgement: Judged) -> set[str]:
         """Decision makers of whom the method makes the measure: those that it is sure of, or else all."""
-        of = {key[2] for key in self.given if key[:2] == (name, judged.measure)}
-        return {maker for maker in of if self._answers(name, judged, maker)} or of
+        of = {key[2] for key in self.given if key[:2] == (name, judgement.measure)}
+        return {maker for maker in of if self._answers(name, judgement, maker)} or of
 
-    def _asks(self, name: str, judged: Judged, maker: str, attribute: Protected) -> bool:
+    def _asks(self, name: str, judgement: Judged, maker: str, attribute: Protected) -> bool:
         """Whether a row is due: of a measure of the model alone, where the model takes the attribute."""
-        known = (name, judged.measure, maker, attribute.name)
-        return judged.maker != DecisionMaker.MODEL or any(key[:4] == known for key in self.given)
+        key_prefix = (name, judgement.measure, maker, attribute.name)
+        return judgement.maker != DecisionMaker.MODEL or any(key[:4] == key_prefix for key in self.given)
 
-    def _answers(self, name: str, judged: Judged, maker: str) -> bool:
+    def _answers(self, name: str, judgement: Judged, maker: str) -> bool:
         """Whether the method can be sure of a decision maker: some are sure of a model's decisions alone.
 
         A method that refused all groups of the lender could have been sure, and no model stands in for its decisions.
         """
-        known = [given for key, given in self.given.items() if key[:3] == (name, judged.measure, maker)]
-        told = [given.inference for given in known if math.isfinite(given.value)]
-        sure = any(each is not None and (math.isfinite(each.se) or math.isfinite(each.p)) for each in told)
-        return sure or not told
+        aggregates = [aggregate for key, aggregate in self.given.items() if key[:3] == (name, judgement.measure, maker)]
+        inferences = [aggregate.inference for aggregate in aggregates if math.isfinite(aggregate.value)]
+        sure = any(
+            inference is not None and (math.isfinite(inference.se) or math.isfinite(inference.p))
+            for inference in inferences
+        )
+        return sure or not inferences
 
     def _of_outcome(self, maker: str, attribute: Protected, group: str) -> Case:
         counts = self.counts.get((maker, attribute.name, group))
-        made = self._case(OUTCOMES_METHOD, OUTCOME, maker, attribute, group)
+        case = self._case(OUTCOMES_METHOD, OUTCOME, maker, attribute, group)
         if counts is None or not counts.n_reference:
-            return replace(made, problem="the group or the reference group has no decision")
+            return replace(case, problem="the group or the reference group has no decision")
         approved, reference = counts.n - counts.events, counts.n_reference - counts.events_reference
         if not reference:
-            return replace(made, problem="nobody of the reference group was approved")
+            return replace(case, problem="nobody of the reference group was approved")
         ratio = (approved / counts.n) / (reference / counts.n_reference)
-        known: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference, self._has_few(counts))
+        evidence: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference, self._has_few(counts))
         if maker == DecisionMaker.MODEL and self.model_is_fitted:
             if not approved:
-                return replace(made, value=ratio, problem="the model approved nobody of the group")
+                return replace(case, value=ratio, problem="the model approved nobody of the group")
             se = self._error_of_model(attribute, group)
             if se is None:
-                return replace(made, value=ratio, problem=_HELD)
-            known = Estimated(ratio, se, logarithmic=True)
-        return replace(made, value=ratio, evidence=known)
+                return replace(case, value=ratio, problem=_HELD)
+            evidence = Estimated(ratio, se, logarithmic=True)
+        return replace(case, value=ratio, evidence=evidence)
 
     def _has_few(self, counts: Counts) -> bool:
         settings = self.verdicts
@@ -206,7 +219,7 @@ class Gathered:
 
     def _error_of_model(self, attribute: Protected, group: str) -> float | None:
         """Standard error of the logarithm of the model's ratio, from its refits; None where it is not refitted."""
-        rates = [self.refitted.get((attribute.name, each)) for each in (group, attribute.reference)]
+        rates = [self.refitted.get((attribute.name, name)) for name in (group, attribute.reference)]
         if rates[0] is None or rates[1] is None:
             return None
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -214,63 +227,63 @@ class Gathered:
         spread = float(np.std(logs[np.isfinite(logs)], ddof=1)) if np.isfinite(logs).sum() > 1 else math.nan
         return spread if spread > 0 else None
 
-    def _of_method(self, name: str, judged: Judged, maker: str, attribute: Protected, group: str) -> Case:
-        made = self._case(name, judged, maker, attribute, group)
-        given = self.given.get((name, judged.measure, maker, attribute.name, group))
-        if given is None:
+    def _of_method(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> Case:
+        case = self._case(name, judgement, maker, attribute, group)
+        aggregate = self.given.get((name, judgement.measure, maker, attribute.name, group))
+        if aggregate is None:
             lost = next((each for each in (attribute.reference, group) if (attribute.name, each) in self.lost), None)
             why = (
                 f"every application of {lost} lacks a feature"
                 if lost
                 else "the method has nothing to say of this group"
             )
-            return replace(made, problem=f"not measured: {why}")
-        if not math.isfinite(given.value):
-            return replace(made, problem=f"not measured: {given.note or 'undefined'}")
-        made = replace(made, value=given.value)
-        said = given.inference
-        if said is None or not (math.isfinite(said.se) or math.isfinite(said.p)):
-            return replace(made, problem=_DESCRIPTIVE)
-        if judged.role == "adds" and math.isfinite(said.p):
-            return replace(made, p=said.p)
-        if not math.isfinite(said.se) or judged.measure not in METHODS[name].covering:
-            return replace(made, problem=_DESCRIPTIVE)
-        if maker == DecisionMaker.MODEL and self.model_is_fitted and not judged.refitted:
-            return replace(made, problem=_HELD)
-        if not said.se > 0 or (said.scale == "log" and not given.value > 0):
-            return replace(made, problem=_NO_ERROR)
-        bias = self._bias(judged, maker, attribute, group)
+            return replace(case, problem=f"not measured: {why}")
+        if not math.isfinite(aggregate.value):
+            return replace(case, problem=f"not measured: {aggregate.note or 'undefined'}")
+        case = replace(case, value=aggregate.value)
+        inference = aggregate.inference
+        if inference is None or not (math.isfinite(inference.se) or math.isfinite(inference.p)):
+            return replace(case, problem=_DESCRIPTIVE)
+        if judgement.role == "adds" and math.isfinite(inference.p):
+            return replace(case, p=inference.p)
+        if not math.isfinite(inference.se) or judgement.measure not in METHODS[name].covering:
+            return replace(case, problem=_DESCRIPTIVE)
+        if maker == DecisionMaker.MODEL and self.model_is_fitted and not judgement.refitted:
+            return replace(case, problem=_HELD)
+        if not inference.se > 0 or (inference.scale == "log" and not aggregate.value > 0):
+            return replace(case, problem=_NO_ERROR)
+        bias = self._bias(judgement, maker, attribute, group)
         if not math.isfinite(bias):
-            return replace(made, problem=_NO_STRENGTH)
-        if said.raised is not None and said.lowered is not None:
-            return replace(made, evidence=PairedDifference(Changes(said.raised, said.lowered, given.n)))
-        if said.counted is not None and made.counts is not None:
-            used = Counts(*said.counted)
-            made = replace(made, counts=used, left_out=_left_out(made.counts, used))
-        errors = said.se, said.scale == "log", said.df, bias, said.robustness, said.se_above
-        evidence: Evidence = Estimated(given.value, *errors)
-        return replace(made, evidence=evidence, problem=unjudged(given.note))
+            return replace(case, problem=_NO_STRENGTH)
+        if inference.raised is not None and inference.lowered is not None:
+            return replace(case, evidence=PairedDifference(Changes(inference.raised, inference.lowered, aggregate.n)))
+        if inference.counted is not None and case.counts is not None:
+            used = Counts(*inference.counted)
+            case = replace(case, counts=used, left_out=_left_out(case.counts, used))
+        errors = inference.se, inference.scale == "log", inference.df, bias, inference.robustness, inference.se_above
+        evidence: Evidence = Estimated(aggregate.value, *errors)
+        return replace(case, evidence=evidence, problem=unjudged(aggregate.note))
 
-    def _bias(self, judged: Judged, maker: str, attribute: Protected, group: str) -> float:
+    def _bias(self, judgement: Judged, maker: str, attribute: Protected, group: str) -> float:
         """How far columns that the table lacks may have moved a direct effect; NaN where it is not known.
 
         The model sees its own columns only: nothing is unseen.
         """
-        if judged.theory is not Theory.DIRECT or self.verdicts.complete or maker == DecisionMaker.MODEL:
+        if judgement.theory is not Theory.DIRECT or self.verdicts.complete or maker == DecisionMaker.MODEL:
             return 0.0
         for name in self.running:
-            for each in METHODS[name].judged:
-                if each.theory is Theory.DIRECT and each.role == "primary":
-                    given = self.given.get((name, each.measure, maker, attribute.name, group))
-                    if given is not None and given.inference is not None and given.inference.unseen:
-                        return given.inference.unseen * self.verdicts.unseen.bias
+            for candidate in METHODS[name].judged:
+                if candidate.theory is Theory.DIRECT and candidate.role == "primary":
+                    aggregate = self.given.get((name, candidate.measure, maker, attribute.name, group))
+                    if aggregate is not None and aggregate.inference is not None and aggregate.inference.unseen:
+                        return aggregate.inference.unseen * self.verdicts.unseen.bias
         return math.nan
 
-    def _case(self, name: str, judged: Judged, maker: str, attribute: Protected, group: str) -> Case:
+    def _case(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> Case:
         counts = self.counts.get((maker, attribute.name, group), Counts(0, 0, 0, 0))
-        limit = limit_of(judged, self.verdicts.limits)
+        limit = limit_of(judgement, self.verdicts.limits)
         whose = (attribute.name, group, attribute.reference, maker)
-        return Case(judged.theory, name, judged.measure, *whose, judged.role, math.nan, None, limit, counts)
+        return Case(judgement.theory, name, judgement.measure, *whose, judgement.role, math.nan, None, limit, counts)
 
 
 def _left_out(every: Counts, used: Counts) -> float:
@@ -278,19 +291,19 @@ def _left_out(every: Counts, used: Counts) -> float:
 
     As a share of all applications, never below 0: what is left out is no reason for a pass.
     """
-    own, reference = every.events - used.events, every.events_reference - used.events_reference
-    return max(0.0, own / every.n - reference / every.n_reference) if every.n and every.n_reference else 0.0
+    group_excess, reference = every.events - used.events, every.events_reference - used.events_reference
+    return max(0.0, group_excess / every.n - reference / every.n_reference) if every.n and every.n_reference else 0.0
 
 
-def limit_of(judged: Judged, limits: Limits) -> Limit | None:
+def limit_of(judgement: Judged, limits: Limits) -> Limit | None:
     """The limit of a measure; None where its theory has none."""
-    if judged.theory is Theory.RECOURSE:
-        own = limits.recourse
-        if judged.role == "adds":
-            return None if own is None or own.difference is None else Limit(own.difference)
-        return None if own is None or own.ratio is None else Limit(own.ratio, "at_least")
-    value: float | None = getattr(limits, judged.theory)
-    return None if value is None else Limit(value, "at_least" if judged.theory is Theory.OUTCOME else "at_most")
+    if judgement.theory is Theory.RECOURSE:
+        recourse = limits.recourse
+        if judgement.role == "adds":
+            return None if recourse is None or recourse.difference is None else Limit(recourse.difference)
+        return None if recourse is None or recourse.ratio is None else Limit(recourse.ratio, "at_least")
+    value: float | None = getattr(limits, judgement.theory)
+    return None if value is None else Limit(value, "at_least" if judgement.theory is Theory.OUTCOME else "at_most")
 
 
 def _counts(statistics: Sequence[Statistic], protected: Sequence[Protected]) -> dict[tuple[str, str, str], Counts]:
@@ -302,8 +315,8 @@ def _counts(statistics: Sequence[Statistic], protected: Sequence[Protected]) -> 
             key = f.decision_maker, f.protected_attribute, s.group
             denied[key] = int(s.counts.sum()), int(s.counts[s.values == 1].sum())
     return {
-        (maker, attribute, group): Counts(*own, *denied.get((maker, attribute, references[attribute]), (0, 0)))
-        for (maker, attribute, group), own in denied.items()
+        (maker, attribute, group): Counts(*group_counts, *denied.get((maker, attribute, references[attribute]), (0, 0)))
+        for (maker, attribute, group), group_counts in denied.items()
     }
 
 
@@ -322,15 +335,15 @@ class Judgement:
     theories: Mapping[Theory, Concluded]
 
 
-def judged(gathered: Gathered, own: Sequence[Case], settings: Verdicts) -> Judgement:
+def judged(gathered: Gathered, own_cases: Sequence[Case], settings: Verdicts) -> Judgement:
     """The states of all rows and theories.
 
     Args:
         gathered: what the five theories are judged by.
-        own: cases of the spec's thresholds.
+        own_cases: cases of the spec's thresholds.
         settings: alpha, and whether comparisons are counted within a theory or over all.
     """
-    cases = [*gathered.cases(), *own]
+    cases = [*gathered.cases(), *own_cases]
     rules = Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
     of = {theory: [case for case in cases if case.theory is theory] for theory in Theory}
     families = [cases] if settings.across == "theories" else list(of.values())
@@ -341,7 +354,7 @@ def judged(gathered: Gathered, own: Sequence[Case], settings: Verdicts) -> Judge
             [row for row in rows if row.case.theory is theory], at_odds.get(theory, ()), gathered.why_not(theory)
         )
         for theory in Theory
-        if theory is not Theory.OWN or own
+        if theory is not Theory.OWN or own_cases
     }
     return Judgement(rows, theories)
 
@@ -352,24 +365,29 @@ def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
     return overall(states, gate, named=settings.gate is not None)
 
 
-def tables(found: Judgement) -> dict[str, pa.Table]:
+def tables(judgement: Judgement) -> dict[str, pa.Table]:
     """Both tables, with exact numbers."""
-    rows = [_row(each) for each in found.rows]
-    wholes = [_whole(theory, each, _assumed(theory, rows)) for theory, each in found.theories.items()]
+    rows = [_row(verdict) for verdict in judgement.rows]
+    wholes = [_whole(theory, conclusion, _assumed(theory, rows)) for theory, conclusion in judgement.theories.items()]
     ordered = [
-        row for whole in wholes for row in (whole, *(each for each in rows if each["theory"] == whole["theory"]))
+        row
+        for theory_row in wholes
+        for row in (theory_row, *(group_row for group_row in rows if group_row["theory"] == theory_row["theory"]))
     ]
-    five = [row for row in found.rows if _answers(row)]
-    said = [
+    five = [row for row in judgement.rows if _answers(row)]
+    agreement_rows = [
         {
-            **{name: getattr(each.case, name) for name in ("theory", "decision_maker", "protected_attribute", "group")},
-            **{"method": each.case.method, "measure": each.case.measure},
-            "sign": each.sign,
-            "state": each.state,
+            **{
+                name: getattr(statement.case, name)
+                for name in ("theory", "decision_maker", "protected_attribute", "group")
+            },
+            **{"method": statement.case.method, "measure": statement.case.measure},
+            "sign": statement.sign,
+            "state": statement.state,
         }
-        for each in compared(five)
+        for statement in compared(five)
     ]
-    return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, said)}
+    return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, agreement_rows)}
 
 
 def _answers(row: Verdict) -> bool:
@@ -379,19 +397,19 @@ def _answers(row: Verdict) -> bool:
 
 def _assumed(theory: Theory, rows: Sequence[Mapping[str, Any]]) -> str:
     """What must hold for the theory as a whole: nothing, where it need not for any of its rows."""
-    own = {row["assumption"] for row in rows if row["theory"] == theory}
-    return "none" if own == {"none"} else _ASSUMED.get(theory, "none")
+    assumptions = {row["assumption"] for row in rows if row["theory"] == theory}
+    return "none" if assumptions == {"none"} else _ASSUMED.get(theory, "none")
 
 
-def _whole(theory: Theory, each: Concluded, assumed: str) -> dict[str, Any]:
+def _whole(theory: Theory, conclusion: Concluded, assumed: str) -> dict[str, Any]:
     nothing = dict.fromkeys(column.name for column in VERDICTS.columns)
     named = dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
-    said = {"theory": theory, "role": "theory", "state": each.state, "reason": each.reason}
-    return {**nothing, **named, **said, "assumption": assumed, "withheld": False}
+    values = {"theory": theory, "role": "theory", "state": conclusion.state, "reason": conclusion.reason}
+    return {**nothing, **named, **values, "assumption": assumed, "withheld": False}
 
 
-def _row(found: Verdict) -> dict[str, Any]:
-    case, evidence = found.case, found.case.evidence
+def _row(verdict: Verdict) -> dict[str, Any]:
+    case, evidence = verdict.case, verdict.case.evidence
     named = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
     row = {name: getattr(case, name) for name in named}
     row |= {
@@ -402,26 +420,26 @@ def _row(found: Verdict) -> dict[str, Any]:
     }
     bias = evidence.bias if isinstance(evidence, Estimated) else 0.0
     numbers = {
-        **{name: getattr(found, name) for name in ("low", "high", "p_breach", "p_breach_holm", "p_within")},
+        **{name: getattr(verdict, name) for name in ("low", "high", "p_breach", "p_breach_holm", "p_within")},
         **{"value": case.value, "se": math.nan if evidence is None else evidence.error, "bias": bias},
-        **{"detectable": found.detectable, "needed": found.needed},
+        **{"detectable": verdict.detectable, "needed": verdict.needed},
         **_plain(evidence),
     }
     counts = dict.fromkeys(("n", "events", "n_reference", "events_reference"), None)
     if case.counts is not None:
         counts = case.counts._asdict()
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
-    shown = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
-    return {**row, **shown, **counts, "scale": scale, "state": found.state, "reason": found.reason}
+    finite_numbers = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+    return {**row, **finite_numbers, **counts, "scale": scale, "state": verdict.state, "reason": verdict.reason}
 
 
 def _plain(evidence: Evidence | None) -> dict[str, float]:
     """The two-sided 95 % interval without any widening, and the robustness value."""
     if evidence is None:
         return dict.fromkeys(("plain_low", "plain_high", "robustness"), math.nan)
-    known = replace(evidence, bias=0.0) if isinstance(evidence, Estimated) else evidence
+    without_bias = replace(evidence, bias=0.0) if isinstance(evidence, Estimated) else evidence
     robustness = evidence.robustness if isinstance(evidence, Estimated) else math.nan
-    low, high = known.bound(0.025, upper=False), known.bound(0.025, upper=True)
+    low, high = without_bias.bound(0.025, upper=False), without_bias.bound(0.025, upper=True)
     return {"plain_low": low, "plain_high": high, "robustness": robustness}
 
 
@@ -462,8 +480,12 @@ def check(applications: pa.Table, memberships: pa.Table, spec: AuditSpec) -> Non
         return
     counts = _group_counts(applications, memberships, spec.protected)
     rules = Rules(spec.verdicts.alpha, spec.verdicts.minimum_n, spec.verdicts.minimum_events)
-    judged = list(_judged(spec, counts))
-    if judged and all(_lacks(counts[key], rules, spec) for key in judged) and not _may_breach(spec, counts, rules):
+    required_groups = list(_judged(spec, counts))
+    if (
+        required_groups
+        and all(_lacks(counts[key], rules, spec) for key in required_groups)
+        and not _may_breach(spec, counts, rules)
+    ):
         raise TooLittleEvidenceError(_message(spec, counts, rules))
 
 
@@ -477,8 +499,8 @@ def _judged(spec: AuditSpec, counts: Groups) -> Iterator[tuple[str, str]]:
     """The groups that a verdict may be about; a limit of the spec's own is about the reference group, too."""
     by_name = {p.name: p for p in spec.protected}
     for name, group in counts:
-        own = bool(spec.thresholds) and group == by_name[name].reference
-        if own or by_name[name].judges(group):
+        is_limited_reference = bool(spec.thresholds) and group == by_name[name].reference
+        if is_limited_reference or by_name[name].judges(group):
             yield name, group
 
 
@@ -511,19 +533,21 @@ def _of_lender_alone(spec: AuditSpec) -> bool:
     """Whether every limit that decides the state is about the lender's decisions."""
     makers = spec.verdicts.decision_makers or (DecisionMaker.LENDER,)
     gate = spec.verdicts.gate or ()
-    own = all(limit.decision_maker == "lender" for limit in spec.thresholds)
-    return own and set(makers) == {DecisionMaker.LENDER} and not {Theory.RECOURSE, Theory.REASONS} & set(gate)
+    is_lender_only = all(limit.decision_maker == "lender" for limit in spec.thresholds)
+    return (
+        is_lender_only and set(makers) == {DecisionMaker.LENDER} and not {Theory.RECOURSE, Theory.REASONS} & set(gate)
+    )
 
 
 def _may_breach(spec: AuditSpec, counts: Groups, rules: Rules) -> bool:
     """Whether the raw rates of a small group alone could be a breach (0 of 30 against 77 of 100)."""
     limit = spec.verdicts.limits.outcome
-    if any(OUTCOME.measure.startswith(each.measure.removesuffix("_ratio")) for each in spec.thresholds):
+    if any(OUTCOME.measure.startswith(threshold.measure.removesuffix("_ratio")) for threshold in spec.thresholds):
         limit = 1.0  # a limit of the spec's own may be stricter than that of the theory
     return limit is not None and any(
-        _ratio(each).below(limit) <= rules.alpha
-        for each in counts.values()
-        if each.n and each.events_reference < each.n_reference
+        _ratio(group_counts).below(limit) <= rules.alpha
+        for group_counts in counts.values()
+        if group_counts.n and group_counts.events_reference < group_counts.n_reference
     )
 
 
@@ -535,11 +559,11 @@ def _ratio(counts: Counts) -> RatioOfShares:
 def _message(spec: AuditSpec, counts: Groups, rules: Rules) -> str:
     """What was found, what is needed and what to do; no count is told that publication would withhold."""
     compared = {*_judged(spec, counts), *((p.name, p.reference) for p in spec.protected)}
-    small = [key[1] for key, each in counts.items() if key in compared and too_few(_alone(each), rules)]
+    small = [key[1] for key, group_counts in counts.items() if key in compared and too_few(_alone(group_counts), rules)]
     named = ", ".join(repr(group[:_LONGEST]) for group in small[:_NAMED])
-    more = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
+    rest = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
     return (
-        f"insufficient evidence in {spec.year}: too few are {named}{more}; each group needs {rules.minimum_n} "
+        f"insufficient evidence in {spec.year}: too few are {named}{rest}; each group needs {rules.minimum_n} "
         f"applications, {rules.minimum_events} approved and {rules.minimum_events} denied. Add rows, or see figures "
         f"alone: --set verdicts.limits=null{' --set thresholds=[]' if spec.thresholds else ''}"
     )

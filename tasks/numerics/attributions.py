@@ -64,7 +64,9 @@ class Module:
     def _tensor(self, x: Floats) -> Any:
         import torch
 
-        like = next((each for each in self.module.parameters() if each.is_floating_point()), torch.zeros(0))
+        like = next(
+            (parameter for parameter in self.module.parameters() if parameter.is_floating_point()), torch.zeros(0)
+        )
         return torch.tensor(x, dtype=like.dtype, device=like.device)
 
     def _logits(self, tensor: Any) -> Any:
@@ -253,8 +255,8 @@ def is_kept(content: bytes) -> bool:
     """Whether bytes in the safetensors format are those of a logistic regression; else they are a network's."""
     length = int.from_bytes(content[:8], "little")
     try:
-        said = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["model"])
-        return bool(said["kind"] == KIND)
+        description = json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["model"])
+        return bool(description["kind"] == KIND)
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 
@@ -329,9 +331,9 @@ class Differences:
         return self.score(points.reshape(-1, points.shape[-1])).reshape(points.shape[:-1])
 
 
-def _between(one: Floats, inner: Floats, other: Floats) -> Floats:
+def _between(start: Floats, inner: Floats, other: Floats) -> Floats:
     """``(r, steps, p + 1)`` logits as features go one after the other."""
-    return np.concatenate([one[..., None], inner, other[..., None]], axis=-1)
+    return np.concatenate([start[..., None], inner, other[..., None]], axis=-1)
 
 
 def log_odds(probability: Floats) -> Floats:

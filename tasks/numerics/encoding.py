@@ -42,8 +42,8 @@ def one_hot(columns: Columns) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         ``(n, d)`` inputs, numbers in the user's units; and ``(d,)`` the number of the column that each is of.
     """
     parts = [
-        values[:, None] == np.arange(len(known)) if known else values[:, None]
-        for known, values in zip(columns.categories, columns.values.T, strict=True)
+        values[:, None] == np.arange(len(categories)) if categories else values[:, None]
+        for categories, values in zip(columns.categories, columns.values.T, strict=True)
     ]
     widths = np.array([part.shape[1] for part in parts], dtype=np.int64)
     column = np.repeat(np.arange(len(parts), dtype=np.int32), widths)
@@ -109,15 +109,15 @@ def nearest(tree: cKDTree, rank: Longs, queries: Floats) -> tuple[Longs, Floats]
     """
     place, distance = np.empty(len(queries), np.int64), np.empty(len(queries))
     # queries that lie close together read the same part of the tree: a third faster from 100,000 places
-    asked = cKDTree(queries, balanced_tree=False).indices
+    pending = cKDTree(queries, balanced_tree=False).indices
     k = min(2, tree.n)
-    while len(asked):
-        away, found = tree.query(queries[asked], k=np.arange(1, k + 1), workers=WORKERS)
+    while len(pending):
+        away, neighbours = tree.query(queries[pending], k=np.arange(1, k + 1), workers=WORKERS)
         tied = away.astype(np.float32) == away[:, :1].astype(np.float32)
-        best = np.where(tied, rank[found], np.iinfo(np.int64).max).argmin(axis=1)
-        at = np.arange(len(asked))
-        place[asked], distance[asked] = found[at, best], away[at, best]
-        asked = asked[tied[:, -1]] if k < tree.n else asked[:0]
+        best = np.where(tied, rank[neighbours], np.iinfo(np.int64).max).argmin(axis=1)
+        at = np.arange(len(pending))
+        place[pending], distance[pending] = neighbours[at, best], away[at, best]
+        pending = pending[tied[:, -1]] if k < tree.n else pending[:0]
         k = min(4 * k, tree.n)
     return place, distance
 

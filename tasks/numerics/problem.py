@@ -189,25 +189,27 @@ def require_seen(rows: Mediation, template: Mediation) -> None:
         DataQualityError: If the categories or the columns are not those of the training, in the same order, or a row is
             of no category.
     """
-    known, unseen = template.categories, [name for name in rows.categories if name not in template.categories]
+    categories, unseen = template.categories, [name for name in rows.categories if name not in template.categories]
     if unseen:
         raise DataQualityError(
-            f"the generator has not seen {', '.join(map(repr, unseen))}; it knows {', '.join(map(repr, known))}: "
+            f"the generator has not seen {', '.join(map(repr, unseen))}; it knows {', '.join(map(repr, categories))}: "
             "train it with rows of every category, or leave these rows out"
         )
-    if rows.categories != known:
-        raise DataQualityError(f"the generator knows the categories as {', '.join(map(repr, known))}; keep the order")
-    for role, given, wanted in (
+    if rows.categories != categories:
+        raise DataQualityError(
+            f"the generator knows the categories as {', '.join(map(repr, categories))}; keep the order"
+        )
+    for role, columns, expected in (
         ("covariates", rows.covariates, template.covariates),
         ("mediators", rows.mediators, template.mediators),
     ):
-        if (given.names, given.kinds, given.categories) != (wanted.names, wanted.kinds, wanted.categories):
+        if (columns.names, columns.kinds, columns.categories) != (expected.names, expected.kinds, expected.categories):
             raise DataQualityError(
                 f"the {role} must be those of the training, in order and with the same categories: "
-                f"{', '.join(wanted.names) or 'none'}"
+                f"{', '.join(expected.names) or 'none'}"
             )
-    if len(rows) and not (rows.category.min() >= 0 and rows.category.max() < len(known)):
-        raise DataQualityError(f"category numbers must lie between 0 and {len(known) - 1}; check the groups")
+    if len(rows) and not (rows.category.min() >= 0 and rows.category.max() < len(categories)):
+        raise DataQualityError(f"category numbers must lie between 0 and {len(categories) - 1}; check the groups")
 
 
 class Leak(NamedTuple):
@@ -247,9 +249,9 @@ def _auc(inputs: Floats, category: Longs, seed: int) -> float:
 
     folds = StratifiedKFold(2, shuffle=True, random_state=seed)
     model = HistGradientBoostingClassifier(max_iter=30, min_samples_leaf=10, random_state=seed)
-    found = cross_val_predict(model, inputs, category, cv=folds, method="predict_proba")
-    known = np.unique(category)
-    return max(float(roc_auc_score(category == one, found[:, at])) for at, one in enumerate(known))
+    probabilities = cross_val_predict(model, inputs, category, cv=folds, method="predict_proba")
+    labels = np.unique(category)
+    return max(float(roc_auc_score(category == label, probabilities[:, at])) for at, label in enumerate(labels))
 
 
 def _require_variation(mediation: Mediation) -> None:

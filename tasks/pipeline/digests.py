@@ -65,7 +65,7 @@ def shape_of(source: bytes, packages: tuple[str, ...]) -> Shape:
     writer = _Writer(statements, _numbered(tree, statements))
     writer.write(tree)
     used, placed = tuple(writer.numbers), tuple(writer.placed)
-    unused = {each for found in statements.values() for each in found} - {*used, *placed}
+    unused = {imported for of_statement in statements.values() for imported in of_statement} - {*used, *placed}
     digest = hashlib.sha256("\n".join(writer.tokens).encode()).hexdigest()
     return Shape(digest, used, placed, tuple(sorted(unused, key=repr)))
 
@@ -95,14 +95,18 @@ def _imports(node: ast.Import | ast.ImportFrom, packages: tuple[str, ...]) -> It
 def _numbered(tree: ast.Module, statements: _Statements) -> dict[str, Import]:
     """The names that one import binds and nothing else does, and that the file does not promise to others."""
     imported = defaultdict(set)
-    for found in statements.values():
-        for each in found:
-            imported[each.bound].add(each)
-    others = {name for node in ast.walk(tree) for name in _bound(node, statements)}
-    if "__all__" in others:
+    for statement_imports in statements.values():
+        for statement_import in statement_imports:
+            imported[statement_import.bound].add(statement_import)
+    other_names = {name for node in ast.walk(tree) for name in _bound(node, statements)}
+    if "__all__" in other_names:
         return {}
-    alone = {name: found.pop() for name, found in imported.items() if len(found) == 1 and name not in others}
-    return {name: each for name, each in alone.items() if "." not in name}  # `import a.b` binds a
+    alone = {
+        name: candidates.pop()
+        for name, candidates in imported.items()
+        if len(candidates) == 1 and name not in other_names
+    }
+    return {name: only_import for name, only_import in alone.items() if "." not in name}  # `import a.b` binds a
 
 
 def _bound(node: ast.AST, statements: _Statements) -> Iterator[str]:
@@ -113,14 +117,14 @@ def _bound(node: ast.AST, statements: _Statements) -> Iterator[str]:
         kind = type(node).__name__
         for field in node._fields:
             value = getattr(node, field, None)
-            for each in value if isinstance(value, list) else (value,):
-                if isinstance(each, str) and (kind, field) not in _NO_BINDING:
-                    yield each
+            for text in value if isinstance(value, list) else (value,):
+                if isinstance(text, str) and (kind, field) not in _NO_BINDING:
+                    yield text
 
 
 def _foreign(node: ast.Import | ast.ImportFrom, ours: tuple[Import, ...]) -> list[ast.alias]:
     """The parts of an import that are not first-party."""
-    modules = {each.module for each in ours}
+    modules = {own_import.module for own_import in ours}
     if isinstance(node, ast.ImportFrom):
         return [] if ours else node.names
     return [alias for alias in node.names if alias.name not in modules]
@@ -156,8 +160,8 @@ class _Writer:
             self.write(value)
         elif isinstance(value, list):
             self.tokens.append("[")
-            for each in value:
-                self._write_value(each)
+            for part in value:
+                self._write_value(part)
             self.tokens.append("]")
         else:
             self.tokens.append(repr(value))
@@ -165,10 +169,10 @@ class _Writer:
     def _write_import(self, node: ast.Import | ast.ImportFrom) -> None:
         """What a statement has beside the imports that are numbered or unused."""
         ours = self._statements[node]
-        for each in ours:
-            if each.bound not in self._numbered:
+        for own_import in ours:
+            if own_import.bound not in self._numbered:
                 self.tokens.append(f"import here {len(self.placed)}")
-                self.placed.append(each)
+                self.placed.append(own_import)
         if foreign := _foreign(node, ours):
             self.tokens.append("Import")
             self._write_value(foreign)
@@ -213,14 +217,14 @@ class Kept:
 
     def find(self, source: bytes) -> Shape | None:
         """The shape of a source, if it is kept."""
-        found = self._kept.get(_key(source))
-        if found is not None:
-            self._asked[_key(source)] = found
-        return found
+        cached_shape = self._kept.get(_key(source))
+        if cached_shape is not None:
+            self._asked[_key(source)] = cached_shape
+        return cached_shape
 
-    def add(self, source: bytes, found: Shape) -> None:
+    def add(self, source: bytes, new_shape: Shape) -> None:
         """Keep the shape of a source, once it is saved."""
-        self._kept[_key(source)] = self._asked[_key(source)] = found
+        self._kept[_key(source)] = self._asked[_key(source)] = new_shape
         self._is_new = True
 
     def save(self) -> None:
@@ -228,7 +232,9 @@ class Kept:
         if not self._is_new:
             return
         shapes = self._kept if len(self._kept) <= _MOST else self._asked
-        body = json.dumps({"by": self._by, "shapes": {key: astuple(each) for key, each in shapes.items()}})
+        body = json.dumps(
+            {"by": self._by, "shapes": {key: astuple(cached_shape) for key, cached_shape in shapes.items()}}
+        )
         with suppress(OSError):
             self._place.parent.mkdir(exist_ok=True)
             handle, draft = tempfile.mkstemp(dir=self._place.parent)
@@ -240,15 +246,15 @@ class Kept:
     def _read(self) -> dict[str, Shape]:
         try:
             mode = self._place.stat().st_mode
-            told, _, body = self._place.read_text().partition("\n")
+            checksum, _, body = self._place.read_text().partition("\n")
         except (OSError, UnicodeDecodeError):
             return {}
-        if mode & (stat.S_IWGRP | stat.S_IWOTH) or told != _key(body.encode()):
+        if mode & (stat.S_IWGRP | stat.S_IWOTH) or checksum != _key(body.encode()):
             return {}
-        said = json.loads(body)
-        if said["by"] != self._by:
+        payload = json.loads(body)
+        if payload["by"] != self._by:
             return {}
-        return {key: _shape(*parts) for key, parts in said["shapes"].items()}
+        return {key: _shape(*parts) for key, parts in payload["shapes"].items()}
 
 
 def _key(content: bytes) -> str:
@@ -256,7 +262,7 @@ def _key(content: bytes) -> str:
 
 
 def _shape(tree: str, *imports: list[tuple[str, str | None, str]]) -> Shape:
-    used, placed, unused = (tuple(Import(*each) for each in some) for some in imports)
+    used, placed, unused = (tuple(Import(*parts) for parts in some) for some in imports)
     return Shape(tree, used, placed, unused)
 
 
@@ -281,7 +287,7 @@ class Sources:
         root: Path,
         packages: tuple[str, ...] = FIRST_PARTY,
         unreached: tuple[str, ...] = UNREACHED,
-        kept: Path = PLACE,
+        cache_path: Path = PLACE,
     ) -> None:
         """See which modules there are.
 
@@ -289,7 +295,7 @@ class Sources:
             root: the directory of the packages.
             packages: the packages that are first-party.
             unreached: modules of theirs that decide no result, with all below.
-            kept: the file in which shapes are kept.
+            cache_path: the file in which shapes are kept.
 
         Raises:
             ModuleNotFoundError: one of the unreached is not there: it was moved, and would count where it is now.
@@ -301,9 +307,9 @@ class Sources:
         if missing := [name for name in unreached if name not in self._files]:
             raise ModuleNotFoundError(f"no first-party module {missing[0]!r}, which keys should not reach")
         self._unreached = frozenset(
-            name for name in self._files if any(f"{name}.".startswith(f"{each}.") for each in unreached)
+            name for name in self._files if any(f"{name}.".startswith(f"{prefix}.") for prefix in unreached)
         )
-        self._shapes = Kept(kept, packages)
+        self._shapes = Kept(cache_path, packages)
         self._digests: dict[str, str] = {}
 
     def digests(self, names: Iterable[str]) -> list[str]:
@@ -313,9 +319,9 @@ class Sources:
             ModuleNotFoundError: one is not there.
             ImportError: modules import each other in a circle, or in a way that cannot be followed.
         """
-        found = [self._digest(name, ()) for name in names]
+        digests = [self._digest(name, ()) for name in names]
         self._shapes.save()
-        return found
+        return digests
 
     def _digest(self, name: str, path: tuple[str, ...]) -> str:
         if name in self._unreached:
@@ -326,43 +332,43 @@ class Sources:
             )
         if name not in self._digests:
             shape, path = self._shape(name), (*path, name)
-            said = [
+            lines = [
                 shape.tree,
-                *(" ".join(self._import_words(each, path, named=False)) for each in shape.used),
+                *(" ".join(self._import_words(used_import, path, named=False)) for used_import in shape.used),
                 "placed",
-                *(" ".join(self._import_words(each, path)) for each in shape.placed),
+                *(" ".join(self._import_words(placed_import, path)) for placed_import in shape.placed),
                 "unused",
-                *sorted(" ".join(self._import_words(each, path)) for each in shape.unused),
+                *sorted(" ".join(self._import_words(unused_import, path)) for unused_import in shape.unused),
             ]
-            self._digests[name] = hashlib.sha256("\n".join(said).encode()).hexdigest()
+            self._digests[name] = hashlib.sha256("\n".join(lines).encode()).hexdigest()
         return self._digests[name]
 
-    def _import_words(self, asked: Import, path: tuple[str, ...], *, named: bool = True) -> Iterator[str]:
+    def _import_words(self, statement: Import, path: tuple[str, ...], *, named: bool = True) -> Iterator[str]:
         """What an import brings: a module by its digest alone, or a name of one; and what that is called here.
 
         A package's own file counts where a name is taken from it, not where a module is: else whatever it imports
         could import nothing of the package.
         """
-        inner = asked.module if asked.name is None else f"{asked.module}.{asked.name}"
+        inner = statement.module if statement.name is None else f"{statement.module}.{statement.name}"
         if inner in self._files:
             yield self._digest(inner, path)
         else:
-            yield from (self._digest(asked.module, path), inner.rpartition(".")[2])
+            yield from (self._digest(statement.module, path), inner.rpartition(".")[2])
         if named or inner not in self._files:
-            yield asked.bound
+            yield statement.bound
 
     def _shape(self, name: str) -> Shape:
         if name not in self._files:
             raise ModuleNotFoundError(f"no first-party module {name!r}")
         source = self._files[name].read_bytes()
-        found = self._shapes.find(source)
-        if found is None:
+        shape = self._shapes.find(source)
+        if shape is None:
             try:
-                found = shape_of(source, self._packages)
+                shape = shape_of(source, self._packages)
             except ImportError as error:
                 raise ImportError(f"{self._files[name]}: {error}") from error
-            self._shapes.add(source, found)
-        return found
+            self._shapes.add(source, shape)
+        return shape
 
 
 def _name(path: Path) -> str:
@@ -398,8 +404,8 @@ def sources() -> Sources:
 def code_digest(modules: Iterable[str], resources: Iterable[Path] = ()) -> str:
     """Hex digest of the first-party code reached from modules, and of the bytes of resource files."""
     digest = hashlib.sha256()
-    for each in sorted(set(sources().digests(modules))):
-        digest.update(f"{each}\n".encode())
+    for module_digest in sorted(set(sources().digests(modules))):
+        digest.update(f"{module_digest}\n".encode())
     for path in sorted(resources):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

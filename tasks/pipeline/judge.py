@@ -41,8 +41,8 @@ class Counts(TableMetricProvider):  # type: ignore[misc]
         **_: Any,
     ) -> dict[int, dict[str, int]]:
         frame = execution_engine.get_domain_records(metric_domain_kwargs)
-        found: dict[int, dict[str, int]] = frame.to_dict("index")
-        return found
+        rows: dict[int, dict[str, int]] = frame.to_dict("index")
+        return rows
 
 
 class ExpectNoneUnexpected(BatchExpectation):  # type: ignore[misc]
@@ -55,8 +55,8 @@ class ExpectNoneUnexpected(BatchExpectation):  # type: ignore[misc]
     args_keys: ClassVar[tuple[str, ...]] = ("rules",)
 
     def _validate(self, metrics: Mapping[str, Any], *_: Any, **__: Any) -> dict[str, Any]:
-        found = [metrics[METRIC][rule] for rule in self.rules]
-        elements, unexpected = (sum(each[name] for each in found) for name in ("elements", "unexpected"))
+        rule_counts = [metrics[METRIC][rule] for rule in self.rules]
+        elements, unexpected = (sum(of_rule[name] for of_rule in rule_counts) for name in ("elements", "unexpected"))
         return {"success": unexpected == 0, "result": {"element_count": elements, "unexpected_count": unexpected}}
 
 
@@ -70,16 +70,16 @@ def judge(elements: Sequence[int], unexpected: Sequence[int]) -> list[bool]:
         return []
     frame = pd.DataFrame({"elements": list(elements), "unexpected": list(unexpected)}, dtype="int64")
     rules = list(range(len(frame)))
-    kept = _kept(frame, [rules])[0]
-    return [kept] * len(rules) if kept else _kept(frame, [[rule] for rule in rules])
+    all_met = _kept(frame, [rules])[0]
+    return [all_met] * len(rules) if all_met else _kept(frame, [[rule] for rule in rules])
 
 
-def _kept(frame: pd.DataFrame, asked: Sequence[list[int]]) -> list[bool]:
+def _kept(frame: pd.DataFrame, suites: Sequence[list[int]]) -> list[bool]:
     """Whether all rules are kept, for each of several lists of them."""
-    suite = gx.ExpectationSuite("boundary", expectations=[ExpectNoneUnexpected(rules=rules) for rules in asked])
-    found = _batches().get_batch({"dataframe": frame}).validate(suite, result_format="BASIC")
-    verdicts = {result.expectation_config.kwargs["rules"][0]: _verdict(result) for result in found.results}
-    return [verdicts[rules[0]] for rules in asked]
+    suite = gx.ExpectationSuite("boundary", expectations=[ExpectNoneUnexpected(rules=rules) for rules in suites])
+    validation = _batches().get_batch({"dataframe": frame}).validate(suite, result_format="BASIC")
+    verdicts = {result.expectation_config.kwargs["rules"][0]: _verdict(result) for result in validation.results}
+    return [verdicts[rules[0]] for rules in suites]
 
 
 def _verdict(result: Any) -> bool:

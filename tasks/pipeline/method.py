@@ -51,73 +51,82 @@ class Origin:
     sampled: Mapping[int, str] = field(default_factory=dict)
     """How many members of a group were asked, of how many; of groups all of whom were, nothing."""
 
-    def tallies(self, found: Sequence[Tally]) -> pa.Table:
+    def tallies(self, tallies: Sequence[Tally]) -> pa.Table:
         """One row for each value of each tally."""
-        sizes = [len(tally.values) for tally in found]
-        named = {**self._named(found), **self._wanted(found), "share": [tally.share for tally in found]}
+        sizes = [len(tally.values) for tally in tallies]
+        named = {**self._named(tallies), **self._wanted(tallies), "share": [tally.share for tally in tallies]}
         return TALLIES.build(
             **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named.items()},
-            value=np.concatenate([np.zeros(0), *(tally.values for tally in found)]),
-            count=np.concatenate([np.zeros(0, np.int64), *(tally.counts for tally in found)]),
+            value=np.concatenate([np.zeros(0), *(tally.values for tally in tallies)]),
+            count=np.concatenate([np.zeros(0, np.int64), *(tally.counts for tally in tallies)]),
         )
 
-    def aggregates(self, found: Sequence[Aggregate]) -> pa.Table:
+    def aggregates(self, aggregates: Sequence[Aggregate]) -> pa.Table:
         """One row for each aggregate."""
         return AGGREGATES.build(
-            **self._named(found),
-            **self._wanted(found),
-            value=[each.value for each in found],
-            n=[each.n for each in found],
-            events=[each.events for each in found],
-            reason=[each.reason or None for each in found],
-            replicates=[each.replicates for each in found],
-            low=[each.interval[0] if each.interval else None for each in found],
-            high=[each.interval[1] if each.interval else None for each in found],
-            **_inferred([each.inference for each in found]),
+            **self._named(aggregates),
+            **self._wanted(aggregates),
+            value=[aggregate.value for aggregate in aggregates],
+            n=[aggregate.n for aggregate in aggregates],
+            events=[aggregate.events for aggregate in aggregates],
+            reason=[aggregate.reason or None for aggregate in aggregates],
+            replicates=[aggregate.replicates for aggregate in aggregates],
+            low=[aggregate.interval[0] if aggregate.interval else None for aggregate in aggregates],
+            high=[aggregate.interval[1] if aggregate.interval else None for aggregate in aggregates],
+            **_inferred([aggregate.inference for aggregate in aggregates]),
         )
 
-    def draws(self, found: Sequence[Draws]) -> pa.Table:
+    def draws(self, statistics: Sequence[Draws]) -> pa.Table:
         """One row for each value of each measure drawn."""
-        sizes = [len(each.values) for each in found]
-        named = self._named(found)
+        sizes = [len(statistic.values) for statistic in statistics]
+        named = self._named(statistics)
         named.pop("subgroup")
-        named |= {"reason": [each.reason or None for each in found], "reference": [each.reference for each in found]}
+        named |= {
+            "reason": [statistic.reason or None for statistic in statistics],
+            "reference": [statistic.reference for statistic in statistics],
+        }
         return DRAWS.build(
             **{name: np.repeat(np.array(values, dtype=object), sizes) for name, values in named.items()},
             draw=np.concatenate([np.zeros(0, np.int64), *(np.arange(size) for size in sizes)]),
-            value=np.concatenate([np.zeros(0), *(each.values for each in found)]),
+            value=np.concatenate([np.zeros(0), *(statistic.values for statistic in statistics)]),
         )
 
-    def _named(self, found: Sequence[Tally | Aggregate | Draws]) -> dict[str, list[Any]]:
+    def _named(self, statistics: Sequence[Tally | Aggregate | Draws]) -> dict[str, list[Any]]:
         return {
-            "method": [self.method] * len(found),
-            "decision_maker": [self.decision_maker] * len(found),
-            "protected_attribute": [self.protected_attribute] * len(found),
-            "group": [self.groups[each.group] for each in found],
-            "subgroup": [getattr(each, "subgroup", 0) for each in found],
-            "measure": [each.measure for each in found],
-            "parameters": [json.dumps(self._parameters(each), sort_keys=True) for each in found],
+            "method": [self.method] * len(statistics),
+            "decision_maker": [self.decision_maker] * len(statistics),
+            "protected_attribute": [self.protected_attribute] * len(statistics),
+            "group": [self.groups[statistic.group] for statistic in statistics],
+            "subgroup": [getattr(statistic, "subgroup", 0) for statistic in statistics],
+            "measure": [statistic.measure for statistic in statistics],
+            "parameters": [json.dumps(self._parameters(statistic), sort_keys=True) for statistic in statistics],
         }
 
-    def _parameters(self, each: Tally | Aggregate | Draws) -> dict[str, float | str]:
-        return {**each.parameters, **({SAMPLED: self.sampled[each.group]} if each.group in self.sampled else {})}
+    def _parameters(self, statistic: Tally | Aggregate | Draws) -> dict[str, float | str]:
+        return {
+            **statistic.parameters,
+            **({SAMPLED: self.sampled[statistic.group]} if statistic.group in self.sampled else {}),
+        }
 
-    def _wanted(self, found: Sequence[Tally | Aggregate]) -> dict[str, list[bool]]:
-        return {"headline": [each.headline for each in found], "compared": [each.compared for each in found]}
+    def _wanted(self, statistics: Sequence[Tally | Aggregate]) -> dict[str, list[bool]]:
+        return {
+            "headline": [statistic.headline for statistic in statistics],
+            "compared": [statistic.compared for statistic in statistics],
+        }
 
 
 COUNTED = ("n_used", "events_used", "n_reference_used", "events_reference_used")
 """Columns of ``Inference.counted``."""
 
 
-def _inferred(found: Sequence[Inference | None]) -> dict[str, list[Any]]:
+def _inferred(inferences: Sequence[Inference | None]) -> dict[str, list[Any]]:
     """Columns of what verdicts rest on; null where there is nothing, and for a number that is not finite."""
     names = ("se", "se_above", "scale", "df", "p", "robustness", "unseen", "raised", "lowered")
-    said = [{} if each is None else vars(each) for each in found]
-    counted = [None if each is None else each.counted for each in found]
+    rows = [{} if inference is None else vars(inference) for inference in inferences]
+    counts = [None if inference is None else inference.counted for inference in inferences]
     return {
-        **{name: [_finite(row.get(name)) for row in said] for name in names},
-        **{name: [each and each[place] for each in counted] for place, name in enumerate(COUNTED)},
+        **{name: [_finite(row.get(name)) for row in rows] for name in names},
+        **{name: [of_row and of_row[place] for of_row in counts] for place, name in enumerate(COUNTED)},
     }
 
 
@@ -174,8 +183,12 @@ class Form:
 
     def __str__(self) -> str:
         """As a message lists it, such as ``share_positive with k = 5, 10 and variant = st``."""
-        said = [f"{name} = {_listed(values)}" for name, values in self.parameters.items()]
-        return f"{self.measure} with {' and '.join(said)}" if said else f"{self.measure} without parameters"
+        descriptions = [f"{name} = {_listed(values)}" for name, values in self.parameters.items()]
+        return (
+            f"{self.measure} with {' and '.join(descriptions)}"
+            if descriptions
+            else f"{self.measure} without parameters"
+        )
 
 
 def share(
@@ -212,8 +225,8 @@ def _range(suffix: str, low: float, high: float) -> tuple[float, float]:
 def _listed(values: Values) -> str:
     if values is None:
         return "(told by the data)"
-    shown = [value if isinstance(value, str) else f"{value:g}" for value in values]
-    return ", ".join(shown if len(shown) <= _MOST else [*shown[: _MOST - 1], "...", shown[-1]])
+    texts = [value if isinstance(value, str) else f"{value:g}" for value in values]
+    return ", ".join(texts if len(texts) <= _MOST else [*texts[: _MOST - 1], "...", texts[-1]])
 
 
 _MOST: Final = 8
@@ -290,9 +303,9 @@ class ProblemTables:
             edges = edges.set_column(edges.schema.get_field_index(name), edges.schema.field(name), column)
         node = nodes.schema.get_field_index("node")
         nodes = nodes.set_column(node, nodes.schema.field(node), pa.array(number - np.int32(first)))
-        there = nodes["row_id"].combine_chunks()
+        row_ids = nodes["row_id"].combine_chunks()
         features, applicants = (
-            table.filter(pc.is_in(table["row_id"], there)) for table in (self.features, self.applicants)
+            table.filter(pc.is_in(table["row_id"], row_ids)) for table in (self.features, self.applicants)
         )
         return replace(self, features=features, applicants=applicants, nodes=nodes, edges=edges)
 
@@ -401,9 +414,9 @@ class Method:
     def _problem(self) -> tuple[str, ...]:
         return (PROBLEM,) if find_spec(self.path_of(PROBLEM)) else ()
 
-    def own(self, given: ProblemTables, maker: str, attribute: str) -> object | None:
+    def own(self, tables: ProblemTables, maker: str, attribute: str) -> object | None:
         """What it alone needs of a problem, by ``own(given, maker, attribute)`` of ``problem``; None without."""
-        return self.module(PROBLEM).own(given, maker, attribute) if self._problem else None
+        return self.module(PROBLEM).own(tables, maker, attribute) if self._problem else None
 
     def plan(self, spec: AuditSpec) -> Iterator[Form]:
         """The measures that it will make in an audit, with their parameters and ranges, by ``measures(spec)``."""
@@ -422,15 +435,15 @@ class Method:
 
     def faults(self, spec: AuditSpec) -> Iterator[SpecError]:
         """Faults of its settings beside the rest of the spec, by ``faults(spec)`` of ``measures`` if there is one."""
-        found = getattr(self.module("measures"), "faults", None)
-        return iter(()) if found is None else found(spec)
+        check = getattr(self.module("measures"), "faults", None)
+        return iter(()) if check is None else check(spec)
 
     def own_stages(self) -> list[tuple[Stage, Callable[[AuditSpec], StageSettings | None]]]:
         """Stages of this method alone, each with the maker of its settings (None if the spec does not ask for it).
 
         Each is named like its folder, in which ``stage`` holds both.
         """
-        here = Path(self.module(DECLARATION).__file__ or "").parent
-        names = sorted(file.parent.name for file in here.glob("*/stage.py"))
+        directory = Path(self.module(DECLARATION).__file__ or "").parent
+        names = sorted(file.parent.name for file in directory.glob("*/stage.py"))
         modules = [(name, self.module(f"{name}.stage")) for name in names]
         return [(getattr(module, name), module.settings_of) for name, module in modules]

@@ -98,8 +98,8 @@ class Course:
 
     def began(self, number: int) -> None:
         """Go on to a stage, or start one beside the others."""
-        kept = dict(self.at_work) if self.beside else {}
-        self.at_work = {**kept, number: AtWork(number, self.clock())}
+        running = dict(self.at_work) if self.beside else {}
+        self.at_work = {**running, number: AtWork(number, self.clock())}
 
     def ended(self, number: int) -> None:
         """Take a stage away that ran beside others."""
@@ -108,9 +108,9 @@ class Course:
 
     def stepped(self, work: str, done: int, total: int, number: int | None = None) -> None:
         """Record a step of a stage at work; of the last one that began where no number is given."""
-        found = self.at_work.get(number or max(self.at_work, default=0))
-        if found is not None and self.only in ("", work):
-            found.work, found.done, found.total = work, done, total
+        current = self.at_work.get(number or max(self.at_work, default=0))
+        if current is not None and self.only in ("", work):
+            current.work, current.done, current.total = work, done, total
 
     @property
     def stage(self) -> str:
@@ -126,7 +126,7 @@ class Course:
         if not (self.beside and self.at_work):
             return [f"{self.stage}{_share(self._last())}, {self._time()}"]
         at_work = [self.at_work[number] for number in sorted(self.at_work)]
-        return [f"{self.named(each.number)}{_share(each)}, {self._passed(each.since)}" for each in at_work]
+        return [f"{self.named(running.number)}{_share(running)}, {self._passed(running.since)}" for running in at_work]
 
     def words(self) -> str:
         """The lines in one."""
@@ -135,8 +135,8 @@ class Course:
     def long(self, seconds: float) -> list[str]:
         """The lines of stages that have been at work so long."""
         since = [self.at_work[number].since for number in sorted(self.at_work)]
-        told = zip(self.lines(), since, strict=False) if since else ()
-        return [line for line, began in told if self.clock() - began >= seconds]
+        timed_lines = zip(self.lines(), since, strict=False) if since else ()
+        return [line for line, began in timed_lines if self.clock() - began >= seconds]
 
     def _last(self) -> AtWork | None:
         return self.at_work[next(reversed(self.at_work))] if self.at_work else None
@@ -145,9 +145,9 @@ class Course:
         return f"for {duration(self.clock() - since)}"
 
     def _time(self) -> str:
-        left, last = self.left(), self._last()
+        remaining, last = self.left(), self._last()
         since = last.since if last else self._begun
-        return self._passed(since) if left is None else f"about {duration(coarse(left))} left"
+        return self._passed(since) if remaining is None else f"about {duration(coarse(remaining))} left"
 
     def left(self) -> float | None:
         """Seconds left by earlier runs, and by the steps of the stage at work; None where a stage to come has none.
@@ -156,10 +156,10 @@ class Course:
         """
         last = self._last()
         to_come = self.seconds[last.number if last else 0 :]
-        if any(each is None for each in to_come):
+        if any(seconds is None for seconds in to_come):
             return None
-        own = self._left_of(last) if last else 0.0
-        return None if own is None else own + sum(each or 0.0 for each in to_come)
+        remaining = self._left_of(last) if last else 0.0
+        return None if remaining is None else remaining + sum(seconds or 0.0 for seconds in to_come)
 
     def _left_of(self, stage: AtWork) -> float | None:
         passed, expected = self.clock() - stage.since, self.seconds[stage.number - 1]
@@ -201,7 +201,7 @@ class Display(Protocol):
     def began(self) -> None:
         """Show that a stage began."""
 
-    def ended(self, stage: str, said: str) -> None:
+    def ended(self, stage: str, message: str) -> None:
         """Show that it ended, with what is to say of it."""
 
     def closed(self) -> None:
@@ -256,11 +256,11 @@ def stage_began(number: int) -> None:
         _Shown.display.began()
 
 
-def stage_ended(said: str, number: int | None = None) -> None:
+def stage_ended(message: str, number: int | None = None) -> None:
     """Tell that a stage ended, with what is to say of it; the last one that began where no number is given."""
     course, display = _Shown.course, _Shown.display
     if course is not None and display is not None:
-        display.ended(course.stage if number is None else course.named(number), said)
+        display.ended(course.stage if number is None else course.named(number), message)
         if number is not None:
             course.ended(number)
 

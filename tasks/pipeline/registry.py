@@ -109,19 +109,19 @@ def not_asked(spec: AuditSpec) -> list[str]:
     cannot: dict[str, list[str]] = {}
     for name, reason in inapplicable(spec).items():
         cannot.setdefault(reason, []).append(name)
-    whole = spec.by is not None and spec.source.part is None
-    parts = [each.name for each in off if whole and each.name not in WHOLE_YEAR]
-    left = [each for each in off if each.name not in parts]
-    without = [each.name for each in left if each.generators and not spec.causal_graph.edges]
-    others = [each.name for each in left if each.name not in without]
+    is_whole_year = spec.by is not None and spec.source.part is None
+    parts = [method.name for method in off if is_whole_year and method.name not in WHOLE_YEAR]
+    remaining = [method for method in off if method.name not in parts]
+    without = [method.name for method in remaining if method.generators and not spec.causal_graph.edges]
+    not_requested = [method.name for method in remaining if method.name not in without]
     why = (
         *((names, reason) for reason, names in cannot.items()),
         (parts, "not run in `all`, which is every row of the year; asked of each partition where the spec has it"),
         (without, "without a `causal_graph`"),
-        (others, "not in `methods` of the spec"),
+        (not_requested, "not in `methods` of the spec"),
     )
-    said = "; ".join(f"{', '.join(names)} ({reason})" for names, reason in why if names)
-    return [f"Not run: {said}."] if said else []
+    reasons = "; ".join(f"{', '.join(names)} ({reason})" for names, reason in why if names)
+    return [f"Not run: {reasons}."] if reasons else []
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -173,10 +173,10 @@ def _of_methods(spec: AuditSpec, doubtful: Collection[Location]) -> Iterator[Spe
 
 def _of_mitigations(spec: AuditSpec, doubtful: Collection[Location]) -> Iterator[SpecError]:
     """Names of mitigations that no method offers, or that are there twice."""
-    known = list(mitigations())
+    names = list(mitigations())
     for position, name in enumerate(spec.compare if ("compare",) not in doubtful else ()):
-        if name not in known:
-            message = f"no mitigation {name!r}; {nearest(name, known)} (there are {', '.join(known)})"
+        if name not in names:
+            message = f"no mitigation {name!r}; {nearest(name, names)} (there are {', '.join(names)})"
             yield SpecError(message, ("compare", position))
         elif name in spec.compare[:position]:
             yield SpecError(f"{name!r} is named twice; once will do", ("compare", position))

@@ -40,8 +40,8 @@ def allowed_mb() -> float:
     Raises:
         InfrastructureError: EVENHAND_MEMORY is no size.
     """
-    given = os.environ.get(NAME, "").strip()
-    return SHARE * free_mb() if not given else size_mb(given)
+    setting = os.environ.get(NAME, "").strip()
+    return SHARE * free_mb() if not setting else size_mb(setting)
 
 
 def size_mb(text: str) -> float:
@@ -50,10 +50,10 @@ def size_mb(text: str) -> float:
     Raises:
         InfrastructureError: it is none.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
-    if found is None or found[2].upper() not in _UNITS or not float(found[1]):
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
+    if match is None or match[2].upper() not in _UNITS or not float(match[1]):
         raise InfrastructureError(f"{NAME} is {text!r}; expected a size with its unit, such as 3GB or 800MB")
-    return float(found[1]) * _UNITS[found[2].upper()]
+    return float(match[1]) * _UNITS[match[2].upper()]
 
 
 def free_mb() -> float:
@@ -152,24 +152,24 @@ class _Children:
 
     def _sample(self) -> None:
         while not self._ended.wait(_SAMPLE_SECONDS):
-            family = _family([each for each in _children(os.getpid()) if each not in self._before])
+            family = _family([child for child in _children(os.getpid()) if child not in self._before])
             if family:
                 self.peak_mb = max(self.peak_mb, sum(map(_resident_mb, [os.getpid(), *family])))
 
 
 def _family(processes: list[int]) -> list[int]:
     """The processes and all that they started."""
-    return [each for process in processes for each in (process, *_family(_children(process)))]
+    return [member for process in processes for member in (process, *_family(_children(process)))]
 
 
 def _children(process: int) -> list[int]:
     """The processes that a process has started; none where the system does not list them."""
-    found: list[int] = []
+    children: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{process}/task").iterdir():
             with suppress(OSError):  # the thread has ended
-                found += map(int, (task / "children").read_text(encoding="ascii").split())
-    return found
+                children += map(int, (task / "children").read_text(encoding="ascii").split())
+    return children
 
 
 def _resident_mb(process: int) -> float:
@@ -183,8 +183,8 @@ def _resident_mb(process: int) -> float:
 
 def cpu_seconds() -> float:
     """CPU time of this process, of all its threads, and of its ended children, such as a solver of integer programs."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    used = [resource.getrusage(scope) for scope in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def peak_memory_mb() -> float:

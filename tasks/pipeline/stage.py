@@ -115,11 +115,11 @@ def counts(refusals: pa.Table, keeping: Keeping) -> pa.Table:
     """The same of all refused rows of a stage, those among them that it has counted and not given."""
     if keeping.counted is None:
         return counted(refusals, _of(refusals, keeping.memberships))
-    later, found = refusals.slice(keeping.given), keeping.counted
+    later, kinds = refusals.slice(keeping.given), keeping.counted
     if later.num_rows:
         rows = kinds_of(later, _of(later, keeping.memberships)).rows
-        found = replace(found, rows=pa.concat_tables([found.rows, rows]))
-    return found.table()
+        kinds = replace(kinds, rows=pa.concat_tables([kinds.rows, rows]))
+    return kinds.table()
 
 
 def kinds_of(refusals: pa.Table, memberships: pa.Table | None) -> Kinds:
@@ -145,9 +145,9 @@ def _by_attribute(ids: pa.ChunkedArray, memberships: pa.Table | None) -> Iterato
         yield "", pa.chunked_array([pa.nulls(len(ids), pa.string())])
         return
     for name in names:
-        mine = memberships.filter(pc.equal(memberships["protected_attribute"], name))
-        at = pc.index_in(ids, value_set=mine["row_id"].combine_chunks())
-        yield name, mine["group"].combine_chunks().take(at.combine_chunks())
+        attribute_memberships = memberships.filter(pc.equal(memberships["protected_attribute"], name))
+        at = pc.index_in(ids, value_set=attribute_memberships["row_id"].combine_chunks())
+        yield name, attribute_memberships["group"].combine_chunks().take(at.combine_chunks())
 
 
 def rows_counted(counts: pa.Table) -> int:
@@ -166,13 +166,13 @@ def kept(refusals: pa.Table, keeping: Keeping) -> pa.Table:
     """
     if whole(keeping.rule, refusals.num_rows + keeping.left_out):
         return refusals
-    drawn = refusals.slice(0, keeping.given if keeping.left_out else 0)
-    later = refusals.slice(drawn.num_rows)
+    sampled_rows = refusals.slice(0, keeping.given if keeping.left_out else 0)
+    later = refusals.slice(sampled_rows.num_rows)
     failed = pc.and_(pc.equal(later["reason"], str(Refusal.FAILED_EXPECTATION)), pa.scalar(keeping.failed))
     always, rest = later.filter(failed), later.filter(pc.invert(failed))
     if keeping.rule == "counts":
-        return pa.concat_tables([drawn, always])
-    return pa.concat_tables([drawn, _sampled(rest, keeping.seed), always])
+        return pa.concat_tables([sampled_rows, always])
+    return pa.concat_tables([sampled_rows, _sampled(rest, keeping.seed), always])
 
 
 def whole(rule: KeptRule, rows: int) -> bool:
@@ -187,8 +187,8 @@ def _sampled(refusals: pa.Table, seed: int) -> pa.Table:
     lines, weights = _lines(refusals), np.zeros(refusals.num_rows)
     for line in np.unique(lines):
         rows = np.flatnonzero(lines == line)
-        drawn = rows[np.argsort(hashes[rows], kind="stable")[:SAMPLED_ROWS]]
-        weights[drawn] = len(rows) / len(drawn)
+        sample = rows[np.argsort(hashes[rows], kind="stable")[:SAMPLED_ROWS]]
+        weights[sample] = len(rows) / len(sample)
     at = REFUSALS.schema().get_field_index("weight")
     chosen = refusals.set_column(at, REFUSALS.schema().field(at), pa.array(weights))
     return chosen.filter(pa.array(weights > 0))
@@ -206,8 +206,8 @@ def without(memberships: pa.Table | Written, refusals: pa.Table, written: pa.Tab
     """Memberships but for the refused rows that are not written."""
     if written.num_rows == refusals.num_rows:
         return memberships
-    mine = written["row_id"].combine_chunks()
-    gone = refusals["row_id"].filter(pc.invert(pc.is_in(refusals["row_id"], value_set=mine))).combine_chunks()
+    written_ids = written["row_id"].combine_chunks()
+    gone = refusals["row_id"].filter(pc.invert(pc.is_in(refusals["row_id"], value_set=written_ids))).combine_chunks()
     if isinstance(memberships, Written):
         return memberships.filtered(lambda rows: pc.invert(pc.is_in(rows["row_id"], value_set=gone)))
     return memberships.filter(pc.invert(pc.is_in(memberships["row_id"], value_set=gone)))
@@ -309,8 +309,8 @@ class Produced:
 
     def unheld(self) -> dict[str, pa.Table | Written]:
         """All tables as the function gives them; nothing is held against its declaration."""
-        told = counts(self.refusals, self.keeping)
-        return {**self.tables, REFUSALS.name: self.refusals, REFUSAL_COUNTS.name: told}
+        refusal_counts = counts(self.refusals, self.keeping)
+        return {**self.tables, REFUSALS.name: self.refusals, REFUSAL_COUNTS.name: refusal_counts}
 
 
 @dataclass(frozen=True)
@@ -334,19 +334,19 @@ class Stage:
 
     def key(self, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> str:
         """Cache key: a hash of settings, inputs, reached code and versions of libraries."""
-        said = {
+        parts = {
             "stage": self.name,
             "settings": settings.identifying(),
             "inputs": {table.name: [a.sha256 for a in inputs[table.name]] for table in self.reads},
             "code": code_digest([self.function.__module__, *modules], self.files()),
             "versions": versions(),
         }
-        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
     def files(self) -> list[Path]:
         """The files beside its code that decide its output."""
-        here = Path(__file__).parents[1]
-        return [path for pattern in self.resources for path in here.glob(pattern)]
+        root = Path(__file__).parents[1]
+        return [path for pattern in self.resources for path in root.glob(pattern)]
 
     def read(self, lake: Lake, inputs: Inputs) -> list[pa.Table]:
         """The tables that the function takes, in its order; one that no stage wrote is empty.
@@ -370,10 +370,10 @@ class Stage:
         with lake.lock(f"{self.name}-{key}"), drafts(lake.storage.local, rows) as growing:
             scratch = Scratch(lake, self.name, key)
             with telling_short_memory(f"stage {self.name}"):
-                found = lake.find(self.name, key) or self._compute(lake, key, inputs, settings, (scratch, growing))
+                partition = lake.find(self.name, key) or self._compute(lake, key, inputs, settings, (scratch, growing))
             if self.resumable:
                 scratch.clear()
-            return found
+            return partition
 
     def _compute(
         self, lake: Lake, key: str, inputs: Inputs, settings: StageSettings, places: tuple[Scratch, Drafts]
@@ -381,9 +381,9 @@ class Stage:
         with measured() as cost:
             tables = self.read(lake, inputs)
             scratch, growing = places
-            own: dict[str, Any] = {"scratch": scratch} if self.resumable else {}
-            own |= {"drafts": growing} if self.streams else {}
-            produced = self.function(*tables, settings=settings, **own)
+            extra_arguments: dict[str, Any] = {"scratch": scratch} if self.resumable else {}
+            extra_arguments |= {"drafts": growing} if self.streams else {}
+            produced = self.function(*tables, settings=settings, **extra_arguments)
             raise_if_stopped()
             rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
             before = cpu_seconds()
@@ -433,8 +433,8 @@ def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.T
     from tasks.pipeline.validation import as_table
 
     contents, refusals = {table.name: produced.tables[table.name] for table in stage.writes}, produced.refusals
-    told = _told(stage, produced, contents, refusals)
-    outcomes = _validated(stage, produced, told, rows_in)
+    held_tables = _told(stage, produced, contents, refusals)
+    outcomes = _validated(stage, produced, held_tables, rows_in)
     failed = {name: [o for o in of_table if not o.success] for name, of_table in outcomes.items()}
     results = [(table.name, o, not o.success) for table in stage.writes for o in outcomes[table.name]]
     for table in stage.writes:
@@ -444,39 +444,46 @@ def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.T
             contents[table.name], aside = _quarantine(stage.name, contents[table.name], failed[table.name])
             refusals = pa.concat_tables([refusals, aside])
     if any(failed[table.name] for table in stage.writes):
-        told = _told(stage, produced, contents, refusals)
-        outcomes = _validated(stage, produced, told, rows_in)
+        held_tables = _told(stage, produced, contents, refusals)
+        outcomes = _validated(stage, produced, held_tables, rows_in)
     for name, of_table in outcomes.items():
         if bad := [o for o in of_table if not o.success]:
             raise SuiteError(_describe(stage.name, name, bad))
     results += [(table.name, o, False) for table in _OF_REFUSALS for o in outcomes.get(table.name, ())]
     results += [(stage.writes[0].name, o, False) for o in outcomes.get(_balance_of(stage), ())]
     return (
-        {name: told[name] for name in told if name != REFUSALS.name},
-        told[REFUSALS.name],
+        {name: held_tables[name] for name in held_tables if name != REFUSALS.name},
+        held_tables[REFUSALS.name],
         as_table(stage.name, results),
     )
 
 
 def _told(stage: Stage, produced: Produced, contents: Mapping[str, Any], refusals: pa.Table) -> dict[str, Any]:
     """The tables that are written, those of refused rows among them: their counts where the stage may refuse some."""
-    written, told = kept(refusals, produced.keeping), dict(contents)
+    written, held_tables = kept(refusals, produced.keeping), dict(contents)
     if MEMBERSHIPS in stage.writes:
-        told[MEMBERSHIPS.name] = without(contents[MEMBERSHIPS.name], refusals, written)
+        held_tables[MEMBERSHIPS.name] = without(contents[MEMBERSHIPS.name], refusals, written)
     if stage.of_applications:
-        told[REFUSAL_COUNTS.name] = counts(refusals, produced.keeping)
-    return {**told, REFUSALS.name: written}
+        held_tables[REFUSAL_COUNTS.name] = counts(refusals, produced.keeping)
+    return {**held_tables, REFUSALS.name: written}
 
 
-def _validated(stage: Stage, produced: Produced, told: Mapping[str, Any], rows_in: int) -> dict[str, list[Any]]:
+def _validated(stage: Stage, produced: Produced, held_tables: Mapping[str, Any], rows_in: int) -> dict[str, list[Any]]:
     """Outcomes by table, in the order in which failures are told; those of the balance last."""
     from tasks.pipeline.validation import validate_all
 
-    tables = [*stage.writes, *(table for table in _OF_REFUSALS if table.name in told)]
-    read = [each.dataset() if isinstance(each, Written) else each for each in (told[t.name] for t in tables)]
-    declared = [(each, produced.declared.get(t.name, t)) for each, t in zip(read, tables, strict=True)]
-    refused = rows_counted(told[REFUSAL_COUNTS.name]) if REFUSAL_COUNTS.name in told else told[REFUSALS.name].num_rows
-    rows = (rows_in, told[stage.writes[0].name].num_rows, refused) if stage.balanced else None
+    tables = [*stage.writes, *(table for table in _OF_REFUSALS if table.name in held_tables)]
+    sources = [
+        content.dataset() if isinstance(content, Written) else content
+        for content in (held_tables[t.name] for t in tables)
+    ]
+    declared = [(content, produced.declared.get(t.name, t)) for content, t in zip(sources, tables, strict=True)]
+    refused = (
+        rows_counted(held_tables[REFUSAL_COUNTS.name])
+        if REFUSAL_COUNTS.name in held_tables
+        else held_tables[REFUSALS.name].num_rows
+    )
+    rows = (rows_in, held_tables[stage.writes[0].name].num_rows, refused) if stage.balanced else None
     return dict(
         zip([*(table.name for table in tables), _balance_of(stage)], validate_all(declared, rows), strict=False)
     )

@@ -92,18 +92,18 @@ def types(schema: pa.Schema, declared: Table) -> Count:
 
     Arrow types are compared as text: ``string`` and ``large_string`` or a dictionary of strings are not the same.
     """
-    wanted = {field.name: str(field.type) for field in declared.schema()}
-    found = {field.name: str(field.type) for field in schema}
-    names = list(dict.fromkeys([*wanted, *found]))
-    wrong = [name for name in names if wanted.get(name) != found.get(name)]
+    declared_types = {field.name: str(field.type) for field in declared.schema()}
+    actual_types = {field.name: str(field.type) for field in schema}
+    names = list(dict.fromkeys([*declared_types, *actual_types]))
+    wrong = [name for name in names if declared_types.get(name) != actual_types.get(name)]
     return Count(_pair(", ".join(wrong) or None, "declared_type", "written_type"), len(names), len(wrong))
 
 
 def order(schema: pa.Schema, declared: Table) -> Count:
     """The count of columns that are not at their declared place."""
-    wanted = [column.name for column in declared.columns]
-    wrong = sum(name != found for name, found in zip(wanted, schema.names, strict=True))
-    return Count(Rule(ORDERED, ", ".join(wanted), "{}"), len(wanted), wrong)
+    declared_names = [column.name for column in declared.columns]
+    wrong = sum(name != actual for name, actual in zip(declared_names, schema.names, strict=True))
+    return Count(Rule(ORDERED, ", ".join(declared_names), "{}"), len(declared_names), wrong)
 
 
 def balance(rows_in: int, rows_out: int, refused: int) -> Count:
@@ -121,7 +121,7 @@ def _pair(column: str | None, first: str, second: str) -> Rule:
 
 
 def _of_column(column: Column) -> Iterator[Rule]:
-    there, name = _present(column), quoted(column.name)
+    present, name = _present(column), quoted(column.name)
     if not column.nullable:
         yield Rule(NOT_NULL, column.name, "{}", broken=_absent(column))
     limits = {"max_value": (column.maximum, "<="), "min_value": (column.minimum, ">=")}
@@ -129,19 +129,21 @@ def _of_column(column: Column) -> Iterator[Rule]:
     if bounds:
         expected = json.dumps({key: limit for key, (limit, _) in bounds.items()})
         inside = " AND ".join(f"{name} {sign} ?" for _, sign in bounds.values())
-        yield Rule(BETWEEN, column.name, expected, there, f"NOT ({inside})", tuple(b for b, _ in bounds.values()))
+        yield Rule(BETWEEN, column.name, expected, present, f"NOT ({inside})", tuple(b for b, _ in bounds.values()))
     if column.codes:
         codes = [str(code) for code in column.codes]
         places = ", ".join("?" * len(codes))
-        yield Rule(IN_SET, column.name, json.dumps({"value_set": codes}), there, f"{name} NOT IN ({places})", (*codes,))
+        yield Rule(
+            IN_SET, column.name, json.dumps({"value_set": codes}), present, f"{name} NOT IN ({places})", (*codes,)
+        )
 
 
 def _of_key(columns: list[Column]) -> Rule:
     """Rows without any value of the key are not compared with each other; one absent value equals another."""
-    there = " OR ".join(f"({_present(column)})" for column in columns)
+    present = " OR ".join(f"({_present(column)})" for column in columns)
     parts = tuple(_or_null(column) for column in columns)
     expectation = UNIQUE if len(columns) == 1 else UNIQUE_TOGETHER
-    return Rule(expectation, ", ".join(column.name for column in columns), "{}", there, key=parts)
+    return Rule(expectation, ", ".join(column.name for column in columns), "{}", present, key=parts)
 
 
 def _or_null(column: Column) -> str:
@@ -189,12 +191,14 @@ def count(content: Content, rules: Sequence[Rule]) -> list[Count]:
         return [Count(rule, 0, 0) for rule in rules]
     parts = -(-rows // HASHES)
     elements = list(dict.fromkeys(rule.element for rule in rules))
-    counted = [_number(each) for each in elements] + [_broken(rule, parts, 0) for rule in rules]
-    found = _only(content, f"SELECT {', '.join(counted)} FROM content", [v for rule in rules for v in rule.values])
-    of = dict(zip(elements, found, strict=False))
+    expressions = [_number(condition) for condition in elements] + [_broken(rule, parts, 0) for rule in rules]
+    numbers = _only(
+        content, f"SELECT {', '.join(expressions)} FROM content", [v for rule in rules for v in rule.values]
+    )
+    of = dict(zip(elements, numbers, strict=False))
     return [
         Count(rule, of[rule.element], _repeated(content, rule, of[rule.element], n, parts) if rule.key else n)
-        for rule, n in zip(rules, found[len(elements) :], strict=True)
+        for rule, n in zip(rules, numbers[len(elements) :], strict=True)
     ]
 
 
@@ -204,10 +208,12 @@ def broken_rows(content: Content, rule: Rule, most: int | None) -> tuple[str, ..
     A row without an identifier is not among them.
     """
     broken = f"count(*) OVER (PARTITION BY {', '.join(rule.key)}) > 1" if rule.key else rule.broken
-    judged = f"SELECT row_id, row_number() OVER () AS place, ({rule.element}) AND ({broken}) AS broken FROM content"
-    query = f"SELECT row_id FROM ({judged}) WHERE broken AND row_id IS NOT NULL ORDER BY place"
-    found = _rows(content, query if most is None else f"{query} LIMIT {most}", rule.values)
-    return tuple(row_id for (row_id,) in found)
+    marked_rows = (
+        f"SELECT row_id, row_number() OVER () AS place, ({rule.element}) AND ({broken}) AS broken FROM content"
+    )
+    query = f"SELECT row_id FROM ({marked_rows}) WHERE broken AND row_id IS NOT NULL ORDER BY place"
+    row_ids = _rows(content, query if most is None else f"{query} LIMIT {most}", rule.values)
+    return tuple(row_id for (row_id,) in row_ids)
 
 
 def _broken(rule: Rule, parts: int, part: int) -> str:
@@ -221,7 +227,7 @@ def _broken(rule: Rule, parts: int, part: int) -> str:
 
 def _number(*conditions: str, of: str = "*") -> str:
     """Aggregate of the rows that meet all conditions; one that all rows meet costs time to plan."""
-    met = " AND ".join(f"({each})" for each in conditions if each != EVERY)
+    met = " AND ".join(f"({condition})" for condition in conditions if condition != EVERY)
     return f"count({of}) FILTER (WHERE {met})" if met else f"count({of})"
 
 
@@ -254,7 +260,9 @@ def _streamed(content: "pads.Dataset") -> pa.RecordBatchReader:
     from pyarrow.parquet import ParquetFile
 
     files = (ParquetFile(path, pre_buffer=False) for path in content.files)
-    return pa.RecordBatchReader.from_batches(content.schema, (each for of in files for each in of.iter_batches(2**16)))
+    return pa.RecordBatchReader.from_batches(
+        content.schema, (batch for of in files for batch in of.iter_batches(2**16))
+    )
 
 
 @contextmanager
@@ -320,13 +328,15 @@ def validate_all(
 
     counts = [_counts(content, declared) for content, declared in tables]
     counts += [[balance(*rows)]] if rows else []
-    every = [each for of_table in counts for each in of_table]
-    verdicts = iter(judge([each.elements for each in every], [each.unexpected for each in every]))
-    judged = [[(each, next(verdicts)) for each in of_table] for of_table in counts]
+    every = [rule_count for of_table in counts for rule_count in of_table]
+    verdicts = iter(
+        judge([rule_count.elements for rule_count in every], [rule_count.unexpected for rule_count in every])
+    )
+    verdicts_by_table = [[(rule_count, next(verdicts)) for rule_count in of_table] for of_table in counts]
     sources: list[tuple[Content, Table] | None] = [*tables, *([None] if rows else [])]
     return [
-        [_outcome(each, kept, source) for each, kept in of_table]
-        for of_table, source in zip(judged, sources, strict=True)
+        [_outcome(rule_count, is_met, source) for rule_count, is_met in of_table]
+        for of_table, source in zip(verdicts_by_table, sources, strict=True)
     ]
 
 
@@ -360,10 +370,12 @@ def _counts(content: Content, declared: Table) -> list[Count]:
     return [typed, order(content.schema, declared), *count(content, rules_of(declared))]
 
 
-def _outcome(each: Count, kept: bool, source: tuple[Content, Table] | None) -> Outcome:
-    rule = each.rule
+def _outcome(rule_count: Count, is_met: bool, source: tuple[Content, Table] | None) -> Outcome:
+    rule = rule_count.rule
     ids: tuple[str, ...] = ()
-    if not kept and source and rule.names_rows and "row_id" in source[0].schema.names:
+    if not is_met and source and rule.names_rows and "row_id" in source[0].schema.names:
         content, declared = source
         ids = broken_rows(content, rule, None if declared.per_application else MOST_IDS)
-    return Outcome(rule.expectation, rule.column, rule.expected, kept, each.elements, each.unexpected, ids)
+    return Outcome(
+        rule.expectation, rule.column, rule.expected, is_met, rule_count.elements, rule_count.unexpected, ids
+    )

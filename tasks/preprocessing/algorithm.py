@@ -61,19 +61,19 @@ def _score(values: Floats, signs: Sequence[int]) -> Floats:
     """``(n,)`` sum of signed ranks scaled to 0..1; a missing value counts as the middle."""
     score = np.zeros(len(values))
     for column, sign in zip(values.T, signs, strict=True):
-        known = np.isfinite(column)
+        finite = np.isfinite(column)
         scaled = np.full(len(column), 0.5)
-        scaled[known] = (scipy.stats.rankdata(column[known]) - 0.5) / max(1, np.count_nonzero(known))
+        scaled[finite] = (scipy.stats.rankdata(column[finite]) - 0.5) / max(1, np.count_nonzero(finite))
         score += sign * scaled
     return score
 
 
 def _auc(score: Floats, favourable: Bools) -> Direction:
     """AUC with ties as halves, and its standard error from the placements of each application."""
-    whole = scipy.stats.rankdata(score)
+    all_ranks = scipy.stats.rankdata(score)
     good, bad = np.count_nonzero(favourable), np.count_nonzero(~favourable)
-    above = (whole[favourable] - scipy.stats.rankdata(score[favourable])) / bad
-    below = 1 - (whole[~favourable] - scipy.stats.rankdata(score[~favourable])) / good
+    above = (all_ranks[favourable] - scipy.stats.rankdata(score[favourable])) / bad
+    below = 1 - (all_ranks[~favourable] - scipy.stats.rankdata(score[~favourable])) / good
     error = np.sqrt(above.var(ddof=1) / good + below.var(ddof=1) / bad)
     return Direction(float(above.mean()), float(error))
 
@@ -114,15 +114,15 @@ def telling(values: Floats, favourable: Bools, unordered: bool) -> Telling:
         favourable: ``(n,)`` decisions.
         unordered: Whether the codes have no order: categories then rank by their share of favourable decisions.
     """
-    known = np.isfinite(values)
-    own = favourable[known]
-    ranks = _shares(values[known].astype(np.int64), own) if unordered else values[known]
+    finite = np.isfinite(values)
+    finite_favourable = favourable[finite]
+    ranks = _shares(values[finite].astype(np.int64), finite_favourable) if unordered else values[finite]
     return Telling(
-        auc(known.astype(np.float64), favourable),
-        auc(ranks, own, either_way=not unordered),
-        np.nan if unordered else auc(_most_common(values[known]), own),
-        _share(known, favourable),
-        _share(known, ~favourable),
+        auc(finite.astype(np.float64), favourable),
+        auc(ranks, finite_favourable, either_way=not unordered),
+        np.nan if unordered else auc(_most_common(values[finite]), finite_favourable),
+        _share(finite, favourable),
+        _share(finite, ~favourable),
     )
 
 
@@ -144,10 +144,10 @@ def auc(values: Floats, favourable: Bools, *, either_way: bool = True) -> float:
 
 def _most_common(values: Floats) -> Floats:
     """``(n,)`` 1 where a number is the most common one; nowhere, where there are no three numbers."""
-    found, counts = np.unique(values, return_counts=True)
-    if len(found) < 3:
+    distinct_values, counts = np.unique(values, return_counts=True)
+    if len(distinct_values) < 3:
         return np.zeros(len(values))
-    common: Floats = (values == found[np.argmax(counts)]).astype(np.float64)
+    common: Floats = (values == distinct_values[np.argmax(counts)]).astype(np.float64)
     return common
 
 
@@ -163,8 +163,8 @@ def _shares(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", favourable: Boo
     for half in (halves, ~halves):
         counts = np.bincount(codes[~half], minlength=size)
         events = np.bincount(codes[~half], weights=favourable[~half], minlength=size)
-        there = half & (counts[codes] > 0)
-        out[there] = events[codes[there]] / counts[codes[there]]
+        is_counted = half & (counts[codes] > 0)
+        out[is_counted] = events[codes[is_counted]] / counts[codes[is_counted]]
     return out
 
 
@@ -176,8 +176,8 @@ def _halves(favourable: Bools) -> Bools:
     return half
 
 
-def _share(known: Bools, among: Bools) -> float:
-    return float(known[among].mean()) if among.any() else np.nan
+def _share(finite: Bools, among: Bools) -> float:
+    return float(finite[among].mean()) if among.any() else np.nan
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -36,14 +36,14 @@ def check(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], signs: Mapping
     """
     of = {name: _numbers(frame[name], columns[name]) for name in signs or ()}
     favourable = frame["favourable"].to_numpy(dtype=bool)
-    found = direction(np.column_stack(list(of.values())), list((signs or {}).values()), favourable) if of else None
+    result = direction(np.column_stack(list(of.values())), list((signs or {}).values()), favourable) if of else None
     return DECISION_DIRECTION.build(
-        decided_by=["codes" if signs is None else "columns" if found else "none"],
+        decided_by=["codes" if signs is None else "columns" if result else "none"],
         columns=[", ".join(f"{name} {'+' if sign > 0 else '-'}" for name, sign in (signs or {}).items())],
         n=[len(frame)],
-        auc=[found.auc if found else None],
-        high=[found.high if found else None],
-        reversed=[found is not None and found.reversed],
+        auc=[result.auc if result else None],
+        high=[result.high if result else None],
+        reversed=[result is not None and result.reversed],
     )
 
 
@@ -110,14 +110,14 @@ def check_leakage(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], allowe
     """
     some = frame.iloc[:: -(-len(frame) // MOST_ROWS) or 1]
     favourable = some["favourable"].to_numpy(dtype=bool)
-    found = {
+    results = {
         name: telling(_leakage_numbers(some[name], column), favourable, _unordered(column))
         for name, column in columns.items()
     }
-    rows = [(name, of, auc) for name, each in found.items() for of, auc in _told(each)]
+    rows = [(name, of, auc) for name, result in results.items() for of, auc in _told(result)]
     stopped = [row for row in rows if row[2] >= STOPS and row[0] not in allowed]
     if stopped:
-        raise DataQualityError(_refusal(found, rows, stopped))
+        raise DataQualityError(_refusal(results, rows, stopped))
     return LEAKAGE.build(
         feature=[name for name, _, _ in rows],
         tells=[of for _, of, _ in rows],
@@ -127,31 +127,31 @@ def check_leakage(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], allowe
     )
 
 
-def _told(found: Telling) -> Iterator[tuple[str, float]]:
+def _told(result: Telling) -> Iterator[tuple[str, float]]:
     """What of a column tells the decision, and its AUC.
 
     Values are told of from ``STOPS`` on: a debt ratio is meant to tell the decision, that a value is there is not.
     """
-    limits = ((FILLED, found.filled, WARNS), (VALUE, found.value, STOPS), (COMMON, found.common, STOPS))
+    limits = ((FILLED, result.filled, WARNS), (VALUE, result.value, STOPS), (COMMON, result.common, STOPS))
     yield from ((of, auc) for of, auc, least in limits if auc >= least)
 
 
 def _refusal(
-    found: Mapping[str, Telling], rows: list[tuple[str, str, float]], stopped: list[tuple[str, str, float]]
+    results: Mapping[str, Telling], rows: list[tuple[str, str, float]], stopped: list[tuple[str, str, float]]
 ) -> str:
     """What to do about the columns that tell the decision, with those that may tell it as well."""
-    said = "; ".join(_because(name, of, auc, found[name]) for name, of, auc in stopped)
+    reasons = "; ".join(_because(name, of, auc, results[name]) for name, of, auc in stopped)
     names = list(dict.fromkeys(name for name, _, _ in stopped))
-    others = [f"{name} (AUC {auc:.2f})" for name, _, auc in rows if name not in names and auc < STOPS]
-    beside = f". Look at {', '.join(others)} as well" if others else ""
+    suspects = [f"{name} (AUC {auc:.2f})" for name, _, auc in rows if name not in names and auc < STOPS]
+    beside = f". Look at {', '.join(suspects)} as well" if suspects else ""
     they = "it is" if len(names) == 1 else "they are"
-    message = f"{said}: {they} known only after the decision; exclude {'it' if len(names) == 1 else 'them'}"
+    message = f"{reasons}: {they} known only after the decision; exclude {'it' if len(names) == 1 else 'them'}"
     return f"{message} or say leakage: {{allow: [{', '.join(names)}]}}{beside}"
 
 
-def _because(name: str, of: str, auc: float, found: Telling) -> str:
+def _because(name: str, of: str, auc: float, result: Telling) -> str:
     if of == FILLED:
-        shares = f"{found.filled_favourable:.0%} of approved and {found.filled_unfavourable:.0%} of denied rows"
+        shares = f"{result.filled_favourable:.0%} of approved and {result.filled_unfavourable:.0%} of denied rows"
         return f"{name} is filled in for {shares}"
     if of == COMMON:
         return f"whether {name} has its most common value tells the decision with an AUC of {auc:.2f}"
@@ -165,8 +165,8 @@ def _unordered(column: ColumnSpec) -> bool:
 def _leakage_numbers(values: pd.Series, column: ColumnSpec) -> Floats:
     """A column as numbers: categories by their order, else by any; NaN where missing."""
     if column.type is not Kind.CONTINUOUS:
-        known = column.order or tuple(sorted(values.dropna().unique()))
-        values = values.map({category: i for i, category in enumerate(known)})
+        categories = column.order or tuple(sorted(values.dropna().unique()))
+        values = values.map({category: i for i, category in enumerate(categories)})
     numbers: Floats = values.to_numpy(dtype=np.float64)
     return numbers
 

@@ -68,7 +68,9 @@ class Inputs:
     """Of the ``d`` inputs; an input for a category is ``column=category``."""
 
 
-def inputs_of(columns: Columns, encodings: pa.Table, taken_as: TakenAs, known: Floats | None = None) -> Inputs:
+def inputs_of(
+    columns: Columns, encodings: pa.Table, taken_as: TakenAs, encoded_columns: Floats | None = None
+) -> Inputs:
     """Applicants as a model takes them.
 
     Args:
@@ -76,10 +78,10 @@ def inputs_of(columns: Columns, encodings: pa.Table, taken_as: TakenAs, known: F
         encodings: how it is encoded.
         taken_as: numbers in the user's units and an input for each category (``one_hot``), or the number of the
             category (``codes``); or ``encoded``, as models see them that are fitted here.
-        known: ``(n, q)`` the encoded features, where preprocess made them already.
+        encoded_columns: ``(n, q)`` the encoded features, where preprocess made them already.
     """
     if taken_as == "encoded":
-        x = encoded(columns, encodings) if known is None else known
+        x = encoded(columns, encodings) if encoded_columns is None else encoded_columns
         return Inputs(x, encodings["feature_index"].to_numpy(), tuple(encodings["encoded"].to_pylist()))
     if taken_as == "codes":
         return Inputs(columns.values, np.arange(len(columns.names), dtype=np.int32), columns.names)
@@ -88,7 +90,7 @@ def inputs_of(columns: Columns, encodings: pa.Table, taken_as: TakenAs, known: F
         [f"{name}={category}" for category in categories] or [name]
         for name, categories in zip(columns.names, columns.categories, strict=True)
     )
-    return Inputs(x, column, tuple(name for each in names for name in each))
+    return Inputs(x, column, tuple(name for kind_names in names for name in kind_names))
 
 
 def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
@@ -97,10 +99,10 @@ def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
     kinds = tuple(Kind(first["kind"]) for first in firsts)
     categories = tuple(tuple(json.loads(first["categories"] or "[]")) for first in firsts)
     parts = [
-        encoding.category_codes(applicants[first["feature"]].to_pylist(), known)
-        if known
+        encoding.category_codes(applicants[first["feature"]].to_pylist(), categories)
+        if categories
         else applicants[first["feature"]].to_numpy()
-        for first, known in zip(firsts, categories, strict=True)
+        for first, categories in zip(firsts, categories, strict=True)
     ]
     none = np.empty((applicants.num_rows, 0))  # of applicants without features
     values = np.column_stack([none, *parts]).astype(np.float64)
@@ -110,8 +112,8 @@ def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
 def encoded(columns: Columns, encodings: pa.Table) -> Floats:
     """``(n, q)`` features in [0, 1], a column for each row of ``encodings``."""
     parts = [
-        _encoded(first, kind, known, values)
-        for first, kind, known, values in zip(
+        _encoded(first, kind, categories, values)
+        for first, kind, categories, values in zip(
             _features(encodings), columns.kinds, columns.categories, columns.values.T, strict=True
         )
     ]

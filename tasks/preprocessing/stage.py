@@ -127,21 +127,21 @@ def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
     flags = algorithm.by_reason(gone, exempt)
     first = [names.index(name) for name in _named(frame, names)] if names else [0] * len(frame)
     named = np.array(first, dtype=np.int64) + exempt * len(names)
-    found = algorithm.lacking(np.column_stack([flags, gone.any(axis=1)]), favourable, named)
+    result = algorithm.lacking(np.column_stack([flags, gone.any(axis=1)]), favourable, named)
     have = ~np.column_stack([gone, gone, gone.any(axis=1)])
     reasons = [*[Refusal.MISSING_COVARIATE] * len(names), *[Refusal.EXEMPT_COVARIATE] * len(names), ANY]
     table = MISSINGNESS.build(
         feature=[*names, *names, ANY],
         reason=reasons,
-        missing=found.flagged,
-        favourable_missing=found.favourable,
+        missing=result.flagged,
+        favourable_missing=result.favourable,
         present=have.sum(axis=0),
         favourable_present=(have & favourable[:, None]).sum(axis=0),
-        elsewhere=found.elsewhere,
-        favourable_elsewhere=found.favourable_elsewhere,
+        elsewhere=result.elsewhere,
+        favourable_elsewhere=result.favourable_elsewhere,
         auc=[*(None for _ in flags.T), algorithm.auc_of_missingness(flags, favourable)],
     )
-    return table.filter(np.append(found.flagged[:-1] > 0, True))
+    return table.filter(np.append(result.flagged[:-1] > 0, True))
 
 
 def _named(frame: pd.DataFrame, names: list[str]) -> list[str]:

@@ -63,12 +63,12 @@ _QUIET = ("strict_min", "strict_max")
 Check = Mapping[str, Any]
 
 
-def checks(found: Iterable[Check], run: str) -> Section:
+def checks(outcomes: Iterable[Check], run: str) -> Section:
     """All expectations of a run, those that failed before the others."""
-    every = list(found)
-    failed = [each for each in every if not each["success"]]
-    held = [each for each in every if each["success"]]
-    aside = sum(each["quarantined"] for each in failed)
+    every = list(outcomes)
+    failed = [outcome for outcome in every if not outcome["success"]]
+    passed = [outcome for outcome in every if outcome["success"]]
+    aside = sum(outcome["quarantined"] for outcome in failed)
     words = (
         f"{count(len(every))} expectations were held against the tables of this run; {count(len(failed))} failed.",
         *((f"For {count(aside)} of these the rows were set aside; they stand among the rows out.",) if aside else ()),
@@ -76,53 +76,55 @@ def checks(found: Iterable[Check], run: str) -> Section:
     tables = [_summary(every)] if every else []
     if failed:
         tables.append(_list("Expectations that failed", failed))
-    if held:
-        tables.append(_rest(held, run))
+    if passed:
+        tables.append(_rest(passed, run))
     return Section("Checks of every table", "checks", words, tables=tuple(tables))
 
 
 def _summary(every: list[Check]) -> TableView:
     """A row for each table of each stage."""
     of: dict[tuple[str, str], list[Check]] = {}
-    for each in every:
-        of.setdefault((each["stage"], each["table"]), []).append(each)
+    for outcome in every:
+        of.setdefault((outcome["stage"], outcome["table"]), []).append(outcome)
     columns = {
         "Stage": lambda key: Cell(key[0]),
         "Table": lambda key: Cell(key[1]),
         "Expectations": lambda key: number_cell(count(len(of[key]))),
-        "Held": lambda key: number_cell(count(sum(each["success"] for each in of[key]))),
-        "Failed": lambda key: number_cell(count(sum(not each["success"] for each in of[key]))),
-        "Rows set aside": lambda key: _total([each["unexpected"] for each in of[key] if each["quarantined"]]),
+        "Held": lambda key: number_cell(count(sum(outcome["success"] for outcome in of[key]))),
+        "Failed": lambda key: number_cell(count(sum(not outcome["success"] for outcome in of[key]))),
+        "Rows set aside": lambda key: _total([outcome["unexpected"] for outcome in of[key] if outcome["quarantined"]]),
     }
     return TableView.of("Expectations by stage and table", of, columns)
 
 
-def _rest(held: list[Check], run: str) -> TableView:
+def _rest(passed: list[Check], run: str) -> TableView:
     """Those that held, of which the first are printed."""
-    view = _list("Expectations that held", held[:MOST_ROWS], folded=True)
-    if len(held) <= MOST_ROWS:
+    view = _list("Expectations that held", passed[:MOST_ROWS], folded=True)
+    if len(passed) <= MOST_ROWS:
         return view
-    note = f"The first {count(MOST_ROWS)} of {count(len(held))}. All: {table_found(run, published(VALIDATIONS).name)}."
+    note = (
+        f"The first {count(MOST_ROWS)} of {count(len(passed))}. All: {table_found(run, published(VALIDATIONS).name)}."
+    )
     return TableView(view.title, view.header, view.rows, note, folded=True)
 
 
-def _list(title: str, found: list[Check], *, folded: bool = False) -> TableView:
+def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableView:
     columns = {
-        "Table": lambda each: Cell(f"{each['stage']}: {each['table']}"),
-        "Result": lambda each: _result(each),
-        "Expectation": lambda each: Cell(each["expectation"].removeprefix("expect_").replace("_", " ")),
-        "Column": lambda each: Cell(_cut(each["column"] or "–")),
-        "Expected": lambda each: Cell(_cut(expected(each["expected"]))),
-        "Values looked at": lambda each: _count(each["elements"]),
-        "Broken by": lambda each: _count(each["unexpected"]),
+        "Table": lambda outcome: Cell(f"{outcome['stage']}: {outcome['table']}"),
+        "Result": lambda outcome: _result(outcome),
+        "Expectation": lambda outcome: Cell(outcome["expectation"].removeprefix("expect_").replace("_", " ")),
+        "Column": lambda outcome: Cell(_cut(outcome["column"] or "–")),
+        "Expected": lambda outcome: Cell(_cut(expected(outcome["expected"]))),
+        "Values looked at": lambda outcome: _count(outcome["elements"]),
+        "Broken by": lambda outcome: _count(outcome["unexpected"]),
     }
-    return TableView.of(title, found, columns, folded=folded)
+    return TableView.of(title, outcomes, columns, folded=folded)
 
 
-def _result(each: Check) -> Cell:
-    if each["quarantined"]:
+def _result(outcome: Check) -> Cell:
+    if outcome["quarantined"]:
         return Cell("set aside", "state", "quarantined")
-    return Cell("held", "state", "held") if each["success"] else Cell("failed", "state", "failed")
+    return Cell("held", "state", "held") if outcome["success"] else Cell("failed", "state", "failed")
 
 
 def _count(n: int | None) -> Cell:
@@ -130,14 +132,16 @@ def _count(n: int | None) -> Cell:
 
 
 def _total(numbers: list[int | None]) -> Cell:
-    known = [n for n in numbers if n is not None]
-    return _count(sum(known) if len(known) == len(numbers) else None)
+    finite = [n for n in numbers if n is not None]
+    return _count(sum(finite) if len(finite) == len(numbers) else None)
 
 
 def expected(text: str) -> str:
     """The arguments of an expectation as words, without the engine's own."""
-    said = {k: v for k, v in json.loads(text or "{}").items() if v is not None and k not in _QUIET}
-    words = {k.replace("_", " "): ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in said.items()}
+    settings = {k: v for k, v in json.loads(text or "{}").items() if v is not None and k not in _QUIET}
+    words = {
+        k.replace("_", " "): ", ".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in settings.items()
+    }
     return "; ".join(f"{key}: {value}" for key, value in words.items())
 
 
@@ -197,28 +201,34 @@ def _departures(source: Source) -> Iterator[str]:
     """What the run did where a file of HMDA departs from its layout; nothing of other sources."""
     if source.kind == "hmda":
         fields = type(source.policy).model_fields
-        said = "; ".join(f"{field.description}: {getattr(source.policy, name)}" for name, field in fields.items())
-        yield f"Where the file departs from its layout, by the policy of the spec: {said}."
+        policies = "; ".join(f"{field.description}: {getattr(source.policy, name)}" for name, field in fields.items())
+        yield f"Where the file departs from its layout, by the policy of the spec: {policies}."
 
 
 def _tables(material: Material, attribute: str) -> Iterator[TableView]:
     """Numbers of rows, then approvals of those refused where any decision could be read."""
     rows = [
-        {**row, "column": ", ".join(material.label(each) for each in (row["column"] or "").split(", "))}
+        {**row, "column": ", ".join(material.label(column) for column in (row["column"] or "").split(", "))}
         for row in material.tables[PUBLISHED_WATERFALL.name]
         if row["protected_attribute"] == attribute
     ]
     groups = list(dict.fromkeys(row["group"] for row in rows))
-    shown = groups[: MOST_GROUPS + 1]
-    note = "" if shown == groups else f"The {MOST_GROUPS} largest of {len(groups) - 1} groups; measures.xlsx has all."
+    first_groups = groups[: MOST_GROUPS + 1]
+    note = (
+        ""
+        if first_groups == groups
+        else f"The {MOST_GROUPS} largest of {len(groups) - 1} groups; measures.xlsx has all."
+    )
     lines: dict[int, dict[str, Line]] = {}
     for row in rows:
         lines.setdefault(row["line"], {})[row["group"]] = row
     ordered = [lines[number] for number in sorted(lines)]
-    yield _table(f"Rows by {attribute}", shown, ordered, _number, note)
-    decided = [each for each in ordered if any(row["kind"] == "refused" and _decided(row) for row in each.values())]
+    yield _table(f"Rows by {attribute}", first_groups, ordered, _number, note)
+    decided = [
+        category for category in ordered if any(row["kind"] == "refused" and _decided(row) for row in category.values())
+    ]
     if decided:
-        yield _table(f"Approved of refused rows, by {attribute}", shown, decided, _approved, note)
+        yield _table(f"Approved of refused rows, by {attribute}", first_groups, decided, _approved, note)
 
 
 def _table(title: str, groups: list[str], lines: list[dict[str, Line]], cell: Any, note: str) -> TableView:
@@ -261,8 +271,8 @@ def missing(material: Material) -> Section:
         "Approved, of those who have it": lambda row: _share(row, "approval_present"),
     }
     note = "Of applications with a readable decision. An application may lack several. Exempt: need not be reported."
-    found = lacks if any(row["missing"] or row["withheld"] for row in lacks) else []
-    tables = (TableView.of("Approval by what is missing", found, columns, note),) if found else ()
+    visible_lines = lacks if any(row["missing"] or row["withheld"] for row in lacks) else []
+    tables = (TableView.of("Approval by what is missing", visible_lines, columns, note),) if visible_lines else ()
     words = (_said(material, lacks), *_dealt_with(material, lacks))
     return Section("Missing values", "missing", words, tables=tables)
 
@@ -283,31 +293,33 @@ def _share(row: Line, name: str) -> Cell:
 
 def _said(material: Material, lacks: list[Line]) -> str:
     """How much of the decision can be told from missingness alone."""
-    whole = next((row for row in lacks if row["reason"] == ANY), None)
-    if whole is None:
+    overall_line = next((row for row in lacks if row["reason"] == ANY), None)
+    if overall_line is None:
         return "What is missing was not published."
-    if whole["missing"] is None:
+    if overall_line["missing"] is None:
         return "What missing values tell of the decision is withheld: too few applications lack any."
-    if not whole["missing"]:
+    if not overall_line["missing"]:
         return "No application lacks a feature."
     minimum = material.minimum
-    if whole["missing"] < minimum or whole["auc"] is None:
+    if overall_line["missing"] < minimum or overall_line["auc"] is None:
         return f"Fewer than {minimum} applications lack a feature: whether missing values tell the decision is open."
-    said = f"Which values are missing ranks the decision with an AUC of {significant(whole['auc'])}; 0.5 is chance."
-    approved, denied = _decisions(material, whole)
-    chance = abs(whole["auc"] - 0.5) < TELLING or not beyond_chance(whole["auc"], approved, denied)
+    sentence = (
+        f"Which values are missing ranks the decision with an AUC of {significant(overall_line['auc'])}; 0.5 is chance."
+    )
+    approved, denied = _decisions(material, overall_line)
+    chance = abs(overall_line["auc"] - 0.5) < TELLING or not beyond_chance(overall_line["auc"], approved, denied)
     if chance:
-        return f"{said} That is no more than chance gives; a leak is not ruled out."
-    return f"{said} Missing values leak the decision: a model could read it off them."
+        return f"{sentence} That is no more than chance gives; a leak is not ruled out."
+    return f"{sentence} Missing values leak the decision: a model could read it off them."
 
 
-def _decisions(material: Material, whole: Line) -> tuple[int, int]:
+def _decisions(material: Material, overall_line: Line) -> tuple[int, int]:
     """About how many applications were approved and denied, from published shares."""
     rows: Rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
     used = next((row["n"] for row in rows if row["kind"] == "used" and row["group"] == EVERYBODY), None) or 0
-    shares = ((whole["missing"], whole["approval_missing"]), (used, whole["approval_present"]))
+    shares = ((overall_line["missing"], overall_line["approval_missing"]), (used, overall_line["approval_present"]))
     approved = sum(round(n * (share or 0.0)) for n, share in shares)
-    return approved, whole["missing"] + used - approved
+    return approved, overall_line["missing"] + used - approved
 
 
 def _dealt_with(material: Material, lacks: list[Line]) -> Iterator[str]:
@@ -353,7 +365,9 @@ def model(material: Material) -> Section:
         "Attribute": lambda key: Cell(key[0]),
         "Group": lambda key: Cell(key[1]),
         "n": lambda key: _n(next(iter(of[key].values()))["n"]),
-        **{head: _metric(of, name) for name, head in METRICS.items() if any(name in found for found in of.values())},
+        **{
+            head: _metric(of, name) for name, head in METRICS.items() if any(name in columns for columns in of.values())
+        },
     }
     note = (
         f"The first {len(keys)} of {len(of)} groups; measures.xlsx has the measures of all."
@@ -389,9 +403,9 @@ def too_good(material: Material) -> Iterator[Notice]:
         first = largest.get(row["protected_attribute"])
         if row["metric"] == "auc" and row["n"] is not None and row["n"] >= material.minimum:
             largest[row["protected_attribute"]] = row if first is None or row["n"] > first["n"] else first
-    found = [row for row in largest.values() if row["value"] is not None and row["value"] >= TOO_GOOD]
-    if found:
-        names = listed(f"{row['group']} ({row['protected_attribute']})" for row in found)
+    high_rows = [row for row in largest.values() if row["value"] is not None and row["value"] >= TOO_GOOD]
+    if high_rows:
+        names = listed(f"{row['group']} ({row['protected_attribute']})" for row in high_rows)
         yield Notice(
             "The model knows too much",
             f"AUC of {TOO_GOOD:g} or more for the largest group: {names}. Lending decisions are hardly ever told so "
@@ -436,10 +450,10 @@ def _rows(row: ModelRow, name: str) -> Cell:
 
 
 def _categories(rows: list[ModelRow]) -> str:
-    said = (
+    categories = (
         json.loads(rows[0]["categories"]) if rows[0]["categories"] else [r["category"] for r in rows if r["category"]]
     )
-    return ", ".join(map(str, said)) or "–"
+    return ", ".join(map(str, categories)) or "–"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -501,12 +515,12 @@ def _note(of: Mapping[tuple[str, str, str], Mapping[str, ModelRow]], keys: Seque
             if row["value"] is None:
                 names = reasons.setdefault(row["reason"] or "withheld", [])
                 names += [] if key[2] in names else [key[2]]
-    said = [f"None for {', '.join(names)}: {reason}." for reason, names in reasons.items()]
+    notes = [f"None for {', '.join(names)}: {reason}." for reason, names in reasons.items()]
     if len(keys) < len(of):
-        said.append(
+        notes.append(
             f"The first {len(keys)} of {len(of)} rows; the table {PUBLISHED_COMPARED_MITIGATIONS.name} has all."
         )
-    return " ".join(said)
+    return " ".join(notes)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -556,14 +570,14 @@ def _cells(row: FactsRow, groups: Groups, material: Material) -> tuple[Cell, ...
 def quality(material: Material) -> Section:
     """All parts of the page; warnings before them."""
     run = run_of(material)
-    found = agreement(material.named(AGREEMENT.name), Groups(run), in_words), own_limits(material, run)
+    limit_parts = agreement(material.named(AGREEMENT.name), Groups(run), in_words), own_limits(material, run)
     parts = (
         _identity(material),
         exclusions(material),
         missing(material),
         _decision(material),
         model(material),
-        *(each for each in (mitigations(material), *found) if each),
+        *(part for part in (mitigations(material), *limit_parts) if part),
         encodings(material),
         checks(material.named(VALIDATIONS.name), material.settings.run),
         _again(material),
@@ -594,26 +608,26 @@ def _lacking(material: Material) -> Iterator[Notice]:
     columns = tuple(name for name in lacking if GROUP not in name)
     groups = tuple(name for name in lacking if GROUP in name)
     if columns:
-        said = f"The data of {year} do not have {listed(columns)}, which the audit asks for. "
-        yield Notice("The year lacks columns", said + "No part of this audit uses them; years that have them say more.")
+        text = f"The data of {year} do not have {listed(columns)}, which the audit asks for. "
+        yield Notice("The year lacks columns", text + "No part of this audit uses them; years that have them say more.")
     if groups:
         yield Notice("The year lacks groups", f"In the data of {year} nobody belongs to {listed(groups)}.")
 
 
 def _leakage(material: Material) -> Iterator[Notice]:
     """Columns that alone tell the decision, though not so well that the audit stopped."""
-    told = [
+    texts = [
         preprocessing_checks.leakage_message(row, material.label(row["feature"]))
         for row in material.named(LEAKAGE.name)
     ]
-    if told:
+    if texts:
         ask = "Make sure that applicants, and not the decision, gave these values."
-        yield Notice("Columns that tell the decision", " ".join((*told, ask)))
+        yield Notice("Columns that tell the decision", " ".join((*texts, ask)))
 
 
 def _direction(material: Material, row: Any) -> str:
     """The check of the decision column in words; without its numbers where they are withheld."""
-    signed = (each.rpartition(" ") for each in row["columns"].split(", ") if each)
+    signed = (column.rpartition(" ") for column in row["columns"].split(", ") if column)
     row = {**row, "columns": ", ".join(f"{material.label(name)} {MINUS if s == '-' else s}" for name, _, s in signed)}
     if row["auc"] is None and row["decided_by"] == "columns":
         return f"Columns with a direction ({row['columns']}) rank the decision; how well is withheld."
@@ -626,19 +640,21 @@ def _direction(material: Material, row: Any) -> str:
 
 def _decision(material: Material) -> Section:
     """Whether the decision column is read the right way round."""
-    said = tuple(_direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"])
-    return Section("The decision column", "decision", said or ("See the warning at the top.",))
+    directions = tuple(
+        _direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"]
+    )
+    return Section("The decision column", "decision", directions or ("See the warning at the top.",))
 
 
 def _identity(material: Material) -> Section:
     """What identifies the run: data, code, settings and seed."""
     settings = material.settings
-    read = next(iter(material.named(SOURCE_READ.name)), None)
-    rows = None if read is None else read["rows"]
+    source_row = next(iter(material.named(SOURCE_READ.name)), None)
+    rows = None if source_row is None else source_row["rows"]
     strip = {
         "Run": settings.run,
         "Audit": f"{settings.name}, {settings.year}",
-        "Source": settings.source.words if read is None else read["source"],
+        "Source": settings.source.words if source_row is None else source_row["source"],
         "Rows of the source": "withheld" if rows is None else count(rows),
         "Source, sha256": settings.source_sha256,
         "Code, digest": settings.code,

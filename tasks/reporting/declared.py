@@ -116,7 +116,7 @@ class Block(_Declared):
             raise ValueError(f"{self.title}: one of columns, measure and table")
         if (self.measure and not self.along) or (self.table and self.along) or bool(self.table) != bool(self.fields):
             raise ValueError(f"{self.title}: measure goes with along, table with fields and without along")
-        if any(shown.note for shown in self.fields.values()) and not self.numbers:
+        if any(entry.note for entry in self.fields.values()) and not self.numbers:
             raise ValueError(f"{self.title}: a note has its mark on a number, and it shows none")
         if self.by and self.by not in self.fields:
             raise ValueError(f"{self.title}: rows are chosen by a field that it does not show")
@@ -125,7 +125,7 @@ class Block(_Declared):
     @property
     def numbers(self) -> tuple[str, ...]:
         """Of a side table: the fields that are numbers."""
-        return tuple(field for field, shown in self.fields.items() if shown.unit != "text")
+        return tuple(field for field, entry in self.fields.items() if entry.unit != "text")
 
     @property
     def measures(self) -> frozenset[str]:
@@ -158,7 +158,7 @@ class Declared(_Declared):
 
     @model_validator(mode="after")
     def _of_its_measures(self) -> Self:
-        unknown = {each for block in self.evidence for each in block.measures} - set(self.measures)
+        unknown = {measure for block in self.evidence for measure in block.measures} - set(self.measures)
         if unknown:
             raise ValueError(f"blocks show measures without words: {', '.join(sorted(unknown))}")
         return self
@@ -175,8 +175,8 @@ def declared(name: str) -> Declared:
         pydantic.ValidationError: the file is not of this form.
     """
     room = "reporting" if name == OUTCOMES_METHOD else "methods"
-    said = yaml.safe_load((_TASKS / room / name / REPORT).read_text(encoding="utf-8"))
-    return Declared.model_validate(said)
+    content = yaml.safe_load((_TASKS / room / name / REPORT).read_text(encoding="utf-8"))
+    return Declared.model_validate(content)
 
 
 def all_declared(names: Iterable[str] = NAMES) -> dict[str, Declared]:
@@ -186,7 +186,7 @@ def all_declared(names: Iterable[str] = NAMES) -> dict[str, Declared]:
 
 def words() -> dict[str, Words]:
     """Every measure in words."""
-    return {name: each for one in all_declared().values() for name, each in one.measures.items()}
+    return {name: wording for declaration in all_declared().values() for name, wording in declaration.measures.items()}
 
 
 FORMS: Mapping[Form, str] = {
@@ -210,9 +210,9 @@ def form_of(measure: str) -> Form:
 @cache
 def names(measure: str) -> tuple[str, Unit]:
     """A measure or a comparison of one in words, and the unit of what is compared; one without words by its name."""
-    known, form = words(), form_of(measure)
-    if measure in known:
-        return known[measure].words, known[measure].unit
+    measure_words, form = words(), form_of(measure)
+    if measure in measure_words:
+        return measure_words[measure].words, measure_words[measure].unit
     if form:
         words_of, unit = names(measure.removesuffix(f"_{form}"))
         return f"{words_of}, {FORMS[form]}", unit

@@ -42,12 +42,12 @@ def capital(text: str) -> str:
     return text if len(text.split(maxsplit=1)[0]) == 1 else material.capital(text)
 
 
-def words_header(said: Declared, shown: Shown) -> str:
+def words_header(declaration: Declared, column: Shown) -> str:
     """Header of a column of a measure."""
-    if shown.words:
-        return capital(shown.words)
-    words = said.measures[shown.measure].words
-    return capital(f"{words}: {FORMS[shown.form]}" if shown.form else words)
+    if column.words:
+        return capital(column.words)
+    words = declaration.measures[column.measure].words
+    return capital(f"{words}: {FORMS[column.form]}" if column.form else words)
 
 
 def plain(note: str) -> str:
@@ -56,14 +56,14 @@ def plain(note: str) -> str:
     return f"{material.capital(text).rstrip('.')}."
 
 
-def setting(value: Any, said: Declared, labels: Mapping[str, str]) -> str:
+def setting(value: Any, declaration: Declared, labels: Mapping[str, str]) -> str:
     """Value of a parameter, or a text of a side table, as it is printed."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return whole(value) if float(value).is_integer() else f"{value:.3g}".replace("-", MINUS)
     text = str(value)
-    return said.values.get(text) or labels.get(text) or _CODE.sub(lambda code: code[0].replace("_", " "), text)
+    return declaration.values.get(text) or labels.get(text) or _CODE.sub(lambda code: code[0].replace("_", " "), text)
 
 
 _IN_FILES = "sheet Measures of measures.xlsx, measures.parquet, or"
@@ -124,22 +124,22 @@ def _qualifies(m: Measure) -> str:
     return "; ".join(part for part in m.note.split("; ") if part and part not in _OF_ENDS)
 
 
-def entry(value: Any, shown: Entry, withheld: bool, words: Callable[[str], str]) -> Noted:
+def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str]) -> Noted:
     """A field of a side table as a cell.
 
     Args:
         value: of any type of a column; None where there is none.
-        shown: how it is printed.
+        column: how it is printed.
         withheld: whether a number that is not there was withheld.
         words: text of the table -> as it is printed.
     """
     if value is None or value == "":
-        return Noted(Cell("withheld", "none") if withheld and shown.unit != "text" else DASH)
+        return Noted(Cell("withheld", "none") if withheld and column.unit != "text" else DASH)
     if isinstance(value, bool):
         return Noted(Cell("yes" if value else "no"))
-    if shown.unit == "text":
+    if column.unit == "text":
         return Noted(Cell(words(_short(value)) if isinstance(value, str) else significant(value)))
-    return Noted(Cell(written(value, shown.unit), "number"))
+    return Noted(Cell(written(value, column.unit), "number"))
 
 
 def _short(text: str) -> str:
@@ -212,12 +212,12 @@ class Whole:
         groups: dict[Any, list[Line]] = {}
         for line in self.lines:
             groups.setdefault(line.key[0], []).append(line)
-        each = max(1, min(max(map(len, groups.values())), most // min(2, len(groups))))
-        first, *others = groups
-        others.sort(key=lambda group: -max(line.effect for line in groups[group]))
-        largest = {first, *others[: most // each - 1]}
+        rows_per_group = max(1, min(max(map(len, groups.values())), most // min(2, len(groups))))
+        first, *other_groups = groups
+        other_groups.sort(key=lambda group: -max(line.effect for line in groups[group]))
+        largest = {first, *other_groups[: most // rows_per_group - 1]}
         for lines in (lines for group, lines in groups.items() if group in largest):
-            yield from self._some(lines, min(each, len(lines)))
+            yield from self._some(lines, min(rows_per_group, len(lines)))
 
     def _some(self, lines: Sequence[Line], most: int) -> Iterator[Line]:
         """Rows at equal distances, or those with the largest effects, in their order."""
@@ -226,14 +226,25 @@ class Whole:
 
     def view(self, most: int) -> TableView:
         """The table as printed, with the notes of what it prints, and without columns in which nothing stands."""
-        kept = self.kept(most)
-        marks = _marks(each.note for line in kept for each in line.cells if each.note)
-        used = [i for i, _ in enumerate(self.header) if not kept or any(line.cells[i].cell != DASH for line in kept)]
+        visible_lines = self.kept(most)
+        marks = _marks(noted.note for line in visible_lines for noted in line.cells if noted.note)
+        used = [
+            i
+            for i, _ in enumerate(self.header)
+            if not visible_lines or any(line.cells[i].cell != DASH for line in visible_lines)
+        ]
         header = tuple(self.header[i] for i in used)
-        rows = tuple(tuple(_marked(line.cells[i], marks) for i in used) for line in kept)
+        rows = tuple(tuple(_marked(line.cells[i], marks) for i in used) for line in visible_lines)
         note = " ".join(part for part in (self.note, *_told(marks, self.found)) if part)
-        left = len(self.lines) - len(kept)
-        return TableView(self.title, header, rows, note, whole=len(self.lines) * (left > 0), rest=self._rest(left))
+        number_left_out = len(self.lines) - len(visible_lines)
+        return TableView(
+            self.title,
+            header,
+            rows,
+            note,
+            whole=len(self.lines) * (number_left_out > 0),
+            rest=self._rest(number_left_out),
+        )
 
     def _rest(self, rows: int) -> str:
         groups = len(self.columns_left)
@@ -265,15 +276,15 @@ def _marks(notes: Iterable[str]) -> dict[str, str]:
     return {note: NOTED + str(i) * (len(distinct) > 1) for i, note in enumerate(distinct, 1)}
 
 
-def _told(marks: dict[str, str], found: str) -> list[str]:
+def _told(marks: dict[str, str], location: str) -> list[str]:
     """The notes, each once; the last of many are left to the file."""
-    told = [f"{mark} {plain(note)}" for note, mark in marks.items()]
-    more = len(told) - _MOST_NOTES
-    return [*told[:_MOST_NOTES], f"{more} more notes: {found}."] if more > 0 else told
+    note_texts = [f"{mark} {plain(note)}" for note, mark in marks.items()]
+    number_more = len(note_texts) - _MOST_NOTES
+    return [*note_texts[:_MOST_NOTES], f"{number_more} more notes: {location}."] if number_more > 0 else note_texts
 
 
-def _marked(each: Noted, marks: dict[str, str]) -> Cell:
-    return replace(each.cell, text=each.cell.text + marks[each.note]) if each.note else each.cell
+def _marked(noted: Noted, marks: dict[str, str]) -> Cell:
+    return replace(noted.cell, text=noted.cell.text + marks[noted.note]) if noted.note else noted.cell
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -289,16 +300,18 @@ _ENDS = ("min", "max")
 
 def resolved_among(rows: Sequence[Mapping[str, Any]], at: Mapping[str, Setting]) -> dict[str, Setting] | None:
     """Parameters with ``min`` and ``max`` as rows have them that agree with the others; None where no row does."""
-    found: dict[str, Setting] = {}
-    for parameter, value in sorted(at.items(), key=lambda each: each[1] in _ENDS):
-        there = [said[parameter] for said in rows if all(said[each] == found[each] for each in found)]
+    resolved: dict[str, Setting] = {}
+    for parameter, value in sorted(at.items(), key=lambda numbered: numbered[1] in _ENDS):
+        values = [
+            parameters[parameter] for parameters in rows if all(parameters[name] == resolved[name] for name in resolved)
+        ]
         if value in _ENDS:
-            numbers = [each for each in there if isinstance(each, int | float)]
+            numbers = [value for value in values if isinstance(value, int | float)]
             if not numbers:
                 return None
             value = min(numbers) if value == "min" else max(numbers)
-        found[parameter] = value
-    return found
+        resolved[parameter] = value
+    return resolved
 
 
 @dataclass(frozen=True)
@@ -312,13 +325,13 @@ class ByGroup:
     @cached_property
     def columns(self) -> tuple[tuple[Shown, dict[str, Setting]], ...]:
         """The columns of which the run has any row, with their parameters."""
-        asked = ((shown, self._at(shown)) for shown in self.block.columns)
-        return tuple((shown, at) for shown, at in asked if at is not None)
+        candidates = ((column, self._at(column)) for column in self.block.columns)
+        return tuple((column, at) for column, at in candidates if at is not None)
 
-    def _at(self, shown: Shown) -> dict[str, Setting] | None:
-        found = self.view.rows if self.block.parts else self.view.all(shown.name)  # sizes are of parts alone
-        rows = [m.said for m in found if m.measure == shown.name and set(m.said) == set(shown.at)]
-        at = resolved_among(rows, shown.at)
+    def _at(self, column: Shown) -> dict[str, Setting] | None:
+        measures = self.view.rows if self.block.parts else self.view.all(column.name)  # sizes are of parts alone
+        rows = [m.said for m in measures if m.measure == column.name and set(m.said) == set(column.at)]
+        at = resolved_among(rows, column.at)
         return at if at in rows else None
 
     @cached_property
@@ -341,25 +354,25 @@ class ByGroup:
         lines = tuple(Line(key, tuple(self._cells(key)), self._effect(key)) for key in self.keys)
         absent = [group for group in self.view.groups if (group, 0) not in self.keys and group != self.view.reference]
         note = f"Not computed: {listed(absent)}." * bool(absent)
-        names = (shown.name for shown, _ in self.columns)
+        names = (column.name for column, _ in self.columns)
         return Whole(title, tuple(self._header()), lines, measures_found(run, names), note=note)
 
     def _header(self) -> Iterator[str]:
         yield from ("Group", "n")
-        for shown, _ in self.columns:
-            yield words_header(self.said, shown)
-            yield from ("p", "q") if shown.p else ()
+        for column, _ in self.columns:
+            yield words_header(self.said, column)
+            yield from ("p", "q") if column.p else ()
 
     def _cells(self, key: Key) -> Iterator[Noted]:
         group, part = key
         yield Noted(Cell(f"{group}, part {part}" if part else self.view.named(group)))
         yield Noted(self._n(key))
-        for shown, at in self.columns:
-            m, unit = self.get(key, shown, at), self.said.measures[shown.measure].unit
+        for column, at in self.columns:
+            m, unit = self.get(key, column, at), self.said.measures[column.measure].unit
             of_itself = m is None and (group == self.view.reference or (self.block.parts and not part))
-            yield Noted(DASH) if of_itself else measured(m, unit, shown.form)
-            if shown.p:
-                yield from (Noted(p_cell(each)) for each in ((m.p, m.q) if m else (None, None)))
+            yield Noted(DASH) if of_itself else measured(m, unit, column.form)
+            if column.p:
+                yield from (Noted(p_cell(probability)) for probability in ((m.p, m.q) if m else (None, None)))
 
     def _n(self, key: Key) -> Cell:
         """The people or units behind the first measure that there is."""
@@ -413,8 +426,8 @@ class BySetting:
     @cached_property
     def columns(self) -> tuple[tuple[str, Form], ...]:
         """Groups with their forms, in the order of the report."""
-        there = {(group, form) for form, group, _ in self.found}
-        return tuple((g, form) for g in self.view.groups for form in self.block.forms if (g, form) in there)
+        present = {(group, form) for form, group, _ in self.found}
+        return tuple((g, form) for g in self.view.groups for form in self.block.forms if (g, form) in present)
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -443,9 +456,9 @@ class BySetting:
             largest[key] = max(size(m.value), largest.get(key, -1.0))
         lines = tuple(Line(key, tuple(self._cells(key, columns)), largest[key]) for key in self.keys)
         names = (Shown(measure=self.block.measure, form=form).name for form in self.block.forms)
-        left = tuple(dict.fromkeys(group for group, _ in self.columns if group not in self.groups))
+        missing_groups = tuple(dict.fromkeys(group for group, _ in self.columns if group not in self.groups))
         where = measures_found(run, names)
-        return Whole(title, header, lines, where, evenly=is_scale(self.keys), columns_left=left)
+        return Whole(title, header, lines, where, evenly=is_scale(self.keys), columns_left=missing_groups)
 
     def _named(self, group: str, form: Form) -> str:
         return self.view.named(group) + (f": {FORMS[form]}" if form else "")
@@ -471,31 +484,31 @@ class BySettingOfGroup:
     @cached_property
     def found(self) -> Mapping[int, Mapping[tuple[str, SettingsKey], Measure]]:
         """Place of each column of which the run has any row -> group and setting -> row."""
-        found = {
+        rows_by_column = {
             i: {
                 (m.group, key_of(m, self.block)): m
-                for m in at_settings(self.view.all(shown.name), self.block, shown.at)
+                for m in at_settings(self.view.all(column.name), self.block, column.at)
             }
-            for i, shown in enumerate(self.block.columns)
+            for i, column in enumerate(self.block.columns)
         }
-        return {i: rows for i, rows in found.items() if rows}
+        return {i: rows for i, rows in rows_by_column.items() if rows}
 
     def table(self, title: str, run: str) -> Whole | None:
         """The table; None where the run has no row of it."""
         if not self.found:
             return None
-        there = dict.fromkeys(each for rows in self.found.values() for each in rows)
-        keys = ordered(key for _, key in there)
+        present = dict.fromkeys(place for rows in self.found.values() for place in rows)
+        keys = ordered(key for _, key in present)
         lines = tuple(
             Line((group, *key), tuple(self._cells(group, key)), self._effect(group, key))
             for group in self.view.groups
             for key in keys
-            if (group, key) in there
+            if (group, key) in present
         )
-        shown = [self.block.columns[i] for i in self.found]
+        columns = [self.block.columns[i] for i in self.found]
         labels = [capital(self.said.parameters.get(name, name)) for name in self.block.along]
-        header = ("Group", *labels, "n", *(words_header(self.said, each) for each in shown))
-        where = measures_found(run, (each.name for each in shown))
+        header = ("Group", *labels, "n", *(words_header(self.said, each) for each in columns))
+        where = measures_found(run, (column.name for column in columns))
         return Whole(title, header, lines, where, evenly=is_scale(keys), grouped=True)
 
     def _cells(self, group: str, key: SettingsKey) -> Iterator[Noted]:
@@ -503,8 +516,8 @@ class BySettingOfGroup:
         yield from _settings(key, self.block, self.said, self.view)
         yield Noted(n_cell(next(rows[group, key] for rows in self.found.values() if (group, key) in rows)))
         for i, rows in self.found.items():
-            shown, m = self.block.columns[i], rows.get((group, key))
-            yield measured(m, self.said.measures[shown.measure].unit, shown.form) if m else Noted(DASH)
+            column, m = self.block.columns[i], rows.get((group, key))
+            yield measured(m, self.said.measures[column.measure].unit, column.form) if m else Noted(DASH)
 
     def _effect(self, group: str, key: SettingsKey) -> float:
         m = next(iter(self.found.values())).get((group, key))
@@ -514,9 +527,11 @@ class BySettingOfGroup:
 def at_settings(rows: Iterable[Measure], block: Block, at: Mapping[str, Setting]) -> Iterator[Measure]:
     """Rows that have the fixed parameters and, beside them, only those that the block runs along."""
     fixed, along = set(at), set(block.along)
-    there = [m for m in rows if fixed <= set(m.said) <= fixed | along]
-    found = resolved_among([m.said for m in there], at)
-    yield from (m for m in there if found is not None and all(m.said[name] == value for name, value in found.items()))
+    matches = [m for m in rows if fixed <= set(m.said) <= fixed | along]
+    resolved = resolved_among([m.said for m in matches], at)
+    yield from (
+        m for m in matches if resolved is not None and all(m.said[name] == value for name, value in resolved.items())
+    )
 
 
 def key_of(m: Measure, block: Block) -> SettingsKey:
@@ -526,9 +541,11 @@ def key_of(m: Measure, block: Block) -> SettingsKey:
 
 def ordered(keys: Iterable[SettingsKey]) -> tuple[SettingsKey, ...]:
     """Settings: numbers by size, names as the run has them; where a parameter is missing comes first."""
-    there = list(dict.fromkeys(keys))
-    places = [{value: i for i, value in reversed(list(enumerate(values)))} for values in zip(*there, strict=True)]
-    return tuple(sorted(there, key=lambda key: tuple(_order(v, places[i][v]) for i, v in enumerate(key))))
+    distinct_keys = list(dict.fromkeys(keys))
+    places = [
+        {value: i for i, value in reversed(list(enumerate(values)))} for values in zip(*distinct_keys, strict=True)
+    ]
+    return tuple(sorted(distinct_keys, key=lambda key: tuple(_order(v, places[i][v]) for i, v in enumerate(key))))
 
 
 def is_scale(keys: Iterable[SettingsKey]) -> bool:
@@ -536,10 +553,10 @@ def is_scale(keys: Iterable[SettingsKey]) -> bool:
     return not any(isinstance(value, str) for key in keys for value in key)
 
 
-def _settings(key: SettingsKey, block: Block, said: Declared, view: View) -> Iterator[Noted]:
+def _settings(key: SettingsKey, block: Block, declaration: Declared, view: View) -> Iterator[Noted]:
     """A cell for each parameter; of one that is missing the words that its name has, or a dash."""
     for name, value in zip(block.along, key, strict=True):
-        text = said.values.get(name) if value is None else setting(value, said, view.labels)
+        text = declaration.values.get(name) if value is None else setting(value, declaration, view.labels)
         yield Noted(DASH if text is None else Cell(text))
 
 
@@ -562,37 +579,39 @@ Rows = list[Mapping[str, Any]]
 
 def rows_of(block: Block, material: Material) -> tuple[str, Rows]:
     """Name of the table as the run has it, and the rows that the block shows."""
-    name = next((each for each in (PREFIX + block.table, block.table) if each in material.tables), block.table)
+    name = next((name for name in (PREFIX + block.table, block.table) if name in material.tables), block.table)
     rows = material.tables.get(name, ())
     return name, [row for row in rows if all(row.get(field) == value for field, value in block.where.items())]
 
 
 def scopes(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Rows]:
     """Decision maker and attribute, empty where the table has none -> their rows."""
-    found: dict[tuple[str, str], Rows] = {}
+    rows_by_scope: dict[tuple[str, str], Rows] = {}
     for row in rows:
         maker, attribute = (str(row.get(field) or "") for field in _SCOPE)
-        found.setdefault((maker, attribute), []).append(row)
-    return found
+        rows_by_scope.setdefault((maker, attribute), []).append(row)
+    return rows_by_scope
 
 
-def table(block: Block, said: Declared, material: Material, title: str, rows: Rows, name: str) -> Whole | None:
+def table(block: Block, declaration: Declared, material: Material, title: str, rows: Rows, name: str) -> Whole | None:
     """The rows as a table, without columns and rows that say nothing; None where nothing is left."""
-    kept = [row for row in rows if _says(row, block)]
-    fields = [field for field in block.fields if any(row.get(field) not in (None, "") for row in kept)]
+    visible_rows = [row for row in rows if _says(row, block)]
+    fields = [field for field in block.fields if any(row.get(field) not in (None, "") for row in visible_rows)]
     numbers = block.numbers
     if numbers and not set(numbers) & set(fields):  # rows of keys alone: withheld, or nothing was computed
         fields = [field for field in block.fields if field in fields or field in numbers]
-        fields = fields if any(map(_withheld, kept)) else []
+        fields = fields if any(map(_withheld, visible_rows)) else []
     if not fields:
         return None
     notes = [field for field in fields if block.fields[field].note]
     fields = [field for field in fields if field not in notes]
-    printed = _Printed(block, said, {each: c.label for each, c in material.settings.columns.items() if c.label})
-    lines = tuple(Line((i,), printed.line(row, fields, notes), printed.effect(row)) for i, row in enumerate(kept))
+    printed = _Printed(block, declaration, {name: c.label for name, c in material.settings.columns.items() if c.label})
+    lines = tuple(
+        Line((i,), printed.line(row, fields, notes), printed.effect(row)) for i, row in enumerate(visible_rows)
+    )
     header = tuple(capital(block.fields[field].words) for field in fields)
-    left = len(rows) - len(kept)
-    note = f"{left} row{'s' * (left != 1)} without a value." * bool(left)
+    number_left_out = len(rows) - len(visible_rows)
+    note = f"{number_left_out} row{'s' * (number_left_out != 1)} without a value." * bool(number_left_out)
     return Whole(title, header, lines, table_found(material.settings.run, name), note=note)
 
 
@@ -602,8 +621,8 @@ def _withheld(row: Mapping[str, Any]) -> bool:
 
 def _says(row: Mapping[str, Any], block: Block) -> bool:
     """Whether a row has any number, or says why it has none."""
-    there = any(row.get(field) is not None for field in block.numbers) or not block.numbers
-    return there or bool(row.get("reason")) or _withheld(row)
+    has_number = any(row.get(field) is not None for field in block.numbers) or not block.numbers
+    return has_number or bool(row.get("reason")) or _withheld(row)
 
 
 @dataclass(frozen=True)
@@ -617,11 +636,11 @@ class _Printed:
     def line(self, row: Mapping[str, Any], fields: Sequence[str], notes: Sequence[str]) -> tuple[Noted, ...]:
         """The cells of a row, and on its first number what remarks say of it."""
         cells = [self.cell(row, field) for field in fields]
-        said = "; ".join(setting(row[field], self.said, self.labels) for field in notes if row.get(field))
+        note = "; ".join(setting(row[field], self.said, self.labels) for field in notes if row.get(field))
         first = next((i for i, field in enumerate(fields) if field in self.block.numbers), 0)
-        if said:
+        if note:
             cell = cells[first].cell
-            cells[first] = Noted(MISSING if cell == DASH else cell, said)
+            cells[first] = Noted(MISSING if cell == DASH else cell, note)
         return tuple(cells)
 
     def cell(self, row: Mapping[str, Any], field: str) -> Noted:
@@ -636,5 +655,5 @@ class _Printed:
     def effect(self, row: Mapping[str, Any]) -> float:
         """Size of the field that is declared, else of the first value that is no count."""
         fields = self.block.fields.items()
-        decides = self.block.by or next((each for each, shown in fields if shown.unit in _EFFECTS), None)
+        decides = self.block.by or next((each for each, column in fields if column.unit in _EFFECTS), None)
         return 0.0 if decides is None else size(row.get(decides))

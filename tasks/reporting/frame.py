@@ -53,8 +53,8 @@ def page(template: str, path: str, **content: object) -> bytes:
     """
     frame = content.get("frame")
     targets = {target for target, _ in frame.links} if isinstance(frame, Frame) else set()
-    own = {"path": path, "link": relative_to(path), "targets": targets}
-    return _own().get_template(template).render(**content, **own).encode()
+    context = {"path": path, "link": relative_to(path), "targets": targets}
+    return _own().get_template(template).render(**content, **context).encode()
 
 
 def relative_to(path: str) -> Callable[[str], str]:
@@ -65,13 +65,13 @@ def relative_to(path: str) -> Callable[[str], str]:
 
 def environment(*before: Path) -> jinja2.Environment:
     """The templates of pages with what they call; ``before`` as in ``tasks.reporting.charts.layout.templates``."""
-    made = templates(*before)
-    made.filters["css"] = in_style
-    made.filters["coded"] = coded
+    jinja = templates(*before)
+    jinja.filters["css"] = in_style
+    jinja.filters["coded"] = coded
     # both style sheets are ours; every text that comes from data goes through autoescape
     style = Markup(style_sheet())  # noqa: S704
-    made.globals.update(element=element, words=STATES, style=style, most_level=MOST_LEVEL)
-    return made
+    jinja.globals.update(element=element, words=STATES, style=style, most_level=MOST_LEVEL)
+    return jinja
 
 
 def style_sheet() -> str:
@@ -92,5 +92,8 @@ def coded(text: str) -> Markup:
 
 def in_style(text: str) -> Markup:
     """A text as a string of CSS: every letter but plain ones by its number, so that none ends string or sheet."""
-    letters = (each if each.isascii() and (each.isalnum() or each in " -_.") else f"\\{ord(each):06x}" for each in text)
+    letters = (
+        character if character.isascii() and (character.isalnum() or character in " -_.") else f"\\{ord(character):06x}"
+        for character in text
+    )
     return Markup(f'"{"".join(letters)}"')  # noqa: S704 - nothing of it is left to escape

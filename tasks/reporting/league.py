@@ -64,9 +64,9 @@ def titled(subject: Subject) -> str:
     """A measure of a group as a heading."""
     against = f", against {subject.reference_group}" if subject.reference_group else ""
     whose = f" ({subject.decision_maker})" if subject.decision_maker else ""
-    said = capital(names(subject.measure)[0])
+    measure_words = capital(names(subject.measure)[0])
     size = f", {subject.parameters}" if subject.parameters != "{}" else ""
-    return f"{said}{size}{whose}, {subject.protected_attribute}: {subject.group}{against}"
+    return f"{measure_words}{size}{whose}, {subject.protected_attribute}: {subject.group}{against}"
 
 
 def value_words(subject: Subject, value: float) -> str:
@@ -76,10 +76,10 @@ def value_words(subject: Subject, value: float) -> str:
 
 def answer(subject: Subject, table: Standings, noun: str) -> str:
     """What the table of one measure and group says, in a sentence."""
-    known = [line for line in table.lines if not line.figure.withheld]
-    breaches = sum(line.figure.state == "breach" for line in known)
+    visible_lines = [line for line in table.lines if not line.figure.withheld]
+    breaches = sum(line.figure.state == "breach" for line in visible_lines)
     if not table.tested:
-        return f"{titled(subject)}: {len(known)} {noun} with a figure; none is held against a limit."
+        return f"{titled(subject)}: {len(visible_lines)} {noun} with a figure; none is held against a limit."
     n = len(table.screened)
     false = f", of which {_few(table.false)} are expected to be false" if n else ""
     return (
@@ -102,8 +102,8 @@ def expected(table: Standings, noun: str) -> str:
 
 def pooled_words(table: Standings, noun: str) -> str:
     """The model of all partitions, in a sentence."""
-    known = [line for line in table.lines if line.pooled is not None]
-    if len(known) < FEWEST:
+    pooled_lines = [line for line in table.lines if line.pooled is not None]
+    if len(pooled_lines) < FEWEST:
         return f"Of fewer than {FEWEST} {noun} with an interval nothing is pooled: estimates stand as they are."
     spread, way = table.spread, {"reml": "restricted maximum likelihood", "paule_mandel": "Paule and Mandel"}
     scale = "the logarithm of the ratio" if table.logarithmic else "the difference"
@@ -157,14 +157,14 @@ def standing(subject: Subject, table: Standings, noun: str, links: Mapping[str, 
         "Report": lambda line: Cell("report", address=links.get(line.entrant.run, "")),
     }
     rows = [_of_all(columns, table)] if table.everybody is not None else []
-    shown = TableView.of("", table.lines[:most], columns).rows
+    visible_rows = TableView.of("", table.lines[:most], columns).rows
     note = (
         "Value with its 95 % interval. Screened: q by Benjamini-Hochberg at most 0.05, and the verdict interval beyond "
         "the limit. State: of the partition's own verdict. Detectable: the smallest effect (of a ratio, the largest) "
         "that this many people would have shown with a power of 80 %. All: every row of the year, this one included."
     )
     rest = REST if len(table.lines) > most else ""
-    return TableView("By partition", tuple(columns), (*rows, *shown), note, whole=len(table.lines), rest=rest)
+    return TableView("By partition", tuple(columns), (*rows, *visible_rows), note, whole=len(table.lines), rest=rest)
 
 
 def partitions(
@@ -172,15 +172,15 @@ def partitions(
 ) -> TableView:
     """All partitions with a run: rows, state of the run, and whether applicants were sampled."""
     columns: dict[str, Callable[[tuple[Entrant, str]], Cell]] = {
-        capital(noun.removesuffix("s")): lambda each: Cell(called(each[0])),
-        "Usable rows": lambda each: _count(each[0].usable),
-        "State of the run": lambda each: state_cell(each[1]),
-        "Asked by sample": lambda each: Cell(each[0].sampled or "none: everybody was asked"),
-        "Run": lambda each: Cell(each[0].run, address=links.get(each[0].run, "")),
+        capital(noun.removesuffix("s")): lambda entry: Cell(called(entry[0])),
+        "Usable rows": lambda entry: _count(entry[0].usable),
+        "State of the run": lambda entry: state_cell(entry[1]),
+        "Asked by sample": lambda entry: Cell(entry[0].sampled or "none: everybody was asked"),
+        "Run": lambda entry: Cell(entry[0].run, address=links.get(entry[0].run, "")),
     }
-    made = TableView.of("Partitions with a run", list(entrants.values())[:most], columns, folded=True)
+    view = TableView.of("Partitions with a run", list(entrants.values())[:most], columns, folded=True)
     rest = REST if len(entrants) > most else ""
-    return TableView(made.title, made.header, made.rows, "", folded=True, whole=len(entrants), rest=rest)
+    return TableView(view.title, view.header, view.rows, "", folded=True, whole=len(entrants), rest=rest)
 
 
 def _of_all(columns: Mapping[str, Callable[[Line], Cell]], table: Standings) -> tuple[Cell, ...]:
@@ -189,8 +189,8 @@ def _of_all(columns: Mapping[str, Callable[[Line], Cell]], table: Standings) -> 
     if figure is None:
         raise ValueError("there is no run over all rows")
     line = Line(Entrant("All"), figure)
-    own = {"Value", "n of the group", "Robustness value", "Detectable", "State"}
-    cells = {name: make(line) if name in own else DASH for name, make in columns.items()}
+    own_columns = {"Value", "n of the group", "Robustness value", "Detectable", "State"}
+    cells = {name: make(line) if name in own_columns else DASH for name, make in columns.items()}
     first = next(iter(columns))
     return tuple(Cell("All rows of the year") if name == first else cell for name, cell in cells.items())
 
@@ -207,16 +207,18 @@ def _value(subject: Subject, line: Line) -> Cell:
 def _estimate(subject: Subject, value: float | None, low: float | None, high: float | None) -> Cell:
     if value is None:
         return DASH
-    known = low is not None and high is not None
-    said = ends(low or 0.0, high or 0.0, names(subject.measure)[1], form_of(subject.measure)) if known else ""
-    return Cell(value_words(subject, value), "number", detail=said)
+    has_interval = low is not None and high is not None
+    interval_text = (
+        ends(low or 0.0, high or 0.0, names(subject.measure)[1], form_of(subject.measure)) if has_interval else ""
+    )
+    return Cell(value_words(subject, value), "number", detail=interval_text)
 
 
 def _signed(subject: Subject, value: float | None) -> Cell:
     if value is None:
         return DASH
-    said = value_words(subject, value)
-    return number_cell(said if said.startswith("+") or value <= 0 else f"+{said}")
+    text = value_words(subject, value)
+    return number_cell(text if text.startswith("+") or value <= 0 else f"+{text}")
 
 
 def _plain(subject: Subject, value: float | None) -> Cell:
@@ -256,17 +258,17 @@ def pooled_intervals(subject: Subject, table: Standings, most: int) -> tuple[Fig
         interval=_INTERVAL,
         head="Partition",
     )
-    more = f" The first {len(lines)} of {len(table.lines)}." if len(lines) < len(table.lines) else ""
+    remark = f" The first {len(lines)} of {len(table.lines)}." if len(lines) < len(table.lines) else ""
     return (
         Figure(
-            chart, f"Marks with partially pooled 95 % intervals, marked by the state of each one's own verdict.{more}"
+            chart, f"Marks with partially pooled 95 % intervals, marked by the state of each one's own verdict.{remark}"
         ),
     )
 
 
 def _mark(line: Line, factor: float) -> Mark:
     """A partition in the unit of the chart."""
-    value, low, high = (factor * (each or 0.0) for each in (line.pooled, line.pooled_low, line.pooled_high))
+    value, low, high = (factor * (share or 0.0) for share in (line.pooled, line.pooled_low, line.pooled_high))
     return Mark(label=called(line.entrant), value=value, low=low, high=high, n=line.figure.n, state=line.figure.state)
 
 
@@ -306,7 +308,7 @@ def league_page(content: Content) -> bytes:
     """The page."""
     noun = noun_of(content.column)
     first = Notice("For screening", first_statement(noun))
-    found = tuple(answer(subject, table, noun) for subject, table in content.standings.items())
+    answers = tuple(answer(subject, table, noun) for subject, table in content.standings.items())
     parts = [_part(subject, content, noun) for subject in content.standings]
     every = Section(
         f"The {noun}",
@@ -316,9 +318,9 @@ def league_page(content: Content) -> bytes:
     )
     cannot = Section("What this page cannot tell", "limits", points=LIMITS)
     title = f"League of {noun}"
-    whole = Section(title, "league", (), found, (first,), parts=(*parts, every, cannot))
+    section = Section(title, "league", (), answers, (first,), parts=(*parts, every, cannot))
     frame = Frame(content.title, note=_NOTE, restricted=RESTRICTED if content.restricted else "")
-    return page("page.html.j2", "league.html", section=whole, frame=frame)
+    return page("page.html.j2", "league.html", section=section, frame=frame)
 
 
 def _rows(content: Content) -> int:
@@ -329,16 +331,16 @@ def _rows(content: Content) -> int:
 def _withheld(content: Content, noun: str) -> list[str]:
     """What is withheld beyond what the runs withhold, without saying for whom."""
     out = []
-    for attribute, each in content.hidden.items():
-        if each.partitions:
-            n = len(each.partitions)
+    for attribute, hidden in content.hidden.items():
+        if hidden.partitions:
+            n = len(hidden.partitions)
             out.append(
                 f"Figures by {attribute} of {n} {noun if n > 1 else noun.removesuffix('s')} are withheld here, since "
                 "they would tell counts of few people elsewhere; their own reports have them, and are not to be "
                 "published beside that of all rows."
             )
-        if each.everybody:
-            why = "counts do not add up to those of all rows" if each.unequal else "too much would follow from them"
+        if hidden.everybody:
+            why = "counts do not add up to those of all rows" if hidden.unequal else "too much would follow from them"
             out.append(
                 f"Figures of all rows by {attribute} are withheld here: {why}. Their own report is not to be published "
                 "beside those of partitions."

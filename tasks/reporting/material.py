@@ -81,19 +81,19 @@ class Signed:
             [last] = self.signatures
             yield f"{self.state.capitalize()} by {last.by}, {last.day}: {_cut(last.text)}"
             return
-        known = [_STATES.get(self.state, self.state).capitalize()]
-        known += [f"{role.capitalize()} by: {_names(self.signatures, role)}" for role in _ROLES]
-        yield ". ".join(known) + "."
+        sentences = [_STATES.get(self.state, self.state).capitalize()]
+        sentences += [f"{role.capitalize()} by: {_names(self.signatures, role)}" for role in _ROLES]
+        yield ". ".join(sentences) + "."
 
     def _proof(self) -> Iterator[str]:
         """Whether keys vouch for the names, what was signed, and which entry of the log says so."""
-        unverified = [each for each in self.signatures if not each.key]
+        unverified = [signature for signature in self.signatures if not signature.key]
         if unverified:
             every = len(unverified) == len(self.signatures)
             yield "Names as given, not verified." if every else "Names without a key are as given, not verified."
         if len(unverified) < len(self.signatures) and not self.trusted:
             yield "No key is trusted here: names are claims."
-        for digest in sorted({each.sha256 for each in self.signatures}):
+        for digest in sorted({signature.sha256 for signature in self.signatures}):
             yield f"Signed manifest: {digest}."
         if self.head:
             yield f"Log: {self.head}."
@@ -103,10 +103,13 @@ NOT_SIGNED = Signed()
 
 
 def _names(signatures: Sequence[Signature], role: str) -> str:
-    found = [each for each in signatures if each.role == role]
-    told = [f"{each.by}, {each.day}" + (f" (key {each.key})" if each.key else "") for each in found[-_MOST_NAMES:]]
-    more = [f"{len(found) - _MOST_NAMES} more"] if len(found) > _MOST_NAMES else []
-    return "; ".join((*told, *more)) or "open"
+    matching = [signature for signature in signatures if signature.role == role]
+    signer_texts = [
+        f"{signature.by}, {signature.day}" + (f" (key {signature.key})" if signature.key else "")
+        for signature in matching[-_MOST_NAMES:]
+    ]
+    remark = [f"{len(matching) - _MOST_NAMES} more"] if len(matching) > _MOST_NAMES else []
+    return "; ".join((*signer_texts, *remark)) or "open"
 
 
 def _cut(text: str) -> str:
@@ -240,11 +243,11 @@ class View:
 
     @cached_property
     def _of(self) -> dict[str, tuple[Measure, ...]]:
-        found: dict[str, list[Measure]] = {}
+        by_measure: dict[str, list[Measure]] = {}
         for m in self.rows:
             if m.subgroup == 0:
-                found.setdefault(m.measure, []).append(m)
-        return {measure: tuple(rows) for measure, rows in found.items()}
+                by_measure.setdefault(m.measure, []).append(m)
+        return {measure: tuple(rows) for measure, rows in by_measure.items()}
 
     @cached_property
     def groups(self) -> tuple[str, ...]:
@@ -294,8 +297,8 @@ class Material:
 
     def rows(self, table: Table) -> Rows:
         """A table that the stage reads, by its published or its raw declaration."""
-        told = f"{PREFIX}{table.name.removeprefix(PREFIX)}"
-        return self.tables[told] if told in self.tables else self.tables[table.name]
+        published_name = f"{PREFIX}{table.name.removeprefix(PREFIX)}"
+        return self.tables[published_name] if published_name in self.tables else self.tables[table.name]
 
     def named(self, name: str) -> Rows:
         """A table by its name, as it was published; empty where the run has none."""
@@ -340,13 +343,13 @@ class Material:
         """Whose decisions, in words."""
         if maker == DecisionMaker.LENDER:
             return "the lender's own decisions"
-        given = {"rule": "the rule that is audited", "file": "the model that is audited, given as a file"}
-        return given.get(self.settings.model.kind, "the model of the lender's decisions")
+        descriptions = {"rule": "the rule that is audited", "file": "the model that is audited, given as a file"}
+        return descriptions.get(self.settings.model.kind, "the model of the lender's decisions")
 
     def label(self, column: str) -> str:
         """A column in words without its unit; its name where the spec gives none."""
-        known = self.settings.columns.get(column)
-        return (known.label if known else "").partition(" (")[0] or column
+        column_spec = self.settings.columns.get(column)
+        return (column_spec.label if column_spec else "").partition(" (")[0] or column
 
     def makers(self, method: str) -> tuple[str, ...]:
         """Whose decisions the method looked at, the model first."""
@@ -355,11 +358,11 @@ class Material:
 
     def views(self, method: str, maker: str) -> tuple[View, ...]:
         """One view per protected attribute, in the order of the audit spec."""
-        mine = [m for m in self.measures if m.method == method and m.decision_maker == maker]
+        method_measures = [m for m in self.measures if m.method == method and m.decision_maker == maker]
         labels = {name: column.label for name, column in self.settings.columns.items()}
         return tuple(
             View(
-                tuple(m for m in mine if m.protected_attribute == p.name),
+                tuple(m for m in method_measures if m.protected_attribute == p.name),
                 maker,
                 p.name,
                 p.reference,
@@ -370,7 +373,7 @@ class Material:
                 self.minimum,
             )
             for p in self.settings.protected
-            if any(m.protected_attribute == p.name for m in mine)
+            if any(m.protected_attribute == p.name for m in method_measures)
         )
 
 

@@ -60,8 +60,8 @@ def definitions() -> tuple[Section, ...]:
 
 @cache
 def _texts() -> dict[str, Any]:
-    said: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("definitions.yaml").read_text(encoding="utf-8"))
-    return said
+    content: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("definitions.yaml").read_text(encoding="utf-8"))
+    return content
 
 
 def _states() -> Section:
@@ -74,7 +74,7 @@ def _states() -> Section:
 def _questions() -> Section:
     texts = _texts()["questions"]
     header = ("Question", "Measure", "Method", "It", "Limit by default")
-    rows = tuple(_row(theory, method, each) for theory, method, each in judged())
+    rows = tuple(_row(theory, method, measure) for theory, method, measure in judged())
     return Section(
         texts["title"], "questions", tuple(texts["words"]), tables=(TableView(texts["title"], header, rows),)
     )
@@ -82,35 +82,39 @@ def _questions() -> Section:
 
 def judged() -> Iterator[tuple[Theory, str, Judged]]:
     """Each measure by which a question is judged, with its method, by question: first what decides."""
-    made = [(OUTCOMES_METHOD, Judged(Theory.OUTCOME, "approval_rate_ratio"))]
-    made += [(name, each) for name, method in METHODS.items() for each in method.judged]
+    measures = [(OUTCOMES_METHOD, Judged(Theory.OUTCOME, "approval_rate_ratio"))]
+    measures += [(name, measure) for name, method in METHODS.items() for measure in method.judged]
     for theory in PAGES:
-        mine = [(theory, name, each) for name, each in made if each.theory is theory]
-        yield from sorted(mine, key=lambda row: row[2].role != "primary")
+        of_theory = [(theory, name, measure) for name, measure in measures if measure.theory is theory]
+        yield from sorted(of_theory, key=lambda row: row[2].role != "primary")
 
 
-def _row(theory: Theory, method: str, each: Judged) -> tuple[Cell, ...]:
+def _row(theory: Theory, method: str, measure: Judged) -> tuple[Cell, ...]:
     texts = _texts()["questions"]
-    base = each.measure.removesuffix("_ratio")
-    name = words()[each.measure].words if each.measure in words() else f"{words()[base].words}, ratio to the reference"
+    base = measure.measure.removesuffix("_ratio")
+    name = (
+        words()[measure.measure].words
+        if measure.measure in words()
+        else f"{words()[base].words}, ratio to the reference"
+    )
     return (
         Cell(QUESTIONS[theory]),
         Cell(name),
         Cell(declared(method).short),
-        Cell(texts["roles"][each.role]),
-        Cell("–" if each.role == "beside" else _limit(theory, each)),
+        Cell(texts["roles"][measure.role]),
+        Cell("–" if measure.role == "beside" else _limit(theory, measure)),
     )
 
 
-def _limit(theory: Theory, each: Judged) -> str:
+def _limit(theory: Theory, measure: Judged) -> str:
     """The default limit of a measure in its unit, with the side that is allowed."""
     value = getattr(Limits(), str(theory))
     if hasattr(value, "ratio"):
-        value = value.ratio if each.role == "primary" else value.difference
+        value = value.ratio if measure.role == "primary" else value.difference
     if value is None:
         return str(_texts()["questions"]["none"])
-    known = words().get(each.measure)
-    if known is None or known.unit == "number":
+    wording = words().get(measure.measure)
+    if wording is None or wording.unit == "number":
         return f"at least {value:g}"
     return f"at most {100 * value:g}{SPACE}pp"
 
@@ -127,24 +131,26 @@ def _verdicts() -> Section:
 
 def _methods() -> Section:
     texts = _texts()["methods"]
-    parts = tuple(_method(name, said) for name, said in all_declared().items())
+    parts = tuple(_method(name, declaration) for name, declaration in all_declared().items())
     return Section(texts["title"], "methods", parts=parts)
 
 
-def _method(name: str, said: Declared) -> Section:
+def _method(name: str, declaration: Declared) -> Section:
     """Question, how it works, measures with their meaning, and what it cannot tell."""
     texts = _texts()["methods"]
-    rows = tuple((Cell(each.words), Cell(each.meaning)) for each in said.measures.values())
-    table = TableView(f"{texts['measures']}: {said.short}", ("Measure", "Meaning"), rows)
-    cannot = Section(texts["cannot"], f"{name}-cannot", points=said.cannot)
-    return Section(said.title, name, (said.question, *said.method), tables=(table,), parts=(cannot,))
+    rows = tuple((Cell(measure.words), Cell(measure.meaning)) for measure in declaration.measures.values())
+    table = TableView(f"{texts['measures']}: {declaration.short}", ("Measure", "Meaning"), rows)
+    cannot = Section(texts["cannot"], f"{name}-cannot", points=declaration.cannot)
+    return Section(
+        declaration.title, name, (declaration.question, *declaration.method), tables=(table,), parts=(cannot,)
+    )
 
 
 def _glossary() -> Section:
     texts = _texts()["glossary"]
     terms = {
         **texts["terms"],
-        **{term: text for said in all_declared().values() for term, text in said.glossary.items()},
+        **{term: text for declaration in all_declared().values() for term, text in declaration.glossary.items()},
     }
     rows = tuple((Cell(term), Cell(terms[term])) for term in sorted(terms, key=lambda term: (term.casefold(), term)))
     return Section(texts["title"], "glossary", tables=(TableView(texts["title"], ("Term", "Meaning"), rows),))
@@ -152,8 +158,8 @@ def _glossary() -> Section:
 
 def _disclosure() -> Section:
     texts = _texts()["disclosure"]
-    known = get_args(Disclosure.model_fields["profile"].annotation)
-    rows = tuple((Cell(name), *map(Cell, texts["profiles"][name])) for name in texts["profiles"] if name in known)
+    profiles = get_args(Disclosure.model_fields["profile"].annotation)
+    rows = tuple((Cell(name), *map(Cell, texts["profiles"][name])) for name in texts["profiles"] if name in profiles)
     table = TableView(texts["title"], ("Profile", "Withheld", "Rounded", "For"), rows)
     return Section(texts["title"], "disclosure", tuple(texts["words"]), tables=(table,))
 
@@ -169,45 +175,45 @@ _JUDGED = ("breach", "within", "insufficient_evidence")
 
 
 def drawn(
-    found: ByGroup | BySetting | BySettingOfGroup, kept: Sequence[Line], *, title: str, level: float
+    content: ByGroup | BySetting | BySettingOfGroup, lines: Sequence[Line], *, title: str, level: float
 ) -> Figure | None:
     """The chart of a block; None where there is no number, and of settings of each group.
 
     Args:
-        found: the measures of the block.
-        kept: rows of the table.
+        content: the measures of the block.
+        lines: rows of the table.
         title: whom it is about.
         level: of the intervals.
     """
-    if isinstance(found, ByGroup):
-        return of_groups(found, kept, title, level)
-    return of_settings(found, kept, f"{found.block.title}, {title}") if isinstance(found, BySetting) else None
+    if isinstance(content, ByGroup):
+        return of_groups(content, lines, title, level)
+    return of_settings(content, lines, f"{content.block.title}, {title}") if isinstance(content, BySetting) else None
 
 
-def of_groups(found: ByGroup, kept: Sequence[Line], title: str, level: float) -> Figure | None:
+def of_groups(content: ByGroup, lines: Sequence[Line], title: str, level: float) -> Figure | None:
     """The first measure by group; as bars from zero where none of its rows has an interval that may be printed.
 
     Args:
-        found: the measures of the block.
-        kept: rows of the table; parts of groups are not drawn.
+        content: the measures of the block.
+        lines: rows of the table; parts of groups are not drawn.
         title: what the chart shows.
         level: of the intervals.
     """
-    shown, at = found.columns[0]
-    unit = found.said.measures[shown.measure].unit
-    rows = [(line.key, found.get(line.key, shown, at)) for line in kept if line.key[1] == 0]
+    column, at = content.columns[0]
+    unit = content.said.measures[column.measure].unit
+    rows = [(line.key, content.get(line.key, column, at)) for line in lines if line.key[1] == 0]
     there = [(key[0], m) for key, m in rows if m is not None]
     if not any(m.value is not None for _, m in there):
         return None
     drawn_values = [value for _, m in there for value in (m.value, *((m.low, m.high) if _ends(m) else ()))]
-    factor, drawn = _drawn(unit, shown.form, words_header(found.said, shown), drawn_values)
-    marks = tuple(_mark(group, m, factor, group == found.view.reference) for group, m in there)
-    words, some = words_header(found.said, shown), any(mark.low is not None for mark in marks)
+    factor, chart_unit = _drawn(unit, column.form, words_header(content.said, column), drawn_values)
+    marks = tuple(_mark(group, m, factor, group == content.view.reference) for group, m in there)
+    words, some = words_header(content.said, column), any(mark.low is not None for mark in marks)
     ranges = any(m.of_draws for _, m in there)
     kind = Forest if some else Steps
-    more: dict[str, Any] = {} if some else {"bars": True}
+    options: dict[str, Any] = {} if some else {"bars": True}
     interval = "range of draws" if ranges else f"{100 * level:g} % interval"
-    chart = kind(title=f"{words}, {title}", unit=drawn, rows=marks, head="Group", interval=interval, **more)
+    chart = kind(title=f"{words}, {title}", unit=chart_unit, rows=marks, head="Group", interval=interval, **options)
     return Figure(chart, _caption(marks, interval))
 
 
@@ -215,28 +221,28 @@ def _caption(marks: Sequence[Mark], interval: str) -> str:
     """Which intervals are drawn, where readers could take them for others."""
     if all(mark.low is None for mark in marks):
         return "Bars without intervals: none here is known to cover as often as it says."
-    judged = any(mark.state for mark in marks) and interval.endswith("interval")
-    return f"Two-sided {interval}s; a state is that of the verdict interval, on the page of the question." * judged
+    has_states = any(mark.state for mark in marks) and interval.endswith("interval")
+    return f"Two-sided {interval}s; a state is that of the verdict interval, on the page of the question." * has_states
 
 
-def of_settings(found: BySetting, kept: Sequence[Line], title: str) -> Figure | None:
+def of_settings(content: BySetting, lines: Sequence[Line], title: str) -> Figure | None:
     """A row for each group, a column for each setting, of the measure itself."""
-    form = found.block.forms[0]
-    unit = found.said.measures[found.block.measure].unit
-    keys = [line.key for line in kept]
+    form = content.block.forms[0]
+    unit = content.said.measures[content.block.measure].unit
+    keys = [line.key for line in lines]
     if len(keys) > _MOST_SETTINGS:
         keys = [keys[i] for i in evenly(len(keys), _MOST_SETTINGS)]
-    cells = {group: [found.found.get((form, group, key)) for key in keys] for group in found.groups}
+    cells = {group: [content.found.get((form, group, key)) for key in keys] for group in content.groups}
     values = [m.value for row in cells.values() for m in row if m is not None]
     if all(value is None for value in values):
         return None
-    factor, drawn = _drawn(unit, form, found.said.measures[found.block.measure].words, values)
-    columns = tuple(", ".join(found.setting(v) for v in key if v is not None) for key in keys)
+    factor, chart_unit = _drawn(unit, form, content.said.measures[content.block.measure].words, values)
+    columns = tuple(", ".join(content.setting(v) for v in key if v is not None) for key in keys)
     rows = tuple(
-        Row(label=group, cells=tuple(_cell(m, factor) for m in row), reference=group == found.view.reference)
+        Row(label=group, cells=tuple(_cell(m, factor) for m in row), reference=group == content.view.reference)
         for group, row in cells.items()
     )
-    return Figure(Matrix(title=title, columns=columns, rows=rows, unit=drawn))
+    return Figure(Matrix(title=title, columns=columns, rows=rows, unit=chart_unit))
 
 
 def _drawn(unit: Written, form: Form, words: str, values: Sequence[float | None]) -> tuple[float, Unit]:
@@ -276,8 +282,8 @@ def _mark(group: str, m: Measure, factor: float, reference: bool) -> Mark:
 
 def _reason(m: Measure) -> str:
     """Why a value is undefined, as the table says it."""
-    said = plain(m.bound or m.reason) if m.bound or m.reason else "no reason was recorded."
-    return said[:1].lower() + said[1:]
+    text = plain(m.bound or m.reason) if m.bound or m.reason else "no reason was recorded."
+    return text[:1].lower() + text[1:]
 
 
 def _cell(m: Measure | None, factor: float) -> MatrixCell | None:
@@ -309,45 +315,60 @@ class Made:
 
 def evidence(material: Material, name: str) -> Section:
     """Every table and chart of a method, or of ``outcomes``; a table beyond its budget says where all of it is."""
-    said = declared(name)
+    declaration = declared(name)
     views = tuple(view for maker in reversed(material.makers(name)) for view in material.views(name, maker))
-    made = [(block, tuple(_made(block, said, views, material))) for block in said.evidence]
-    most, room = rows_allowed([each.whole for _, mine in made for each in mine]), MOST_CHARTS
+    block_parts = [(block, tuple(_made(block, declaration, views, material))) for block in declaration.evidence]
+    most, room = rows_allowed([part.whole for _, parts_of_block in block_parts for part in parts_of_block]), MOST_CHARTS
     parts = []
-    for block, mine in made:
-        drawn = (each.draw(each.whole.kept(most)) for each in mine)
-        shown = tuple(islice((figure for figure in drawn if figure is not None), room))
-        room -= len(shown)
-        if mine:
-            whole = tuple(each.whole.view(most) for each in mine)
-            parts.append(Section(block.title, anchor(block.title), (block.says,), figures=shown, tables=whole))
-    return Section(said.title, name, _words(material, name, said, parts), parts=tuple(parts), links=_links(name, said))
+    for block, parts_of_block in block_parts:
+        figures_of_block = (part.draw(part.whole.kept(most)) for part in parts_of_block)
+        visible_figures = tuple(islice((figure for figure in figures_of_block if figure is not None), room))
+        room -= len(visible_figures)
+        if parts_of_block:
+            block_tables = tuple(part.whole.view(most) for part in parts_of_block)
+            parts.append(
+                Section(block.title, anchor(block.title), (block.says,), figures=visible_figures, tables=block_tables)
+            )
+    return Section(
+        declaration.title,
+        name,
+        _words(material, name, declaration, parts),
+        parts=tuple(parts),
+        links=_links(name, declaration),
+    )
 
 
-def _words(material: Material, name: str, said: Declared, parts: Sequence[Section]) -> tuple[str, ...]:
+def _words(material: Material, name: str, declaration: Declared, parts: Sequence[Section]) -> tuple[str, ...]:
     """The question, in two sentences what the method does, and how much of it the run has."""
     rows = sum(m.method == name for m in material.measures)
-    told = (method_found(material.settings.run, name, rows),) if rows else ()
-    return (said.question, *said.method[:2], *(told if parts else ("Nothing of this could be computed in this run.",)))
+    location = (method_found(material.settings.run, name, rows),) if rows else ()
+    return (
+        declaration.question,
+        *declaration.method[:2],
+        *(location if parts else ("Nothing of this could be computed in this run.",)),
+    )
 
 
-def _links(name: str, said: Declared) -> tuple[Link, ...]:
+def _links(name: str, declaration: Declared) -> tuple[Link, ...]:
     how = "How it works, and what it cannot tell" if name != OUTCOMES_METHOD else "What rates are, and cannot tell"
-    return Link(_QUESTIONS[said.page], f"pages/{said.page}.html"), Link(how, f"method.html#{name}")
+    return Link(_QUESTIONS[declaration.page], f"pages/{declaration.page}.html"), Link(how, f"method.html#{name}")
 
 
-def _made(block: Block, said: Declared, views: Sequence[View], material: Material) -> Iterator[Made]:
+def _made(block: Block, declaration: Declared, views: Sequence[View], material: Material) -> Iterator[Made]:
     """The tables of a block: one for each decision maker and protected attribute that has any row of it."""
     if block.table:
-        yield from _of_table(block, said, material)
+        yield from _of_table(block, declaration, material)
         return
     run, level = material.settings.run, material.settings.bootstrap.level
     for view in views:
-        found, about = _KINDS[bool(block.along), bool(block.measure)](block, said, view), _about(material, view)
-        whole = found.table(f"{block.title}, {about}", run)
-        if whole is not None:
-            draw = partial(drawn, found, title=about, level=level)
-            yield Made(whole, draw) if block.chart != "none" else Made(whole)
+        content, about = (
+            _KINDS[bool(block.along), bool(block.measure)](block, declaration, view),
+            _about(material, view),
+        )
+        view_table = content.table(f"{block.title}, {about}", run)
+        if view_table is not None:
+            draw = partial(drawn, content, title=about, level=level)
+            yield Made(view_table, draw) if block.chart != "none" else Made(view_table)
 
 
 Found = ByGroup | BySetting | BySettingOfGroup
@@ -359,13 +380,13 @@ _KINDS: Mapping[tuple[bool, bool], type[Found]] = {
 """Whether a block runs along settings, and is of one measure -> what finds its rows."""
 
 
-def _of_table(block: Block, said: Declared, material: Material) -> Iterator[Made]:
+def _of_table(block: Block, declaration: Declared, material: Material) -> Iterator[Made]:
     name, rows = evidence_tables.rows_of(block, material)
-    for (maker, attribute), mine in evidence_tables.scopes(rows).items():
+    for (maker, attribute), scope_rows in evidence_tables.scopes(rows).items():
         title = ", ".join(part for part in (block.title, _whom(material, maker, attribute)) if part)
-        whole = evidence_tables.table(block, said, material, title, mine, name)
-        if whole is not None:
-            yield Made(whole)
+        scope_table = evidence_tables.table(block, declaration, material, title, scope_rows, name)
+        if scope_table is not None:
+            yield Made(scope_table)
 
 
 def _about(material: Material, view: View) -> str:
@@ -402,9 +423,9 @@ UNMADE = "The questions at length, evidence, definitions and workbook are made b
 def files(material: Material) -> dict[str, bytes]:
     """Path below the folder of the run -> content, in the order in which a reader meets them."""
     decision = decide(run_of(material))
-    made = sections(material, decision)
-    frame = _frame(material, links(made))
-    pages = {path: page("page.html.j2", path, frame=frame, section=section) for path, section in made.items()}
+    page_sections = sections(material, decision)
+    frame = _frame(material, links(page_sections))
+    pages = {path: page("page.html.j2", path, frame=frame, section=section) for path, section in page_sections.items()}
     return {
         FIRST: first_page(material, decision, frame),
         **pages,
@@ -416,9 +437,9 @@ def files(material: Material) -> dict[str, bytes]:
 
 def sections(material: Material, decision: Decision) -> dict[str, Section]:
     """Path -> what stands on each page but the first and the definitions: questions, data, evidence."""
-    asked = {**question_pages(material, decision), "quality": quality(material)}
+    named_sections = {**question_pages(material, decision), "quality": quality(material)}
     behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
-    return {f"pages/{name}.html": section for name, section in asked.items()} | behind
+    return {f"pages/{name}.html": section for name, section in named_sections.items()} | behind
 
 
 def short(material: Material) -> dict[str, bytes]:
@@ -436,8 +457,8 @@ def _frame(material: Material, linked: Iterable[tuple[str, str]]) -> Frame:
 
 def measured(material: Material) -> tuple[str, ...]:
     """The approvals themselves and the methods of which the run has measures."""
-    found = {m.method for m in material.measures}
-    return tuple(name for name in (OUTCOMES_METHOD, *NAMES) if name in found)
+    method_names = {m.method for m in material.measures}
+    return tuple(name for name in (OUTCOMES_METHOD, *NAMES) if name in method_names)
 
 
 def evidence_path(name: str) -> str:
@@ -455,7 +476,7 @@ def links(paths: Collection[str]) -> Iterator[tuple[str, str]]:
 
 def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
     """Decide: one screen, one sheet. It names no method, and so links to no evidence."""
-    frame = replace(frame, links=tuple(each for each in frame.links if not each[0].startswith("evidence/")))
+    frame = replace(frame, links=tuple(link for link in frame.links if not link[0].startswith("evidence/")))
     return page("decide.html.j2", FIRST, frame=frame, **shown_first(material, decision))
 
 

@@ -45,9 +45,9 @@ def report(*tables: pa.Table, settings: ReportSettings) -> Produced:
     from tasks.reporting.pages import files, short  # loads what makes pages, and a plan makes none
 
     material = material_of(tables, settings)
-    made = (short if material.part else files)(material)
-    index = REPORT_INDEX.build(file=list(made), bytes=[len(content) for content in made.values()])
-    return Produced({REPORT_INDEX.name: index}, files=made)
+    report_files = (short if material.part else files)(material)
+    index = REPORT_INDEX.build(file=list(report_files), bytes=[len(content) for content in report_files.values()])
+    return Produced({REPORT_INDEX.name: index}, files=report_files)
 
 
 def material_of(tables: Sequence[pa.Table], settings: ReportSettings) -> Material:

@@ -68,7 +68,9 @@ class Edition:
 
 def restatement(audit: str, old: Edition, new: Edition) -> pa.Table:
     """Every headline measure by both editions, in the shape of ``RESTATEMENT``."""
-    rows = [_measure_row(audit, old.result, new.result, one) for one in all_series((old.result, new.result))]
+    rows = [
+        _measure_row(audit, old.result, new.result, one_series) for one_series in all_series((old.result, new.result))
+    ]
     return RESTATEMENT.build(**{column.name: [row[column.name] for row in rows] for column in RESTATEMENT.columns})
 
 
@@ -76,7 +78,8 @@ def restated_rows(old: Edition, new: Edition) -> list[dict[str, object]]:
     """Rows of the source, used and refused by reason, as both editions published them."""
     lines = dict.fromkeys([*old.counts, *new.counts])
     return [
-        _count_row(line, *(each.counts.get(line, 0 if each.counts else None) for each in (old, new))) for line in lines
+        _count_row(line, *(edition.counts.get(line, 0 if edition.counts else None) for edition in (old, new)))
+        for line in lines
     ]
 
 
@@ -135,14 +138,14 @@ def _counts_table(year: int, old: Edition, new: Edition) -> TableView:
 
 def _measures_table(year: int, old: YearResult, new: YearResult) -> TableView:
     series = all_series((old, new))
-    shown = largest(series, lambda one: _effect(found(old, one), found(new, one)))
+    largest_series = largest(series, lambda one_series: _effect(found(old, one_series), found(new, one_series)))
     header = ("Measure", "Decisions of", "Group", "Earlier", "Later", "Difference", "State, earlier", "State, later")
     notes = [
         "Intervals are of each edition by itself: most rows are in both, so that they are no test of the difference.",
         RANGES * any(m.of_draws for edition in (old, new) for m in edition.measures),
-        left_out(len(shown), len(series), "measures", f"`evenhand restatement {year}` gives all."),
+        left_out(len(largest_series), len(series), "measures", f"`evenhand restatement {year}` gives all."),
     ]
-    rows = tuple(_cells(old, new, one) for one in shown)
+    rows = tuple(_cells(old, new, one_series) for one_series in largest_series)
     return TableView(f"Measures of {year}", header, rows, " ".join(filter(None, notes)))
 
 
@@ -157,10 +160,10 @@ def _effect(old: Measure | None, new: Measure | None) -> float:
 
 def _cells(old: YearResult, new: YearResult, series: Series) -> Row:
     _, maker, attribute, group, measure = series
-    said, unit = names(measure)
+    measure_words, unit = names(measure)
     before, after = found(old, series), found(new, series)
     return (
-        Cell(said),
+        Cell(measure_words),
         Cell(maker),
         Cell(f"{group} ({attribute})"),
         value_cell(before, unit),
@@ -206,7 +209,7 @@ _CAPTION = (
 )
 _NOTE = "Aggregates only, as the runs of the years published them; no applicant's record is in this file."
 _JUDGED = {OUTCOMES_METHOD: {"approval_rate"}} | {
-    name: {judged.measure for judged in method.judged} for name, method in METHODS.items()
+    name: {measure.measure for measure in method.judged} for name, method in METHODS.items()
 }
 """What theories are judged by, and what the gap is made of."""
 Years = Sequence[YearResult]
@@ -233,8 +236,8 @@ def trend_section(
         monitored: the years against their limits, which comes first.
     """
     broken = breaks(years, hmda)
-    drawn = [figure.chart for section in monitored for part in section.parts for figure in part.figures]
-    parts = [*monitored, *_chapters(years, references, broken, drawn), *_restated(restated)]
+    monitoring_charts = [figure.chart for section in monitored for part in section.parts for figure in part.figures]
+    parts = [*monitored, *_chapters(years, references, broken, monitoring_charts), *_restated(restated)]
     told_first = Section("The years", "years", tables=(_years(years),))
     notice = Notice("Not one series", "The lines end where years are not alike.", tuple(broken.values()))
     return _section(title, [told_first, *parts], notices=(notice,) if broken else ())
@@ -281,22 +284,29 @@ def _state(state: str) -> Cell:
 
 
 def _chapters(
-    years: Years, references: Mapping[str, str], broken: Mapping[int, str], drawn: Sequence[Chart]
+    years: Years, references: Mapping[str, str], broken: Mapping[int, str], monitoring_charts: Sequence[Chart]
 ) -> list[Section]:
     """A chapter a method, a part a measure; what has no room is counted."""
     parts: dict[Key, list[Series]] = {}
-    for one in all_series(years):
-        parts.setdefault((one[0], one[2], one[4], one[1]), []).append(one)
-    kept = {key: _largest(years, series, references.get(key[1], "")) for key, series in parts.items()}
-    charted = _charted(years, kept, references, broken, drawn)
-    shown = {*charted, *fitting({k: len(v) * len(years) for k, v in kept.items() if k not in charted}, TABLES, CELLS)}
+    for one_series in all_series(years):
+        parts.setdefault((one_series[0], one_series[2], one_series[4], one_series[1]), []).append(one_series)
+    largest_series = {key: _largest(years, series, references.get(key[1], "")) for key, series in parts.items()}
+    charted = _charted(years, largest_series, references, broken, monitoring_charts)
+    visible_keys = {
+        *charted,
+        *fitting({k: len(v) * len(years) for k, v in largest_series.items() if k not in charted}, TABLES, CELLS),
+    }
     out = []
     for method in dict.fromkeys(key[0] for key in parts):
-        mine = [key for key in parts if key[0] == method]
-        left = sum(key not in shown for key in mine)
-        words = (f"{left} more are in the JSON file beside this page.",) if left else ()
-        made = (_part(years, kept[key], len(parts[key]), charted.get(key)) for key in mine if key in shown)
-        out.append(Section(declared(method).title, anchor(method), words, parts=tuple(made)))
+        method_keys = [key for key in parts if key[0] == method]
+        number_left_out = sum(key not in visible_keys for key in method_keys)
+        words = (f"{number_left_out} more are in the JSON file beside this page.",) if number_left_out else ()
+        method_parts = (
+            _part(years, largest_series[key], len(parts[key]), charted.get(key))
+            for key in method_keys
+            if key in visible_keys
+        )
+        out.append(Section(declared(method).title, anchor(method), words, parts=tuple(method_parts)))
     return out
 
 
@@ -305,55 +315,59 @@ def _charted(
     parts: Mapping[Key, Sequence[Series]],
     references: Mapping[str, str],
     broken: Mapping[int, str],
-    drawn: Sequence[Chart],
+    monitoring_charts: Sequence[Chart],
 ) -> dict[Key, Figure]:
     """The charts, judged measures first, as long as there is room beside those that are drawn already."""
     ranked = sorted(parts, key=lambda key: not _is_judged(years, parts[key]))
-    made = {
+    key_charts = {
         key: trends.by_year(_title(parts[key][0]), years, parts[key], references.get(key[1], ""), broken)
         for key in ranked
     }
-    found = {key: chart for key, chart in made.items() if chart}
-    sizes = {key: trends.points(chart) for key, chart in found.items()}
-    room = POINTS - sum(map(trends.points, drawn))
-    return {key: Figure(found[key], _CAPTION) for key in fitting(sizes, CHARTS - len(drawn), room)}
+    drawable = {key: chart for key, chart in key_charts.items() if chart}
+    sizes = {key: trends.points(chart) for key, chart in drawable.items()}
+    room = POINTS - sum(map(trends.points, monitoring_charts))
+    return {key: Figure(drawable[key], _CAPTION) for key in fitting(sizes, CHARTS - len(monitoring_charts), room)}
 
 
 def _is_judged(years: Years, series: Sequence[Series]) -> bool:
     """Whether a theory is judged by the measure, or any year holds it against a limit."""
     method, measure = series[0][0], series[0][4]
-    states = {m.state for year in years for one in series if (m := found(year, one))}
+    states = {m.state for year in years for one_series in series if (m := found(year, one_series))}
     return measure in _JUDGED.get(method, ()) or bool(states & set(trends.CHECKED))
 
 
 def _largest(years: Years, series: Sequence[Series], reference: str) -> list[Series]:
     """The groups that fit: the reference group, and those furthest from it in their last year."""
 
-    def last(one: Series) -> float | None:
+    def last(one_series: Series) -> float | None:
         values = (
-            m.value for year in reversed(years) if (m := found(year, one)) and told(m, year.minimum_n) is Told.VALUE
+            m.value
+            for year in reversed(years)
+            if (m := found(year, one_series)) and told(m, year.minimum_n) is Told.VALUE
         )
         return next(values, None)
 
-    base = next((last(one) for one in series if one[3] == reference), None) or 0.0
-    return largest(series, lambda one: math.inf if one[3] == reference else abs((last(one) or base) - base))
-
-
-def _part(years: Years, kept: Sequence[Series], whole: int, figure: Figure | None) -> Section:
-    """One measure of one attribute and decision maker: its chart, or else its table."""
-    method, maker, attribute, _, measure = kept[0]
-    more = left_out(len(kept), whole)
-    return Section(
-        _title(kept[0]),
-        anchor(method, attribute, measure, maker),
-        (more,) if more else (),
-        figures=(figure,) if figure else (),
-        tables=() if figure else (_table(years, kept),),
+    base = next((last(one_series) for one_series in series if one_series[3] == reference), None) or 0.0
+    return largest(
+        series, lambda one_series: math.inf if one_series[3] == reference else abs((last(one_series) or base) - base)
     )
 
 
-def _title(one: Series) -> str:
-    _, maker, attribute, _, measure = one
+def _part(years: Years, visible_series: Sequence[Series], total: int, figure: Figure | None) -> Section:
+    """One measure of one attribute and decision maker: its chart, or else its table."""
+    method, maker, attribute, _, measure = visible_series[0]
+    remark = left_out(len(visible_series), total)
+    return Section(
+        _title(visible_series[0]),
+        anchor(method, attribute, measure, maker),
+        (remark,) if remark else (),
+        figures=(figure,) if figure else (),
+        tables=() if figure else (_table(years, visible_series),),
+    )
+
+
+def _title(one_series: Series) -> str:
+    _, maker, attribute, _, measure = one_series
     words = names(measure)[0]
     return f"{capital(words)} ({maker}), by {attribute}"
 
@@ -361,17 +375,17 @@ def _title(one: Series) -> str:
 def _table(years: Years, series: Sequence[Series]) -> TableView:
     unit = names(series[0][4])[1]
 
-    def cell(year: YearResult, one: Series) -> Cell:
-        m = found(year, one)
+    def cell(year: YearResult, one_series: Series) -> Cell:
+        m = found(year, one_series)
         what = told(m, year.minimum_n)
         return value_cell(m, unit) if what is Told.VALUE else Cell(what.value, "none")
 
-    of_draws = any(m.of_draws for year in years for one in series if (m := found(year, one)))
-    rows = tuple((Cell(one[3]), *(cell(year, one) for year in years)) for one in series)
+    of_draws = any(m.of_draws for year in years for one_series in series if (m := found(year, one_series)))
+    rows = tuple((Cell(one_series[3]), *(cell(year, one_series) for year in years)) for one_series in series)
     header = ("Group", *(str(year.year) for year in years))
     return TableView(_title(series[0]), header, rows, RANGES * of_draws, folded=True)
 
 
 def _restated(restated: Sequence[Section]) -> list[Section]:
-    said = "What another edition of a year's data changed, by the two last runs on different data."
-    return [Section("Restatements", "restatements", (said,), parts=tuple(restated))] if restated else []
+    introduction = "What another edition of a year's data changed, by the two last runs on different data."
+    return [Section("Restatements", "restatements", (introduction,), parts=tuple(restated))] if restated else []

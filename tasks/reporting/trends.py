@@ -56,26 +56,30 @@ T = TypeVar("T")
 
 def fitting(sizes: Mapping[T, int], most: int, room: int) -> list[T]:
     """At most so many, the first of them as long as there is room; one that is too large leaves its room to others."""
-    kept: list[T] = []
-    for each, size in sizes.items():
-        if len(kept) < most and size <= room:
-            kept.append(each)
+    selection: list[T] = []
+    for name, size in sizes.items():
+        if len(selection) < most and size <= room:
+            selection.append(name)
             room -= size
-    return kept
+    return selection
 
 
 def largest(items: Iterable[T], size: Callable[[T], float]) -> list[T]:
     """As many items as fit, those with the largest size, in the order in which they came."""
-    known = list(items)
-    kept = sorted(range(len(known)), key=lambda i: -size(known[i]))[:ROWS]
-    return [known[i] for i in sorted(kept)]
+    candidates = list(items)
+    indices = sorted(range(len(candidates)), key=lambda i: -size(candidates[i]))[:ROWS]
+    return [candidates[i] for i in sorted(indices)]
 
 
 def left_out(
-    shown: int, whole: int, what: str = "groups", where: str = "The JSON file beside this page holds all."
+    number_shown: int, total: int, what: str = "groups", where: str = "The JSON file beside this page holds all."
 ) -> str:
     """A sentence on what did not fit; empty where all did."""
-    return f"These are the {shown} {what} with the largest effects, of {whole}. {where}" if shown < whole else ""
+    return (
+        f"These are the {number_shown} {what} with the largest effects, of {total}. {where}"
+        if number_shown < total
+        else ""
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -126,8 +130,8 @@ def trend(audit: str, years: Sequence[YearResult]) -> pa.Table:
 
 def all_series(years: Iterable[YearResult]) -> list[Series]:
     """What any of the years measures: decisions first, then method by method; the groups of a measure together."""
-    known = dict.fromkeys(series_of(m) for year in years for m in year.measures)
-    return sorted(known, key=lambda s: (s[0] != "outcomes", s[0], s[2], s[4], s[1]))
+    distinct_series = dict.fromkeys(series_of(m) for year in years for m in year.measures)
+    return sorted(distinct_series, key=lambda s: (s[0] != "outcomes", s[0], s[2], s[4], s[1]))
 
 
 def series_of(m: Measure) -> Series:
@@ -229,11 +233,17 @@ def by_year(
     measure = series[0][4]
     if not covers(measure):
         return None
-    values = (m.value for year in years for one in series if (m := found(year, one)) and m.value is not None)
+    values = (
+        m.value for year in years for one_series in series if (m := found(year, one_series)) and m.value is not None
+    )
     unit, factor = scale(declared.names(measure)[1], values, measure)
     lines = [
-        Line(label=one[3], reference=one[3] == reference, points=tuple(_point(year, one, factor) for year in years))
-        for one in series
+        Line(
+            label=one_series[3],
+            reference=one_series[3] == reference,
+            points=tuple(_point(year, one_series, factor) for year in years),
+        )
+        for one_series in series
     ]
     return _drawn(Trend(title=title, unit=unit, series=tuple(lines), breaks=tuple(broken.items())))
 
@@ -248,11 +258,16 @@ def so_far(title: str, rows: Sequence[Monitored], groups: Sequence[str]) -> Tren
     """
     of = rows[0].of
     ratio = "_ratio" if of.scale == "log" else ""
-    unit, factor = scale(declared.names(of.measure)[1], (one.pooled for one in rows), of.measure + ratio)
-    limits = [one.of.limit for one in rows if not math.isnan(one.of.limit)]
-    apart = {one.of.year: one.change.reason for one in rows if one.change.state is ChangeState.NOT_COMPARABLE}
+    unit, factor = scale(declared.names(of.measure)[1], (estimate.pooled for estimate in rows), of.measure + ratio)
+    limits = [estimate.of.limit for estimate in rows if not math.isnan(estimate.of.limit)]
+    apart = {
+        estimate.of.year: estimate.change.reason
+        for estimate in rows
+        if estimate.change.state is ChangeState.NOT_COMPARABLE
+    }
     lines = [
-        Line(label=group, points=tuple(_band(one, factor) for one in rows if one.of.group == group)) for group in groups
+        Line(label=group, points=tuple(_band(estimate, factor) for estimate in rows if estimate.of.group == group))
+        for group in groups
     ]
     return _drawn(
         Trend(
@@ -302,13 +317,13 @@ def _point(year: YearResult, series: Series, factor: float) -> Point:
     return Point(year=year.year, value=m.value * factor, low=ends[0], high=ends[1], n=m.n, state=state)
 
 
-def _band(one: Monitored, factor: float) -> Point:
+def _band(estimate: Monitored, factor: float) -> Point:
     """The pooled estimate of the years so far with its band, or why there is none."""
-    if any(map(math.isnan, (one.pooled, one.pooled_low, one.pooled_high))):
-        said = one.reason or "no estimate"
-        return Point(year=one.of.year, note=f"{capital(said)}.", state=str(one.state))
-    value, low, high = (each * factor for each in (one.pooled, one.pooled_low, one.pooled_high))
-    return Point(year=one.of.year, value=value, low=low, high=high, state=str(one.state))
+    if any(map(math.isnan, (estimate.pooled, estimate.pooled_low, estimate.pooled_high))):
+        reason = estimate.reason or "no estimate"
+        return Point(year=estimate.of.year, note=f"{capital(reason)}.", state=str(estimate.state))
+    value, low, high = (bound * factor for bound in (estimate.pooled, estimate.pooled_low, estimate.pooled_high))
+    return Point(year=estimate.of.year, value=value, low=low, high=high, state=str(estimate.state))
 
 
 def _drawn(chart: Trend) -> Trend | None:
@@ -356,8 +371,8 @@ def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
         years: of one audit; a year that comes twice counts as it came last.
         rule: how years are held against the limit.
     """
-    read = [one for year in years for one in year_estimates(year)]
-    return monitor([*read, *_missing(years, read)], rule)
+    estimates = [estimate for year in years for estimate in year_estimates(year)]
+    return monitor([*estimates, *_missing(years, estimates)], rule)
 
 
 def year_estimates(year: YearVerdicts) -> list[YearEstimate]:
@@ -408,21 +423,26 @@ def _gap(year: YearVerdicts, row: Mapping[str, Any]) -> str:
     return ""
 
 
-def _missing(years: Iterable[YearVerdicts], read: Sequence[YearEstimate]) -> list[YearEstimate]:
+def _missing(years: Iterable[YearVerdicts], estimates: Sequence[YearEstimate]) -> list[YearEstimate]:
     """A gap for every series in every year that does not judge it."""
-    known = {(one.series, one.year) for one in read}
-    last = {one.series: one for one in sorted(read, key=lambda one: one.year)}
-    return [_absent(one, year) for year in years for series, one in last.items() if (series, year.year) not in known]
+    places = {(estimate.series, estimate.year) for estimate in estimates}
+    last = {estimate.series: estimate for estimate in sorted(estimates, key=lambda estimate: estimate.year)}
+    return [
+        _absent(estimate, year)
+        for year in years
+        for series, estimate in last.items()
+        if (series, year.year) not in places
+    ]
 
 
-def _absent(one: YearEstimate, year: YearVerdicts) -> YearEstimate:
+def _absent(estimate: YearEstimate, year: YearVerdicts) -> YearEstimate:
     why = year.why or "the run of this year does not judge it"
     nan = math.nan
-    return replace(one, year=year.year, value=nan, se=nan, low=nan, high=nan, bias=0.0, gap=why, ran=False)
+    return replace(estimate, year=year.year, value=nan, se=nan, low=nan, high=nan, bias=0.0, gap=why, ran=False)
 
 
-def _monitoring_row(audit: str, one: Monitored, rule: MonitoringRule) -> dict[str, object]:
-    of, change = one.of, one.change
+def _monitoring_row(audit: str, monitored: Monitored, rule: MonitoringRule) -> dict[str, object]:
+    of, change = monitored.of, monitored.change
     return {
         "audit": audit,
         "year": of.year,
@@ -439,10 +459,10 @@ def _monitoring_row(audit: str, one: Monitored, rule: MonitoringRule) -> dict[st
         "limit": _known(of.limit),
         "side": of.side,
         "rule": rule.rule,
-        "pooled": _known(one.pooled),
-        "pooled_low": _known(one.pooled_low),
-        "pooled_high": _known(one.pooled_high),
-        "state": one.state,
+        "pooled": _known(monitored.pooled),
+        "pooled_low": _known(monitored.pooled_low),
+        "pooled_high": _known(monitored.pooled_high),
+        "state": monitored.state,
         "change": _known(change.change),
         "change_low": _known(change.low),
         "change_high": _known(change.high),
@@ -458,36 +478,40 @@ def _monitoring_row(audit: str, one: Monitored, rule: MonitoringRule) -> dict[st
         "since_year": change.since_year,
         "since_p": _known(change.since_p),
         "q": _known(change.q),
-        "reason": one.said,
+        "reason": monitored.said,
     }
 
 
 def breaches(followed: Followed) -> dict[tuple[str, str], int]:
     """Theory and group -> first year in which their present sequence lay beyond the limit."""
-    last = {one.of.series: one for one in followed if one.of.usable}
-    found: dict[tuple[str, str], int] = {}
-    for one in last.values():
-        if one.first_breach is not None:
-            place = one.of.theory, one.of.group
-            found[place] = min(one.first_breach, found.get(place, one.first_breach))
-    return found
+    last = {monitored.of.series: monitored for monitored in followed if monitored.of.usable}
+    first_years: dict[tuple[str, str], int] = {}
+    for monitored in last.values():
+        if monitored.first_breach is not None:
+            place = monitored.of.theory, monitored.of.group
+            first_years[place] = min(monitored.first_breach, first_years.get(place, monitored.first_breach))
+    return first_years
 
 
 def changed(followed: Followed) -> list[Monitored]:
     """The series whose last year with an estimate has changed."""
-    last = {one.of.series: one for one in followed if one.of.usable}
-    return [one for one in last.values() if one.change.state is ChangeState.CHANGED]
+    last = {monitored.of.series: monitored for monitored in followed if monitored.of.usable}
+    return [monitored for monitored in last.values() if monitored.change.state is ChangeState.CHANGED]
 
 
 def said_by_theory(followed: Followed) -> list[str]:
     """One sentence a theory: whether its sequence has breached, and since when for whom."""
     gone = breaches(followed)
     out = []
-    for theory in dict.fromkeys(one.of.theory for one in followed):
-        mine = [f"{group} since {year}" for (of, group), year in gone.items() if of == theory]
-        if mine:
-            out.append(f"{theory}: the years together are beyond the limit ({', '.join(mine)})")
-        elif all(one.state in (State.NO_LIMIT, State.NOT_RUN) for one in followed if one.of.theory == theory):
+    for theory in dict.fromkeys(monitored.of.theory for monitored in followed):
+        group_texts = [f"{group} since {year}" for (of, group), year in gone.items() if of == theory]
+        if group_texts:
+            out.append(f"{theory}: the years together are beyond the limit ({', '.join(group_texts)})")
+        elif all(
+            monitored.state in (State.NO_LIMIT, State.NOT_RUN)
+            for monitored in followed
+            if monitored.of.theory == theory
+        ):
             out.append(f"{theory}: no limit, or nothing judged in any year")
         else:
             out.append(f"{theory}: the years together are not beyond the limit")
@@ -553,36 +577,38 @@ def chapter(followed: Followed, rule: MonitoringRule) -> list[Section]:
     """
     if not followed:
         return []
-    said = RULES[rule.rule].format(level=f"{1 - rule.alpha:.2f}", years=rule.years)
-    ordered = sorted(followed, key=lambda one: (list(Theory).index(Theory(one.of.theory)), _place(one)))
+    rule_words = RULES[rule.rule].format(level=f"{1 - rule.alpha:.2f}", years=rule.years)
+    ordered = sorted(
+        followed, key=lambda monitored: (list(Theory).index(Theory(monitored.of.theory)), _place(monitored))
+    )
     alike = [list(rows) for _, rows in groupby(ordered, key=_place)]
-    drawn = fitting({place: len(rows) for place, rows in enumerate(alike)}, CHARTS, POINTS)
-    parts = tuple(_part(rows, place in drawn) for place, rows in enumerate(alike))
+    charted_places = fitting({place: len(rows) for place, rows in enumerate(alike)}, CHARTS, POINTS)
+    parts = tuple(_part(rows, place in charted_places) for place, rows in enumerate(alike))
     points = tuple(said_by_theory(ordered))
-    return [Section("Years against their limits", "monitoring", (said, CHANGES), points, parts=parts)]
+    return [Section("Years against their limits", "monitoring", (rule_words, CHANGES), points, parts=parts)]
 
 
-def _place(one: Monitored) -> tuple[str, str, str, str]:
-    return one.of.theory, one.of.attribute, one.of.measure, one.of.decision_maker
+def _place(monitored: Monitored) -> tuple[str, str, str, str]:
+    return monitored.of.theory, monitored.of.attribute, monitored.of.measure, monitored.of.decision_maker
 
 
-def _part(rows: Sequence[Monitored], drawn: bool) -> Section:
+def _part(rows: Sequence[Monitored], has_chart: bool) -> Section:
     """One measure of a theory, by one attribute: its chart or else its sequence as a table, and its last changes."""
     theory, attribute, measure, maker = _place(rows[0])
     words, unit = names(measure)
     title = f"{QUESTIONS[Theory(theory)]} {capital(words)} ({maker}), by {attribute}"
-    last = {one.of.group: one for one in rows if one.of.usable}
-    groups = largest(dict.fromkeys(one.of.group for one in rows), lambda group: _effect(last.get(group)))
-    chart = so_far(title, rows, groups) if drawn else None
-    limits = list(dict.fromkeys(limit_words(one.of) for one in rows))
+    last = {monitored.of.group: monitored for monitored in rows if monitored.of.usable}
+    groups = largest(dict.fromkeys(monitored.of.group for monitored in rows), lambda group: _effect(last.get(group)))
+    chart = so_far(title, rows, groups) if has_chart else None
+    limits = list(dict.fromkeys(limit_words(monitored.of) for monitored in rows))
     figures = (Figure(chart, _CAPTION + _earlier(limits, rows[-1])),) if chart else ()
     tables = () if chart else (_sequence(title, rows, groups, unit, limits),)
     changes = tuple(_change_row(last[group], unit) for group in groups if group in last)
-    more = left_out(len(groups), len({one.of.group for one in rows}))
+    remark = left_out(len(groups), len({monitored.of.group for monitored in rows}))
     return Section(
         title,
         anchor("monitoring", theory, attribute, measure, maker),
-        (more,) if more else (),
+        (remark,) if remark else (),
         figures=figures,
         tables=(*tables, TableView("The last year and its changes", _HEADER, changes, _NOTE)),
     )
@@ -590,36 +616,40 @@ def _part(rows: Sequence[Monitored], drawn: bool) -> Section:
 
 def _earlier(limits: Sequence[str], last: Monitored) -> str:
     """The limits of earlier years; the chart shows that of the last one."""
-    others = [limit for limit in limits if limit != limit_words(last.of)]
-    return f" Limit in earlier years: {', then '.join(others)}." if others else ""
+    other_limits = [limit for limit in limits if limit != limit_words(last.of)]
+    return f" Limit in earlier years: {', then '.join(other_limits)}." if other_limits else ""
 
 
-def _effect(one: Monitored | None) -> float:
+def _effect(monitored: Monitored | None) -> float:
     """How far the years so far are from no effect; of a ratio in either direction."""
-    if one is None or math.isnan(one.pooled):
+    if monitored is None or math.isnan(monitored.pooled):
         return 0.0
-    return abs(math.log(one.pooled)) if one.of.scale == "log" and one.pooled > 0 else abs(one.pooled)
+    return (
+        abs(math.log(monitored.pooled))
+        if monitored.of.scale == "log" and monitored.pooled > 0
+        else abs(monitored.pooled)
+    )
 
 
 def _sequence(
     title: str, rows: Sequence[Monitored], groups: Sequence[str], unit: DeclaredUnit, limits: Sequence[str]
 ) -> TableView:
     """The band and state of every group in every year."""
-    by = {(one.of.group, one.of.year): one for one in rows}
-    years = sorted({one.of.year for one in rows})
+    by = {(monitored.of.group, monitored.of.year): monitored for monitored in rows}
+    years = sorted({monitored.of.year for monitored in rows})
     lines = [(Cell(group), *(_cell(by.get((group, year)), unit) for year in years)) for group in groups]
     note = f"Limit: {', then '.join(limits)}. The estimate of the years so far [its band], and the state."
     return TableView(f"{title}: year by year", ("Group", *map(str, years)), tuple(lines), note, folded=True)
 
 
-def _cell(one: Monitored | None, unit: DeclaredUnit) -> Cell:
-    if one is None or math.isnan(one.pooled):
-        return state_cell(one.state) if one else Cell("–", "none")
-    return Cell(state_cell(one.state).text, "state", one.state, _sequence_band(one, unit))
+def _cell(monitored: Monitored | None, unit: DeclaredUnit) -> Cell:
+    if monitored is None or math.isnan(monitored.pooled):
+        return state_cell(monitored.state) if monitored else Cell("–", "none")
+    return Cell(state_cell(monitored.state).text, "state", monitored.state, _sequence_band(monitored, unit))
 
 
-def _change_row(one: Monitored, unit: DeclaredUnit) -> Row:
-    change, ratio = one.change, one.of.scale == "log"
+def _change_row(monitored: Monitored, unit: DeclaredUnit) -> Row:
+    change, ratio = monitored.change, monitored.of.scale == "log"
 
     def cell(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
         if math.isnan(value):
@@ -628,22 +658,22 @@ def _change_row(one: Monitored, unit: DeclaredUnit) -> Row:
 
     since = "–" if change.since_year is None else f"{change.since_year} (p {p_text(change.since_p)})"
     return (
-        Cell(one.of.group),
-        number_cell(str(one.of.year)),
-        state_cell(one.state),
+        Cell(monitored.of.group),
+        number_cell(str(monitored.of.year)),
+        state_cell(monitored.state),
         Cell(_CHANGE_STATES[change.state], "state", change.state),
         cell(change.change, change.low, change.high),
         cell(change.minimal),
         cell(change.slope, change.slope_low, change.slope_high),
         Cell(since),
         p_cell(None if math.isnan(change.q) else change.q),
-        Cell(one.said),
+        Cell(monitored.said),
     )
 
 
-def _sequence_band(one: Monitored, unit: DeclaredUnit) -> str:
-    kind: DeclaredUnit = "number" if one.of.scale == "log" else unit
-    return f"{written(one.pooled, kind)} {ends(one.pooled_low, one.pooled_high, kind)}"
+def _sequence_band(monitored: Monitored, unit: DeclaredUnit) -> str:
+    kind: DeclaredUnit = "number" if monitored.of.scale == "log" else unit
+    return f"{written(monitored.pooled, kind)} {ends(monitored.pooled_low, monitored.pooled_high, kind)}"
 
 
 def _moved(value: float, unit: DeclaredUnit, ratio: bool) -> str:

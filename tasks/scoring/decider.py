@@ -67,9 +67,9 @@ def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.T
         return partial(_by_rule, model.rule)
     if not models.num_rows:  # the rows were too few to fit one
         return None
-    own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    model_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
     own_models = _StoredModels(stored(models, model), model.taken_as, encodings)
-    return partial(_by_models, own_models, own["fold"].to_numpy(), own["threshold"].to_numpy())
+    return partial(_by_models, own_models, model_decisions["fold"].to_numpy(), model_decisions["threshold"].to_numpy())
 
 
 def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
@@ -87,13 +87,13 @@ class _StoredModels:
 
 
 def _by_models(
-    known: _StoredModels, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
+    stored_models: _StoredModels, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
 ) -> tuple[Bools, Floats]:
-    x, scores = inputs_of(columns, known.encodings, known.taken_as).x, np.empty(len(rows))
-    for number, model in known.models.items():
-        mine = fold[rows] == number
-        if mine.any():
-            scores[mine] = probabilities(model, x[mine])
+    x, scores = inputs_of(columns, stored_models.encodings, stored_models.taken_as).x, np.empty(len(rows))
+    for number, model in stored_models.models.items():
+        is_of_fold = fold[rows] == number
+        if is_of_fold.any():
+            scores[is_of_fold] = probabilities(model, x[is_of_fold])
     return scores >= threshold[rows], scores
 
 
@@ -147,20 +147,20 @@ REFITTED = ("logistic_regression", "net")
 """Kinds of models that are fitted again on resampled rows."""
 
 
-def look_into(given: ProblemTables, encoded: Floats, maker: str, model: Model | None) -> OpenModel | None:
+def look_into(tables: ProblemTables, encoded: Floats, maker: str, model: Model | None) -> OpenModel | None:
     """A function that opens the model for a method; None without a model that can be opened."""
     if maker != DecisionMaker.MODEL or model is None or model.kind == "none":
         return None
-    return partial(_explained, given, encoded, model)
+    return partial(_explained, tables, encoded, model)
 
 
-def refit(given: ProblemTables, maker: str, model: Model | None, seed: int) -> Refit | None:
+def refit(tables: ProblemTables, maker: str, model: Model | None, seed: int) -> Refit | None:
     """A function that fits the model again on resampled rows; None of other kinds than ``REFITTED``."""
     if maker != DecisionMaker.MODEL or model is None or model.kind not in REFITTED:
         return None
     from tasks.scoring.fitting import fit_of  # loads all that can be fitted
 
-    lender = given.decisions.filter(pc.equal(given.decisions["decision_maker"], str(DecisionMaker.LENDER)))
+    lender = tables.decisions.filter(pc.equal(tables.decisions["decision_maker"], str(DecisionMaker.LENDER)))
     learnt = lender["favourable"].to_numpy(zero_copy_only=False)
     return partial(_refitted, learnt, fit_of(model.kind, seed), called(model))
 
@@ -182,24 +182,26 @@ def _refitted(learnt: Bools, fit: "Fit", name: str, explained: ModelView, rows: 
     )
 
 
-def _explained(given: ProblemTables, encoded: Floats, model: Model, substitute: bool) -> ModelView:
+def _explained(tables: ProblemTables, encoded: Floats, model: Model, substitute: bool) -> ModelView:
     """The rows as the model saw them.
 
     Raises:
         SpecError: No column is financial, or the model has no gradient and no substitute was chosen.
     """
-    columns = columns_of(given.applicants, given.encodings)
-    comparable, names = financial(columns, given.encodings)
-    own = given.decisions.filter(pc.equal(given.decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    label = own["outcome"].to_numpy(zero_copy_only=False)
-    favourable = own["favourable"].to_numpy(zero_copy_only=False)
+    columns = columns_of(tables.applicants, tables.encodings)
+    comparable, names = financial(columns, tables.encodings)
+    maker_decisions = tables.decisions.filter(pc.equal(tables.decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    label = maker_decisions["outcome"].to_numpy(zero_copy_only=False)
+    favourable = maker_decisions["favourable"].to_numpy(zero_copy_only=False)
     if model.rule is not None:
         return _of_rule(model.rule, columns, label, favourable, (comparable, names))
-    models = [attributor(one, called(model), substitute) for one in stored(given.models, model).values()]
-    inputs = inputs_of(columns, given.encodings, model.taken_as, encoded)
+    models = [
+        attributor(stored_model, called(model), substitute) for stored_model in stored(tables.models, model).values()
+    ]
+    inputs = inputs_of(columns, tables.encodings, model.taken_as, encoded)
     if model.file is None:
-        unseen = own["explained"].to_numpy(zero_copy_only=False)
-        explainer, pools = explainers(own["fold"].to_numpy().astype(np.int32), unseen)
+        unseen = maker_decisions["explained"].to_numpy(zero_copy_only=False)
+        explainer, pools = explainers(maker_decisions["fold"].to_numpy().astype(np.int32), unseen)
     else:
         explainer, pools = _everybody(len(label))
     return ModelView(
@@ -212,7 +214,7 @@ def _explained(given: ProblemTables, encoded: Floats, model: Model, substitute: 
         explainer=explainer,
         models=tuple(models),
         pools=pools,
-        cuts=(_cut(own["threshold"][0].as_py()),) * len(models),
+        cuts=(_cut(maker_decisions["threshold"][0].as_py()),) * len(models),
         favourable=favourable if len(models) == 1 else None,
     )
 
@@ -255,9 +257,9 @@ def explainers(fold: Ints, unseen: Bools) -> tuple[Ints, tuple[Bools, ...]]:
         fold: number of the fit that decided on each row.
         unseen: whether that fit had not seen it; after a holdout, those that it learnt from are told apart by this.
     """
-    seen = ~unseen
-    if seen.any():
-        return np.where(seen, NOBODY, fold).astype(np.int32), (seen,)
+    is_training = ~unseen
+    if is_training.any():
+        return np.where(is_training, NOBODY, fold).astype(np.int32), (is_training,)
     return fold, tuple(fold != number for number in range(int(fold.max()) + 1))
 
 
@@ -266,13 +268,13 @@ def financial(columns: Columns, encodings: pa.Table) -> tuple[Floats, tuple[str,
     roles = dict(zip(encodings["feature"].to_pylist(), encodings["roles"].to_pylist(), strict=True))
     parts: list[Floats] = []
     names: list[str] = []
-    for name, kind, known, values in zip(
+    for name, kind, categories, values in zip(
         columns.names, columns.kinds, columns.categories, columns.values.T, strict=True
     ):
         if Role.FINANCIAL in roles[name].split(","):
             nominal = kind is Kind.NOMINAL
-            parts += [values == code for code in range(len(known))] if nominal else [values]
-            names += [f"{name}={category}" for category in known] if nominal else [name]
+            parts += [values == code for code in range(len(categories))] if nominal else [values]
+            names += [f"{name}={category}" for category in categories] if nominal else [name]
     if not names:
         message = "no column has the role `financial`; CEC matches applicants by what makes them comparable borrowers"
         raise SpecError(f"{message}: set role: financial for such columns", ("columns",))

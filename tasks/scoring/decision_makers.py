@@ -58,46 +58,50 @@ def exchanges(
         model: a rule, or a model from a file.
         decide: how it decides.
     """
-    taken = model.takes(columns.names)
+    input_names = model.takes(columns.names)
     attributes = {column for p in protected for column in p.columns}
     for p in protected:
-        own = [name for name in p.columns if name in taken]
-        others = [name for name in taken if name not in p.columns and _says(name, p, columns, groups, attributes)]
-        if not own and not others:
+        protected_inputs = [name for name in p.columns if name in input_names]
+        proxy_inputs = [
+            name for name in input_names if name not in p.columns and _says(name, p, columns, groups, attributes)
+        ]
+        if not protected_inputs and not proxy_inputs:
             continue
-        if reason := _refusal(p, own, others, groups[p.name]):
+        if reason := _refusal(p, protected_inputs, proxy_inputs, groups[p.name]):
             yield Exchanged(p.name, reason=reason)
         else:
-            yield _exchanged(p.name, columns, columns.names.index(own[0]), groups[p.name], decide)
+            yield _exchanged(p.name, columns, columns.names.index(protected_inputs[0]), groups[p.name], decide)
 
 
-def _refusal(p: Protected, own: Sequence[str], others: Sequence[str], grouped: Grouped) -> str:
+def _refusal(p: Protected, protected_inputs: Sequence[str], proxy_inputs: Sequence[str], grouped: Grouped) -> str:
     if not grouped.compared:
         return f"no complete application belongs to {p.reference}, the reference group"
     if len(p.columns) > 1:
         return f"{p.name} crosses {' and '.join(p.columns)}: only an attribute of one column is exchanged"
-    if not own:
-        return f"the model takes {', '.join(others)}, which tells the group, and not {p.columns[0]}"
-    if others:
-        return f"the model takes {', '.join(others)} beside {own[0]}: exchanging one alone makes nobody who could be"
+    if not protected_inputs:
+        return f"the model takes {', '.join(proxy_inputs)}, which tells the group, and not {p.columns[0]}"
+    if proxy_inputs:
+        return f"the model takes {', '.join(proxy_inputs)} beside {protected_inputs[0]}: exchanging one alone makes nobody who could be"
     return ""
 
 
 def _exchanged(attribute: str, columns: Columns, at: int, grouped: Grouped, decide: Decide) -> Exchanged:
-    name, known = columns.names[at], columns.categories[at]
-    there = np.unique(columns.values[grouped.group == grouped.reference, at])
-    if len(there) > 1:
-        reason = f"the reference group has {len(there)} values of {name}: name the one that the others are exchanged to"
+    name, categories = columns.names[at], columns.categories[at]
+    reference_values = np.unique(columns.values[grouped.group == grouped.reference, at])
+    if len(reference_values) > 1:
+        reason = f"the reference group has {len(reference_values)} values of {name}: name the one that the others are exchanged to"
         return Exchanged(attribute, column=name, reason=reason)
     values = columns.values.copy()
-    values[:, at] = there[0]
+    values[:, at] = reference_values[0]
     favourable, _ = decide(replace(columns, values=values), np.arange(len(values)))
-    return Exchanged(attribute, favourable, name, known[int(there[0])] if known else f"{there[0]:g}")
+    return Exchanged(
+        attribute, favourable, name, categories[int(reference_values[0])] if categories else f"{reference_values[0]:g}"
+    )
 
 
 def _says(name: str, p: Protected, columns: Columns, groups: Mapping[str, Grouped], attributes: set[str]) -> bool:
     """Whether a column tells the group in other words: by its name, or because the two never part in the data."""
-    kinds = {kind_of(each) for each in (p.name, *p.columns)} - {""}
+    kinds = {kind_of(column_name) for column_name in (p.name, *p.columns)} - {""}
     if is_personal(name) and kind_of(name) in kinds and name not in attributes:
         return True
     values, grouped = columns.values[:, columns.names.index(name)], groups[p.name]
@@ -115,11 +119,11 @@ def _tells(values: Floats, grouped: Grouped) -> bool:
 
     A column with as many values as there are pairs of rows, or more, is an amount: its values meet in no group.
     """
-    known, codes = np.unique(values, return_inverse=True)
-    if 2 * len(known) > len(values):
+    distinct_values, codes = np.unique(values, return_inverse=True)
+    if 2 * len(distinct_values) > len(values):
         return False
     many = len(grouped.groups)
-    cells = np.bincount(codes * many + grouped.group, minlength=many * len(known)).reshape(-1, many)
+    cells = np.bincount(codes * many + grouped.group, minlength=many * len(distinct_values)).reshape(-1, many)
     return bool((np.count_nonzero(cells, axis=1) <= 1).all() and np.count_nonzero(cells.any(axis=0)) > 1)
 
 
@@ -182,17 +186,17 @@ def fitted(x: Floats, y: Bools, model: Model, seed: int, names: Sequence[str] = 
     if model.split == "holdout":
         train, test = train_test_split(np.arange(n), test_size=model.holdout, random_state=seed)
         _check_enough(y[train], 1)
-        one = fit(x[train], y[train])
-        scores = probabilities(one, x)
+        classifier = fit(x[train], y[train])
+        scores = probabilities(classifier, x)
         explained = np.isin(np.arange(n), test)
         threshold = _threshold(scores[train], y[train], model)
-        return _by_scores(scores, threshold, explained, np.zeros(n, np.int32), (kept(one, names),))
+        return _by_scores(scores, threshold, explained, np.zeros(n, np.int32), (kept(classifier, names),))
     scores, fold, models = np.empty(n), np.empty(n, np.int32), []
     folds = StratifiedKFold(model.folds, shuffle=True, random_state=seed)
     for number, (train, test) in enumerate(folds.split(x, y)):
-        one = fit(x[train], y[train])
-        scores[test], fold[test] = probabilities(one, x[test]), number
-        models.append(kept(one, names))
+        classifier = fit(x[train], y[train])
+        scores[test], fold[test] = probabilities(classifier, x[test]), number
+        models.append(kept(classifier, names))
     return _by_scores(scores, _threshold(scores, y, model), np.ones(n, dtype=bool), fold, tuple(models))
 
 
@@ -211,20 +215,20 @@ def given(content: bytes, columns: Columns, encodings: pa.Table, y: Bools, model
     """
     file = ModelFile.of(model, content)
     try:
-        one = opened(file)
-        _check_inputs(one, file.name, columns, encodings, model.taken_as)
-        scores = _scores_of(one, file.name, inputs_of(columns, encodings, model.taken_as))
+        classifier = opened(file)
+        _check_inputs(classifier, file.name, columns, encodings, model.taken_as)
+        scores = _scores_of(classifier, file.name, inputs_of(columns, encodings, model.taken_as))
     except SpecError as error:
         raise SpecError(str(error), ("model", "file")) from error
     n = len(y)
     return _by_scores(scores, _threshold(scores, y, model), np.ones(n, dtype=bool), np.zeros(n, np.int32), (content,))
 
 
-def _check_enough(y: Bools, needed: int) -> None:
+def _check_enough(y: Bools, minimum: int) -> None:
     fewest = int(min(y.sum(), (~y).sum()))
-    if fewest < needed:
+    if fewest < minimum:
         raise TooFewError(
-            f"the rarer decision occurs {fewest} times among {len(y)} complete rows; fitting a model needs {needed}: "
+            f"the rarer decision occurs {fewest} times among {len(y)} complete rows; fitting a model needs {minimum}: "
             "set model.kind: none to audit the lender's decisions alone, or model.folds lower"
         )
 
@@ -246,14 +250,14 @@ def _check_inputs(model: Readable, name: str, columns: Columns, encodings: pa.Ta
     """Hold the inputs that a model was fitted on against those that it gets, as far as it tells."""
     nobody = columns.rows(np.zeros(0, np.int64))
     ways = {way: inputs_of(nobody, encodings, way).names for way in get_args(TakenAs)}
-    names, taken, own = ways[taken_as], inputs_taken(model), names_of(model)
-    if taken not in (None, len(names)):
-        widths = ", ".join(f"{way} {len(others)}" for way, others in ways.items())
+    names, number_of_inputs, model_names = ways[taken_as], inputs_taken(model), names_of(model)
+    if number_of_inputs not in (None, len(names)):
+        widths = ", ".join(f"{way} {len(way_names)}" for way, way_names in ways.items())
         raise SpecError(
-            f"{name} takes {taken} inputs and would get {len(names)} ({_shown(names)}); set model.file.inputs to what "
+            f"{name} takes {number_of_inputs} inputs and would get {len(names)} ({_shown(names)}); set model.file.inputs to what "
             f"it was fitted on ({widths}), or name in the spec the columns that it takes, in its order"
         )
-    for place, (theirs, ours) in enumerate(zip(own, names, strict=False), 1):
+    for place, (theirs, ours) in enumerate(zip(model_names, names, strict=False), 1):
         if theirs != ours and theirs in names:
             raise SpecError(
                 f"{name} was fitted with {theirs!r} as input {place}, and would get {ours!r} there; put the columns of "

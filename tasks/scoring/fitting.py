@@ -112,10 +112,10 @@ class Refits:
 
     def favourable(self, x: Floats) -> Bools:
         """``(r, draws)`` decisions of each resample's model on rows ``(r, d)``."""
-        found = np.empty((len(x), len(self.cut)), dtype=bool)
-        for draws in blocks(*found.shape):
-            found[:, draws] = x @ self.coefficients[:, draws] + self.intercept[draws] >= self.cut[draws]
-        return found
+        decisions = np.empty((len(x), len(self.cut)), dtype=bool)
+        for draws in blocks(*decisions.shape):
+            decisions[:, draws] = x @ self.coefficients[:, draws] + self.intercept[draws] >= self.cut[draws]
+        return decisions
 
 
 def refits(x: Floats, y: Bools, explained: Bools, model: Model, draws: int, seed: int) -> Refits | None:
@@ -135,20 +135,20 @@ def refits(x: Floats, y: Bools, explained: Bools, model: Model, draws: int, seed
     learnt = np.ones(len(y), dtype=bool) if model.split == "crossfit" else ~explained
     counts = resampled((~learnt).astype(np.int64), draws, rng)
     design = np.column_stack([np.ones(len(x)), x])
-    fitted, labels, drawn = design, y, counts
+    fitted, labels, draw_counts = design, y, counts
     if not learnt.all():
-        fitted, labels, drawn = design[learnt], y[learnt], counts[learnt]
-    found = refitted(fitted, labels, drawn, RIDGE)
-    return Refits(counts, found[1:], found[0], _cuts(fitted, labels, drawn, found, model))
+        fitted, labels, draw_counts = design[learnt], y[learnt], counts[learnt]
+    coefficients = refitted(fitted, labels, draw_counts, RIDGE)
+    return Refits(counts, coefficients[1:], coefficients[0], _cuts(fitted, labels, draw_counts, coefficients, model))
 
 
-def _cuts(design: Floats, y: Bools, counts: Counts, found: Floats, model: Model) -> Floats:
+def _cuts(design: Floats, y: Bools, counts: Counts, coefficients: Floats, model: Model) -> Floats:
     """``(draws,)`` thresholds of the logit: as given, or such that denials agree in each resample."""
     if model.threshold != "rate_matched":
-        return np.full(found.shape[1], float(logit(model.threshold)))
+        return np.full(coefficients.shape[1], float(logit(model.threshold)))
     cut = []
-    for draws in blocks(len(design), found.shape[1]):
-        index, count = design @ found[:, draws], counts[:, draws]
+    for draws in blocks(len(design), coefficients.shape[1]):
+        index, count = design @ coefficients[:, draws], counts[:, draws]
         denied = count[~y].sum(axis=0, dtype=np.int64)
-        cut += [rate_matched(index[:, at], count[:, at], int(each)) for at, each in enumerate(denied)]
+        cut += [rate_matched(index[:, at], count[:, at], int(denials)) for at, denials in enumerate(denied)]
     return np.array(cut)

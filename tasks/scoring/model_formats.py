@@ -54,7 +54,7 @@ def check_archive(content: bytes, name: str) -> None:
     members = zipfile.ZipFile(io.BytesIO(content)).infolist()
     if len(members) > MEMBERS:
         raise SpecError(f"{name} is an archive of {len(members):,} files; a model has at most {MEMBERS:,}: {_AGAIN}")
-    twice = [each for each, times in Counter(member.filename for member in members).items() if times > 1]
+    twice = [member_name for member_name, times in Counter(member.filename for member in members).items() if times > 1]
     if twice:
         raise SpecError(f"{name} is an archive with two files of the name {_shown(twice[0])}; {_AGAIN}")
     for member in members:
@@ -133,7 +133,7 @@ def check_operators(graph: Any, name: str) -> None:
             )
         if not node.output:
             raise SpecError(f"{what} has no output; {_ONNX_OPERATORS_AGAIN}")
-        if node.op_type == "Constant" and [each.name for each in node.attribute] != ["value"]:
+        if node.op_type == "Constant" and [attribute.name for attribute in node.attribute] != ["value"]:
             raise SpecError(f"{what} holds no array; {_ONNX_OPERATORS_AGAIN}")
 
 
@@ -197,10 +197,10 @@ def network_of(content: bytes, name: str, output: Literal["logit", "probability"
         raise SpecError(f"{message}, and the spec says probability; leave `output` out")
     parts = list(_parts(nodes, arrays, name))
     layers, kinds = parts[::2], parts[1::2]
-    shown = [part if isinstance(part, str) else "linear" for part in parts]
-    alternating = len(layers) == len(kinds) + 1 and set(shown[::2]) == {"linear"}
-    if not alternating or "linear" in shown[1::2] or len(set(shown[1::2])) > 1:
-        raise SpecError(f"{name} is made of {shown}; {_EXPECTED}")
+    part_kinds = [part if isinstance(part, str) else "linear" for part in parts]
+    alternating = len(layers) == len(kinds) + 1 and set(part_kinds[::2]) == {"linear"}
+    if not alternating or "linear" in part_kinds[1::2] or len(set(part_kinds[1::2])) > 1:
+        raise SpecError(f"{name} is made of {part_kinds}; {_EXPECTED}")
     _check_numbers(layers, name)  # type: ignore[arg-type]
     weights, biases = zip(*layers, strict=True)
     return Network(weights, biases, kinds[0] if kinds else "relu")  # type: ignore[arg-type]
@@ -238,13 +238,13 @@ def _read(content: bytes, name: str) -> tuple[Any, dict[str, Floats]]:
 def _chain(graph: Any, arrays: Mapping[str, Floats], name: str) -> list[Any]:
     """The operators between input and output, each of which takes what the one before it gives."""
     nodes = [node for node in graph.node if node.op_type != "Constant"]
-    given = {node.output[0] for node in nodes}
+    outputs = {node.output[0] for node in nodes}
     earlier = [value.name for value in graph.input if value.name not in arrays]
     if len(earlier) != 1:
         raise SpecError(f"{name} takes the inputs {earlier}; expected one, the features of each row")
     for node in nodes:
         # Mul takes the input of the Sigmoid before it too, which the walk over the parts looks at
-        if earlier[-1] not in node.input or (node.op_type != "Mul" and len(given & set(node.input)) > 1):
+        if earlier[-1] not in node.input or (node.op_type != "Mul" and len(outputs & set(node.input)) > 1):
             raise SpecError(f"{name} branches at the operator {node.op_type}; {_EXPECTED}")
         earlier.append(node.output[0])
     if not nodes or [value.name for value in graph.output] != earlier[-1:]:
@@ -262,7 +262,9 @@ def _parts(nodes: list[Any], arrays: Mapping[str, Floats], name: str) -> Iterato
             yield _gemm(node, arrays, name)
         elif node.op_type == "MatMul" and following == "Add":
             weight = _array(node.input[1], arrays, name).T
-            biases = [_array(each, arrays, name) for each in nodes.pop(0).input if each != node.output[0]]
+            biases = [
+                _array(tensor_name, arrays, name) for tensor_name in nodes.pop(0).input if tensor_name != node.output[0]
+            ]
             if len(biases) != 1:
                 raise SpecError(f"{name} adds a thing to itself; {_EXPECTED}")
             yield weight, _per_unit(biases[0], weight)
@@ -280,12 +282,15 @@ def _parts(nodes: list[Any], arrays: Mapping[str, Floats], name: str) -> Iterato
 
 def _gemm(node: Any, arrays: Mapping[str, Floats], name: str) -> Layer:
     """``alpha x W + beta b``."""
-    given = {each.name: each.f if each.name in ("alpha", "beta") else each.i for each in node.attribute}
-    if given.get("transA"):
+    attributes = {
+        attribute.name: attribute.f if attribute.name in ("alpha", "beta") else attribute.i
+        for attribute in node.attribute
+    }
+    if attributes.get("transA"):
         raise SpecError(f"{name} transposes its rows; {_EXPECTED}")
-    weight = given.get("alpha", 1.0) * _array(node.input[1], arrays, name)
-    weight = weight if given.get("transB") else weight.T
-    bias = given.get("beta", 1.0) * _array(node.input[2], arrays, name) if len(node.input) > 2 else np.zeros(1)
+    weight = attributes.get("alpha", 1.0) * _array(node.input[1], arrays, name)
+    weight = weight if attributes.get("transB") else weight.T
+    bias = attributes.get("beta", 1.0) * _array(node.input[2], arrays, name) if len(node.input) > 2 else np.zeros(1)
     return weight, _per_unit(bias, weight)
 
 
@@ -331,7 +336,7 @@ def check_tree(args: Sequence[Any], state: Mapping[str, Any], inputs: int | None
     Raises:
         SpecError: it would.
     """
-    own, classes, outputs = _whole(args[0], what), np.asarray(args[1]), _whole(args[2], what)
+    tree_inputs, classes, outputs = _whole(args[0], what), np.asarray(args[1]), _whole(args[2], what)
     nodes, values = np.asarray(state["nodes"]), np.asarray(state["values"])
     count = _whole(state["node_count"], what)
     if nodes.ndim != 1 or len(nodes) != count or len(values) != count or count < 1:
@@ -342,13 +347,13 @@ def check_tree(args: Sequence[Any], state: Mapping[str, Any], inputs: int | None
         raise SpecError(
             f"{what} has {outputs} outputs and classes of {classes.shape}; a decision has one: {_ONNX_OPERATORS_AGAIN}"
         )
-    if inputs is not None and own != inputs:
-        raise SpecError(f"{what} takes {own} inputs, and the model around it {inputs}; {_ONNX_OPERATORS_AGAIN}")
+    if inputs is not None and tree_inputs != inputs:
+        raise SpecError(f"{what} takes {tree_inputs} inputs, and the model around it {inputs}; {_ONNX_OPERATORS_AGAIN}")
     _check_fields(nodes, FIELDS, what)
-    left, right = nodes["left_child"].astype(np.int64), nodes["right_child"].astype(np.int64)
-    inner = (left != LEAF) | (right != LEAF)
-    _check_children((left, right), inner, what)
-    _check_inputs(nodes["feature"].astype(np.int64), inner, own, what)
+    left_child, right = nodes["left_child"].astype(np.int64), nodes["right_child"].astype(np.int64)
+    inner = (left_child != LEAF) | (right != LEAF)
+    _check_children((left_child, right), inner, what)
+    _check_inputs(nodes["feature"].astype(np.int64), inner, tree_inputs, what)
 
 
 def check_boosted(state: Mapping[str, Any], inputs: int | None, what: str) -> None:
@@ -395,8 +400,8 @@ def _check_children(children: tuple[Longs, Longs], inner: Bools, what: str) -> N
         wrong = inner & ((child <= at) | (child >= len(inner)))
         if wrong.any():
             node = int(np.flatnonzero(wrong)[0])
-            whole, _, tree = what.rpartition(": ")
-            message = f"{whole}: node {node} of {tree} points to node {child[node]} of {len(inner)}"
+            model_name, _, tree = what.rpartition(": ")
+            message = f"{model_name}: node {node} of {tree} points to node {child[node]} of {len(inner)}"
             raise SpecError(f"{message}; {_ONNX_OPERATORS_AGAIN}")
 
 
@@ -407,8 +412,10 @@ def _check_inputs(feature: Longs, inner: Bools, inputs: int | None, what: str) -
 
 def _refuse(wrong: Bools, what: str, fault: str) -> None:
     if wrong.any():
-        whole, _, tree = what.rpartition(": ")
-        raise SpecError(f"{whole}: node {int(np.flatnonzero(wrong)[0])} of {tree} {fault}; {_ONNX_OPERATORS_AGAIN}")
+        model_name, _, tree = what.rpartition(": ")
+        raise SpecError(
+            f"{model_name}: node {int(np.flatnonzero(wrong)[0])} of {tree} {fault}; {_ONNX_OPERATORS_AGAIN}"
+        )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -456,45 +463,47 @@ def check_categories(model: Any, name: str) -> None:
     if by_category.shape != (model.n_features_in_,):
         message = f"{name} says of {by_category.size} inputs whether they are categories, and takes"
         raise SpecError(f"{message} {model.n_features_in_}; write it again")
-    for each in (predictor for round_ in model._predictors for predictor in round_):
-        asked = each.nodes["feature_idx"][(each.nodes["is_leaf"] == 0) & (each.nodes["is_categorical"] != 0)]
-        if not by_category[asked].all():
+    for predictor in (predictor for round_ in model._predictors for predictor in round_):
+        split_features = predictor.nodes["feature_idx"][
+            (predictor.nodes["is_leaf"] == 0) & (predictor.nodes["is_categorical"] != 0)
+        ]
+        if not by_category[split_features].all():
             raise SpecError(f"{name} asks for the category of an input that is a number; write it again")
 
 
 def _skops_parts_parts(root: Any) -> Iterator[tuple[Any, int | None]]:
     """Every object of the model, in their order, with the number of inputs that it gets as far as that is said."""
-    left: list[tuple[Any, int | None, bool]] = [(root, None, False)]
-    seen: set[tuple[int, int | None, bool]] = set()
-    while left:
-        part, inputs, direct = left.pop()
+    stack: list[tuple[Any, int | None, bool]] = [(root, None, False)]
+    visited: set[tuple[int, int | None, bool]] = set()
+    while stack:
+        part, inputs, direct = stack.pop()
         part = getattr(part, "cached", part)  # a part that was met before, and may be handed to another model here
-        if (id(part), inputs, direct) in seen:
+        if (id(part), inputs, direct) in visited:
             continue
-        seen.add((id(part), inputs, direct))
-        own = _said(part)
+        visited.add((id(part), inputs, direct))
+        own_inputs = _said(part)
         if part.module_name == "sklearn.pipeline":
             inputs, direct = None, False  # its steps change how many there are
-        elif own is not None:
-            inputs, direct = (inputs if direct else own), part.module_name in DIRECT
+        elif own_inputs is not None:
+            inputs, direct = (inputs if direct else own_inputs), part.module_name in DIRECT
         yield part, inputs
-        left += [(each, inputs, direct) for each in reversed(list(_children(part)))]
+        stack += [(child, inputs, direct) for child in reversed(list(_children(part)))]
 
 
 def _said(part: Any) -> int | None:
     """The number of inputs that an estimator says it takes."""
     attributes = getattr(getattr(part, "attrs", None), "content", None)
-    said: Any = attributes.get("n_features_in_") if isinstance(attributes, dict) else None
-    if said is None:
+    declared_inputs: Any = attributes.get("n_features_in_") if isinstance(attributes, dict) else None
+    if declared_inputs is None:
         return None
-    number = getattr(said, "cached", said).construct()
+    number = getattr(declared_inputs, "cached", declared_inputs).construct()
     return int(number) if isinstance(number, int | np.integer) and not isinstance(number, bool) else None
 
 
 def _children(part: Any) -> Iterator[Any]:
     for child in part.children.values():
-        each = child.values() if isinstance(child, dict) else child if isinstance(child, list) else [child]
-        yield from (one for one in each if hasattr(one, "children"))
+        nodes = child.values() if isinstance(child, dict) else child if isinstance(child, list) else [child]
+        yield from (node for node in nodes if hasattr(node, "children"))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -555,8 +564,8 @@ def _model(content: bytes, name: str) -> Any:
         raise SpecError(f"{message}; give a model of scikit-learn that is made of its own parts alone")
     boosted = check_parts(root, name)
     model = root.construct()
-    for each in boosted:
-        check_categories(each.construct(), name)
+    for boosted_model in boosted:
+        check_categories(boosted_model.construct(), name)
     return model
 
 
@@ -577,7 +586,7 @@ def _check_decides(model: Any, name: str) -> None:
 def _numbered(node: Any, order: dict[str, str]) -> Any:
     """A part of the schema with the addresses of objects replaced by the order in which they are met."""
     if isinstance(node, list):
-        return [_numbered(each, order) for each in node]
+        return [_numbered(child, order) for child in node]
     if not isinstance(node, dict):
         return node
     out = {key: _numbered(value, order) for key, value in node.items()}

@@ -142,18 +142,18 @@ def vouched(file: ModelFile) -> Literal["safetensors", "skops", "onnx", "torchsc
     if file.sha256 is not None and digest != file.sha256.lower():
         message = f"{file.name} has the sha256 {digest} and the spec states {file.sha256}; it is another file"
         raise SpecError(f"{message}. Get the one that was vouched for, or state its own digest if you trust it")
-    found = format_of(file.content)
-    if found == "pickle":
+    file_format = format_of(file.content)
+    if file_format == "pickle":
         message = f"{file.name} is a pickle, which can run any code when it is read, and is never read here"
         raise SpecError(f"{message}; {_FORMATS}")
-    if found == "unknown":
+    if file_format == "unknown":
         raise SpecError(f"{file.name} is in no format that is known here; {_FORMATS}")
-    if found == "torchscript" and file.sha256 is None:
+    if file_format == "torchscript" and file.sha256 is None:
         message = f"{file.name} is TorchScript, a program that reading may run; it is not read on trust"
         raise SpecError(f"{message}. State in the spec the sha256 that its supplier gives, or {_FORMATS}")
-    if found == "safetensors" and (length := int.from_bytes(file.content[:8], "little")) > HEADER:
+    if file_format == "safetensors" and (length := int.from_bytes(file.content[:8], "little")) > HEADER:
         raise SpecError(f"{file.name} has a header of {length:,} bytes; safetensors has at most {HEADER:,}: {_FORMATS}")
-    return found
+    return file_format
 
 
 _FORMATS = "save a network as safetensors or ONNX, a scikit-learn model with skops"

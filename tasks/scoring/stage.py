@@ -58,8 +58,8 @@ def settings_of(spec: AuditSpec) -> ScoreSettings:
     Raises:
         InfrastructureError: the file is not there.
     """
-    given = spec.model.file
-    sha256 = None if given is None else sha256_of(_located(given.path))
+    model_file = spec.model.file
+    sha256 = None if model_file is None else sha256_of(_located(model_file.path))
     return ScoreSettings.of(
         spec,
         model=spec.audited_model,
@@ -103,7 +103,7 @@ def score(
     alone = Produced({**{table.name: table.empty() for table in score.writes}, DECISIONS.name: lender}, rows_in=n)
     if model.kind == "none":
         return alone
-    found = None
+    refitted = None
     if model.rule is not None:
         scored = decision_makers.ruled(model.rule, columns_of(applicants, encodings))
     elif model.file is not None:
@@ -116,7 +116,7 @@ def score(
             scored = decision_makers.fitted(x, y, model, settings.seed, names)
         except TooFewError:  # the summary of the run says so
             return alone
-        found = fitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
+        refitted = fitting.refits(x, y, scored.explained, model, model.refits, settings.seed)
     groups = memberships.to_pandas().merge(frame[["row_id"]].assign(at=np.arange(n)), on="row_id")
     decisions = pa.concat_tables([lender, _decisions(ids, DecisionMaker.MODEL, outcome, scored)])
     models = MODELS.build(fold=range(len(scored.models)), content=scored.models)
@@ -126,7 +126,7 @@ def score(
             DECISIONS.name: decisions,
             MODEL_METRICS.name: _metrics(groups, y, scored),
             MODELS.name: models,
-            MODEL_REFITS.name: MODEL_REFITS.empty() if found is None else _refits(groups, found, x),
+            MODEL_REFITS.name: MODEL_REFITS.empty() if refitted is None else _refits(groups, refitted, x),
             **exchanged,
         },
         rows_in=2 * n,
@@ -178,15 +178,21 @@ def _exchanged(
         return {EXCHANGES.name: EXCHANGES.empty(), EXCHANGED_DECISIONS.name: EXCHANGED_DECISIONS.empty()}
     ids = applicants["row_id"].to_numpy()
     groups = groups_of(memberships, ids, settings.protected)
-    found = list(exchanges(columns_of(applicants, encodings), groups, settings.protected, model, decide))
-    made = [(each.attribute, each.favourable) for each in found if each.favourable is not None]
-    own = {name: [getattr(each, name) for each in found] for name in ("column", "value", "reason")}
+    exchange_results = list(exchanges(columns_of(applicants, encodings), groups, settings.protected, model, decide))
+    completed_exchanges = [
+        (result.attribute, result.favourable) for result in exchange_results if result.favourable is not None
+    ]
+    table_columns = {
+        name: [getattr(result, name) for result in exchange_results] for name in ("column", "value", "reason")
+    }
     tables = [
         EXCHANGED_DECISIONS.build(row_id=ids, protected_attribute=[name] * len(ids), favourable=favourable)
-        for name, favourable in made
+        for name, favourable in completed_exchanges
     ]
     return {
-        EXCHANGES.name: EXCHANGES.build(protected_attribute=[each.attribute for each in found], **own),
+        EXCHANGES.name: EXCHANGES.build(
+            protected_attribute=[result.attribute for result in exchange_results], **table_columns
+        ),
         EXCHANGED_DECISIONS.name: pa.concat_tables([EXCHANGED_DECISIONS.empty(), *tables]),
     }
 
@@ -203,9 +209,9 @@ def _metrics(groups: Any, y: Bools, scored: "Scored") -> pa.Table:
     return MODEL_METRICS.build(**rows)
 
 
-def _refits(groups: Any, found: "Refits", x: Floats) -> pa.Table:
+def _refits(groups: Any, refitted: "Refits", x: Floats) -> pa.Table:
     """Rows and approvals of each resample by group, of the model that was fitted to the resample."""
-    counts, favourable = found.counts, found.favourable(x)
+    counts, favourable = refitted.counts, refitted.favourable(x)
     tables, draws = [MODEL_REFITS.empty()], counts.shape[1]
     for (attribute, group), members in groups.groupby(["protected_attribute", "group"]):
         at = members["at"].to_numpy()

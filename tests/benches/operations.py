@@ -67,8 +67,8 @@ def _soaked(services: Services, count: int, received: Received) -> Iterator[Row]
     from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
     dates = Dates(services.home, count, (datetime.now(UTC) + _FIRST).replace(microsecond=0))
-    asked = {PREFECT_API_URL: services.api, PREFECT_CLIENT_MAX_RETRIES: 5}
-    with temporary_settings(asked), get_client(sync_client=True) as client:
+    settings = {PREFECT_API_URL: services.api, PREFECT_CLIENT_MAX_RETRIES: 5}
+    with temporary_settings(settings), get_client(sync_client=True) as client:
         dates.register(client, services.lake)
         services.start_worker()
         shaking = Shaking(services, _SEED)
@@ -91,9 +91,9 @@ def _of_telling(services: Services) -> Row:
     any_date.draw(0)
     took = added_seconds(services, any_date.spec(0))
     added = took[WITH] - took[WITHOUT]
-    said = f"{took[WITH]:.2f} with, {took[WITHOUT]:.2f} without"
-    what, judged = "alerts, log and artifacts of a run", at_most(added, MOST_TOLD_CPU_S, " s")
-    return row(SOAK, None, what, cpu_s=added, found=said, **judged)
+    seconds = f"{took[WITH]:.2f} with, {took[WITHOUT]:.2f} without"
+    what, target = "alerts, log and artifacts of a run", at_most(added, MOST_TOLD_CPU_S, " s")
+    return row(SOAK, None, what, cpu_s=added, found=seconds, **target)
 
 
 class _Redrawn:
@@ -119,14 +119,20 @@ def _wait(seconds: float, over: Callable[[], bool]) -> None:
 
 def _of_dates(dates: Dates, runs: list[soak.Dated], acts: list[Act], lake: Lake) -> Iterator[Row]:
     kinds = sorted({act.what for act in acts})
-    told = "; ".join(f"{sum(act.what == kind for act in acts)} {kind}" for kind in kinds)
-    yield row(SOAK, None, "what was done to it", found=told or "nothing")
+    act_counts = "; ".join(f"{sum(act.what == kind for act in acts)} {kind}" for kind in kinds)
+    yield row(SOAK, None, "what was done to it", found=act_counts or "nothing")
     once = sorted(run.number for run in runs) == list(range(dates.count))
     completed = sum(run.state == "COMPLETED" for run in runs)
     words = f"{dates.count} dates, {len(runs)} runs, {completed} completed"
     yield row(SOAK, None, "runs", found=words, **against("a run for each date", once and completed == dates.count))
-    held = runs_of(lake)
-    yield row(SOAK, None, "audits in the lake", found=f"{len(held)}", **against("each once", len(held) == dates.count))
+    lake_runs = runs_of(lake)
+    yield row(
+        SOAK,
+        None,
+        "audits in the lake",
+        found=f"{len(lake_runs)}",
+        **against("each once", len(lake_runs) == dates.count),
+    )
     yield _compared(dates, runs, acts, lake)
 
 
@@ -134,14 +140,14 @@ def _compared(dates: Dates, runs: list[soak.Dated], acts: list[Act], lake: Lake)
     """Dates whose run was disturbed first; each is audited once more, on another lake."""
     shaken = {act.run for act in acts if act.run}
     chosen = [run.number for run in sorted(runs, key=lambda run: run.id not in shaken)][:_COMPARED]
-    held = {run.run: digests(run) for run in runs_of(lake)}
+    run_digests = {run.run: digests(run) for run in runs_of(lake)}
     quiet = Lake(dates.place / "quiet")
     equal = 0
     for number in chosen:
         alone = dates.left_alone(number, quiet)
-        equal += held.get(alone.run) == digests(alone)
-    said = f"{equal} of {len(chosen)} audited once more; {sum(run.id in shaken for run in runs)} were disturbed"
-    return row(SOAK, None, "tables of an undisturbed audit", found=said, **against("equal", equal == len(chosen)))
+        equal += run_digests.get(alone.run) == digests(alone)
+    summary = f"{equal} of {len(chosen)} audited once more; {sum(run.id in shaken for run in runs)} were disturbed"
+    return row(SOAK, None, "tables of an undisturbed audit", found=summary, **against("equal", equal == len(chosen)))
 
 
 def _of_times(runs: list[soak.Dated], acts: list[Act], lake: Lake) -> Iterator[Row]:
@@ -150,8 +156,8 @@ def _of_times(runs: list[soak.Dated], acts: list[Act], lake: Lake) -> Iterator[R
         ("an alert leaves after the end", soak.told_after(lake, runs), MOST_TOLD_S),
         ("a killed run runs again", soak.resumed_after(runs, acts), MOST_RESUMED_S),
     ):
-        judged = at_most(max(values), most, " s") if values else {}
-        yield row(SOAK, len(values), what, **{**soak.seconds_words(values), **judged})
+        target = at_most(max(values), most, " s") if values else {}
+        yield row(SOAK, len(values), what, **{**soak.seconds_words(values), **target})
 
 
 def _of_alerts(lake: Lake, received: Received) -> Iterator[Row]:
@@ -163,20 +169,20 @@ def _of_alerts(lake: Lake, received: Received) -> Iterator[Row]:
 
 
 def _of_the_end(services: Services, lake: Lake, code: int, shaking: Shaking) -> Iterator[Row]:
-    left = services.left()
-    yield row(SOAK, None, "processes left", found=", ".join(left) or "none", **against("none", not left))
+    processes = services.left()
+    yield row(SOAK, None, "processes left", found=", ".join(processes) or "none", **against("none", not processes))
     locks = [holder.lock for holder in holders(lake)] + [str(path.name) for path in leftovers(lake)]
-    locks += [each.name for each in recorded(lake)]
-    told = ", ".join(locks) or "none"
-    yield row(SOAK, None, "locks, drafts and records left", found=told, **against("none", not locks))
+    locks += [presence.name for presence in recorded(lake)]
+    leftover_names = ", ".join(locks) or "none"
+    yield row(SOAK, None, "locks, drafts and records left", found=leftover_names, **against("none", not locks))
     codes = [code, *(act.code for act in shaking.done if act.code is not None)]
-    in_order = all(each == _LEFT for each in codes)
+    in_order = all(exit_code == _LEFT for exit_code in codes)
     words = f"{len(codes)} times, exit {', '.join(map(str, sorted(set(codes))))}"
     yield row(SOAK, None, "the worker left on SIGTERM", found=words, **against(f"exit {_LEFT}", in_order))
     for name, (first, last) in sorted(soak.growth(shaking.memory).items()):
         grown = last / first - 1
-        said = f"{first:.0f} to {last:.0f} MB"
-        yield row(SOAK, None, f"memory of the {name}", ratio=grown, found=said, **at_most(grown, MOST_GROWN))
+        span = f"{first:.0f} to {last:.0f} MB"
+        yield row(SOAK, None, f"memory of the {name}", ratio=grown, found=span, **at_most(grown, MOST_GROWN))
 
 
 BENCH = Bench("operations", _lines, memory_mb=FREE_MB, repeats=True, takes=("--hours",), of_any_size=True)

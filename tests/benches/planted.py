@@ -83,16 +83,16 @@ def measure_lender(applied: Applied, rng: np.random.Generator, *, imagined: bool
     return (*_adjusted(applied, rng), *_situations(applied, rng, imagined=imagined))
 
 
-def judge_measures(applied: Applied, given: Sequence[Given], verdicts: Verdicts) -> Judgement:
+def judge_measures(applied: Applied, measures: Sequence[Given], verdicts: Verdicts) -> Judgement:
     """The states that rest on the effects.
 
     Args:
         applied: Applicants and decisions.
-        given: Of ``measure_lender``.
+        measures: Of ``measure_lender``.
         verdicts: Limits, and whether the file holds every column that was decided by.
     """
-    own = {(g.family.method, g.family.measure, LENDER, ATTRIBUTE, g.group): g for g in given}
-    gathered = Gathered(_counts(applied), own, (_protected(applied),), ("adjusted", "cst"), verdicts)
+    measure_by_key = {(g.family.method, g.family.measure, LENDER, ATTRIBUTE, g.group): g for g in measures}
+    gathered = Gathered(_counts(applied), measure_by_key, (_protected(applied),), ("adjusted", "cst"), verdicts)
     return judged(gathered, (), verdicts)
 
 
@@ -117,20 +117,28 @@ def graph_of(applied: Applied) -> CausalGraph:
 
 def _adjusted(applied: Applied, rng: np.random.Generator) -> Iterator[Given]:
     """The effect that is judged, of every group, and the one beside it."""
-    found = columns(applied)
+    applicant_columns = columns(applied)
     controls = tuple(
-        Control(name, "category" if known else "number", values, known, scale="log" if name == LOGGED else "linear")
-        for name, known, values in zip(found.names, found.categories, found.values.T, strict=True)
+        Control(
+            name,
+            "category" if categories else "number",
+            values,
+            categories,
+            scale="log" if name == LOGGED else "linear",
+        )
+        for name, categories, values in zip(
+            applicant_columns.names, applicant_columns.categories, applicant_columns.values.T, strict=True
+        )
     )
     groups = applied.scenario.groups
     applications = Applications(applied.denied, applied.group, groups, 0, (Block("all", controls),))
-    last = [each for each in climb(applications, LADDER, 0.95, rng).effects if each.rung == 1]
-    linear = {each.group: each for each in last if each.estimator == "lpm"}
-    own = Steps(tuple(_step(each, linear[each.group], groups[each.group]) for each in last))
-    problem = replace(_problem(applied, Applicants(found, ~applied.denied, ())), own=own)
-    for each in detect(problem, LADDER, rng).aggregates:
-        if not each.parameters:
-            yield _given("adjusted", groups[each.group], each)
+    last = [effect for effect in climb(applications, LADDER, 0.95, rng).effects if effect.rung == 1]
+    linear = {effect.group: effect for effect in last if effect.estimator == "lpm"}
+    own_steps = Steps(tuple(_step(effect, linear[effect.group], groups[effect.group]) for effect in last))
+    problem = replace(_problem(applied, Applicants(applicant_columns, ~applied.denied, ())), own=own_steps)
+    for aggregate in detect(problem, LADDER, rng).aggregates:
+        if not aggregate.parameters:
+            yield _given("adjusted", groups[aggregate.group], aggregate)
 
 
 def _step(effect: Effect, linear: Effect, group: str) -> Step:
@@ -151,28 +159,30 @@ def _step(effect: Effect, linear: Effect, group: str) -> Step:
 
 def _situations(applied: Applied, rng: np.random.Generator, *, imagined: bool) -> Iterator[Given]:
     """The effects of situation testing, and of CST if it runs, on every group."""
-    found, groups, protected = columns(applied), applied.scenario.groups, _protected(applied)
-    applicants = Applicants(found, ~applied.denied, ())
+    applicant_columns, groups, protected = columns(applied), applied.scenario.groups, _protected(applied)
+    applicants = Applicants(applicant_columns, ~applied.denied, ())
     if imagined:
         labels = {ATTRIBUTE: Grouped(applied.group, groups, 0)}
-        world = World(found, (protected,), labels, graph_of(applied), int(rng.integers(2**31)))
+        world = World(applicant_columns, (protected,), labels, graph_of(applied), int(rng.integers(2**31)))
         imagine = world.imagine(ATTRIBUTE, None)
-        made = imagine(np.flatnonzero(applied.group != 0), applied.group, None)
-        applicants = replace(applicants, counterfactuals=made, imagine=imagine)
+        counterfactuals = imagine(np.flatnonzero(applied.group != 0), applied.group, None)
+        applicants = replace(applicants, counterfactuals=counterfactuals, imagine=imagine)
     ground = lay(_problem(applied, applicants), SITUATIONS, applied.group, applicants.counterfactuals)
     frame, effects = Frame(ground), list[GroupEffects]()
     for number in range(1, len(groups)):
         compared = compare(ground, number, np.flatnonzero(applied.group == number))
         effects.append(of_group(frame, number, compared, effects))
-    for each in aggregates(frame, effects, rng):
-        if not each.parameters:
-            yield _given("cst", groups[each.group], each)
+    for aggregate in aggregates(frame, effects, rng):
+        if not aggregate.parameters:
+            yield _given("cst", groups[aggregate.group], aggregate)
 
 
-def _given(method: str, group: str, found: Aggregate) -> Given:
-    family = Family(method, LENDER, ATTRIBUTE, found.measure, "{}")
+def _given(method: str, group: str, aggregate: Aggregate) -> Given:
+    family = Family(method, LENDER, ATTRIBUTE, aggregate.measure, "{}")
     none = np.zeros(0)
-    return Given(family, group, found.value, found.n, none, False, False, found.reason, inference=found.inference)
+    return Given(
+        family, group, aggregate.value, aggregate.n, none, False, False, aggregate.reason, inference=aggregate.inference
+    )
 
 
 def _problem(applied: Applied, applicants: Applicants) -> Problem:
@@ -189,8 +199,10 @@ def _counts(applied: Applied) -> dict[tuple[str, str, str], Counts]:
     groups = applied.scenario.groups
     n = np.bincount(applied.group, minlength=len(groups))
     denied = np.bincount(applied.group[applied.denied], minlength=len(groups))
-    own = [(int(a), int(b)) for a, b in zip(n, denied, strict=True)]
-    return {(LENDER, ATTRIBUTE, name): Counts(*own[number], *own[0]) for number, name in enumerate(groups)}
+    group_counts = [(int(a), int(b)) for a, b in zip(n, denied, strict=True)]
+    return {
+        (LENDER, ATTRIBUTE, name): Counts(*group_counts[number], *group_counts[0]) for number, name in enumerate(groups)
+    }
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -221,11 +233,11 @@ def verdict_rows(applied: Applied, place: Path, seed: int = 0) -> dict[tuple[str
 
 def frame(applied: Applied) -> pd.DataFrame:
     """The file: every number to its last digit, so that nothing differs from the arrays."""
-    found = columns(applied)
-    out = pd.DataFrame(dict(zip(found.names, found.values.T, strict=True)))
+    applicant_columns = columns(applied)
+    out = pd.DataFrame(dict(zip(applicant_columns.names, applicant_columns.values.T, strict=True)))
     out["purpose"] = [PURPOSES[code] for code in applied.purpose]
     out["race"] = [applied.scenario.groups[code] for code in applied.group]
-    out["decision"] = ["denied" if each else "approved" for each in applied.denied]
+    out["decision"] = ["denied" if is_denied else "approved" for is_denied in applied.denied]
     return out
 
 
@@ -233,8 +245,8 @@ def spec_of(applied: Applied, place: Path, seed: int) -> AuditSpec:
     """The audit spec: the ladder and CST with what their states rest on, and nothing else."""
     groups, names = applied.scenario.groups, columns(applied).names
     graph = graph_of(applied)
-    blocks = {block: [name for name in own if name in names] for block, own in BLOCKS.items()}
-    said = {
+    blocks = {block: [name for name in block_names if name in names] for block, block_names in BLOCKS.items()}
+    spec = {
         "name": "planted",
         "title": "A planted lender",
         "year": 2026,
@@ -246,7 +258,11 @@ def spec_of(applied: Applied, place: Path, seed: int) -> AuditSpec:
         "columns": {name: _column(name) for name in names},
         "causal_graph": {"edges": [list(edge) for edge in graph.edges]},
         "methods": {
-            "adjusted": {"blocks": {block: own for block, own in blocks.items() if own}, "splits": 1, "folds": 2},
+            "adjusted": {
+                "blocks": {block: block_names for block, block_names in blocks.items() if block_names},
+                "splits": 1,
+                "folds": 2,
+            },
             "cst": {"ks": [30], "k": 30, "null_permutations": 0, "null_draws": 0, "sensitivity": False},
             "fgce": None,
         },
@@ -255,7 +271,7 @@ def spec_of(applied: Applied, place: Path, seed: int) -> AuditSpec:
         "disclosure": {"profile": "public"},
         "seed": seed,
     }
-    return read_spec(yaml.safe_dump(said, sort_keys=False), "planted.yaml", {}).spec
+    return read_spec(yaml.safe_dump(spec, sort_keys=False), "planted.yaml", {}).spec
 
 
 def _column(name: str) -> dict[str, Any]:
@@ -327,37 +343,37 @@ class Shares:
     @property
     def theories(self) -> tuple[Theory, ...]:
         """Those that were judged."""
-        return tuple(each for each in THEORIES if each is not Theory.TOTAL or self.plan.total)
+        return tuple(theory for theory in THEORIES if theory is not Theory.TOTAL or self.plan.total)
 
     @property
     def measures(self) -> tuple[str, ...]:
         """Those whose intervals are held against the truth."""
-        return tuple(dict.fromkeys(name for each in self.every for name in each.covered))
+        return tuple(dict.fromkeys(name for repetition in self.every for name in repetition.covered))
 
     def of(self, theory: Theory, state: State) -> float:
         """How often the theory ended in a state."""
-        return mean(each.states[theory] is state for each in self.every)
+        return mean(repetition.states[theory] is state for repetition in self.every)
 
     def of_harmed(self, theory: Theory, state: State) -> float:
         """How often the harmed group's own row did."""
-        return mean(each.harmed[theory] is state for each in self.every)
+        return mean(repetition.harmed[theory] is state for repetition in self.every)
 
     def false_breach(self, theory: Theory) -> float:
         """How often a group was said to breach that does not: familywise."""
-        return mean(each.false_breach[theory] for each in self.every)
+        return mean(repetition.false_breach[theory] for repetition in self.every)
 
     def false_within(self, theory: Theory) -> float:
         """How often a group beyond the limit was said to be within; NaN where there is none.
 
         It is a share of groups: no correction is made for many, as a theory is within only if all of them are.
         """
-        said = [wrong for each in self.every for wrong in each.beyond[theory]]
-        return mean(said) if said else math.nan
+        wrong_flags = [wrong for repetition in self.every for wrong in repetition.beyond[theory]]
+        return mean(wrong_flags) if wrong_flags else math.nan
 
     def covered(self, measure: str) -> tuple[float, int]:
         """How often an interval held the truth, and of how many."""
-        said = [each.covered[measure] for each in self.every if measure in each.covered]
-        return mean(said), len(said)
+        covered_flags = [repetition.covered[measure] for repetition in self.every if measure in repetition.covered]
+        return mean(covered_flags), len(covered_flags)
 
 
 Spread = Callable[[Callable[[int], Once], Iterable[int]], Iterable[Once]]
@@ -401,8 +417,12 @@ def _where(
 ) -> Iterator[tuple[Theory, list[Verdict]]]:
     """By theory the rows of groups whose truth keeps the limit, or lies beyond it; at the limit it does both."""
     for theory in THEORIES:
-        own = [(row, row.case.limit) for row in rows if row.case.theory is theory]
-        over = [(row, _beyond(getattr(true[row.case.group], TRUE[theory]), limit)) for row, limit in own if limit]
+        rows_with_limit = [(row, row.case.limit) for row in rows if row.case.theory is theory]
+        over = [
+            (row, _beyond(getattr(true[row.case.group], TRUE[theory]), limit))
+            for row, limit in rows_with_limit
+            if limit
+        ]
         yield theory, [row for row, by in over if (by <= _NEAR if inside else by >= -_NEAR)]
 
 
@@ -430,11 +450,12 @@ def _covered(rows: Iterable[Verdict], applied: Applied, plan: Plan) -> dict[str,
     return out
 
 
-def _mediated(given: Iterable[Given], applied: Applied) -> dict[str, bool]:
+def _mediated(measures: Iterable[Given], applied: Applied) -> dict[str, bool]:
     """What goes through the mediators has no row of its own among the verdicts."""
-    effects, own = applied.truth(HARMED), applied.scenario.groups[HARMED]
+    effects, harmed_group = applied.truth(HARMED), applied.scenario.groups[HARMED]
     return {
-        each.family.measure: abs(each.value - (effects.total - effects.direct)) <= NORMAL_95 * each.inference.se
-        for each in given
-        if each.family.measure == MEDIATED and each.group == own and each.inference is not None
+        measure.family.measure: abs(measure.value - (effects.total - effects.direct))
+        <= NORMAL_95 * measure.inference.se
+        for measure in measures
+        if measure.family.measure == MEDIATED and measure.group == harmed_group and measure.inference is not None
     }

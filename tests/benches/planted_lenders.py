@@ -66,7 +66,7 @@ class Scenario:
 
     def of(self, log_odds: float) -> "Scenario":
         """The same with this term wherever one stands."""
-        return replace(self, log_odds=tuple(log_odds if each else 0.0 for each in self.log_odds))
+        return replace(self, log_odds=tuple(log_odds if group_log_odds else 0.0 for group_log_odds in self.log_odds))
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class Applied:
 
     def truth(self, group: int) -> Truth:
         """The effects on the members drawn; the ratio is one of chances."""
-        own, reference = self.group == group, self.group == 0
-        ratio = (1 - self.chance[own].mean()) / (1 - self.chance[reference].mean())
-        return Truth(float(self.direct[own].mean()), float(self.total[own].mean()), float(ratio))
+        in_group, reference = self.group == group, self.group == 0
+        ratio = (1 - self.chance[in_group].mean()) / (1 - self.chance[reference].mean())
+        return Truth(float(self.direct[in_group].mean()), float(self.total[in_group].mean()), float(ratio))
 
 
 def draw(lender: Lender, scenario: Scenario, rows: int, rng: np.random.Generator) -> Applied:
@@ -116,19 +116,19 @@ def draw(lender: Lender, scenario: Scenario, rows: int, rng: np.random.Generator
     group = rng.choice(len(scenario.groups), rows, p=scenario.shares).astype(np.int32)
     z, purpose = _finances(rows, rng), rng.choice(len(PURPOSES), rows, p=PURPOSE_SHARES).astype(np.int32)
     unmoved = z + _moved(np.array(scenario.confounded)[group], CONFOUNDED)
-    moved = unmoved + _moved(np.array(scenario.mediated)[group], MEDIATED)
+    shifted = unmoved + _moved(np.array(scenario.mediated)[group], MEDIATED)
     term = np.array(scenario.log_odds)[group]
-    index, elsewhere = (intercept(lender) + _index(lender, each, purpose) for each in (moved, unmoved))
+    index, elsewhere = (intercept(lender) + _index(lender, finances, purpose) for finances in (shifted, unmoved))
     chance = expit(index + term)
     denied = rng.random(rows) < chance
-    return Applied(scenario, group, moved, purpose, denied, chance, chance - expit(index), chance - expit(elsewhere))
+    return Applied(scenario, group, shifted, purpose, denied, chance, chance - expit(index), chance - expit(elsewhere))
 
 
 @functools.cache
 def population(lender: Lender, scenario: Scenario) -> tuple[Truth, ...]:
     """The true effects on each group, the reference group's first, over 300,000 applicants."""
-    drawn = draw(lender, scenario, _POPULATION, np.random.default_rng(1))
-    return tuple(drawn.truth(group) for group in range(len(scenario.groups)))
+    applied = draw(lender, scenario, _POPULATION, np.random.default_rng(1))
+    return tuple(applied.truth(group) for group in range(len(scenario.groups)))
 
 
 @functools.cache
@@ -138,21 +138,23 @@ def overlap_weighted(lender: Lender, scenario: Scenario) -> tuple[float, ...]:
     Members are weighted by 1 - e, e the chance of being a member and not of the reference group. All groups share one
     covariance of their numbers, so that e is a logit that is linear in them (linear discriminant).
     """
-    drawn = draw(lender, scenario, _POPULATION, np.random.default_rng(1))
-    means = np.array([drawn.z[drawn.group == group].mean(axis=0) for group in range(len(scenario.groups))])
-    inverse = np.linalg.inv(np.cov((drawn.z - means[drawn.group]).T))
-    found = []
+    applied = draw(lender, scenario, _POPULATION, np.random.default_rng(1))
+    means = np.array([applied.z[applied.group == group].mean(axis=0) for group in range(len(scenario.groups))])
+    inverse = np.linalg.inv(np.cov((applied.z - means[applied.group]).T))
+    effects = []
     for group, share in enumerate(scenario.shares):
-        own, apart = drawn.group == group, means[group] - means[0]
-        index = (drawn.z[own] - (means[group] + means[0]) / 2) @ inverse @ apart + math.log(share / scenario.shares[0])
-        found.append(float(np.average(drawn.direct[own], weights=expit(-index))))
-    return tuple(found)
+        in_group, apart = applied.group == group, means[group] - means[0]
+        index = (applied.z[in_group] - (means[group] + means[0]) / 2) @ inverse @ apart + math.log(
+            share / scenario.shares[0]
+        )
+        effects.append(float(np.average(applied.direct[in_group], weights=expit(-index))))
+    return tuple(effects)
 
 
 @functools.cache
 def at_limit(lender: Lender, scenario: Scenario, limit: float) -> Scenario:
     """The scenario with the log odds whose direct effect on the first group that has some is the limit."""
-    group = next(number for number, each in enumerate(scenario.log_odds) if each)
+    group = next(number for number, group_log_odds in enumerate(scenario.log_odds) if group_log_odds)
     effect: Callable[[float], float] = lambda term: population(lender, scenario.of(term))[group].direct - limit  # noqa: E731
     return scenario.of(float(brentq(effect, 1e-6, 2.0, xtol=1e-5)))
 
@@ -187,5 +189,5 @@ def _moved(worse: Floats, which: tuple[str, ...]) -> Floats:
 
 
 def _index(lender: Lender, z: Floats, purpose: Ints) -> Floats:
-    found: Floats = z @ np.array(lender.slopes) + np.array(lender.purposes)[purpose]
-    return found
+    linear_index: Floats = z @ np.array(lender.slopes) + np.array(lender.purposes)[purpose]
+    return linear_index

@@ -41,31 +41,45 @@ def measured(repetitions: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
     rng = np.random.default_rng(SEED)
     for (profile, base), n, rate in itertools.product(PROFILES, sizes, RATES):
         denied = rng.binomial(n, 1 - rate, repetitions)
-        others = rng.binomial(REFERENCE, 1 - REFERENCE_RATE, repetitions)
+        reference_denied = rng.binomial(REFERENCE, 1 - REFERENCE_RATE, repetitions)
         printed = [_is_printed(POLICIES[profile], base, n, int(count)) for count in denied]
-        drawn = [(n, int(own), int(other)) for own, other in zip(denied[printed], others[printed], strict=True)]
-        named = {"profile": profile, "base": base, "n": n, "rate": rate, "printed": len(drawn)}
-        yield {**named, **_held(POLICIES[profile], base, rate, drawn, often=len(drawn) >= MOSTLY * repetitions)}
+        samples = [
+            (n, int(own_denied), int(other))
+            for own_denied, other in zip(denied[printed], reference_denied[printed], strict=True)
+        ]
+        named = {"profile": profile, "base": base, "n": n, "rate": rate, "printed": len(samples)}
+        yield {**named, **_held(POLICIES[profile], base, rate, samples, often=len(samples) >= MOSTLY * repetitions)}
 
 
-def _held(policy: Policy, base: int, rate: float, drawn: Sequence[tuple[int, int, int]], *, often: bool) -> Row:
+def _held(policy: Policy, base: int, rate: float, samples: Sequence[tuple[int, int, int]], *, often: bool) -> Row:
     """Coverage of the draws that are printed: n, the denied, and the denied of the reference group."""
     blank = dict.fromkeys((*MEASURES, "by_exact_counts", "target", "met"))
-    if not drawn:
+    if not samples:
         return blank
     truth = dict(zip(MEASURES, (rate, rate - REFERENCE_RATE, rate / REFERENCE_RATE), strict=True))
-    rounded_to = [_covered(intervals(policy, base, (n, own), (REFERENCE, other)), truth) for n, own, other in drawn]
-    exact = [_covered(_exact((n, own), (REFERENCE, other)), truth) for n, own, other in drawn]
+    rounded_to = [
+        _covered(intervals(policy, base, (n, own_denied), (REFERENCE, other)), truth)
+        for n, own_denied, other in samples
+    ]
+    exact = [_covered(_exact((n, own_denied), (REFERENCE, other)), truth) for n, own_denied, other in samples]
     covered = dict(zip(MEASURES, np.mean(rounded_to, axis=0).tolist(), strict=True))
-    least = lowest(len(drawn))
-    found = {**blank, **covered, "by_exact_counts": float(np.mean(exact, axis=0).min())}
-    return {**found, **against(f"at least {least:.3f}", min(covered.values()) >= least)} if often else found
+    least = lowest(len(samples))
+    figures = {**blank, **covered, "by_exact_counts": float(np.mean(exact, axis=0).min())}
+    return {**figures, **against(f"at least {least:.3f}", min(covered.values()) >= least)} if often else figures
 
 
-def intervals(policy: Policy, base: int, own: tuple[int, int], reference: tuple[int, int]) -> Mapping[str, Interval]:
+def intervals(
+    policy: Policy, base: int, own_counts: tuple[int, int], reference: tuple[int, int]
+) -> Mapping[str, Interval]:
     """Published intervals of the rate of approvals and of its comparisons, from (n, denied) of both groups."""
-    found = spreads([_pair(policy, base, "group", *own), _pair(policy, base, "reference", *reference)], _PLAN)
-    return {f.measure: Interval(each.low, each.high) for (f, group), each in found.items() if group == "group"}
+    interval_by_family = spreads(
+        [_pair(policy, base, "group", *own_counts), _pair(policy, base, "reference", *reference)], _PLAN
+    )
+    return {
+        f.measure: Interval(interval.low, interval.high)
+        for (f, group), interval in interval_by_family.items()
+        if group == "group"
+    }
 
 
 def _pair(policy: Policy, base: int, group: str, n: int, denied: int) -> Pair:
@@ -73,9 +87,11 @@ def _pair(policy: Policy, base: int, group: str, n: int, denied: int) -> Pair:
     return of_decisions(_statistic(group, n, denied), *spans)
 
 
-def _exact(own: tuple[int, int], reference: tuple[int, int]) -> Mapping[str, Interval]:
-    found: list[Measure] = summarise([_statistic("group", *own), _statistic("reference", *reference)], {}, _PLAN)
-    return {m.family.measure: Interval(m.low, m.high) for m in found if m.group == "group"}
+def _exact(own_counts: tuple[int, int], reference: tuple[int, int]) -> Mapping[str, Interval]:
+    group_measures: list[Measure] = summarise(
+        [_statistic("group", *own_counts), _statistic("reference", *reference)], {}, _PLAN
+    )
+    return {m.family.measure: Interval(m.low, m.high) for m in group_measures if m.group == "group"}
 
 
 def _statistic(group: str, n: int, denied: int) -> Statistic:
@@ -90,8 +106,8 @@ def _is_printed(policy: Policy, base: int, n: int, denied: int) -> bool:
     return not few and 0 < of_denied < printed
 
 
-def _covered(found: Mapping[str, Interval], truth: Mapping[str, float]) -> list[bool]:
-    return [found[name].low <= value <= found[name].high for name, value in truth.items()]
+def _covered(measured_intervals: Mapping[str, Interval], truth: Mapping[str, float]) -> list[bool]:
+    return [measured_intervals[name].low <= value <= measured_intervals[name].high for name, value in truth.items()]
 
 
 BENCH = Bench("published", _lines, fewest=SIZES[0], why="the smallest group that is drawn", disk=0, repeats=True)

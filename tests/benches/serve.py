@@ -71,25 +71,25 @@ def query_alone_ms(lake: Lake, run: str, repeats: int) -> float:
     artifact = run_of(lake, run).published("measures")
     if artifact is None:
         raise RuntimeError("the run has no measures")
-    connection, taken = connected(), []
+    connection, milliseconds = connected(), []
     for _ in range(repeats):
         began = time.perf_counter()
         cursor = connection.cursor()
         cursor.register("measures", pq.read_table(lake.root / artifact.path, partitioning=None))
         cursor.sql(_QUERY, params={"group": ""}).to_arrow_table().to_pylist()
         cursor.close()
-        taken.append(1000 * (time.perf_counter() - began))
-    return median(taken)
+        milliseconds.append(1000 * (time.perf_counter() - began))
+    return median(milliseconds)
 
 
 def imports_alone_s(words: str = "fastapi, uvicorn, duckdb, jinja2, pyarrow.parquet, pydantic") -> float:
     """Seconds of a process that loads what pages are made with, and nothing of ours; the least of three."""
-    taken = []
+    durations = []
     for _ in range(3):
         began = time.perf_counter()
         subprocess.run([sys.executable, "-c", f"import {words}"], check=True)
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+        durations.append(time.perf_counter() - began)
+    return min(durations)
 
 
 def routes(run: str, audit: str) -> dict[str, tuple[str, float, str]]:
@@ -146,8 +146,8 @@ def _lines(room: Room) -> Iterator[Row]:
         start = time.perf_counter() - began
         health = 0.0
         for name, (address, most, of) in routes(run, other).items():
-            taken, size = _timed(client, address)
-            p50, p95 = (float(np.percentile(taken, share)) for share in (50, 95))
+            milliseconds, size = _timed(client, address)
+            p50, p95 = (float(np.percentile(milliseconds, share)) for share in (50, 95))
             health = health or p50
             base = {"index": OF_HEALTH * health, "query": OF_QUERY * query}.get(of, 0.0)
             target = f"p95 at most {most:g} ms" + (f", or p50 {base:.0f} ms ({of})" if base else "")
@@ -155,7 +155,7 @@ def _lines(room: Room) -> Iterator[Row]:
             yield _row(name, p50=p50, p95=p95, kb=size, **against(target, met))
         every = (path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json"))
         names = [name for name in every if name not in (run, other)]
-        cold = [_timed(client, f"/runs/{each}", 0, 1)[0][0] for each in names[:COLD_RUNS]]
+        cold = [_timed(client, f"/runs/{run}", 0, 1)[0][0] for run in names[:COLD_RUNS]]
         memory = process.memory_info().rss / 2**20
     first = float(np.median(cold))
     yield _row("first view of another run", p50=first, p95=max(cold), **against(COLD_TARGET, first <= COLD_MS))
@@ -167,17 +167,17 @@ def _lines(room: Room) -> Iterator[Row]:
     yield _row("query alone", p50=query)
 
 
-def _row(what: str, **more: object) -> Row:
+def _row(what: str, **figures: object) -> Row:
     columns = ("p50", "p95", "kb", "seconds", "mb", "ratio", "target", "met")
-    return {"what": what, **dict.fromkeys(columns), **more}
+    return {"what": what, **dict.fromkeys(columns), **figures}
 
 
 @contextmanager
 def _server(lake: Path) -> Iterator[tuple[psutil.Process, httpx.Client]]:
     """A server of the lake, and a client that has opened its address."""
     command = [sys.executable, "-m", "flows.cli", "serve", "--lake", str(lake), "--port", str(_free_port())]
-    kept = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
-    process = subprocess.Popen(command, env=kept, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         if process.stdout is None:
             raise RuntimeError("the server has no output")
@@ -194,7 +194,7 @@ def _timed(
     client: httpx.Client, address: str, warm: int = WARM, requests: int = REQUESTS
 ) -> tuple[Sequence[float], float]:
     """Milliseconds to the first byte of each request, and the size of the page in kB."""
-    taken, size = [], 0
+    milliseconds, size = [], 0
     for n in range(warm + requests):
         began = time.perf_counter()
         with client.stream("GET", address) as answer:
@@ -202,14 +202,14 @@ def _timed(
             answer.raise_for_status()
             size = len(answer.read())
         if n >= warm:
-            taken.append(1000 * first)
-    return taken, size / 1000
+            milliseconds.append(1000 * first)
+    return milliseconds, size / 1000
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 BENCH = Bench("serve", _lines, fewest=20, why="two pages of a list need as many runs", of_any_size=True)

@@ -93,9 +93,9 @@ class Services:
 
     def environment(self) -> dict[str, str]:
         """Of both: no setting of the operator's own server."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(_OWN)}
         return {
-            **kept,
+            **variables,
             "PREFECT_HOME": str(self.prefect),
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "DO_NOT_TRACK": "1",
@@ -122,10 +122,10 @@ class Services:
 
     def start_worker(self) -> None:
         """Start it; it takes runs some seconds later."""
-        said = {"PREFECT_API_URL": self.api, "EVENHAND_ALERTS": str(self.alerts), "EVENHAND_JOBS": "1"}
-        said["PREFECT_WORKER_WEBSERVER_PORT"] = str(free_port())
+        variables = {"PREFECT_API_URL": self.api, "EVENHAND_ALERTS": str(self.alerts), "EVENHAND_JOBS": "1"}
+        variables["PREFECT_WORKER_WEBSERVER_PORT"] = str(free_port())
         words = [sys.executable, "-m", "flows.cli", "worker", "--pool", POOL, "--lake", str(self.lake)]
-        self.worker = self._started(words, {**self.environment(), **said}, "worker.log")
+        self.worker = self._started(words, {**self.environment(), **variables}, "worker.log")
 
     def kill_server(self) -> None:
         """Kill it as a machine that stops."""
@@ -161,23 +161,23 @@ class Services:
 
     def memory_mb(self) -> dict[str, float]:
         """Of the server, and of the worker with Prefect's; runs that they started do not count."""
-        found = {}
+        memory_by_process = {}
         with suppress(psutil.Error, AttributeError):
-            found["server"] = psutil.Process(self.server.pid).memory_info().rss / 1e6  # type: ignore[union-attr]
+            memory_by_process["server"] = psutil.Process(self.server.pid).memory_info().rss / 1e6  # type: ignore[union-attr]
             ours = psutil.Process(self.worker.pid)  # type: ignore[union-attr]
             members = [ours, *(child for child in ours.children() if "prefect" in " ".join(child.cmdline()))]
-            found["worker"] = sum(each.memory_info().rss for each in members) / 1e6
-        return found
+            memory_by_process["worker"] = sum(process.memory_info().rss for process in members) / 1e6
+        return memory_by_process
 
     def left(self) -> list[str]:
         """Processes that have to do with this soak and live."""
-        found = []
+        processes = []
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
                 about = " ".join(process.cmdline()) + process.environ().get("PREFECT_HOME", "")
                 if str(self.home) in about and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(f"{process.pid} {process.name()}")
-        return found
+                    processes.append(f"{process.pid} {process.name()}")
+        return processes
 
     def _ready(self) -> bool:
         try:
@@ -282,10 +282,12 @@ class Shaking:
         while (now := datetime.now(UTC)) < end:
             pause = self._random.uniform(*_BETWEEN_SECONDS)
             self._wait(min(pause, (end - now).total_seconds()), tell, watched=now > calm)
-            left = (end - datetime.now(UTC)).total_seconds()
-            if left > 0:
+            remaining = (end - datetime.now(UTC)).total_seconds()
+            if remaining > 0:
                 quiet = datetime.now(UTC) > calm
-                self._act(RUN if quiet else self._random.choice((SERVER, WORKER, TERM, RUN)), min(left, pause), tell)
+                self._act(
+                    RUN if quiet else self._random.choice((SERVER, WORKER, TERM, RUN)), min(remaining, pause), tell
+                )
 
     def _wait(self, seconds: float, tell: Callable[[], object], *, watched: bool) -> None:
         until = time.monotonic() + seconds
@@ -321,9 +323,9 @@ class Shaking:
     def _at_work(self, seconds: float, tell: Callable[[], object]) -> Presence | None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            for each in alive(Lake(self.services.lake)):
-                if each.stage and each.outcome is None:
-                    return each
+            for presence in alive(Lake(self.services.lake)):
+                if presence.stage and presence.outcome is None:
+                    return presence
             tell()
             time.sleep(_LOOK_SECONDS)
         return None
@@ -385,8 +387,8 @@ class Dates:
     def draw(self, number: int) -> None:
         """Write the rows of a date into the file of its slot, in one step: a run may just begin."""
         slot = number % SLOTS
-        drawn = write(self.place / "drawn", TwinSettings(rows=ROWS, year=YEAR, discrimination="direct"), seed=number)
-        drawn.rows.replace(self.place / f"soak-{slot}-{YEAR}.csv")
+        written = write(self.place / "drawn", TwinSettings(rows=ROWS, year=YEAR, discrimination="direct"), seed=number)
+        written.rows.replace(self.place / f"soak-{slot}-{YEAR}.csv")
 
     def spec(self, number: int) -> Path:
         """The file of the spec of a date's slot; written if it is not there."""
@@ -429,8 +431,8 @@ class Dates:
     def left_alone(self, number: int, lake: Lake) -> Run:
         """The run of a date that nothing disturbs, on another lake; the date's rows are drawn again."""
         self.draw(number)
-        read: AuditSpec = read_spec(self.spec(number).read_text(), self.spec(number).name).spec
-        record = audit_year(read, YEAR, lake)
+        audit_spec: AuditSpec = read_spec(self.spec(number).read_text(), self.spec(number).name).spec
+        record = audit_year(audit_spec, YEAR, lake)
         return next(run for run in runs_of(lake) if run.run == record.run)
 
 
@@ -480,8 +482,10 @@ class Dated:
 
 def dated(client: "SyncPrefectClient", dates: Dates) -> list[Dated]:
     """The runs of the schedule, by date."""
-    found = [(dates.number_of(run), run) for run in _runs(client)]
-    return sorted((_of(client, number, run) for number, run in found if number is not None), key=lambda r: r.number)
+    numbered_runs = [(dates.number_of(run), run) for run in _runs(client)]
+    return sorted(
+        (_of(client, number, run) for number, run in numbered_runs if number is not None), key=lambda r: r.number
+    )
 
 
 def all_over(client: "SyncPrefectClient", dates: Dates) -> bool:
@@ -496,31 +500,31 @@ def _over(run: "FlowRun") -> bool:
 
 
 def _runs(client: "SyncPrefectClient") -> Iterator["FlowRun"]:
-    seen = 0
-    while page := client.read_flow_runs(limit=_PAGE, offset=seen):
+    offset = 0
+    while page := client.read_flow_runs(limit=_PAGE, offset=offset):
         yield from page
-        seen += len(page)
+        offset += len(page)
 
 
 def _of(client: "SyncPrefectClient", number: int, run: "FlowRun") -> Dated:
     states = sorted(client.read_flow_run_states(run.id), key=lambda state: state.timestamp)
     assert run.state is not None
     assert run.expected_start_time is not None
-    told = tuple((state.type.value, state.timestamp) for state in states)
+    state_times = tuple((state.type.value, state.timestamp) for state in states)
     kind, name = run.state.type.value, run.state.name or ""
-    return Dated(number, str(run.id), kind, name, run.expected_start_time, told)
+    return Dated(number, str(run.id), kind, name, run.expected_start_time, state_times)
 
 
 def begun_after(runs: Sequence[Dated], acts: Sequence[Act]) -> list[float]:
     """Seconds from each date to its run, where the worker was idle and nothing had been done to it."""
-    found = []
+    delays = []
     for run in runs:
         begun = run.begun
         if begun is None or any(_at_work(other, run.due) for other in runs if other is not run):
             continue
         if not any(run.due - _BEFORE < act.time < begun for act in acts):
-            found.append((begun - run.due).total_seconds())
-    return found
+            delays.append((begun - run.due).total_seconds())
+    return delays
 
 
 def _at_work(run: Dated, when: datetime) -> bool:
@@ -530,40 +534,42 @@ def _at_work(run: Dated, when: datetime) -> bool:
 def resumed_after(runs: Sequence[Dated], acts: Sequence[Act]) -> list[float]:
     """Seconds from each death of a run at work until it ran again."""
     by_id = {run.id: run for run in runs}
-    found = []
+    delays = []
     for act in (act for act in acts if act.what in (RUN, WORKER) and act.run in by_id):
         again = next((time for kind, time in by_id[act.run].states if kind == "RUNNING" and time > act.time), None)
         if again is not None:
-            found.append((again - act.time).total_seconds())
-    return found
+            delays.append((again - act.time).total_seconds())
+    return delays
 
 
 def told_after(lake: Lake, runs: Sequence[Dated]) -> list[float]:
     """Seconds from the end of each run until its alert was delivered; records say whole seconds."""
     ends = {run.id: run.ended for run in runs}
-    found = []
+    delays = []
     for alert in alerts(lake):
         end = ends.get(alert.ending.flow_run)
         if end is not None and alert.sent and alert.ending.name is not Name.CRASHED:
-            found.append(max(0.0, (datetime.fromisoformat(alert.sent) - end).total_seconds()))
-    return found
+            delays.append(max(0.0, (datetime.fromisoformat(alert.sent) - end).total_seconds()))
+    return delays
 
 
 def alerts_of_ends(lake: Lake) -> tuple[int, int]:
     """Alerts about ends, and about deaths, that were delivered."""
-    sent = [each for each in alerts(lake) if each.outcome is Outcome.SENT]
-    deaths = sum(each.ending.name is Name.CRASHED for each in sent)
+    sent = [alert for alert in alerts(lake) if alert.outcome is Outcome.SENT]
+    deaths = sum(alert.ending.name is Name.CRASHED for alert in sent)
     return len(sent) - deaths, deaths
 
 
 def growth(memory: Sequence[tuple[float, Mapping[str, float]]]) -> dict[str, tuple[float, float]]:
     """Of server and worker: MB at the beginning and at the end of the time that was watched, after it has settled."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for _, each in memory[int(len(memory) * _WARM_SHARE) :]:
-        for name, mb in each.items():
-            found[name].append(mb)
-    quarter = {name: max(1, len(values) // 4) for name, values in found.items()}
-    return {name: (median(v[: quarter[name]]), median(v[-quarter[name] :])) for name, v in found.items() if v}
+    memory_by_process: dict[str, list[float]] = defaultdict(list)
+    for _, sample in memory[int(len(memory) * _WARM_SHARE) :]:
+        for name, mb in sample.items():
+            memory_by_process[name].append(mb)
+    quarter = {name: max(1, len(values) // 4) for name, values in memory_by_process.items()}
+    return {
+        name: (median(v[: quarter[name]]), median(v[-quarter[name] :])) for name, v in memory_by_process.items() if v
+    }
 
 
 def seconds_words(values: Sequence[float]) -> Mapping[str, Any]:
@@ -614,12 +620,12 @@ def added_seconds(services: Services, spec: Path) -> Mapping[str, float]:
 def _run(services: Services, spec: Path, lake: Path, how: str) -> float:
     """CPU seconds of one run, of its process and of the server."""
     before = _used(services)
-    own = {"PREFECT_API_URL": services.api, "EVENHAND_JOBS": "1"}
-    own |= {"EVENHAND_ALERTS": str(services.alerts)} if how == WITH else {}
+    variables = {"PREFECT_API_URL": services.api, "EVENHAND_JOBS": "1"}
+    variables |= {"EVENHAND_ALERTS": str(services.alerts)} if how == WITH else {}
     words = [sys.executable, "-m", "benches.soak", "audited", str(spec), str(lake), how]
     done = subprocess.run(
         words,
-        env={**services.environment(), **own, "PYTHONPATH": os.pathsep.join(sys.path)},
+        env={**services.environment(), **variables, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         check=False,
     )

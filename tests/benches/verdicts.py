@@ -89,10 +89,10 @@ def asked() -> tuple[Asked, ...]:
 
 def _lines(room: Room) -> Iterator[Row]:
     with processes() as spread:
-        for number, each in enumerate(asked()):
-            for rows in each.sizes:
+        for number, case in enumerate(asked()):
+            for rows in case.sizes:
                 if rows <= room.limit:
-                    yield from measured(each, rows, room.reps or REPETITIONS, SEED + number, spread)
+                    yield from measured(case, rows, room.reps or REPETITIONS, SEED + number, spread)
     yield through_all(room.place)
 
 
@@ -103,38 +103,48 @@ def through_all(place: Path) -> Row:
     rng = np.random.default_rng(SEED)
     applied = draw(LENDER, scenario, SMALL, rng)
     table = {key: row["state"] for key, row in verdict_rows(applied, place).items() if row["state"] != State.NOT_RUN}
-    found = judge_lender(applied, Verdicts(columns_complete=True), rng)
-    said: dict[tuple[str, str], State] = {(row.case.measure, row.case.group): row.state for row in found.rows}
-    said |= {(theory, ""): each.state for theory, each in found.theories.items() if each.state is not State.NOT_RUN}
-    same = sum(table.get(key) == state for key, state in said.items())
-    line = _line(scenario.name, SMALL, 1, "states of the whole product", found=f"{same} of {len(said)} equal")
-    return {**line, **against("all", said == table), "seconds": time.perf_counter() - clock}
+    judgement = judge_lender(applied, Verdicts(columns_complete=True), rng)
+    states: dict[tuple[str, str], State] = {(row.case.measure, row.case.group): row.state for row in judgement.rows}
+    states |= {
+        (theory, ""): theory_state.state
+        for theory, theory_state in judgement.theories.items()
+        if theory_state.state is not State.NOT_RUN
+    }
+    same = sum(table.get(key) == state for key, state in states.items())
+    line = _line(scenario.name, SMALL, 1, "states of the whole product", found=f"{same} of {len(states)} equal")
+    return {**line, **against("all", states == table), "seconds": time.perf_counter() - clock}
 
 
-def measured(each: Asked, rows: int, repetitions: int, seed: int, spread: Spread = map) -> Iterator[Row]:
+def measured(case: Asked, rows: int, repetitions: int, seed: int, spread: Spread = map) -> Iterator[Row]:
     """The lines of one scenario and size."""
     count = max(repetitions // FEWER, 1) if rows == LARGE else repetitions
     clock = time.perf_counter()
-    plan = Plan(LENDER, each.scenario, rows, count, seed, total=each.total and rows < LARGE)
+    plan = Plan(LENDER, case.scenario, rows, count, seed, total=case.total and rows < LARGE)
     shares = repeat(plan, spread)
     seconds = time.perf_counter() - clock
-    _LOG.info("%s, %s rows: %s repetitions in %.0f s", each.scenario.name, f"{rows:,}", count, seconds)
-    for at, line in enumerate((*_states(each, shares), *_coverage(shares))):
+    _LOG.info("%s, %s rows: %s repetitions in %.0f s", case.scenario.name, f"{rows:,}", count, seconds)
+    for at, line in enumerate((*_states(case, shares), *_coverage(shares))):
         yield {**line, "seconds": seconds if at == 0 else None}
 
 
-def _states(each: Asked, shares: Shares) -> Iterator[Row]:
+def _states(case: Asked, shares: Shares) -> Iterator[Row]:
     for theory in shares.theories:
-        said = {
+        shares_by_state = {
             "breach": shares.of(theory, State.BREACH),
             "within": shares.of(theory, State.WITHIN),
             "insufficient": shares.of(theory, State.INSUFFICIENT_EVIDENCE),
             "false_breach": shares.false_breach(theory),
             "false_within": None if math.isnan(shares.false_within(theory)) else shares.false_within(theory),
         }
-        own = ", ".join(f"{state} {shares.of_harmed(theory, state):.3f}" for state in STATES)
+        harmed_shares = ", ".join(f"{state} {shares.of_harmed(theory, state):.3f}" for state in STATES)
         name = shares.plan.scenario.groups[HARMED]
-        yield _row(shares, str(theory), **said, **_target(each, shares, theory), found=f"{name} alone: {own}")
+        yield _row(
+            shares,
+            str(theory),
+            **shares_by_state,
+            **_target(case, shares, theory),
+            found=f"{name} alone: {harmed_shares}",
+        )
     points = sum(once.without_width for once in shares.every)
     yield _row(shares, "rows of zero width", found=str(points), **against("none", points == 0))
 
@@ -165,13 +175,13 @@ def lowest(n: int, nominal: float = NOMINAL) -> float:
     return float(binom.ppf(SMALL_SHARE, n, nominal)) / n
 
 
-def _row(shares: Shares, what: str, **more: Any) -> Row:
-    return _line(shares.plan.scenario.name, shares.plan.rows, shares.plan.repetitions, what, **more)
+def _row(shares: Shares, what: str, **figures: Any) -> Row:
+    return _line(shares.plan.scenario.name, shares.plan.rows, shares.plan.repetitions, what, **figures)
 
 
-def _line(scenario: str, rows: int, repetitions: int, what: str, **more: Any) -> Row:
+def _line(scenario: str, rows: int, repetitions: int, what: str, **figures: Any) -> Row:
     named = {"scenario": scenario, "rows": rows, "repetitions": repetitions, "what": what}
-    return {**named, **dict.fromkeys(COLUMNS), **more}
+    return {**named, **dict.fromkeys(COLUMNS), **figures}
 
 
 BENCH = Bench("verdicts", _lines, fewest=FEWEST_ROWS, why="the smallest lender that is planted", disk=0, repeats=True)

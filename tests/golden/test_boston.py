@@ -51,7 +51,7 @@ def test_the_first_page_of_boston_fits_a_terminal(run: tuple[Step, dict[str, lis
     given = [pa.concat_tables(tables.get(table.name) or [table.empty()]) for table in step.stage.reads]
     report = json.loads(step.stage.function(*given, settings=step.settings).files["report.json"])
     off = ["Not run: cst, cec, gcfn, raguel (not in `methods` of the spec)."]
-    lines = summary(report, "/a/lake/reports/run/report.html", left_out="5 of the rows read", more=off)
+    lines = summary(report, "/a/lake/reports/run/report.html", left_out="5 of the rows read", notes=off)
     headline = lines[2 : lines.index("", 2)]
     assert " ".join(headline) == report["headline"]["words"].replace("\N{NO-BREAK SPACE}", " ")
     assert len(lines) <= 24

@@ -122,7 +122,7 @@ def test_score_is_that_of_plain_loops(bridge, fold):
 
 
 def test_cells_are_means_over_folds_by_the_names_of_both_tables(bridge):
-    told = models.outcomes(bridge.rows, models.variants(whole=False), Course(2))
+    told = models.outcomes(bridge.rows, models.variants(all_variants=False), Course(2))
     assert [(outcome.fold, outcome.variant.name) for outcome in told] == [
         (0, "pred"),
         (0, "full"),
@@ -160,7 +160,9 @@ def test_baselines_are_told_of_as_far_as_they_can_be(bridge):
 
 
 def test_what_a_fold_lacks_has_no_mean(bridge):
-    net = models.Told(models.outcomes(bridge.rows, models.variants(whole=False), Course())[0].performance, {"cec": 0.2})
+    net = models.Told(
+        models.outcomes(bridge.rows, models.variants(all_variants=False), Course())[0].performance, {"cec": 0.2}
+    )
     found = models.means([net, replace(net, consistency={})])
     assert found["f1"] == net.performance.f1
     assert "cec" not in found

@@ -52,8 +52,8 @@ class Candidate:
     def said(self) -> str:
         """Its name and values in words."""
         first = list(self.values.items())[:_SHOWN]
-        shown = ", ".join(f"{shorten(value, _LONG, placeholder='...')} {rows:,}" for value, rows in first)
-        return f"{self.column} ({shown}{', ...' if len(self.values) > _SHOWN else ''})"
+        value_counts = ", ".join(f"{shorten(value, _LONG, placeholder='...')} {rows:,}" for value, rows in first)
+        return f"{self.column} ({value_counts}{', ...' if len(self.values) > _SHOWN else ''})"
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def counts(values: pd.Series) -> dict[str, int]:
 
 def candidates(table: Table) -> list[Candidate]:
     """The columns that could hold the decision, the likeliest first."""
-    found = [each for name in table.names if (each := _candidate(table, name)) is not None]
-    return sorted(found, key=lambda each: -each.score)
+    found = [candidate for name in table.names if (candidate := _candidate(table, name)) is not None]
+    return sorted(found, key=lambda candidate: -candidate.score)
 
 
 def _candidate(table: Table, name: str) -> Candidate | None:
@@ -97,9 +97,9 @@ def _candidate(table: Table, name: str) -> Candidate | None:
         return None
     if draft_table.is_identifier(name) or draft_table.is_place(name) or draft_table.is_date(name):
         return None
-    said = draft_table.rank(name, draft_table.DECISION)
-    score = 0.0 if said is None else _NAMED - said
-    score += _HINTED * (said is None and draft_table.rank(name, draft_table.HINT) is not None)
+    name_rank = draft_table.rank(name, draft_table.DECISION)
+    score = 0.0 if name_rank is None else _NAMED - name_rank
+    score += _HINTED * (name_rank is None and draft_table.rank(name, draft_table.HINT) is not None)
     score += _LAST * (name == table.names[-1])
     score += _TWO if len(words) == 2 else _FEW * (len(words) <= 4)
     score += _SAID * bool(words & {*draft_table.GOOD, *draft_table.BAD})
@@ -116,14 +116,14 @@ def chosen(table: Table, name: str) -> Candidate:
     if name not in table.names:
         raise SpecError(f"--decision {name}: the table has no such column; {nearest(name, table.names)}")
     if draft_table.protected_kind(name):
-        best = ", ".join(each.column for each in candidates(table)[:BEST])
+        best = ", ".join(candidate.column for candidate in candidates(table)[:BEST])
         raise SpecError(f"--decision {name}: that names a protected attribute; expected the decision, such as {best}")
     values = counts(table.present(name))
     number = len({draft_table.folded(value) for value in values})
     if not 2 <= number <= MOST_VALUES:
-        found = f"{number:,} {'value' if number == 1 else 'values'}"
+        value_count = f"{number:,} {'value' if number == 1 else 'values'}"
         raise SpecError(
-            f"--decision {name}: {found}; expected 2 to {MOST_VALUES}, such as approved and denied: "
+            f"--decision {name}: {value_count}; expected 2 to {MOST_VALUES}, such as approved and denied: "
             "give another column, or one that you made of it"
         )
     return Candidate(name, values, 0.0)
@@ -143,18 +143,18 @@ def given_sides(decision: Candidate, favourable: Sequence[str], unfavourable: Se
     overlap = [value for value in denials if value in approvals]
     if overlap:
         raise SpecError(f"--unfavourable {', '.join(overlap)}: given as --favourable, too; expected other values")
-    others = [value for value in decision.values if value not in approvals and value not in denials]
-    if not others and not denials:
+    other_values = [value for value in decision.values if value not in approvals and value not in denials]
+    if not other_values and not denials:
         raise SpecError(f"--favourable {', '.join(favourable)}: that is every value; expected some to be unfavourable")
     unsure: list[str] = []
     if not denials:
-        denials = [value for value in others if _is_opposite(decision, value, approvals)]
-        if not denials and len({draft_table.folded(value) for value in others}) == 1:
-            denials = unsure = [value for value in others if not draft_table.is_no_decision(value)]
+        denials = [value for value in other_values if _is_opposite(decision, value, approvals)]
+        if not denials and len({draft_table.folded(value) for value in other_values}) == 1:
+            denials = unsure = [value for value in other_values if not draft_table.is_no_decision(value)]
     if not denials:
         raise SpecError(
             f"--favourable {', '.join(favourable)}: which values of {decision.column} are denials? None of "
-            f"{_with_rows(decision, others)} is a plain word of denial. Give each: --unfavourable {others[0]!r}"
+            f"{_with_rows(decision, other_values)} is a plain word of denial. Give each: --unfavourable {other_values[0]!r}"
         )
     return Sides(tuple(approvals), tuple(denials), "", _to_confirm(decision, approvals, denials, unsure))
 
@@ -260,28 +260,28 @@ def possible(table: Table, decision: str) -> list[str]:
     return [name for name in fit if not draft_table.is_after(name) and not draft_table.is_outcome(name)]
 
 
-def attributes(table: Table, names: Sequence[str], references: Sequence[str], given: bool) -> list[Attribute]:
+def attributes(table: Table, names: Sequence[str], references: Sequence[str], are_given: bool) -> list[Attribute]:
     """Attributes with their reference groups.
 
     Args:
         table: the table.
         names: the columns of the attributes.
         references: the reference groups that a user gave, each of one of the attributes.
-        given: whether a user gave the columns, too.
+        are_given: whether a user gave the columns, too.
 
     Raises:
         SpecError: a column is not there or has no groups, or no row has a reference group.
     """
-    left, out = list(references), []
+    remaining, out = list(references), []
     for name in names:
         groups = _groups(table, name)
-        said = next((value for value in left if value in groups), None)
-        if said is not None:
-            left.remove(said)
-        out.append(_attribute(name, groups, said, given))
-    if left:
-        known = nearest(left[0], [group for name in names for group in _groups(table, name)])
-        raise SpecError(f"--reference {left[0]}: no row of {', '.join(names)} has it; {known}")
+        named_reference = next((value for value in remaining if value in groups), None)
+        if named_reference is not None:
+            remaining.remove(named_reference)
+        out.append(_attribute(name, groups, named_reference, are_given))
+    if remaining:
+        hint = nearest(remaining[0], [group for name in names for group in _groups(table, name)])
+        raise SpecError(f"--reference {remaining[0]}: no row of {', '.join(names)} has it; {hint}")
     return out
 
 
@@ -297,15 +297,15 @@ def _groups(table: Table, name: str) -> dict[str, int]:
     return groups
 
 
-def _attribute(name: str, groups: dict[str, int], said: str | None, given: bool) -> Attribute:
+def _attribute(name: str, groups: dict[str, int], named_reference: str | None, is_given: bool) -> Attribute:
     people = [group for group in groups if not draft_table.is_nobody(group)]
-    if said is None and not people:
+    if named_reference is None and not people:
         raise SpecError(f"--protected {name}: no value is a group of people; give --reference VALUE, or another column")
-    reference = said or next((group for group in people if not draft_table.is_rest(group)), people[0])
-    known = Protected(name=name, columns=(name,), reference=reference)
-    nobody = tuple(g for g in groups if g != reference and draft_table.is_nobody(g) and known.judges(g))
-    why = [] if given else [f"{name} names a protected attribute"]
-    why += [] if said else [f"the reference is the largest group ({groups[reference]:,} rows)"]
+    reference = named_reference or next((group for group in people if not draft_table.is_rest(group)), people[0])
+    attribute = Protected(name=name, columns=(name,), reference=reference)
+    nobody = tuple(g for g in groups if g != reference and draft_table.is_nobody(g) and attribute.judges(g))
+    why = [] if is_given else [f"{name} names a protected attribute"]
+    why += [] if named_reference else [f"the reference is the largest group ({groups[reference]:,} rows)"]
     return Attribute(name, reference, nobody, "; ".join(why))
 
 
@@ -326,7 +326,7 @@ _CAUSES = 3
 """Missing features that are named as the cause of rows left out."""
 _UNIQUE, _TELLS, _DATES = 0.9, 0.9, 0.95
 _DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{2,4})(?:[ T]\d{1,2}:\d{2}.*)?"
-_RESERVED = {column.name for each in (APPLICATIONS, COUNTERFACTUALS) for column in each.columns}
+_RESERVED = {column.name for table in (APPLICATIONS, COUNTERFACTUALS) for column in table.columns}
 
 
 @dataclass(frozen=True)
@@ -370,10 +370,12 @@ def find_row_id(table: Table, decision: str) -> str | None:
     return next(unique, None)
 
 
-def complete(table: Table, decision: str, sides: Sides, kept: Collection[Entry]) -> tuple[int, int]:
+def complete(table: Table, decision: str, sides: Sides, column_entries: Collection[Entry]) -> tuple[int, int]:
     """Rows with a decision and every feature, and rows with a decision."""
     decided = table.frame[decision].isin([*sides.favourable, *sides.unfavourable])
-    absent = pd.concat([table.absent(e.name) for e in kept if not e.excluded] or [~decided], axis=1).any(axis=1)
+    absent = pd.concat([table.absent(e.name) for e in column_entries if not e.excluded] or [~decided], axis=1).any(
+        axis=1
+    )
     return int((decided & ~absent).sum()), int(decided.sum())
 
 
@@ -486,8 +488,8 @@ def _tells(table: Table, name: str, split: Split) -> str:
     values, decided = table.frame[name].to_numpy(), split.favourable | split.unfavourable
     if table.present(name).nunique() > _ORDERED_UP_TO or not decided.any():
         return ""
-    both = pd.crosstab(values[decided], split.favourable[decided])
-    right, blind = both.max(axis=1).sum() / decided.sum(), both.sum().max() / decided.sum()
+    crosstab = pd.crosstab(values[decided], split.favourable[decided])
+    right, blind = crosstab.max(axis=1).sum() / decided.sum(), crosstab.sum().max() / decided.sum()
     share = 1 - (1 - right) / (1 - blind) if blind < 1 else 0.0
     return f"{AFTER}, as it seems: by itself it tells {right:.0%} of the decisions" if share > _TELLS else ""
 
@@ -496,8 +498,8 @@ def _ranks(table: Table, name: str, split: Split) -> str:
     """A number that ranks the decisions as well as an audit's check of its columns refuses."""
     decided = split.favourable | split.unfavourable
     numbers = pd.to_numeric(table.frame[name], errors="coerce").to_numpy(dtype=float)
-    known = decided & np.isfinite(numbers)
-    area = auc(numbers[known], split.favourable[known])
+    decided_and_finite = decided & np.isfinite(numbers)
+    area = auc(numbers[decided_and_finite], split.favourable[decided_and_finite])
     return f"{AFTER}, as it seems: by itself it tells the decision with an AUC of {area:.2f}" if area >= STOPS else ""
 
 

@@ -49,7 +49,7 @@ def init(
         raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
     from flows.cli.draft.spec_text import Given, at_terminal
 
-    given = Given(
+    answers = Given(
         decision=decision,
         favourable=tuple(favourable or ()),
         unfavourable=tuple(unfavourable or ()),
@@ -57,7 +57,7 @@ def init(
         reference=tuple(reference or ()),
         asks=at_terminal(),
     )
-    text = draft(file, given, output)
+    text = draft(file, answers, output)
     if output is None:
         sys.stdout.write(text)
     else:

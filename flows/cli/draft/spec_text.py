@@ -107,7 +107,9 @@ def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
         "spellings": [_line(_listed(values)) for values in sides.spellings()],
         "sides_check": _check(sides.why),
         "denials_check": _check(sides.why_denials),
-        "protected": [{"text": _attribute(each), "check": _check(each.why)} for each in answers.attributes],
+        "protected": [
+            {"text": _attribute(attribute), "check": _check(attribute.why)} for attribute in answers.attributes
+        ],
         "missing_check": _check(_incomplete(used, rows, list(answers.incomplete_groups(table, entries)))),
         "no_feature": all(entry.excluded for entry in entries),
         "limits": LIMITS,
@@ -177,15 +179,15 @@ def _check(why: str) -> str:
     return f" # CHECK: {_line(why)}" if why else ""
 
 
-def _attribute(each: Attribute) -> str:
-    only = f", reported_only: {_listed(each.reported_only)}" if each.reported_only else ""
-    name = _quoted(each.column)
-    return f"name: {name}, columns: [{name}], reference: {_quoted(each.reference)}{only}"
+def _attribute(attribute: Attribute) -> str:
+    only = f", reported_only: {_listed(attribute.reported_only)}" if attribute.reported_only else ""
+    name = _quoted(attribute.column)
+    return f"name: {name}, columns: [{name}], reference: {_quoted(attribute.reference)}{only}"
 
 
 def _column(entry: Entry) -> dict[str, str]:
-    more = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
-    return {"name": _quoted(entry.name), "type": entry.type, "more": more, "why": _line(entry.why)}
+    suffix = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
+    return {"name": _quoted(entry.name), "type": entry.type, "more": suffix, "why": _line(entry.why)}
 
 
 def _line(words: str) -> str:
@@ -237,87 +239,87 @@ def at_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def answered(table: Table, given: Given) -> Answers:
+def answered(table: Table, options: Given) -> Answers:
     """The decision, its sides and the protected attributes: given, told by words, or asked for.
 
     Raises:
         SpecError: an option does not fit the table; or something is not given and nobody can be asked.
     """
-    decision = _decision(table, given)
-    sides = _sides(table, decision, given)
+    decision = _decision(table, options)
+    sides = _sides(table, decision, options)
     names = (
-        list(given.protected)
+        list(options.protected)
         or columns.columns(table, decision.column)
-        or [_questions_attribute(table, decision, given)]
+        or [_questions_attribute(table, decision, options)]
     )
-    found = columns.attributes(table, names, given.reference, bool(given.protected))
-    return Answers(decision, sides, found)
+    attributes = columns.attributes(table, names, options.reference, bool(options.protected))
+    return Answers(decision, sides, attributes)
 
 
-def _decision(table: Table, given: Given) -> Candidate:
-    if given.decision is not None:
-        return chosen(table, given.decision)
+def _decision(table: Table, options: Given) -> Candidate:
+    if options.decision is not None:
+        return chosen(table, options.decision)
     best = candidates(table)
     if not best:
         raise SpecError(
             f"{table.path.name}: no column could be the decision; expected one of 2 to 10 values, such as approved and "
             "denied: give it with --decision COLUMN, or add it to the table"
         )
-    if given.asks:
+    if options.asks:
         return chosen(
             table, _asked("Which column is the decision?", [c.column for c in best], [c.said() for c in best])
         )
     first = best[0].column
-    shown = "; ".join(each.said() for each in best[:BEST])
+    candidates_text = "; ".join(candidate.said() for candidate in best[:BEST])
     raise SpecError(
-        f"{table.path.name}: which column is the decision? Likeliest: {shown}. "
+        f"{table.path.name}: which column is the decision? Likeliest: {candidates_text}. "
         f"Give it: evenhand init {quote(str(table.path))} --decision {quote(first)} --favourable VALUE"
     )
 
 
-def _sides(table: Table, decision: Candidate, given: Given) -> Sides:
-    if given.unfavourable and not given.favourable:
+def _sides(table: Table, decision: Candidate, options: Given) -> Sides:
+    if options.unfavourable and not options.favourable:
         raise SpecError("--unfavourable: which value favours the applicant? Give it, too: --favourable VALUE")
-    if given.favourable:
-        return given_sides(decision, given.favourable, given.unfavourable)
+    if options.favourable:
+        return given_sides(decision, options.favourable, options.unfavourable)
     guess = guessed_sides(decision)
     if guess is not None:
         return guess
     values = list(decision.values)
-    if given.asks:
-        shown = [f"{value} ({rows:,} rows)" for value, rows in decision.values.items()]
+    if options.asks:
+        labels = [f"{value} ({rows:,} rows)" for value, rows in decision.values.items()]
         return given_sides(
-            decision, [_asked(f"Which value of {decision.column} favours the applicant?", values, shown)]
+            decision, [_asked(f"Which value of {decision.column} favours the applicant?", values, labels)]
         )
-    shown = [f"{value} ({rows:,} rows)" for value, rows in list(decision.values.items())[:4]]
+    labels = [f"{value} ({rows:,} rows)" for value, rows in list(decision.values.items())[:4]]
     raise SpecError(
-        f"--decision {decision.column}: which value favours the applicant? {', '.join(shown)}. "
+        f"--decision {decision.column}: which value favours the applicant? {', '.join(labels)}. "
         f"Give it: evenhand init {quote(str(table.path))} --decision {quote(decision.column)} --favourable {values[0]}"
     )
 
 
-def _questions_attribute(table: Table, decision: Candidate, given: Given) -> str:
+def _questions_attribute(table: Table, decision: Candidate, options: Given) -> str:
     names = columns.possible(table, decision.column)
-    if given.asks and names:
+    if options.asks and names:
         return _asked("No column names a protected attribute. Which one tells the groups?", names, names)
-    shown = f"; columns of a few values: {', '.join(names[:6])}" if names else ""
+    hint = f"; columns of a few values: {', '.join(names[:6])}" if names else ""
     raise SpecError(
-        f"{table.path.name}: no column names a protected attribute (race, sex, age ...){shown}. "
+        f"{table.path.name}: no column names a protected attribute (race, sex, age ...){hint}. "
         "Give one: --protected COLUMN --reference VALUE"
     )
 
 
-def _asked(question: str, answers: Sequence[str], shown: Sequence[str]) -> str:
+def _asked(question: str, answers: Sequence[str], labels: Sequence[str]) -> str:
     """One of some answers, by its number or as it is written. There is no answer that Enter gives."""
-    for i, each in enumerate(shown[:_OFFERED], 1):
-        typer.echo(f"  {i}  {each}", err=True)
+    for i, label in enumerate(labels[:_OFFERED], 1):
+        typer.echo(f"  {i}  {label}", err=True)
     while True:
         try:
-            said = str(typer.prompt(f"{question} Number or name", err=True)).strip()
+            reply = str(typer.prompt(f"{question} Number or name", err=True)).strip()
         except typer.Abort as error:  # its exit code would read as a breach
             raise SpecError("init: no answer; give --decision, --favourable and --protected instead") from error
-        if said in answers:
-            return said
-        if said.isdecimal() and 1 <= int(said) <= min(len(answers), _OFFERED):
-            return answers[int(said) - 1]
-        typer.echo(f"{said}: expected 1 to {min(len(answers), _OFFERED)}, or a name as in the table", err=True)
+        if reply in answers:
+            return reply
+        if reply.isdecimal() and 1 <= int(reply) <= min(len(answers), _OFFERED):
+            return answers[int(reply) - 1]
+        typer.echo(f"{reply}: expected 1 to {min(len(answers), _OFFERED)}, or a name as in the table", err=True)

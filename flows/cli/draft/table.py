@@ -154,8 +154,8 @@ def words(name: str) -> list[str]:
 
 def says(name: str, phrase: str) -> bool:
     """Whether the words of a phrase stand in a name, one after the other."""
-    whole, part = words(name), phrase.split("_")
-    return any(whole[i : i + len(part)] == part for i in range(len(whole)))
+    name_words, part = words(name), phrase.split("_")
+    return any(name_words[i : i + len(part)] == part for i in range(len(name_words)))
 
 
 def rank(name: str, phrases: tuple[str, ...]) -> int | None:
@@ -286,8 +286,8 @@ def _is_utf8(chunk: bytes) -> bool:
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
     try:
-        found = islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), _ROWS)
-        return [[cell.strip() for cell in record] for record in found if record]
+        records = islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), _ROWS)
+        return [[cell.strip() for cell in record] for record in records if record]
     except csv.Error:
         return []
 
@@ -353,13 +353,13 @@ def hmda_advice(path: Path) -> str:
     """What to run instead where a file is HMDA; empty where it is not."""
     try:
         with tempfile.TemporaryDirectory() as scratch:
-            found = recognise(path, Path(scratch))
-            year = _year(found)
+            recognised = recognise(path, Path(scratch))
+            year = _year(recognised)
     except EvenhandError:
         return ""
-    if not any(name.startswith(ACTION) for name in found.columns) or not set(COLUMNS) & set(found.columns):
+    if not any(name.startswith(ACTION) for name in recognised.columns) or not set(COLUMNS) & set(recognised.columns):
         return ""
-    layout = found.layout.name.replace("_", " ")
+    layout = recognised.layout.name.replace("_", " ")
     spec = next((p for p in bundled() if p.stem == "hmda"), None)
     if spec is None:
         return ""
@@ -369,35 +369,35 @@ def hmda_advice(path: Path) -> str:
 
 def _words(spec: Path, path: Path, year: str) -> str:
     """The command that audits a file of HMDA: before 2018 what the year lacks has to be left out."""
-    given, said = str(path), year or "YEAR"
+    path_text, year_text = str(path), year or "YEAR"
     if year and int(year) < _FIRST_MODERN:
         if year not in path.name:
-            adding = f"evenhand data add {quote(given)} --kind historic --year {said}"
-            return f"{adding}, then evenhand audit {quote(_shown(spec))} --year {said}"
-        given = str(path.with_name(path.name.replace(year, "{year}")))
-    path_words = f"--set {quote('source.path=' + given)} --set source.vintage=null"
-    return f"evenhand audit {quote(_shown(spec))} {path_words} --year {said}"
+            adding = f"evenhand data add {quote(path_text)} --kind historic --year {year_text}"
+            return f"{adding}, then evenhand audit {quote(_shown(spec))} --year {year_text}"
+        path_text = str(path.with_name(path.name.replace(year, "{year}")))
+    path_words = f"--set {quote('source.path=' + path_text)} --set source.vintage=null"
+    return f"evenhand audit {quote(_shown(spec))} {path_words} --year {year_text}"
 
 
-def _year(found: Recognised) -> str:
+def _year(recognised: Recognised) -> str:
     """The year of the first row; empty where no column tells it."""
-    if found.layout.stops:
-        with found.path.open("rb") as file:
+    if recognised.layout.stops:
+        with recognised.path.open("rb") as file:
             return file.read(4).decode("ascii", errors="ignore")
-    at = next((found.columns.index(name) for name in COLUMNS if name in found.columns), None)
+    at = next((recognised.columns.index(name) for name in COLUMNS if name in recognised.columns), None)
     try:
-        records = sniffed(found.path).records
+        records = sniffed(recognised.path).records
     except DataQualityError:  # Parquet
         return ""
-    rows = records[1:] if found.header else records
+    rows = records[1:] if recognised.header else records
     value = rows[0][at] if at is not None and rows and at < len(rows[0]) else ""
     return value if value.isdecimal() else ""
 
 
 def fitting(frame: pd.DataFrame, named: Source | None) -> Example | None:
     """The bundled spec whose columns and codes a table has; ``named`` is None where the table names no column."""
-    found = [example for path in bundled() if (example := _fits(path, frame, named is not None))]
-    return found[0] if found else None
+    examples = [example for path in bundled() if (example := _fits(path, frame, named is not None))]
+    return examples[0] if examples else None
 
 
 def _fits(path: Path, frame: pd.DataFrame, has_header: bool) -> Example | None:
@@ -409,8 +409,8 @@ def _fits(path: Path, frame: pd.DataFrame, has_header: bool) -> Example | None:
     named = frame if has_header else frame.set_axis(list(header), axis=1)
     derived = source.get("derive", {})
     columns = {name: column for name, column in raw["columns"].items() if name not in derived}
-    wanted = [*columns, *source.get("keep", {}), raw["decision"]["column"], *(d["column"] for d in derived.values())]
-    if any(name not in named for name in wanted) or not _codes_fit(raw, columns, derived, named):
+    required = [*columns, *source.get("keep", {}), raw["decision"]["column"], *(d["column"] for d in derived.values())]
+    if any(name not in named for name in required) or not _codes_fit(raw, columns, derived, named):
         return None
     return Example(raw.get("title") or raw["name"], _shown(path), header)
 
@@ -423,8 +423,8 @@ def _codes_fit(
     sides = [frame[decision["column"]].isin([_text(v) for v in decision[s]]) for s in ("favourable", "unfavourable")]
     listed = [(name, column["order"]) for name, column in columns.items() if column.get("order")]
     listed += [(d["column"], [code for codes in d["values"].values() for code in codes]) for d in derived.values()]
-    known = (frame[name].isin([_text(code) for code in codes]).mean() for name, codes in listed)
-    return all(side.any() for side in sides) and all(share >= _FITTING for share in known)
+    known_shares = (frame[name].isin([_text(code) for code in codes]).mean() for name, codes in listed)
+    return all(side.any() for side in sides) and all(share >= _FITTING for share in known_shares)
 
 
 def _text(code: object) -> str:
@@ -433,8 +433,8 @@ def _text(code: object) -> str:
 
 def _shown(path: Path) -> str:
     """A path as it is given from here."""
-    here = Path.cwd()
-    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+    working_directory = Path.cwd()
+    return str(path.relative_to(working_directory)) if path.is_relative_to(working_directory) else str(path)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -39,29 +39,33 @@ def routes(site: Site) -> APIRouter:
     return router
 
 
-def _section(known: Known) -> Section:
-    audits = known.audits
-    if not audits and not known.unreadable and not known.tried:
+def _section(index: Known) -> Section:
+    audits = index.audits
+    if not audits and not index.unreadable and not index.tried:
         empty = "The lake holds no run yet; `evenhand audit` makes one."
         return Section("Audits", "audits", (empty,))
-    found = {audit: _row(known, audit, runs) for audit, runs in audits.items()}
-    found |= {audit: _tried(audit, attempts) for audit, attempts in known.tried.items()}
-    rows = tuple(found[audit] for audit in sorted(found))
-    shown = table("Audits", _HEADER, rows, "Unsigned: valid runs that nobody signed.") if rows else None
+    rows_by_audit = {audit: _row(index, audit, runs) for audit, runs in audits.items()}
+    rows_by_audit |= {audit: _tried(audit, attempts) for audit, attempts in index.tried.items()}
+    rows = tuple(rows_by_audit[audit] for audit in sorted(rows_by_audit))
+    audit_table = table("Audits", _HEADER, rows, "Unsigned: valid runs that nobody signed.") if rows else None
     return Section(
-        "Audits", "audits", notices=tuple(_notices(known)), tables=(shown,) if shown else (), parts=_open(known)
+        "Audits",
+        "audits",
+        notices=tuple(_notices(index)),
+        tables=(audit_table,) if audit_table else (),
+        parts=_open(index),
     )
 
 
-def _row(known: Known, audit: str, runs: Sequence[Summary]) -> tuple[Cell, ...]:
+def _row(index: Known, audit: str, runs: Sequence[Summary]) -> tuple[Cell, ...]:
     last, years = runs[0], sorted({run.year for run in runs})
-    unsigned = sum(run.run in known.valid and run.run not in known.signed for run in runs)
+    unsigned = sum(run.run in index.valid and run.run not in index.signed for run in runs)
     span = str(years[0]) if len(years) == 1 else f"{years[0]} to {years[-1]}"
     return (
         Cell(audit, address=path_of("runs", audit=audit)),
         Cell(span, address=path_of("audits", audit, "years")),
         run_cell(last.run),
-        *_states(known, runs),
+        *_states(index, runs),
         time_cell(last.finished),
         _due(audit, runs),
         Cell(str(unsigned), "number"),
@@ -69,7 +73,7 @@ def _row(known: Known, audit: str, runs: Sequence[Summary]) -> tuple[Cell, ...]:
     )
 
 
-def _states(known: Known, runs: Sequence[Summary]) -> tuple[Cell, Cell]:
+def _states(index: Known, runs: Sequence[Summary]) -> tuple[Cell, Cell]:
     """State and questions of the last run; of partitions, the gravest state of their last year, and how many have it.
 
     The newest of many lenders says nothing of the others.
@@ -78,16 +82,16 @@ def _states(known: Known, runs: Sequence[Summary]) -> tuple[Cell, Cell]:
     if not any(run.partition for run in runs):
         return run_state(last.state), by_question(last)
     year = max(run.year for run in runs)
-    counts = Counter(run.state for run in runs if run.year == year and run.run in known.valid)
+    counts = Counter(run.state for run in runs if run.year == year and run.run in index.valid)
     ordered = sorted(counts, key=gravity)
-    said = "; ".join(f"{run_state(state).text}: {counts[state]:,}" for state in ordered)
-    return run_state(ordered[0]), Cell(f"{counts.total():,} partitions of {year}: {said}")
+    counted_states = "; ".join(f"{run_state(state).text}: {counts[state]:,}" for state in ordered)
+    return run_state(ordered[0]), Cell(f"{counts.total():,} partitions of {year}: {counted_states}")
 
 
 def _tried(audit: str, attempts: Sequence[Attempt]) -> tuple[Cell, ...]:
     """An audit that was tried and has no run."""
-    years, last = [each.year for each in attempts], max(attempts, key=lambda each: each.began)
-    gravest = next((each for each in attempts if each.state is YearState.FAILED), last)
+    years, last = [attempt.year for attempt in attempts], max(attempts, key=lambda attempt: attempt.began)
+    gravest = next((attempt for attempt in attempts if attempt.state is YearState.FAILED), last)
     none = Cell("–", "none")
     return (
         Cell(audit, address=path_of("audits", audit, "years")),
@@ -111,29 +115,31 @@ def _due(audit: str, runs: Sequence[Summary]) -> Cell:
     return Cell(f"overdue since {due.expected_by}") if due.overdue else Cell(str(due.next_by))
 
 
-def _notices(known: Known) -> list[Notice]:
-    found = []
-    if known.log.broken:
-        found.append(Notice("The log cannot be relied on", f"{known.log.broken}. `evenhand log verify` says more."))
-    if known.unreadable:
+def _notices(index: Known) -> list[Notice]:
+    notices = []
+    if index.log.broken:
+        notices.append(Notice("The log cannot be relied on", f"{index.log.broken}. `evenhand log verify` says more."))
+    if index.unreadable:
         words = "These runs cannot be read, and are in no list; `evenhand verify --all` says why."
-        found.append(Notice("Runs that cannot be read", words, known.unreadable[:20]))
-    return found
+        notices.append(Notice("Runs that cannot be read", words, index.unreadable[:20]))
+    return notices
 
 
-def _open(known: Known) -> tuple[Section, ...]:
+def _open(index: Known) -> tuple[Section, ...]:
     """What has to be remedied, and by when."""
-    if not known.open:
+    if not index.open:
         return ()
     rows = [
         (
-            Cell(each.due),
-            Cell("overdue" if each.overdue() else "open"),
-            Cell(each.owner),
-            Cell(each.text),
-            Cell(each.run, address=run_path(each.run, "review")) if each.run in known.runs else Cell(each.run),
+            Cell(remediation.due),
+            Cell("overdue" if remediation.overdue() else "open"),
+            Cell(remediation.owner),
+            Cell(remediation.text),
+            Cell(remediation.run, address=run_path(remediation.run, "review"))
+            if remediation.run in index.runs
+            else Cell(remediation.run),
         )
-        for each in sorted(known.open, key=lambda each: each.due)
+        for remediation in sorted(index.open, key=lambda remediation: remediation.due)
     ]
     header = ("Due", "State", "Owner", "What", "Run")
     return (Section("To be remedied", "remediations", tables=(table("Remediations that are open", header, rows),)),)
@@ -161,24 +167,24 @@ def search_routes(site: Site) -> APIRouter:
     return router
 
 
-def _search_section(known: Known, said: str) -> Section:
-    wanted = said.casefold().strip()
-    if len(wanted) < _FEWEST:
+def _search_section(index: Known, search_text: str) -> Section:
+    term = search_text.casefold().strip()
+    if len(term) < _FEWEST:
         words = f"Give {_FEWEST} letters or more."
         return Section("Search", "search", (words,))
-    tables = tuple(found for found in _tables(known, wanted) if found.rows)
+    tables = tuple(result_table for result_table in _tables(index, term) if result_table.rows)
     words = "Nothing has these letters." if not tables else f"At most {MOST} of each kind, the newest runs first."
     return Section("Search", "search", (words,), tables=tables)
 
 
-def _tables(known: Known, wanted: str) -> Iterator[TableView]:
-    runs = [run for run in known.newest_first if wanted in f"{run.run} {run.title} {run.headline}".casefold()]
+def _tables(index: Known, term: str) -> Iterator[TableView]:
+    runs = [run for run in index.newest_first if term in f"{run.run} {run.title} {run.headline}".casefold()]
     rows = [(run_cell(run.run), Cell(run.title), run_state(run.state), time_cell(run.finished)) for run in runs[:MOST]]
     yield table("Runs", ("Run", "Title", "State", "Finished"), rows)
-    yield table("Groups", ("Group", "Attribute", "Run"), _groups(known, wanted))
-    yield table("Measures", ("Measure", "In words", "Measures of the last run"), _measures(known, wanted))
-    said = [
-        entry for entry in reversed(known.log.entries) if entry.by and wanted in f"{entry.text} {entry.by}".casefold()
+    yield table("Groups", ("Group", "Attribute", "Run"), _groups(index, term))
+    yield table("Measures", ("Measure", "In words", "Measures of the last run"), _measures(index, term))
+    log_entries = [
+        entry for entry in reversed(index.log.entries) if entry.by and term in f"{entry.text} {entry.by}".casefold()
     ]
     notes = [
         (
@@ -186,34 +192,36 @@ def _tables(known: Known, wanted: str) -> Iterator[TableView]:
             Cell(entry.role or entry.event),
             Cell(entry.by),
             Cell(entry.text),
-            Cell(entry.run, address=run_path(entry.run, "review") if entry.run in known.runs else ""),
+            Cell(entry.run, address=run_path(entry.run, "review") if entry.run in index.runs else ""),
         )
-        for entry in said[:MOST]
+        for entry in log_entries[:MOST]
     ]
     yield table("Entries of the log", ("Entry", "What", "By", "Text", "Run"), notes)
 
 
-def _groups(known: Known, wanted: str) -> list[tuple[Cell, ...]]:
+def _groups(index: Known, term: str) -> list[tuple[Cell, ...]]:
     """Each group once, in the newest run that has it."""
-    found: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
-    for run in known.newest_first:
-        for each in run.figures:
-            key = (run.audit, each.attribute, each.group)
-            if each.group and wanted in each.group.casefold() and key not in found:
-                found[key] = (Cell(each.group), Cell(each.attribute), run_cell(run.run))
-        if len(found) >= MOST:
+    cells_by_group: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
+    for run in index.newest_first:
+        for figure in run.figures:
+            key = (run.audit, figure.attribute, figure.group)
+            if figure.group and term in figure.group.casefold() and key not in cells_by_group:
+                cells_by_group[key] = (Cell(figure.group), Cell(figure.attribute), run_cell(run.run))
+        if len(cells_by_group) >= MOST:
             break
-    return list(found.values())[:MOST]
+    return list(cells_by_group.values())[:MOST]
 
 
-def _measures(known: Known, wanted: str) -> list[tuple[Cell, ...]]:
+def _measures(index: Known, term: str) -> list[tuple[Cell, ...]]:
     from tasks.reporting.declared import words  # reads what methods declare
 
-    last = known.newest_first[0].run if known.newest_first else ""
-    found = [(name, said.words) for name, said in words().items() if wanted in f"{name} {said.words}".casefold()]
+    last = index.newest_first[0].run if index.newest_first else ""
+    measures = [
+        (name, wording.words) for name, wording in words().items() if term in f"{name} {wording.words}".casefold()
+    ]
     return [
-        (Cell(name), Cell(said), Cell("measures", address=run_path(last, "measures", measure=name) if last else ""))
-        for name, said in found[:MOST]
+        (Cell(name), Cell(meaning), Cell("measures", address=run_path(last, "measures", measure=name) if last else ""))
+        for name, meaning in measures[:MOST]
     ]
 
 
@@ -234,17 +242,17 @@ def tables_routes(site: Site) -> APIRouter:
 
     @router.get("/tables/{name}")
     def declaration(name: str) -> Response:
-        found = declared(name)
-        if found is None:
+        table_declaration = declared(name)
+        if table_declaration is None:
             missing("No table is declared under that name.")
-        return site.pages.page(("tables", name), lambda: _page(found))
+        return site.pages.page(("tables", name), lambda: _page(table_declaration))
 
     return router
 
 
 def declared(name: str) -> Table | None:
     """The declaration of a table, if there is one."""
-    return next((each for each in _all() if each.name == name), None)
+    return next((declaration for declaration in _all() if declaration.name == name), None)
 
 
 def _all() -> tuple[Table, ...]:
@@ -254,9 +262,12 @@ def _all() -> tuple[Table, ...]:
 
 
 def _list() -> Page:
-    rows = [(Cell(each.name, address=path_of("tables", each.name)), Cell(each.description)) for each in _all()]
-    shown = table("Tables", ("Table", "What it holds"), rows)
-    return Page("Tables", Section("Tables", "tables", tables=(shown,)), here=_HERE)
+    rows = [
+        (Cell(declaration.name, address=path_of("tables", declaration.name)), Cell(declaration.description))
+        for declaration in _all()
+    ]
+    table_view = table("Tables", ("Table", "What it holds"), rows)
+    return Page("Tables", Section("Tables", "tables", tables=(table_view,)), here=_HERE)
 
 
 def _page(declaration: Table) -> Page:
@@ -264,8 +275,8 @@ def _page(declaration: Table) -> Page:
 
     header = ("Column", "Type", "Meaning", "Holds")
     rows = [
-        (Cell(each.name), Cell(each.type), Cell(each.description), Cell("; ".join(holds(each)) or "–"))
-        for each in declaration.columns
+        (Cell(column.name), Cell(column.type), Cell(column.description), Cell("; ".join(holds(column)) or "–"))
+        for column in declaration.columns
     ]
     words = (declaration.description, *notes(declaration))
     section = Section(declaration.name, "table", words, tables=(table("Columns", header, rows),))

@@ -69,11 +69,11 @@ def badge(words: str, colour: str, detail: str = "") -> Cell:
 def by_question(run: Summary) -> Cell:
     """The questions of each state, the gravest first."""
     states = run.question_states
-    told = {
+    questions = {
         words: [QUESTIONS.get(theory, theory) for theory, state in states.items() if state == name]
         for name, words in _SHORT.items()
     }
-    return Cell("; ".join(f"{words}: {', '.join(of)}" for words, of in told.items() if of) or "–")
+    return Cell("; ".join(f"{words}: {', '.join(of)}" for words, of in questions.items() if of) or "–")
 
 
 def table(title: str, header: Iterable[str], rows: Iterable[tuple[Cell, ...]], note: str = "") -> TableView:
@@ -91,13 +91,13 @@ def number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
 
 
-def steps(place: str, asked: dict[str, str], page: int, found: int, size: int) -> Links:
+def steps(place: str, query: dict[str, str], page: int, count: int, size: int) -> Links:
     """Links to the page before and after of a list with its filters."""
-    last = max((found + size - 1) // size, 1)
+    last = max((count + size - 1) // size, 1)
     ways = [(page - 1, "Previous")] if page > 1 else []
     ways += [(page + 1, f"Next: page {page + 1} of {last}")] if page < last else []
     parts = [unquote(part) for part in place.strip("/").split("/")]
-    return tuple((path_of(*parts, **asked, page=number), words) for number, words in ways)
+    return tuple((path_of(*parts, **query, page=number), words) for number, words in ways)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -115,25 +115,25 @@ class Column:
     """Whether the largest come first at the first click."""
 
 
-def in_order(said: str, columns: Sequence[Column]) -> str:
+def in_order(sort: str, columns: Sequence[Column]) -> str:
     """What is sorted by, - before it for the largest first; nothing where there is no such column."""
-    name = said.removeprefix("-")
-    return said if name and name in {column.name for column in columns} else ""
+    name = sort.removeprefix("-")
+    return sort if name and name in {column.name for column in columns} else ""
 
 
-def sorted_by(view: TableView, columns: Sequence[Column], place: str, asked: Mapping[str, str], sort: str) -> Sorted:
+def sorted_by(view: TableView, columns: Sequence[Column], place: str, query: Mapping[str, str], sort: str) -> Sorted:
     """A table with the links of its headers.
 
     Args:
         view: with these columns.
         columns: in order.
         place: address of the list.
-        asked: its filters.
+        query: its filters.
         sort: what it is sorted by; empty: by no column.
     """
     parts = [unquote(part) for part in place.strip("/").split("/")]
-    addresses = [path_of(*parts, **asked, sort=_turned(sort, each)) if each.name else "" for each in columns]
-    return Sorted(view, tuple(addresses), tuple(_order(sort, each) for each in columns))
+    addresses = [path_of(*parts, **query, sort=_turned(sort, column)) if column.name else "" for column in columns]
+    return Sorted(view, tuple(addresses), tuple(_order(sort, column) for column in columns))
 
 
 def _turned(sort: str, column: Column) -> str:
@@ -166,5 +166,5 @@ _COMMAND = re.compile(r"`evenhand|(?<!\w)--\w")
 
 def told(text: str) -> str:
     """A reason as it may be shown; years stay. What it advises to type is left out: a reader of pages has no shell."""
-    said = _PLACE.sub(_GONE, _FROM.sub("", _ROWS.sub("", without_cells(text, ()))))
-    return _COUNT.sub(_GONE, "; ".join(each for each in said.split("; ") if not _COMMAND.search(each)))
+    reason = _PLACE.sub(_GONE, _FROM.sub("", _ROWS.sub("", without_cells(text, ()))))
+    return _COUNT.sub(_GONE, "; ".join(clause for clause in reason.split("; ") if not _COMMAND.search(clause)))

@@ -43,14 +43,14 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/runs/{run}")
     def first(run: str) -> Response:
-        known = site.known()
+        index = site.known()
         page = site.page(run, "First page", ())
         try:
             report = site.report(run)
         except SpecError as error:
             return made(_of_another_version(page, run, str(error)))
-        content = first_page(report, known, run)
-        content["review"] = known.signed.get(run, "nobody signed it yet")
+        content = first_page(report, index, run)
+        content["review"] = index.signed.get(run, "nobody signed it yet")
         key = (run, site.digest(run), "first", content["signed"], content["review"])
         return site.pages.page(key, lambda: replace(page, template="first.html.j2", content=content))
 
@@ -74,16 +74,16 @@ def question_routes(site: Site) -> APIRouter:
     return router
 
 
-def _shown(site: Site, run: str, path: str, here: tuple[str, ...]) -> Response:
+def _shown(site: Site, run: str, path: str, path_parts: tuple[str, ...]) -> Response:
     """A page of the report, whose section is the one that the report has."""
-    return site.pages.page((run, site.digest(run), path), lambda: _page(site, run, path, here))
+    return site.pages.page((run, site.digest(run), path), lambda: _page(site, run, path, path_parts))
 
 
-def _page(site: Site, run: str, path: str, here: tuple[str, ...]) -> Page:
+def _page(site: Site, run: str, path: str, path_parts: tuple[str, ...]) -> Page:
     section = site.report(run).sections.get(path)
     if section is None:
         missing("The report of this run has no such page.")
-    return site.page(run, section.title, here, section=section)
+    return site.page(run, section.title, path_parts, section=section)
 
 
 def _of_another_version(page: Page, run: str, why: str) -> Page:
@@ -119,13 +119,13 @@ def quality_routes(site: Site) -> APIRouter:
 
 def _quality_page(site: Site, run: str, number: int) -> Page:
     section = site.quality(run)
-    told, out = site.table(run, VALIDATIONS.name), site.table(run, _WATERFALL)
-    rows = told.to_pylist() if told is not None else []
+    validations, out = site.table(run, VALIDATIONS.name), site.table(run, _WATERFALL)
+    rows = validations.to_pylist() if validations is not None else []
     refused = out.to_pylist() if out is not None else []
     parts = tuple(part for part in section.parts if part.anchor != "checks")
-    shown = replace(section, parts=(*parts, _checks(rows, _reasons(refused), number)))
-    more = steps(run_path(run, "quality"), {}, number, len(rows), PER_PAGE)
-    return site.page(run, section.title, ("quality",), section=shown, more=more)
+    quality_section = replace(section, parts=(*parts, _checks(rows, _reasons(refused), number)))
+    page_links = steps(run_path(run, "quality"), {}, number, len(rows), PER_PAGE)
+    return site.page(run, section.title, ("quality",), section=quality_section, more=page_links)
 
 
 def _checks(rows: Sequence[Check], reasons: Mapping[tuple[str, str], str], page: int) -> Section:
@@ -138,9 +138,11 @@ def _checks(rows: Sequence[Check], reasons: Mapping[tuple[str, str], str], page:
     notice = Notice("Expectations that saw no row", "They are no pass: nothing was held against them.")
     ordered = sorted(rows, key=lambda row: (row["success"], not _is_unseen(row), _is_nothing_refused(row)))
     first = (page - 1) * PER_PAGE
-    shown = table("Expectations", _HEADER, (_row(row, reasons) for row in ordered[first : first + PER_PAGE]))
-    kept = (shown,) if shown.rows else ()
-    return Section("Checks of every table", "checks", tuple(words), notices=(notice,) if unseen else (), tables=kept)
+    expectation_table = table(
+        "Expectations", _HEADER, (_row(row, reasons) for row in ordered[first : first + PER_PAGE])
+    )
+    tables = (expectation_table,) if expectation_table.rows else ()
+    return Section("Checks of every table", "checks", tuple(words), notices=(notice,) if unseen else (), tables=tables)
 
 
 def _is_nothing_refused(row: Check) -> bool:
@@ -153,14 +155,14 @@ def _is_unseen(row: Check) -> bool:
 
 def _reasons(refused: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """Stage and column -> why rows of it were refused, and how many as published."""
-    found: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[tuple[str, str], list[str]] = {}
     for row in refused:
         if row["kind"] == "refused" and row["group"] == EVERYBODY:
             n = "withheld" if row["n"] is None else f"{row['n']:,}"
-            said = f"{str(row['reason']).replace('_', ' ')}: {n}"
-            of = found.setdefault((row["stage"], row["column"]), [])
-            of += [said] if said not in of else []
-    return {key: "; ".join(of[:_SHOWN]) for key, of in found.items()}
+            reason = f"{str(row['reason']).replace('_', ' ')}: {n}"
+            of = reasons.setdefault((row["stage"], row["column"]), [])
+            of += [reason] if reason not in of else []
+    return {key: "; ".join(of[:_SHOWN]) for key, of in reasons.items()}
 
 
 def _row(row: Check, reasons: Mapping[tuple[str, str], str]) -> tuple[Cell, ...]:
@@ -264,16 +266,20 @@ def _answer(name: str, content: bytes) -> Response:
 
 
 def _saved(name: str) -> dict[str, str]:
-    plain = "".join(each if each.isascii() and (each.isalnum() or each in "-_.") else "_" for each in name)
+    plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "_" for letter in name)
     return {"content-disposition": f'attachment; filename="{plain}"'}
 
 
 def _section(run: str, exported: Mapping[str, str]) -> Section:
     rows = [(Cell(name, address=run_path(run, "files", *name.split("/"))), Cell(sha)) for name, sha in exported.items()]
     words = "The files of the report as the run made them, each held against its digest before it is given."
-    shown = table("Files of the report", ("File", "sha256"), rows)
+    file_table = table("Files of the report", ("File", "sha256"), rows)
     return Section(
-        "Files", "files", (words,), links=(Link("All of them as a zip", f"{run_path(run)}/files.zip"),), tables=(shown,)
+        "Files",
+        "files",
+        (words,),
+        links=(Link("All of them as a zip", f"{run_path(run)}/files.zip"),),
+        tables=(file_table,),
     )
 
 
@@ -313,10 +319,10 @@ def lineage_routes(site: Site) -> APIRouter:
         if site.settings.restricted:
             note_reading(site, run, "lineage: exact rows of stages")
         manifest = site.manifest(run)
-        section = _lineage_section(manifest, counted=site.settings.restricted)
+        section = _lineage_section(manifest, with_row_counts=site.settings.restricted)
         restricted = EXACT_ROWS if site.settings.restricted else page.restricted
-        shown = replace(page, section=section, restricted=restricted)
-        return made(replace(shown, template="lineage.html.j2", content=drawn(manifest)))
+        lineage_page = replace(page, section=section, restricted=restricted)
+        return made(replace(lineage_page, template="lineage.html.j2", content=drawn(manifest)))
 
     return router
 
@@ -324,21 +330,23 @@ def lineage_routes(site: Site) -> APIRouter:
 def drawn(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Boxes of the stages in rows by what they read, and the lines between: what the template draws."""
     names = _names(manifest)
-    given = _given(manifest)
+    inputs_of_stages = _given(manifest)
     depth: list[int] = []
-    for own in given:
-        depth.append(1 + max((depth[place] for place in own), default=-1))
+    for stage_inputs in inputs_of_stages:
+        depth.append(1 + max((depth[place] for place in stage_inputs), default=-1))
     boxes: list[Box] = []
     for place, name in enumerate(names):
         before = depth[:place].count(depth[place])
         boxes.append(Box(name, 10 + before * (WIDE + ACROSS), 10 + depth[place] * (HIGH + DOWN)))
-    lines = [(boxes[one], boxes[place]) for place, own in enumerate(given) for one in own]
-    size = {"width": max(b.x for b in boxes) + WIDE + 10, "height": max(b.y for b in boxes) + HIGH + 10}
-    said = [
-        f"{names[place]} reads {', '.join(names[one] for one in own) or 'the source'}"
-        for place, own in enumerate(given)
+    lines = [
+        (boxes[source], boxes[place]) for place, stage_inputs in enumerate(inputs_of_stages) for source in stage_inputs
     ]
-    return {"boxes": boxes, "lines": lines, "said": said, "wide": WIDE, "high": HIGH, **size}
+    size = {"width": max(b.x for b in boxes) + WIDE + 10, "height": max(b.y for b in boxes) + HIGH + 10}
+    sentences = [
+        f"{names[place]} reads {', '.join(names[source] for source in stage_inputs) or 'the source'}"
+        for place, stage_inputs in enumerate(inputs_of_stages)
+    ]
+    return {"boxes": boxes, "lines": lines, "said": sentences, "wide": WIDE, "high": HIGH, **size}
 
 
 def _names(manifest: Mapping[str, Any]) -> list[str]:
@@ -348,22 +356,26 @@ def _names(manifest: Mapping[str, Any]) -> list[str]:
 def _given(manifest: Mapping[str, Any]) -> list[list[int]]:
     """Of each step the earlier steps whose tables it read, by the digests in its lineage."""
     wrote: dict[str, int] = {}
-    found = []
+    inputs_of_stages = []
     for place, partition in enumerate(manifest["partitions"]):
         inputs = (manifest.get("lineage") or [{}] * (place + 1))[place].get("inputs", ())
-        found.append(sorted({wrote[each["path"]] for each in inputs if each["path"] in wrote}))
-        wrote |= {each["path"]: place for each in partition["tables"]}
-    return found
+        inputs_of_stages.append(
+            sorted({wrote[read_table["path"]] for read_table in inputs if read_table["path"] in wrote})
+        )
+        wrote |= {written_table["path"]: place for written_table in partition["tables"]}
+    return inputs_of_stages
 
 
-def _lineage_section(manifest: Mapping[str, Any], *, counted: bool) -> Section:
+def _lineage_section(manifest: Mapping[str, Any], *, with_row_counts: bool) -> Section:
     rows = list(stage_runs(manifest))
-    columns = (*_COSTS, *(_ROWS if counted else ()))
+    columns = (*_COSTS, *(_ROWS if with_row_counts else ()))
     header = ("Stage", "Key", *(words for _, words in columns), "Computed")
     made_rows = [_lineage_row(row, [name for name, _ in columns]) for row in rows]
     note = "A stage that the lake held before has the cost of the run that made it."
     hidden = (
-        () if counted else ("Rows of stages are exact numbers, which are not published: `evenhand stages` tells them.",)
+        ()
+        if with_row_counts
+        else ("Rows of stages are exact numbers, which are not published: `evenhand stages` tells them.",)
     )
     return Section("Stages", "stages", hidden, tables=(table("Stages", header, made_rows, note), _tables(manifest)))
 
@@ -378,20 +390,22 @@ def _tables(manifest: Mapping[str, Any]) -> Any:
     """The tables of the stages with what their declarations say, but for those that every stage writes."""
     from flows.operations.dictionary import TABLES  # loads every declaration
 
-    said = {declared.name: declared.description for declared in TABLES}
+    descriptions = {declared.name: declared.description for declared in TABLES}
     names = _names(manifest)
     rows = [
-        (Cell(names[place]), *_declared(each["table"], said), Cell(each["sha256"][:12]))
+        (Cell(names[place]), *_declared(artifact["table"], descriptions), Cell(artifact["sha256"][:12]))
         for place, partition in enumerate(manifest["partitions"])
-        for each in partition["tables"]
-        if each["table"] not in _OF_EVERY_STAGE
+        for artifact in partition["tables"]
+        if artifact["table"] not in _OF_EVERY_STAGE
     ]
     return replace(table("Tables of the stages", ("Stage", "Table", "What it holds", "sha256"), rows), folded=True)
 
 
-def _declared(name: str, known: Mapping[str, str]) -> tuple[Cell, Cell]:
+def _declared(name: str, descriptions: Mapping[str, str]) -> tuple[Cell, Cell]:
     """A table, leading to its declaration, and what that says it holds."""
-    return Cell(name, address=path_of("tables", name) if name in known else ""), Cell(known.get(name, "–"))
+    return Cell(name, address=path_of("tables", name) if name in descriptions else ""), Cell(
+        descriptions.get(name, "–")
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -447,8 +461,8 @@ class Refused:
 async def posted(request: Request, run: str, form: Form) -> Posted:
     """The fields of a form as they were sent."""
     async with request.form(max_files=0, max_fields=10) as sent:
-        found = {name: str(sent.get(name) or "").replace("\r\n", "\n") for name in (*form.labels, "form")}
-    return Posted(form, run, request.state.cookie, found.pop("form"), found)
+        field_values = {name: str(sent.get(name) or "").replace("\r\n", "\n") for name in (*form.labels, "form")}
+    return Posted(form, run, request.state.cookie, field_values.pop("form"), field_values)
 
 
 def entered(site: Site, sent: Posted) -> Sent | Refused:
@@ -474,22 +488,22 @@ def _wrong(form: Form, error: EvenhandError) -> Given:
     return {"form": str(error)}
 
 
-def _note(lake: Lake, run: str, by: str, given: Given) -> log.Entry:
-    said = Note(by, given["text"])
-    if given["owner"] or given["due"]:
-        return review.open_remediation(lake, run, said, given["owner"], given["due"])
-    return review.note(lake, run, said)
+def _note(lake: Lake, run: str, by: str, field_values: Given) -> log.Entry:
+    remark = Note(by, field_values["text"])
+    if field_values["owner"] or field_values["due"]:
+        return review.open_remediation(lake, run, remark, field_values["owner"], field_values["due"])
+    return review.note(lake, run, remark)
 
 
-def _close(lake: Lake, run: str, by: str, given: Given) -> log.Entry:
-    n = given["closes"]
+def _close(lake: Lake, run: str, by: str, field_values: Given) -> log.Entry:
+    n = field_values["closes"]
     if not (n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS):
         raise FieldError("closes", "--done is no number of an entry", "choose one that is open")
-    return review.close_remediation(lake, run, Note(by, given["text"]), int(n))
+    return review.close_remediation(lake, run, Note(by, field_values["text"]), int(n))
 
 
-def _sign(lake: Lake, run: str, by: str, given: Given) -> log.Entry:
-    return sign_off(lake, run, SignOff(by, given["role"], given["text"]))
+def _sign(lake: Lake, run: str, by: str, field_values: Given) -> log.Entry:
+    return sign_off(lake, run, SignOff(by, field_values["role"], field_values["text"]))
 
 
 NOTE: Final = Form("note", "notes", {"text": "Note", "owner": "Owner", "due": "Last day"}, _note)
@@ -533,8 +547,8 @@ def _done(site: Site, sent: Posted) -> Response:
     if isinstance(outcome, Refused):
         return _review_page(site, sent.run, sent.cookie, outcome)
     site.known(anew=True)
-    told = outcome.n if outcome.again else None
-    return RedirectResponse(run_path(sent.run, "review", again=told), status_code=303)
+    entry_number = outcome.n if outcome.again else None
+    return RedirectResponse(run_path(sent.run, "review", again=entry_number), status_code=303)
 
 
 @dataclass(frozen=True)
@@ -558,27 +572,27 @@ def _review_page(site: Site, run: str, cookie: str, refused: Refused | None = No
         refused: a form of which nothing was entered.
         again: number of the entry of a form that was sent twice.
     """
-    page, known = site.page(run, "Review", ("review",)), site.known()
-    review, notice = _standing(known, run)
+    page, index = site.page(run, "Review", ("review",)), site.known()
+    review, notice = _standing(index, run)
     content: dict[str, Any] = {
         "forms": {},
         "may_sign": bool(site.settings.sign and site.settings.by),
-        "again": again if again in {entry.n for entry in known.log.of(run)} else 0,
-        "broken": known.log.broken,
+        "again": again if again in {entry.n for entry in index.log.of(run)} else 0,
+        "broken": index.log.broken,
     }
-    if content["may_sign"] and not known.log.broken:
+    if content["may_sign"] and not index.log.broken:
         open_ = review.open if review else ()
         content["forms"] = _views(site, run, cookie, refused, closing=bool(open_))
         content |= {"by": site.settings.by, "roles": ROLES, "most": log.MOST_TEXT}
-        content["open"] = [(each.n, _left(each)) for each in open_]
-    section = _review_section(known, run, review, notice)
-    shown = replace(page, section=section, template="review.html.j2", content=content)
-    return made(shown, refused.status if refused else 200)
+        content["open"] = [(remediation.n, _left(remediation)) for remediation in open_]
+    section = _review_section(index, run, review, notice)
+    review_page = replace(page, section=section, template="review.html.j2", content=content)
+    return made(review_page, refused.status if refused else 200)
 
 
 def _views(site: Site, run: str, cookie: str, refused: Refused | None, *, closing: bool) -> dict[str, _View]:
     """The forms, each with letters of its own; that of remediations only where one is open."""
-    found = {}
+    views = {}
     for form in FORMS:
         if form is CLOSE and not closing:
             continue
@@ -587,37 +601,44 @@ def _views(site: Site, run: str, cookie: str, refused: Refused | None, *, closin
         )
         if refused is not None and refused.form == form.name:
             view = replace(view, given=refused.given, wrong=refused.wrong)
-        found[form.name] = view
-    return found
+        views[form.name] = view
+    return views
 
 
-def _standing(known: Known, run: str) -> tuple[Review | None, Notice | None]:
+def _standing(index: Known, run: str) -> tuple[Review | None, Notice | None]:
     """Where the run stands; or why that is not told."""
-    if known.log.broken:
-        return None, Notice("The log cannot be relied on", f"{known.log.broken}. No state of review is told.")
+    if index.log.broken:
+        return None, Notice("The log cannot be relied on", f"{index.log.broken}. No state of review is told.")
     try:
-        return review_of(known.lake, run, known.log.entries), None
+        return review_of(index.lake, run, index.log.entries), None
     except IntegrityError as error:
         return None, Notice("Not what was written", str(error))
 
 
-def _review_section(known: Known, run: str, review: Review | None, notice: Notice | None) -> Section:
-    rows = [_review_row(entry) for entry in known.log.of(run)]
-    shown = (table("Entries of the log", _REVIEW_HEADER, rows),) if rows else ()
-    head = f"Head of the log, to be kept elsewhere: {known.log.head.n}:{known.log.head.sha256}."
+def _review_section(index: Known, run: str, review: Review | None, notice: Notice | None) -> Section:
+    rows = [_review_row(entry) for entry in index.log.of(run)]
+    tables = (table("Entries of the log", _REVIEW_HEADER, rows),) if rows else ()
+    head = f"Head of the log, to be kept elsewhere: {index.log.head.n}:{index.log.head.sha256}."
     if review is None:
-        return Section("Review", "review", (head,), notices=(notice,) if notice else (), tables=shown)
+        return Section("Review", "review", (head,), notices=(notice,) if notice else (), tables=tables)
     try:
-        said = remarks(known.lake, review, known.log.entries)
+        remark_texts = remarks(index.lake, review, index.log.entries)
     except IntegrityError as error:
-        return Section("Review", "review", (head,), notices=(Notice("Not what was written", str(error)),), tables=shown)
-    words = (f"State: {review.state}.", *said, f"What is signed is the manifest: {review.manifest_sha256}.", head)
-    return Section("Review", "review", words, points=tuple(map(_left, review.open)), tables=shown)
+        return Section(
+            "Review", "review", (head,), notices=(Notice("Not what was written", str(error)),), tables=tables
+        )
+    words = (
+        f"State: {review.state}.",
+        *remark_texts,
+        f"What is signed is the manifest: {review.manifest_sha256}.",
+        head,
+    )
+    return Section("Review", "review", words, points=tuple(map(_left, review.open)), tables=tables)
 
 
-def _left(each: review.Remediation) -> str:
-    state = "overdue" if each.overdue() else "open"
-    return f"To be remedied ({state}, by {each.due}, {each.owner}): {each.text} (entry {each.n})"
+def _left(remediation: review.Remediation) -> str:
+    state = "overdue" if remediation.overdue() else "open"
+    return f"To be remedied ({state}, by {remediation.due}, {remediation.owner}): {remediation.text} (entry {remediation.n})"
 
 
 def _review_row(entry: log.Entry) -> tuple[Cell, ...]:

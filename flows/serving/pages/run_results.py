@@ -60,62 +60,64 @@ def routes(site: Site) -> APIRouter:
     def measures(
         run: str, method: str = "", group: str = "", measure: str = "", state: str = "", sort: str = "", page: int = 1
     ) -> Response:
-        asked = {"method": method, "group": group, "measure": measure, "state": state, "sort": in_order(sort, COLUMNS)}
-        return made(_page(site, run, asked, max(page, 1)))
+        query = {"method": method, "group": group, "measure": measure, "state": state, "sort": in_order(sort, COLUMNS)}
+        return made(_page(site, run, query, max(page, 1)))
 
     @router.get("/runs/{run}/measures.csv")
     def as_csv(run: str, method: str = "", group: str = "", measure: str = "", state: str = "") -> Response:
-        asked = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
-        return Response(_csv(_found(site, site.table(run, _TABLE), asked)), media_type="text/csv; charset=utf-8")
+        query = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
+        return Response(_csv(_found(site, site.table(run, _TABLE), query)), media_type="text/csv; charset=utf-8")
 
     @router.get("/runs/{run}/measures.json")
     def as_json(run: str, method: str = "", group: str = "", measure: str = "", state: str = "") -> Response:
-        asked = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
-        rows = _found(site, site.table(run, _TABLE), asked).to_pylist()
+        query = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
+        rows = _found(site, site.table(run, _TABLE), query).to_pylist()
         return Response(json.dumps({"run": run, "measures": rows}, allow_nan=False), media_type="application/json")
 
     return router
 
 
-def _found(site: Site, whole: pa.Table | None, asked: Asked) -> pa.Table:
+def _found(site: Site, all_measures: pa.Table | None, filters: Asked) -> pa.Table:
     """The rows that fit, in order."""
-    if whole is None:
+    if all_measures is None:
         return pa.table({name: [] for name in _SHOWN})
-    column, falling = asked["sort"].removeprefix("-"), asked["sort"].startswith("-")
+    column, falling = filters["sort"].removeprefix("-"), filters["sort"].startswith("-")
     order = f' ORDER BY "{column}" {"DESC" if falling else "ASC"} NULLS LAST' if column else ""  # of COLUMNS alone
     names = ", ".join(f'"{name}"' for name in _SHOWN)
     query = f"SELECT {names} FROM measures WHERE {_WHERE}{order}"  # noqa: S608 words of ours; values are bound
-    return site.tables.ask({"measures": whole}, query, {name: asked[name] for name in _KEYS})
+    return site.tables.ask({"measures": all_measures}, query, {name: filters[name] for name in _KEYS})
 
 
-def _page(site: Site, run: str, asked: Asked, number: int) -> Page:
-    whole = site.table(run, _TABLE)
-    options = {name: _words(whole, name) for name in ("method", "group", "measure")}
+def _page(site: Site, run: str, query: Asked, number: int) -> Page:
+    all_measures = site.table(run, _TABLE)
+    options = {name: _words(all_measures, name) for name in ("method", "group", "measure")}
     fields = {**options, "state": tuple(STATE_WORDS)}
     words = {"state": STATE_WORDS}
-    form = tuple(Field(name, name.capitalize(), asked[name], fields[name], words.get(name, {})) for name in _KEYS)
-    found = _found(site, whole, asked)
-    more_of = {"section": _section(run, asked, found), "sorted": _table(run, asked, found, number), "form": form}
-    here = {name: word for name, word in asked.items() if word}
-    more = steps(run_path(run, "measures"), here, number, found.num_rows, PER_PAGE)
-    return site.page(run, "Measures", ("measures",), more=more, **more_of)
+    form = tuple(Field(name, name.capitalize(), query[name], fields[name], words.get(name, {})) for name in _KEYS)
+    matches = _found(site, all_measures, query)
+    more_of = {"section": _section(run, query, matches), "sorted": _table(run, query, matches, number), "form": form}
+    parameters = {name: word for name, word in query.items() if word}
+    page_links = steps(run_path(run, "measures"), parameters, number, matches.num_rows, PER_PAGE)
+    return site.page(run, "Measures", ("measures",), more=page_links, **more_of)
 
 
-def _section(run: str, asked: Asked, found: pa.Table) -> Section:
-    kept = {name: asked[name] for name in _KEYS}
-    files = [Link(f"As {kind.upper()}", run_path(run, f"measures.{kind}", **kept)) for kind in ("csv", "json")]
-    return Section("Measures", "measures", (f"{found.num_rows:,} measures fit, as published.",), links=tuple(files))
+def _section(run: str, query: Asked, matches: pa.Table) -> Section:
+    filters = {name: query[name] for name in _KEYS}
+    files = [Link(f"As {kind.upper()}", run_path(run, f"measures.{kind}", **filters)) for kind in ("csv", "json")]
+    return Section("Measures", "measures", (f"{matches.num_rows:,} measures fit, as published.",), links=tuple(files))
 
 
-def _table(run: str, asked: Asked, found: pa.Table, number: int) -> Sorted | None:
-    rows = found.slice((number - 1) * PER_PAGE, PER_PAGE).to_pylist()
+def _table(run: str, query: Asked, matches: pa.Table, number: int) -> Sorted | None:
+    rows = matches.slice((number - 1) * PER_PAGE, PER_PAGE).to_pylist()
     view = table("Measures", [column.words for column in COLUMNS], map(_row, rows))
-    kept = {name: asked[name] for name in _KEYS}
-    return sorted_by(view, COLUMNS, run_path(run, "measures"), kept, asked["sort"]) if rows else None
+    filters = {name: query[name] for name in _KEYS}
+    return sorted_by(view, COLUMNS, run_path(run, "measures"), filters, query["sort"]) if rows else None
 
 
-def _words(whole: pa.Table | None, name: str) -> tuple[str, ...]:
-    return () if whole is None else tuple(sorted(word for word in whole[name].unique().to_pylist() if word))
+def _words(all_measures: pa.Table | None, name: str) -> tuple[str, ...]:
+    return (
+        () if all_measures is None else tuple(sorted(word for word in all_measures[name].unique().to_pylist() if word))
+    )
 
 
 def _row(row: Mapping[str, Any]) -> tuple[Cell, ...]:
@@ -131,12 +133,12 @@ def _row(row: Mapping[str, Any]) -> tuple[Cell, ...]:
     )
 
 
-def _csv(found: pa.Table) -> bytes:
+def _csv(matches: pa.Table) -> bytes:
     """Rows as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
     sink = io.StringIO()
     writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(found.column_names)
-    writer.writerows([guarded(value) for value in row.values()] for row in found.to_pylist())
+    writer.writerow(matches.column_names)
+    writer.writerows([guarded(value) for value in row.values()] for row in matches.to_pylist())
     return sink.getvalue().encode()
 
 
@@ -163,7 +165,7 @@ _OWN: Final = ("row_id", "run")
 
 def twins(
     tables: Tables,
-    given: Mapping[str, Sequence[pa.Table]],
+    tables_by_name: Mapping[str, Sequence[pa.Table]],
     case: Mapping[str, Any],
     place: tuple[int, int],
     *,
@@ -173,41 +175,45 @@ def twins(
 
     Args:
         tables: that are asked.
-        given: evidence, applicants and decisions of the run, as its stages wrote them.
+        tables_by_name: evidence, applicants and decisions of the run, as its stages wrote them.
         case: the finding.
         place: its number, and how many there are.
         ids: whether identifiers of rows are shown.
     """
     n, of = place
-    near = _near(tables, given["evidence"], case)
-    rows = [case["row_id"], *(each["row_id"] for each in near)]
-    people = _by_row(tables.ask({"applicants": given["applicants"][0]}, _ROWS, {"rows": rows}))
-    asked = {"rows": rows, "maker": case["decision_maker"]}
-    decided = _by_row(tables.ask({"decisions": given["decisions"][0]}, _DECIDED, asked))
-    heads = ["Complainant", *(f"{_role(each['role'])} {each['rank']}" for each in near)]
+    near = _near(tables, tables_by_name["evidence"], case)
+    rows = [case["row_id"], *(applicant["row_id"] for applicant in near)]
+    people = _by_row(tables.ask({"applicants": tables_by_name["applicants"][0]}, _ROWS, {"rows": rows}))
+    parameters = {"rows": rows, "maker": case["decision_maker"]}
+    decided = _by_row(tables.ask({"decisions": tables_by_name["decisions"][0]}, _DECIDED, parameters))
+    heads = ["Complainant", *(f"{_role(applicant['role'])} {applicant['rank']}" for applicant in near)]
     body = [*_facts(near, decided, rows, ids=ids), *_values(people, rows)]
     words = (
         f"Number {n:,} of {of:,}: {case['group']}, decisions of the {case['decision_maker']}, by {case['method']}: "
         f"{case['verdict'].replace('_', ' ')}.",
         "A finding is a reason to look, and not the end of a review.",
     )
-    shown = replace(table("Complainant and nearest applicants", ("Column", *heads), body), rest="")
-    return Section(f"Complainant {n}", "complainant", words, tables=(shown,))
+    comparison = replace(table("Complainant and nearest applicants", ("Column", *heads), body), rest="")
+    return Section(f"Complainant {n}", "complainant", words, tables=(comparison,))
 
 
 def _near(tables: Tables, evidence: Sequence[pa.Table], case: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The nearest applicants of each side; none where the method keeps none."""
-    mine = [each for each in evidence if case["method"] in each["method"].unique().to_pylist()]
-    if not mine:
+    method_evidence = [
+        evidence_table for evidence_table in evidence if case["method"] in evidence_table["method"].unique().to_pylist()
+    ]
+    if not method_evidence:
         return []
-    asked = {"method": case["method"], "row": case["row_id"], "attribute": case["protected_attribute"]}
-    more = {"maker": case["decision_maker"], "most": NEAREST}
-    found: list[dict[str, Any]] = tables.ask({"evidence": mine[0]}, _NEAR, {**asked, **more}).to_pylist()
-    return found
+    parameters = {"method": case["method"], "row": case["row_id"], "attribute": case["protected_attribute"]}
+    extra_parameters = {"maker": case["decision_maker"], "most": NEAREST}
+    applicants: list[dict[str, Any]] = tables.ask(
+        {"evidence": method_evidence[0]}, _NEAR, {**parameters, **extra_parameters}
+    ).to_pylist()
+    return applicants
 
 
-def _by_row(found: pa.Table) -> dict[str, dict[str, Any]]:
-    return {row["row_id"]: row for row in found.to_pylist()}
+def _by_row(applicants: pa.Table) -> dict[str, dict[str, Any]]:
+    return {row["row_id"]: row for row in applicants.to_pylist()}
 
 
 def _role(role: str) -> str:
@@ -220,9 +226,9 @@ def _facts(
     """Identifiers if asked for, decisions, distances."""
     words = {True: "favourable", False: "unfavourable", None: "unknown"}
     decisions = [words[decided.get(row, {}).get("favourable")] for row in rows]
-    told = [(Cell("application"), *map(Cell, rows))] if ids else []
-    distances = (Cell("distance"), Cell("–", "none"), *(number_cell(each["distance"], "–") for each in near))
-    return [*told, (Cell("decision"), *_marked(decisions)), distances]
+    application_rows = [(Cell("application"), *map(Cell, rows))] if ids else []
+    distances = (Cell("distance"), Cell("–", "none"), *(number_cell(applicant["distance"], "–") for applicant in near))
+    return [*application_rows, (Cell("decision"), *_marked(decisions)), distances]
 
 
 def _values(people: Mapping[str, Mapping[str, Any]], rows: Sequence[str]) -> list[tuple[Cell, ...]]:
@@ -232,7 +238,7 @@ def _values(people: Mapping[str, Mapping[str, Any]], rows: Sequence[str]) -> lis
 
 
 def _marked(values: Sequence[str]) -> list[Cell]:
-    return [Cell(values[0]), *(Cell(each if each == values[0] else f"{DIFFERS}{each}") for each in values[1:])]
+    return [Cell(values[0]), *(Cell(text if text == values[0] else f"{DIFFERS}{text}") for text in values[1:])]
 
 
 def _text(value: object) -> str:
@@ -285,8 +291,8 @@ def findings_routes(site: Site) -> APIRouter:
             raise HTTPException(403, _REFUSED)
         chosen = method or first_method(site, run)
         require_rows(site, run, (n, chosen, group))
-        shown = ", with ids" if ids else ""
-        note_reading(site, run, f"findings, number {n} of {chosen}" + _of(group) + shown)
+        ids_note = ", with ids" if ids else ""
+        note_reading(site, run, f"findings, number {n} of {chosen}" + _of(group) + ids_note)
         return _one(site, run, (n, chosen, group), ids=ids)
 
     return router
@@ -303,9 +309,9 @@ def require_rows(site: Site, run: str, which: tuple[int, str, str]) -> None:
         HTTPException: the run has no such complainant, of that method and group.
     """
     n, method, group = which
-    found = strongest(site, run, method, group)
-    if not 1 <= n <= found.num_rows:
-        missing(f"There are {found.num_rows:,} complainants of {method}.")
+    complainants = strongest(site, run, method, group)
+    if not 1 <= n <= complainants.num_rows:
+        missing(f"There are {complainants.num_rows:,} complainants of {method}.")
 
 
 def note_reading(site: Site, run: str, what: str) -> None:
@@ -319,14 +325,14 @@ def note_reading(site: Site, run: str, what: str) -> None:
 
 
 def _counts(site: Site, run: str) -> Section:
-    told = site.table(run, "findings") if _is_told(site, run) else None
+    published_findings = site.table(run, "findings") if _is_told(site, run) else None
     words = "Counts of what was found, as published; a group with one small count is withheld whole."
     link = Link("Rows of persons", run_path(run, "findings", "1"))
-    if told is None:
+    if published_findings is None:
         return Section("Findings", "findings", ("This run has no published counts of findings.",))
-    rows = [_count(row) for row in told.to_pylist()]
-    shown = (table("Findings", _COUNTS, rows),) if rows else ()
-    return Section("Findings", "findings", (words, _REFUSED), links=(link,), tables=shown)
+    rows = [_count(row) for row in published_findings.to_pylist()]
+    count_tables = (table("Findings", _COUNTS, rows),) if rows else ()
+    return Section("Findings", "findings", (words, _REFUSED), links=(link,), tables=count_tables)
 
 
 def _is_told(site: Site, run: str) -> bool:
@@ -346,8 +352,10 @@ def _count(row: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 def first_method(site: Site, run: str) -> str:
     """The method whose findings are shown where none is asked for: CST, which has twins, else the first of the run."""
-    found = [name for each in raw(site, run, "findings") for name in set(site.read(each)["method"].to_pylist())]
-    return _TWINS if _TWINS in found or not found else found[0]
+    methods = [
+        name for artifact in raw(site, run, "findings") for name in set(site.read(artifact)["method"].to_pylist())
+    ]
+    return _TWINS if _TWINS in methods or not methods else methods[0]
 
 
 def strongest(site: Site, run: str, method: str, group: str) -> pa.Table:
@@ -356,41 +364,45 @@ def strongest(site: Site, run: str, method: str, group: str) -> pa.Table:
     Raises:
         HTTPException: the run has no findings of that method.
     """
-    tables = [site.read(each) for each in raw(site, run, "findings")]
-    own = [each for each in tables if method in each["method"].unique().to_pylist()]
-    if not own:
+    tables = [site.read(artifact) for artifact in raw(site, run, "findings")]
+    method_tables = [method_table for method_table in tables if method in method_table["method"].unique().to_pylist()]
+    if not method_tables:
         missing(f"This run has no findings of {method!r}.")
-    whole = pa.concat_tables(own)
-    return site.tables.ask({"findings": whole}, _STRONGEST, {"method": method, "group": group})
+    evidence = pa.concat_tables(method_tables)
+    return site.tables.ask({"findings": evidence}, _STRONGEST, {"method": method, "group": group})
 
 
 def raw(site: Site, run: str, name: str) -> list[Artifact]:
     """A table with rows of persons, of each stage that wrote one."""
-    return [each for partition in site.run(run).partitions for each in partition.tables if each.table == name]
+    return [
+        artifact for partition in site.run(run).partitions for artifact in partition.tables if artifact.table == name
+    ]
 
 
-def _list(site: Site, run: str, asked: Mapping[str, str], page: int) -> Response:
-    found = strongest(site, run, **asked)
-    rows = found.slice((page - 1) * FINDINGS_PER_PAGE, FINDINGS_PER_PAGE).to_pylist()
+def _list(site: Site, run: str, query: Mapping[str, str], page: int) -> Response:
+    complainants = strongest(site, run, **query)
+    rows = complainants.slice((page - 1) * FINDINGS_PER_PAGE, FINDINGS_PER_PAGE).to_pylist()
     first = (page - 1) * FINDINGS_PER_PAGE + 1
-    cells = [_listed(run, n, row, asked) for n, row in enumerate(rows, first)]
-    words = f"{found.num_rows:,} complainants of {asked['method']}, the strongest findings first."
-    links = (Link("Complainants", run_path(run, "findings", **asked)),)
+    cells = [_listed(run, n, row, query) for n, row in enumerate(rows, first)]
+    words = f"{complainants.num_rows:,} complainants of {query['method']}, the strongest findings first."
+    links = (Link("Complainants", run_path(run, "findings", **query)),)
     section = Section(
         "Findings", "findings", (words,), links=links, tables=(table("Findings", _LIST, cells),) if cells else ()
     )
-    groups = tuple(sorted(set(strongest(site, run, asked["method"], "")["group"].to_pylist())))
-    form = (Field("method", "Method", asked["method"]), Field("group", "Group", asked["group"], groups))
-    more = steps(run_path(run, "findings"), dict(asked), page, found.num_rows, FINDINGS_PER_PAGE)
+    groups = tuple(sorted(set(strongest(site, run, query["method"], "")["group"].to_pylist())))
+    form = (Field("method", "Method", query["method"]), Field("group", "Group", query["group"], groups))
+    page_links = steps(run_path(run, "findings"), dict(query), page, complainants.num_rows, FINDINGS_PER_PAGE)
     return made(
-        site.page(run, "Findings", ("findings",), section=section, form=form, more=more, restricted=ROWS_OF_PERSONS)
+        site.page(
+            run, "Findings", ("findings",), section=section, form=form, more=page_links, restricted=ROWS_OF_PERSONS
+        )
     )
 
 
-def _listed(run: str, n: int, row: Mapping[str, Any], asked: Mapping[str, str]) -> tuple[Cell, ...]:
+def _listed(run: str, n: int, row: Mapping[str, Any], query: Mapping[str, str]) -> tuple[Cell, ...]:
     ends = "–" if row["low"] is None or row["high"] is None else f"[{row['low']:.3f}, {row['high']:.3f}]"
     return (
-        Cell(f"number {n}", address=run_path(run, "findings", str(n), **asked)),
+        Cell(f"number {n}", address=run_path(run, "findings", str(n), **query)),
         Cell(row["group"]),
         Cell(row["decision_maker"]),
         Cell(row["verdict"].replace("_", " ")),
@@ -402,18 +414,19 @@ def _listed(run: str, n: int, row: Mapping[str, Any], asked: Mapping[str, str]) 
 
 def _one(site: Site, run: str, which: tuple[int, str, str], *, ids: bool) -> Response:
     n, method, group = which
-    found = strongest(site, run, method, group)
-    case = found.slice(n - 1, 1).to_pylist()[0]
+    complainants = strongest(site, run, method, group)
+    case = complainants.slice(n - 1, 1).to_pylist()[0]
     tables = {
-        name: [site.read(each) for each in raw(site, run, name)] for name in ("evidence", "applicants", "decisions")
+        name: [site.read(artifact) for artifact in raw(site, run, name)]
+        for name in ("evidence", "applicants", "decisions")
     }
-    asked = {"method": method, "group": group}
-    section = twins(site.tables, tables, case, (n, found.num_rows), ids=ids)
-    ways = [(each, words) for each, words in ((n - 1, "Before"), (n + 1, "Next")) if 1 <= each <= found.num_rows]
-    more = tuple((run_path(run, "findings", str(each), **asked), words) for each, words in ways)
-    own = run_path(run, "findings", str(n), **asked, ids=None if ids else 1)
-    more = (*more, (own, "Hide identifiers of rows" if ids else "Show identifiers of rows"))
+    query = {"method": method, "group": group}
+    section = twins(site.tables, tables, case, (n, complainants.num_rows), ids=ids)
+    ways = [(each, words) for each, words in ((n - 1, "Before"), (n + 1, "Next")) if 1 <= each <= complainants.num_rows]
+    page_links = tuple((run_path(run, "findings", str(each), **query), words) for each, words in ways)
+    own_path = run_path(run, "findings", str(n), **query, ids=None if ids else 1)
+    page_links = (*page_links, (own_path, "Hide identifiers of rows" if ids else "Show identifiers of rows"))
     page = site.page(
-        run, f"Complainant {n}", ("findings", str(n)), section=section, more=more, restricted=ROWS_OF_PERSONS
+        run, f"Complainant {n}", ("findings", str(n)), section=section, more=page_links, restricted=ROWS_OF_PERSONS
     )
     return made(page)

@@ -67,18 +67,18 @@ def routes(site: Site) -> APIRouter:
     return router
 
 
-def _page(known: Known, asked: _Asked) -> Page:
-    found = _ordered(known, [run for run in known.newest_first if _fits(known, run, asked.filters)], asked.sort)
-    shown = found[(asked.page - 1) * PER_PAGE :][:PER_PAGE]
-    order = "newest first" if not asked.sort else "in the order of the column that is marked"
-    words = f"{len(found):,} of {len(known.newest_first):,} runs fit, {order}."
-    here = {**asked.filters, "sort": asked.sort}
+def _page(index: Known, query: _Asked) -> Page:
+    runs = _ordered(index, [run for run in index.newest_first if _fits(index, run, query.filters)], query.sort)
+    visible_runs = runs[(query.page - 1) * PER_PAGE :][:PER_PAGE]
+    order = "newest first" if not query.sort else "in the order of the column that is marked"
+    words = f"{len(runs):,} of {len(index.newest_first):,} runs fit, {order}."
+    parameters = {**query.filters, "sort": query.sort}
     return Page(
         "Runs",
         Section("Runs", "runs", (words,)),
-        sorted=_table(known, shown, asked) if shown else None,
-        form=_form(known, asked.filters),
-        more=steps("/runs", here, asked.page, len(found), PER_PAGE),
+        sorted=_table(index, visible_runs, query) if visible_runs else None,
+        form=_form(index, query.filters),
+        more=steps("/runs", parameters, query.page, len(runs), PER_PAGE),
         here="/runs",
     )
 
@@ -87,28 +87,28 @@ def _value(run: Summary) -> str:
     return " ".join((run.partition or {}).values())
 
 
-def _fits(known: Known, run: Summary, asked: dict[str, str]) -> bool:
-    own = {
+def _fits(index: Known, run: Summary, filters: dict[str, str]) -> bool:
+    run_values = {
         "audit": run.audit,
         "year": str(run.year),
         "partition": (run.partition or {}).get("value", ""),
         "state": run.state,
-        "signed": known.signed.get(run.run, "unsigned"),
+        "signed": index.signed.get(run.run, "unsigned"),
     }
-    return all(wanted in ("", own[name]) for name, wanted in asked.items())
+    return all(filter_value in ("", run_values[name]) for name, filter_value in filters.items())
 
 
-def _form(known: Known, asked: dict[str, str]) -> tuple[Field, ...]:
+def _form(index: Known, filters: dict[str, str]) -> tuple[Field, ...]:
     options: dict[str, tuple[str, ...]] = {
-        "audit": tuple(known.audits),
-        "year": tuple(map(str, sorted({run.year for run in known.newest_first}, reverse=True))),
+        "audit": tuple(index.audits),
+        "year": tuple(map(str, sorted({run.year for run in index.newest_first}, reverse=True))),
         "partition": (),
         "state": tuple(STATE_WORDS),
         "signed": _SIGNED,
     }
     words = {"state": STATE_WORDS}
-    names = [name for name in _FILTERS if name != "partition" or known.has_partitions]
-    return tuple(Field(name, name.capitalize(), asked[name], options[name], words.get(name, {})) for name in names)
+    names = [name for name in _FILTERS if name != "partition" or index.has_partitions]
+    return tuple(Field(name, name.capitalize(), filters[name], options[name], words.get(name, {})) for name in names)
 
 
 _KEYS: dict[str, Callable[[Known, Summary], Any]] = {
@@ -118,7 +118,7 @@ _KEYS: dict[str, Callable[[Known, Summary], Any]] = {
     "partition": lambda _, run: _value(run),
     "state": lambda _, run: gravity(run.state),
     "finished": lambda _, run: run.finished,
-    "signed": lambda known, run: known.signed.get(run.run, "unsigned"),
+    "signed": lambda index, run: index.signed.get(run.run, "unsigned"),
 }
 COLUMNS: Final = (
     *(Column("Run", "run"), Column("Audit", "audit"), Column("Year", "year", falls=True)),
@@ -127,20 +127,20 @@ COLUMNS: Final = (
 )
 
 
-def _ordered(known: Known, found: Sequence[Summary], sort: str) -> Sequence[Summary]:
+def _ordered(index: Known, runs: Sequence[Summary], sort: str) -> Sequence[Summary]:
     key = _KEYS.get(sort.removeprefix("-"))
-    return sorted(found, key=lambda run: key(known, run), reverse=sort.startswith("-")) if key else found
+    return sorted(runs, key=lambda run: key(index, run), reverse=sort.startswith("-")) if key else runs
 
 
-def _table(known: Known, shown: Sequence[Summary], asked: _Asked) -> Sorted:
-    kept = [column for column in COLUMNS if column.name != "partition" or any(run.partition for run in shown)]
-    rows = [tuple(_cells(known, run)[column.words] for column in kept) for run in shown]
-    view = table("Runs", [column.words for column in kept], rows)
-    return sorted_by(view, kept, "/runs", asked.filters, asked.sort)
+def _table(index: Known, runs: Sequence[Summary], query: _Asked) -> Sorted:
+    columns = [column for column in COLUMNS if column.name != "partition" or any(run.partition for run in runs)]
+    rows = [tuple(_cells(index, run)[column.words] for column in columns) for run in runs]
+    view = table("Runs", [column.words for column in columns], rows)
+    return sorted_by(view, columns, "/runs", query.filters, query.sort)
 
 
-def _cells(known: Known, run: Summary) -> dict[str, Cell]:
-    protected = ", protected" if run.run in known.protected else ""
+def _cells(index: Known, run: Summary) -> dict[str, Cell]:
+    protected = ", protected" if run.run in index.protected else ""
     return {
         "Run": run_cell(run.run),
         "Audit": Cell(run.audit),
@@ -149,7 +149,7 @@ def _cells(known: Known, run: Summary) -> dict[str, Cell]:
         "State": run_state(run.state),
         "By question": by_question(run),
         "Finished": time_cell(run.finished),
-        "Signed": Cell(known.signed.get(run.run, "unsigned") + protected),
+        "Signed": Cell(index.signed.get(run.run, "unsigned") + protected),
     }
 
 
@@ -211,29 +211,29 @@ def compare_routes(site: Site) -> APIRouter:
 
 def _shown(site: Site, run: str, section: Section, other: str = "") -> Response:
     """The page, with a form that asks for another run."""
-    others = _others(site, run)
-    options = tuple(others) if len(others) <= MOST_RUNS else ()
-    form = (Field("other", "Compare with", other, options, every=False),) if others else ()
+    other_runs = _others(site, run)
+    options = tuple(other_runs) if len(other_runs) <= MOST_RUNS else ()
+    form = (Field("other", "Compare with", other, options, every=False),) if other_runs else ()
     action = run_path(run, "compare")
     return made(site.page(run, "Compare", ("compare",), section=section, form=form, action=action))
 
 
 def _others(site: Site, run: str) -> list[str]:
     """The other runs of the audit: those of the same partition first, the newest first."""
-    known = site.known()
-    alike = [each.run for each in known.alike(run)]
-    every = [each.run for each in known.audits[known.runs[run].audit]]
-    return [each for each in dict.fromkeys((*alike, *every)) if each != run]
+    index = site.known()
+    alike = [summary.run for summary in index.alike(run)]
+    every = [summary.run for summary in index.audits[index.runs[run].audit]]
+    return [name for name in dict.fromkeys((*alike, *every)) if name != run]
 
 
-def independent(one: Run, other: Run) -> str:
+def independent(run: Run, other: Run) -> str:
     """Why the figures of two runs are taken as independent; empty where they may share applications.
 
     Another edition of the same year, or the same file under another year, shares nearly all of them.
     """
-    if not shares_rows(one.partition, other.partition):
+    if not shares_rows(run.partition, other.partition):
         return _OTHER_ROWS
-    return _OTHER_YEAR if one.source_sha256 != other.source_sha256 and one.year != other.year else ""
+    return _OTHER_YEAR if run.source_sha256 != other.source_sha256 and run.year != other.year else ""
 
 
 def _section(site: Site, now: Run, then: Run) -> Section:
@@ -241,7 +241,7 @@ def _section(site: Site, now: Run, then: Run) -> Section:
     changed = table("What the two are", ("", "Before", "Now"), _identity(then, now))
     keys = list(_changes(then.spec, now.spec))
     words = [f"{len(keys)} keys of the spec differ." if keys else "The specs are the same."]
-    differing = [(Cell(key), Cell(one), Cell(other)) for key, one, other in keys[:MOST_KEYS]]
+    differing = [(Cell(key), Cell(before), Cell(other)) for key, before, other in keys[:MOST_KEYS]]
     spec = (table("Keys of the spec that differ", ("Key", "Before", "Now"), differing),) if differing else ()
     rows = list(_figures(site, then, now, independent=bool(apart)))
     figures = (table("Figures", _HEADER, rows, apart or _SHARED),) if rows else ()
@@ -250,7 +250,7 @@ def _section(site: Site, now: Run, then: Run) -> Section:
 
 
 def _identity(then: Run, now: Run) -> list[tuple[Cell, ...]]:
-    told = {
+    compared_cells = {
         "Run": (run_cell(then.run), run_cell(now.run)),
         "Year": (Cell(str(then.year)), Cell(str(now.year))),
         "Partition": (Cell(then.value), Cell(now.value)),
@@ -263,25 +263,27 @@ def _identity(then: Run, now: Run) -> list[tuple[Cell, ...]]:
         "Code": (then.code, now.code),
         "Libraries": (_libraries(then, now), _libraries(now, then)),
     }
-    rows: list[tuple[Cell, ...]] = [(Cell(name), *cells) for name, cells in told.items()]
-    for name, (one, other) in same.items():
-        words = ("the same", "the same") if one == other else (one or "–", other or "–")
+    rows: list[tuple[Cell, ...]] = [(Cell(name), *cells) for name, cells in compared_cells.items()]
+    for name, (earlier, other) in same.items():
+        words = ("the same", "the same") if earlier == other else (earlier or "–", other or "–")
         rows.append((Cell(name), *map(Cell, words)))
     return rows
 
 
 def _libraries(run: Run, other: Run) -> str:
-    return ", ".join(f"{name} {said}" for name, said in run.versions.items() if other.versions.get(name) != said)
+    return ", ".join(
+        f"{name} {version}" for name, version in run.versions.items() if other.versions.get(name) != version
+    )
 
 
-def _changes(one: Any, other: Any, path: str = "") -> "list[tuple[str, str, str]]":
+def _changes(earlier: Any, other: Any, path: str = "") -> "list[tuple[str, str, str]]":
     """Dotted key, value before and now, of every key that differs."""
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        found = []
-        for key in dict.fromkeys((*one, *other)):
-            found += _changes(one.get(key), other.get(key), f"{path}.{key}" if path else str(key))
-        return found
-    return [] if one == other else [(path, _short(one), _short(other))]
+    if isinstance(earlier, Mapping) and isinstance(other, Mapping):
+        changes = []
+        for key in dict.fromkeys((*earlier, *other)):
+            changes += _changes(earlier.get(key), other.get(key), f"{path}.{key}" if path else str(key))
+        return changes
+    return [] if earlier == other else [(path, _short(earlier), _short(other))]
 
 
 def _short(value: Any) -> str:
@@ -302,34 +304,36 @@ def _verdicts(site: Site, run: Run) -> dict[tuple[str, ...], Mapping[str, Any]]:
 
 
 def _row(
-    key: tuple[str, ...], one: Mapping[str, Any], other: Mapping[str, Any], *, independent: bool
+    key: tuple[str, ...], earlier: Mapping[str, Any], other: Mapping[str, Any], *, independent: bool
 ) -> tuple[Cell, ...]:
     theory, maker, attribute, group, measure, _ = key
-    difference, ends = difference_of(one, other) if independent else (_plain(one, other), None)
+    difference, ends = difference_of(earlier, other) if independent else (_plain(earlier, other), None)
     interval = f"[{significant(ends[0])}, {significant(ends[1])}]" if ends else "–"
     return (
         *(Cell(QUESTIONS.get(theory, theory)), Cell(maker), Cell(attribute), Cell(group), Cell(measure)),
-        *(_number(one["value"]), _number(other["value"]), _number(difference)),
+        *(_number(earlier["value"]), _number(other["value"]), _number(difference)),
         Cell(interval),
-        *(run_state(one["state"]), run_state(other["state"])),
+        *(run_state(earlier["state"]), run_state(other["state"])),
     )
 
 
-def _plain(one: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
-    return None if None in (one["value"], other["value"]) else other["value"] - one["value"]
+def _plain(earlier: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
+    return None if None in (earlier["value"], other["value"]) else other["value"] - earlier["value"]
 
 
-def difference_of(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[float | None, tuple[float, float] | None]:
+def difference_of(
+    earlier: Mapping[str, Any], other: Mapping[str, Any]
+) -> tuple[float | None, tuple[float, float] | None]:
     """Second figure less first, with an interval by the two intervals (square-and-add; Zou and Donner 2008, eq. 3).
 
     It is that of independent figures; None where one of them has no interval.
     """
-    gap = _plain(one, other)
-    ends = [each[name] for each in (one, other) for name in ("plain_low", "plain_high")]
+    gap = _plain(earlier, other)
+    ends = [figure[name] for figure in (earlier, other) for name in ("plain_low", "plain_high")]
     if gap is None or None in ends:
         return gap, None
-    down = sqrt((other["value"] - other["plain_low"]) ** 2 + (one["plain_high"] - one["value"]) ** 2)
-    up = sqrt((other["plain_high"] - other["value"]) ** 2 + (one["value"] - one["plain_low"]) ** 2)
+    down = sqrt((other["value"] - other["plain_low"]) ** 2 + (earlier["plain_high"] - earlier["value"]) ** 2)
+    up = sqrt((other["plain_high"] - other["value"]) ** 2 + (earlier["value"] - earlier["plain_low"]) ** 2)
     return gap, (gap - down, gap + up)
 
 

@@ -86,36 +86,36 @@ class Partitions:
 
     def of(self, site: Site, audit: str) -> list[Year]:
         """The years of an audit by partitions, the newest first; none of an audit without."""
-        known = site.known()
-        recorded = {each.year: _recorded(each) for each in self._records(known, audit)}
-        found = _of_runs(known, audit, mixed=bool(recorded)) | recorded
-        return [found[year] for year in sorted(found, reverse=True)]
+        index = site.known()
+        recorded = {record.year: _recorded(record) for record in self._records(index, audit)}
+        years = _of_runs(index, audit, mixed=bool(recorded)) | recorded
+        return [years[year] for year in sorted(years, reverse=True)]
 
-    def _records(self, known: Known, audit: str) -> "Sequence[YearOfPartitions]":
+    def _records(self, index: Known, audit: str) -> "Sequence[YearOfPartitions]":
         from flows.operations.status import partition_status
 
-        began, held = time.monotonic(), self._held.get(audit)
-        if held is None or began > held[0]:
-            found = partition_status(known.lake, audit)
+        began, cached = time.monotonic(), self._held.get(audit)
+        if cached is None or began > cached[0]:
+            records = partition_status(index.lake, audit)
             now = time.monotonic()
-            held = self._held[audit] = (now + max(_FRESH_SECONDS, _SHARE * (now - began)), found)
-        return held[1]
+            cached = self._held[audit] = (now + max(_FRESH_SECONDS, _SHARE * (now - began)), records)
+        return cached[1]
 
 
 def _recorded(year: "YearOfPartitions") -> Year:
     parts = tuple(
-        Part(each.value, _VERDICTS.get(each.state, each.state), each.run, told(each.message))
-        for each in year.partitions
+        Part(partition.value, _VERDICTS.get(partition.state, partition.state), partition.run, told(partition.message))
+        for partition in year.partitions
     )
     return Year(year.year, year.column, parts)
 
 
-def _of_runs(known: Known, audit: str, *, mixed: bool) -> dict[int, Year]:
+def _of_runs(index: Known, audit: str, *, mixed: bool) -> dict[int, Year]:
     """The years by their runs alone; none where no run is of a partition and no year (``mixed``) has records."""
     years: dict[int, list[Summary]] = {}
-    for run in known.audits.get(audit, ()):
+    for run in index.audits.get(audit, ()):
         mixed = mixed or bool(run.partition)
-        if run.run in known.valid:
+        if run.run in index.valid:
             years.setdefault(run.year, []).append(run)
     return {year: _of_year(year, runs) for year, runs in years.items()} if mixed else {}
 
@@ -130,23 +130,27 @@ def _of_year(year: int, runs: Sequence[Summary]) -> Year:
 
 def page(site: Site, audit: str, years: Sequence[Year], asked: str) -> Page:
     """The page: all years, and the partitions of one: of the one asked for, else the newest with a failure."""
-    failing = (each for each in years if any(state in each.states for state in _BAD))
-    shown = next((each for each in years if str(each.year) == asked), next(failing, years[0]))
+    failing = (year for year in years if any(state in year.states for state in _BAD))
+    shown_year = next((year for year in years if str(year.year) == asked), next(failing, years[0]))
     title = f"Years of {audit}"
     links = [Link("All of its runs", path_of("runs", audit=audit))]
     if audit in site.known().audits:
         links += [Link("Trend of its measures", path_of("audits", audit, "trend"))]
-    words = f"A year is audited once for each value of {shown.column}." if shown.column else "All rows were audited."
-    tables = (_matrix(audit, years), _listed(audit, shown))
+    words = (
+        f"A year is audited once for each value of {shown_year.column}."
+        if shown_year.column
+        else "All rows were audited."
+    )
+    tables = (_matrix(audit, years), _listed(audit, shown_year))
     section = Section(title, "years", (words,), links=tuple(links), tables=tables)
-    form = (Field("year", "Partitions of", str(shown.year), tuple(str(each.year) for each in years), every=False),)
-    running = any("running" in each.states for each in years)
+    form = (Field("year", "Partitions of", str(shown_year.year), tuple(str(year.year) for year in years), every=False),)
+    running = any("running" in year.states for year in years)
     return Page(title, section, crumbs=(("/", "Audits"),), refresh=running, form=form if len(years) > 1 else ())
 
 
 def _matrix(audit: str, years: Sequence[Year]) -> TableView:
-    states = sorted({state for each in years for state in each.states}, key=_place)
-    rows = [_year_row(audit, each, states) for each in years]
+    states = sorted({state for year in years for state in year.states}, key=_place)
+    rows = [_year_row(audit, year, states) for year in years]
     header = ("Year", "Done", *(_words(state) for state in states))
     return table("Partitions of each year by their state", header, rows, "Done: audited, or of too few people.")
 
@@ -163,9 +167,9 @@ def _year_row(audit: str, year: Year, states: Sequence[str]) -> tuple[Cell, ...]
         else Cell(f"{counts.get(state, 0):,}", "number")
         for state in states
     ]
-    whole = path_of("audits", audit, "years", year=year.year)
+    year_path = path_of("audits", audit, "years", year=year.year)
     done = Cell(f"{year.done:,} of {len(year.parts):,}", "number")
-    return (Cell(str(year.year), "number", address=whole), done, *cells)
+    return (Cell(str(year.year), "number", address=year_path), done, *cells)
 
 
 def _listed(audit: str, year: Year) -> TableView:
@@ -178,8 +182,8 @@ def _listed(audit: str, year: Year) -> TableView:
         )
         for part in year.parts[:MOST]
     ]
-    whole = len(year.parts)
-    note = f"The first {MOST} of {whole:,}: {year.order}." if whole > MOST else ""
+    part_count = len(year.parts)
+    note = f"The first {MOST} of {part_count:,}: {year.order}." if part_count > MOST else ""
     return table(f"Partitions of {year.year}", ("Partition", "State", "Run", "Why"), rows, note)
 
 
@@ -219,16 +223,16 @@ def routes(site: Site) -> APIRouter:
 
     @router.get("/audits/{audit}/trend")
     def trend(audit: str, measure: str = "", partition: str = "") -> Response:
-        runs, known = site.audit(audit), site.known()
-        values = known.values_of.get(audit, ())
+        runs, index = site.audit(audit), site.known()
+        values = index.values_of.get(audit, ())
         if not runs or not values:
             missing("The audit has no run yet, and so no trend.")
-        value = partition or next((each for each in values if each == ALL), values[0])
+        value = partition or next((partition_value for partition_value in values if partition_value == ALL), values[0])
         if value not in values:
             missing("The audit has no run of such a partition.")
-        mine = [run for run in runs if value_of(run) == value]
-        key = ("trend", audit, measure, value, known.log.head.sha256, *(run.run for run in mine))
-        return site.pages.page(key, lambda: _page(known, audit, mine, _Asked(value, measure, values)))
+        partition_runs = [run for run in runs if value_of(run) == value]
+        key = ("trend", audit, measure, value, index.log.head.sha256, *(run.run for run in partition_runs))
+        return site.pages.page(key, lambda: _page(index, audit, partition_runs, _Asked(value, measure, values)))
 
     return router
 
@@ -242,43 +246,43 @@ class _Asked:
     values: Sequence[str]
 
 
-def _page(known: Known, audit: str, mine: Sequence[Summary], asked: _Asked) -> Page:
+def _page(index: Known, audit: str, runs: Sequence[Summary], query: _Asked) -> Page:
     from flows.partitions.trends import trend_by  # loads what reports are made with
 
     years = [
-        _trend_of_year(known, [run for run in mine if run.year == year]) for year in sorted({run.year for run in mine})
+        _trend_of_year(index, [run for run in runs if run.year == year]) for year in sorted({run.year for run in runs})
     ]
     try:
-        found = trend_by(audit, years, known.lake, asked.value, asked.measure)
+        trend = trend_by(audit, years, index.lake, query.value, query.measure)
     except SpecError:
         raise IntegrityError("no run of this audit can be read; `evenhand verify --all` says why") from None
-    options = tuple(asked.values) if len(asked.values) <= MOST_OPTIONS else ()
-    parts = Field("partition", "Partition", asked.value, options, every=False)
-    names = tuple(sorted({*found.names, asked.measure} - {""}))
+    options = tuple(query.values) if len(query.values) <= MOST_OPTIONS else ()
+    parts = Field("partition", "Partition", query.value, options, every=False)
+    names = tuple(sorted({*trend.names, query.measure} - {""}))
     headline = {"": "of the first page"}
-    one = Field("measure", "Measure", asked.measure, ("", *names), headline, every=False)
-    section = fitted(found.section, ROOM - sum(_OPTION + 2 * len(each.encode()) for each in (*options, *names)))
-    form = (one, parts) if len(asked.values) > 1 else (one,)
-    return Page(section.title, section, crumbs=(("/", "Audits"),), form=form, kicker=f"Decisions, {found.span}")
+    measure_field = Field("measure", "Measure", query.measure, ("", *names), headline, every=False)
+    section = fitted(trend.section, ROOM - sum(_OPTION + 2 * len(name.encode()) for name in (*options, *names)))
+    form = (measure_field, parts) if len(query.values) > 1 else (measure_field,)
+    return Page(section.title, section, crumbs=(("/", "Audits"),), form=form, kicker=f"Decisions, {trend.span}")
 
 
-def _trend_of_year(known: Known, runs: Sequence[Summary]) -> "RunsOfYear":
+def _trend_of_year(index: Known, runs: Sequence[Summary]) -> "RunsOfYear":
     """The runs of a year, newest first, by their manifests; one that cannot be read takes no other year away."""
     from flows.partitions.trends import RunsOfYear
 
     last = runs[0]
-    valid = next(run for run in runs if run.run in known.valid)
+    valid = next(run for run in runs if run.run in index.valid)
     before = next((run for run in runs if run.source_sha256 != last.source_sha256), None)
-    run, newest, former = (_read(known, each) for each in (valid, last, before))
+    run, newest, former = (_read(index, summary) for summary in (valid, last, before))
     pair = (former, newest) if former and newest else None
     return RunsOfYear(last.year, run, pair, "" if run else _DAMAGED)
 
 
-def _read(known: Known, run: Summary | None) -> "Run | None":
+def _read(index: Known, run: Summary | None) -> "Run | None":
     from flows.runs.index import run_of
 
     try:
-        return run_of(known.lake, run.run) if run else None
+        return run_of(index.lake, run.run) if run else None
     except (IntegrityError, SpecError, KeyError, ValueError):
         return None
 
@@ -290,22 +294,22 @@ def fitted(section: Section, room: int = ROOM) -> Section:
         section: of chapters, whose parts are of one measure each.
         room: bytes.
     """
-    left: list[str] = []
+    omitted: list[str] = []
     chapters: list[Section] = []
     for chapter in section.parts:
         room -= size_of(replace(chapter, parts=()))
         parts: list[Section] = []
         for part in chapter.parts:
-            fitting = next((each for each in _forms(part) if size_of(each) <= room), None)
+            fitting = next((form for form in _forms(part) if size_of(form) <= room), None)
             if fitting is None:
-                left.append(part.title)
+                omitted.append(part.title)
                 continue
             room -= size_of(fitting)
             parts.append(fitting)
         chapters += [replace(chapter, parts=tuple(parts))] if parts or not chapter.parts else []
-    words = f"There is no room here for {len(left)} more; ask for one measure alone:"
-    more = (Section("Not shown", "not-shown", (words,), points=tuple(left)),) if left else ()
-    return replace(section, parts=(*chapters, *more))
+    words = f"There is no room here for {len(omitted)} more; ask for one measure alone:"
+    omitted_section = (Section("Not shown", "not-shown", (words,), points=tuple(omitted)),) if omitted else ()
+    return replace(section, parts=(*chapters, *omitted_section))
 
 
 def _forms(part: Section) -> Iterator[Section]:
@@ -316,9 +320,9 @@ def _forms(part: Section) -> Iterator[Section]:
 
 
 def _as_table(figure: Figure) -> TableView:
-    found = figure.chart.table().without_empty()
-    rows = tuple(tuple(map(Cell, row)) for row in found.rows)
-    return TableView(figure.chart.title, found.header, rows, figure.caption, folded=True)
+    chart_table = figure.chart.table().without_empty()
+    rows = tuple(tuple(map(Cell, row)) for row in chart_table.rows)
+    return TableView(figure.chart.title, chart_table.header, rows, figure.caption, folded=True)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -357,18 +361,18 @@ class Years:
         """The years of an audit."""
         from flows.operations.status import status  # loads what plans are made with
 
-        began, held = time.monotonic(), self._held.get(audit)
-        if held is None or began > held.until:
+        began, cached = time.monotonic(), self._held.get(audit)
+        if cached is None or began > cached.until:
             damaged: list[str] = []
-            found = status(site.known().lake, audit, damaged)
+            year_states = status(site.known().lake, audit, damaged)
             now = time.monotonic()
-            held = self._held[audit] = Asked(found, damaged, now + max(_FRESH_SECONDS, _SHARE * (now - began)))
-        return held
+            cached = self._held[audit] = Asked(year_states, damaged, now + max(_FRESH_SECONDS, _SHARE * (now - began)))
+        return cached
 
 
 def years_routes(site: Site) -> APIRouter:
     """Their routes."""
-    router, held = APIRouter(), Years()
+    router, cached_years = APIRouter(), Years()
     router.include_router(routes(site))
     by_partitions = Partitions()
 
@@ -378,89 +382,101 @@ def years_routes(site: Site) -> APIRouter:
         parts = by_partitions.of(site, audit)
         if parts:
             return made(page(site, audit, parts, year))
-        asked = held.of(site, audit)
-        running = any(each.state == "running" for each in asked.found)
-        section = _section(site.known(), audit, asked)
+        audit_years = cached_years.of(site, audit)
+        running = any(year_state.state == "running" for year_state in audit_years.found)
+        section = _section(site.known(), audit, audit_years)
         return made(Page(section.title, section, crumbs=CRUMBS, refresh=running))
 
     return router
 
 
-def _section(known: Known, audit: str, asked: Asked) -> Section:
+def _section(index: Known, audit: str, audit_years: Asked) -> Section:
     links = [Link("All of its runs", path_of("runs", audit=audit))]
-    links += [Link("Trend of its measures", path_of("audits", audit, "trend"))] if audit in known.audits else []
-    names = list(dict.fromkeys(stand.stage for each in asked.found for stand in each.stages))
-    rows = [(each.year, _row(known, each)) for each in asked.found]
-    rows += [(int(year), _damaged(known, run, year)) for run in asked.damaged for _, year in (audit_and_year(run),)]
+    links += [Link("Trend of its measures", path_of("audits", audit, "trend"))] if audit in index.audits else []
+    names = list(dict.fromkeys(stand.stage for year_state in audit_years.found for stand in year_state.stages))
+    rows = [(year_state.year, _row(index, year_state)) for year_state in audit_years.found]
+    rows += [
+        (int(year), _damaged(index, run, year)) for run in audit_years.damaged for _, year in (audit_and_year(run),)
+    ]
     years = table("Years", _HEADER, [row for _, row in sorted(rows, key=lambda pair: pair[0])])
-    matrix = table("Stages of each year", ("Year", *names), [_stages(each, names) for each in asked.found])
-    tables = tuple(each for each in (years, matrix) if each.rows)
-    return Section(f"Years of {audit}", "years", (_planned(asked.found),), links=tuple(links), tables=tables)
+    matrix = table(
+        "Stages of each year", ("Year", *names), [_stages(year_state, names) for year_state in audit_years.found]
+    )
+    tables = tuple(view for view in (years, matrix) if view.rows)
+    return Section(f"Years of {audit}", "years", (_planned(audit_years.found),), links=tuple(links), tables=tables)
 
 
-def _planned(found: "Sequence[Standing]") -> str:
+def _planned(year_states: "Sequence[Standing]") -> str:
     """What a back-fill would do, in a sentence."""
-    barred = [str(each.year) for each in found if each.barred]
-    again = [str(each.year) for each in found if each.state in ("stale", "failed", "interrupted") and not each.barred]
-    said = [f"A back-fill would audit {', '.join(again)}: `evenhand plan` says what that costs."] if again else []
-    said += [f"Of {', '.join(barred)} this server cannot tell: it does not have their data or spec."] if barred else []
-    return " ".join(said) or "A back-fill has nothing to do: every year stands by today's data, code and spec."
+    barred = [str(year_state.year) for year_state in year_states if year_state.barred]
+    again = [
+        str(year_state.year)
+        for year_state in year_states
+        if year_state.state in ("stale", "failed", "interrupted") and not year_state.barred
+    ]
+    sentences = [f"A back-fill would audit {', '.join(again)}: `evenhand plan` says what that costs."] if again else []
+    sentences += (
+        [f"Of {', '.join(barred)} this server cannot tell: it does not have their data or spec."] if barred else []
+    )
+    return " ".join(sentences) or "A back-fill has nothing to do: every year stands by today's data, code and spec."
 
 
-def today(each: "Standing") -> str:
+def today(year_state: "Standing") -> str:
     """Whether a year stands by today's data, code and spec, or how its last attempt ended without a run."""
-    if each.state in _ATTEMPTS and not each.run:
-        return each.state
-    if each.barred:
+    if year_state.state in _ATTEMPTS and not year_state.run:
+        return year_state.state
+    if year_state.barred:
         return _BARRED
-    if each.state in ("running", "failed", "interrupted", "stale"):
-        return each.state
-    return "protected" if each.protected else "stands"
+    if year_state.state in ("running", "failed", "interrupted", "stale"):
+        return year_state.state
+    return "protected" if year_state.protected else "stands"
 
 
-def _row(known: Known, each: "Standing") -> tuple[Cell, ...]:
-    run, word = _run(known, each), today(each)
+def _row(index: Known, year_state: "Standing") -> tuple[Cell, ...]:
+    run, word = _run(index, year_state), today(year_state)
     return (
-        Cell(str(each.year), "number", detail=each.partition),
-        run_state(known.runs[run].state) if run in known.runs else Cell("–", "none"),
+        Cell(str(year_state.year), "number", detail=year_state.partition),
+        run_state(index.runs[run].state) if run in index.runs else Cell("–", "none"),
         badge(word, _TODAY.get(word, "not_run")),
         run_cell(run) if run else Cell("–", "none"),
-        Cell(each.vintage or "–"),
-        time_cell(each.ended),
-        Cell("–" if each.barred else _why(each, each.message) or "–"),
+        Cell(year_state.vintage or "–"),
+        time_cell(year_state.ended),
+        Cell("–" if year_state.barred else _why(year_state, year_state.message) or "–"),
     )
 
 
-def _why(each: "Standing", reason: str) -> str:
+def _why(year_state: "Standing", reason: str) -> str:
     """A reason as it may be shown; the run of the year stands beside it."""
-    return told(reason.replace(each.run, "this run") if each.run else reason)
+    return told(reason.replace(year_state.run, "this run") if year_state.run else reason)
 
 
-def _run(known: Known, each: "Standing") -> str:
+def _run(index: Known, year_state: "Standing") -> str:
     """The run that a year has: a failed attempt takes none away."""
-    if each.run:
-        return each.run
-    runs = (run for run in known.audits.get(each.audit, ()) if run.year == each.year and run.run in known.valid)
+    if year_state.run:
+        return year_state.run
+    runs = (
+        run for run in index.audits.get(year_state.audit, ()) if run.year == year_state.year and run.run in index.valid
+    )
     return next((run.run for run in runs), "")
 
 
-def _damaged(known: Known, run: str, year: str) -> tuple[Cell, ...]:
-    verdict = run_state(known.runs[run].state) if run in known.runs else Cell("–", "none")
+def _damaged(index: Known, run: str, year: str) -> tuple[Cell, ...]:
+    verdict = run_state(index.runs[run].state) if run in index.runs else Cell("–", "none")
     cannot = badge("cannot be read", "failed")
     return (Cell(year, "number"), verdict, cannot, Cell(run), Cell("–"), time_cell(""), Cell(_CANNOT))
 
 
-def _stages(each: "Standing", names: Sequence[str]) -> tuple[Cell, ...]:
+def _stages(year_state: "Standing", names: Sequence[str]) -> tuple[Cell, ...]:
     """A cell a stage: its state, the reason where it does not stand, and the end of the run's id."""
-    stands = {stand.stage: stand for stand in each.stages}
-    run = each.run.rpartition("-")[2]
+    stands = {stand.stage: stand for stand in year_state.stages}
+    run = year_state.run.rpartition("-")[2]
     cells = []
     for name in names:
         stand = stands.get(name)
         if stand is None:
             cells.append(Cell("–", "none"))
             continue
-        said = [_why(each, stand.reason), f"run {run}" if run else ""]
+        details = [_why(year_state, stand.reason), f"run {run}" if run else ""]
         colour = _STAGES.get(stand.state.value, "not_run")
-        cells.append(badge(stand.state.value, colour, "; ".join(filter(None, said))))
-    return (Cell(str(each.year), "number", detail=each.partition), *cells)
+        cells.append(badge(stand.state.value, colour, "; ".join(filter(None, details))))
+    return (Cell(str(year_state.year), "number", detail=year_state.partition), *cells)

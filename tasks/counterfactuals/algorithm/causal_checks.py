@@ -70,9 +70,9 @@ def implied(graph: CausalGraph, features: Sequence[str], roots: Sequence[str]) -
     sequence = list(nx.lexicographical_topological_sort(directed, key=order.__getitem__))
     claims = []
     for i, node in enumerate(sequence):
-        given = graph.parents(node)
-        apart = (o for o in sequence[:i] if o not in given and not (node in roots and o in roots))
-        claims += [Claim(node, other, given) for other in apart]
+        parents = graph.parents(node)
+        apart = (o for o in sequence[:i] if o not in parents and not (node in roots and o in roots))
+        claims += [Claim(node, other, parents) for other in apart]
     outside = (name for name in order if name not in directed and name not in roots)
     acted = [name for name in roots if name in directed]
     return claims + [Claim(name, root, ()) for name in outside for root in acted]
@@ -89,7 +89,7 @@ def normal_scores(state: Floats, places: Sequence[int]) -> Floats:
 
 
 def covariance_test(
-    state: Floats, node: Cause, others: Sequence[Cause], given: Sequence[Cause], rng: np.random.Generator
+    state: Floats, node: Cause, other_causes: Sequence[Cause], conditions: Sequence[Cause], rng: np.random.Generator
 ) -> list[tuple[float, float]]:
     """Whether a column goes with others beyond what the conditions explain (Shah and Peters 2020, sections 3.1, 3.2).
 
@@ -97,31 +97,31 @@ def covariance_test(
     multiplied by the number of pairs (Bonferroni).
 
     Returns:
-        For each of ``others`` the statistic, standard normal if independent, and its two-sided p; (0, 1) where a column
+        For each of ``other_causes`` the statistic, standard normal if independent, and its two-sided p; (0, 1) where a column
         does not vary.
     """
-    parts = [_indicators(cause, state) for cause in (node, *others)]
-    left = _unexplained(np.hstack(parts), [_indicators(cause, state) for cause in given], rng)
-    own, *rest = np.split(left, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
-    return [_largest(own, other) for other in rest]
+    parts = [_indicators(cause, state) for cause in (node, *other_causes)]
+    residuals = _unexplained(np.hstack(parts), [_indicators(cause, state) for cause in conditions], rng)
+    node_residuals, *rest = np.split(residuals, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
+    return [_largest(node_residuals, other) for other in rest]
 
 
 def _indicators(cause: Cause, state: Floats) -> Floats:
     """The column as numbers, without indicators that are too rare or do not vary."""
     encoded: Floats = cause.encode(state)
     if not cause.labels:
-        kept = np.ptp(encoded, axis=0) > 0
+        is_usable = np.ptp(encoded, axis=0) > 0
     else:
         count = encoded.sum(axis=0)
-        kept = (count >= _FEWEST) & (len(state) - count >= _FEWEST)
-    return np.asarray(encoded[:, kept], dtype=np.float64)
+        is_usable = (count >= _FEWEST) & (len(state) - count >= _FEWEST)
+    return np.asarray(encoded[:, is_usable], dtype=np.float64)
 
 
-def _unexplained(targets: Floats, given: Sequence[Floats], rng: np.random.Generator) -> Floats:
+def _unexplained(targets: Floats, conditions: Sequence[Floats], rng: np.random.Generator) -> Floats:
     """What regressions on the conditions leave of the targets ``(n, t)``, predicted on rows they were not fitted to."""
-    if not sum(part.shape[1] for part in given) or not targets.shape[1]:
+    if not sum(part.shape[1] for part in conditions) or not targets.shape[1]:
         return np.asarray(targets - targets.mean(axis=0), dtype=np.float64)
-    causes = np.hstack(given)
+    causes = np.hstack(conditions)
     folds = KFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
     expected = cross_val_predict(_regression(causes), causes, targets, cv=folds)
     return np.asarray(targets - expected.reshape(targets.shape), dtype=np.float64)
@@ -144,13 +144,13 @@ def _regression(causes: Floats) -> Any:
     )
 
 
-def _largest(own: Floats, other: Floats) -> tuple[float, float]:
+def _largest(node_residuals: Floats, other: Floats) -> tuple[float, float]:
     """The largest of the statistics of all pairs of columns, with its sign, and its adjusted p."""
-    if not own.shape[1] or not other.shape[1]:
+    if not node_residuals.shape[1] or not other.shape[1]:
         return 0.0, 1.0
-    products = own[:, :, None] * other[:, None, :]
+    products = node_residuals[:, :, None] * other[:, None, :]
     spread = products.std(axis=0)
-    scaled: NDArray[np.float64] = np.sqrt(len(own)) * products.mean(axis=0)
+    scaled: NDArray[np.float64] = np.sqrt(len(node_residuals)) * products.mean(axis=0)
     statistics = np.divide(scaled, spread, out=np.zeros_like(scaled), where=spread > 0).ravel()
     largest = float(statistics[np.abs(statistics).argmax()])
     return largest, min(1.0, float(2 * norm.sf(abs(largest)) * len(statistics)))
@@ -220,12 +220,12 @@ def check_model(
     if len(usable) < 2 * FOLDS:
         raise TooFewError(f"{len(usable)} rows are complete in the causal model; its checks need {2 * FOLDS}")
     sample = state[np.sort(rng.choice(usable, min(rows, len(usable)), replace=False))]
-    found: list[Check] = []
+    checks: list[Check] = []
     for node in nodes:
         score, noise = _hold_out(node, sample, rng)
-        found += [_fit_check(node, score, len(sample)), *_noise_checks(node, sample, noise)]
-    found += _independence_checks(graph, columns, roots, sample, rng)
-    return _with_q(found)
+        checks += [_fit_check(node, score, len(sample)), *_noise_checks(node, sample, noise)]
+    checks += _independence_checks(graph, columns, roots, sample, rng)
+    return _with_q(checks)
 
 
 def _hold_out(node: Node, state: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
@@ -244,14 +244,16 @@ def _hold_out(node: Node, state: Floats, rng: np.random.Generator) -> tuple[floa
     return float(np.mean(scores)), np.concatenate(noise)[np.argsort(np.concatenate(order))]
 
 
-def _score(mechanism: FittedMechanism, causes: Floats, values: Floats, known: Floats) -> float:
-    """R2 of numbers; of categories the share of log loss saved against their shares among the ``known`` rows."""
+def _score(mechanism: FittedMechanism, causes: Floats, values: Floats, training_labels: Floats) -> float:
+    """R2 of numbers; of categories the share of log loss saved against their shares among the ``training_labels`` rows."""
     if not isinstance(mechanism, Ordinal | Nominal):
         return float(r2_score(values, mechanism.expected(causes)))  # type: ignore[attr-defined]
     labels = np.arange(mechanism.categories)
     # one row of each category more: a category that the fold misses would else cost an endless loss
-    margin = np.bincount(np.concatenate([known, labels]).astype(np.int64)) / (len(known) + len(labels))
-    fitted = np.maximum(mechanism.probabilities(causes), 1 / (len(known) + len(labels)))
+    margin = np.bincount(np.concatenate([training_labels, labels]).astype(np.int64)) / (
+        len(training_labels) + len(labels)
+    )
+    fitted = np.maximum(mechanism.probabilities(causes), 1 / (len(training_labels) + len(labels)))
     fitted /= fitted.sum(axis=1, keepdims=True)
     lost = log_loss(values, fitted, labels=labels)
     return float(1 - lost / log_loss(values, np.tile(margin, (len(values), 1)), labels=labels))
@@ -271,17 +273,17 @@ def _noise_checks(node: Node, state: Floats, noise: Floats) -> list[Check]:
     numeric cause they see a bent effect as well as noise that grows. Of nominal columns every category's noise is
     tested, and the smallest p is multiplied by their number.
     """
-    known = np.isfinite(noise).all(axis=1)
-    found = []
+    is_finite = np.isfinite(noise).all(axis=1)
+    checks = []
     for cause in node.causes:
-        group = _bins(cause, state[known])
+        group = _bins(cause, state[is_finite])
         for name, test in (("noise_location", kruskal), ("noise_spread", fligner)):
-            results = [result for d in range(noise.shape[1]) if (result := _compare(test, noise[known, d], group))]
+            results = [result for d in range(noise.shape[1]) if (result := _compare(test, noise[is_finite, d], group))]
             if results:
                 statistic, p = min(results, key=lambda result: result[1])
-                adjusted, n = min(1.0, p * len(results)), int(known.sum())
-                found.append(Check(name, node.name, cause.name, (), statistic, adjusted, np.nan, n, ""))
-    return found
+                adjusted, n = min(1.0, p * len(results)), int(is_finite.sum())
+                checks.append(Check(name, node.name, cause.name, (), statistic, adjusted, np.nan, n, ""))
+    return checks
 
 
 def _bins(cause: Cause, state: Floats) -> NDArray[np.int64]:
@@ -310,13 +312,17 @@ def _independence_checks(
     """The independences that the graph implies, one test each; those with the same conditions share regressions."""
     causes = all_causes(columns, roots)
     numbers = normal_scores(state, [cause.place for cause in causes.values() if not cause.labels])
-    found = []
-    for (name, given), claims in groupby(implied(graph, columns.names, roots.names), key=lambda c: (c.node, c.given)):
-        others = [claim.other for claim in claims]
-        tested = covariance_test(numbers, causes[name], [causes[o] for o in others], [causes[g] for g in given], rng)
-        for other, (statistic, p) in zip(others, tested, strict=True):
-            found.append(Check("independence", name, other, given, statistic, p, np.nan, len(state), ""))
-    return found
+    checks = []
+    for (name, conditions), claims in groupby(
+        implied(graph, columns.names, roots.names), key=lambda c: (c.node, c.given)
+    ):
+        other_names = [claim.other for claim in claims]
+        tested = covariance_test(
+            numbers, causes[name], [causes[o] for o in other_names], [causes[g] for g in conditions], rng
+        )
+        for other, (statistic, p) in zip(other_names, tested, strict=True):
+            checks.append(Check("independence", name, other, conditions, statistic, p, np.nan, len(state), ""))
+    return checks
 
 
 def _with_q(checks: Sequence[Check]) -> tuple[Check, ...]:

@@ -126,9 +126,9 @@ def nodes_of(graph: CausalGraph, columns: Columns, roots: Roots) -> tuple[Node, 
     return tuple(_node(name, graph, columns, causes) for name in nx.topological_sort(directed) if name in reached)
 
 
-def _node(name: str, graph: CausalGraph, columns: Columns, known: Mapping[str, Cause]) -> Node:
-    place, setting = known[name].place, graph.mechanisms.get(name, Mechanism())
-    causes = tuple(known[parent] for parent in graph.parents(name))
+def _node(name: str, graph: CausalGraph, columns: Columns, causes_by_name: Mapping[str, Cause]) -> Node:
+    place, setting = causes_by_name[name].place, graph.mechanisms.get(name, Mechanism())
+    causes = tuple(causes_by_name[parent] for parent in graph.parents(name))
     form = _form(name, columns.kinds[place], setting)
     return Node(name, place, causes, form, setting, len(columns.categories[place]))
 
@@ -149,12 +149,12 @@ def _of(name: str) -> Location:
 
 
 def _check(graph: CausalGraph, columns: Columns, roots: Roots) -> None:
-    known = [*columns.names, *roots.names]
+    names = [*columns.names, *roots.names]
     for i, edge in enumerate(graph.edges):
         place: Location = ("causal_graph", "edges", i)
         for name in edge:
-            if name not in known:
-                raise SpecError(f"{name!r} is no column of the causal model; {nearest(name, known)}", place)
+            if name not in names:
+                raise SpecError(f"{name!r} is no column of the causal model; {nearest(name, names)}", place)
         if edge[1] in roots.names:
             raise SpecError(
                 f"{edge[0]} -> {edge[1]}: {edge[1]!r} is a protected attribute and nothing may cause it here; "
@@ -244,45 +244,55 @@ def fit(graph: CausalGraph, columns: Columns, roots: Roots, rng: np.random.Gener
     usable = unusable(nodes, state) == ""
     if not usable.any():
         raise DataQualityError("no row has a value in every column of the causal model; give it fewer columns")
-    seed, known = int(rng.integers(2**31)), state[usable]
-    mechanisms = {node.name: fit_node(node, known, seed) for node in nodes}
-    return Fitted(graph, root_causes(columns, roots), nodes, mechanisms, _seen(columns, roots, known), len(known), seed)
+    seed, complete_rows = int(rng.integers(2**31)), state[usable]
+    mechanisms = {node.name: fit_node(node, complete_rows, seed) for node in nodes}
+    return Fitted(
+        graph,
+        root_causes(columns, roots),
+        nodes,
+        mechanisms,
+        _seen(columns, roots, complete_rows),
+        len(complete_rows),
+        seed,
+    )
 
 
-def refit(whole: Fitted, columns: Columns, roots: Roots) -> Fitted:
+def refit(full_model: Fitted, columns: Columns, roots: Roots) -> Fitted:
     """The same model fitted to other rows, such as a resample, from where the fit to the whole ended.
 
     Args:
-        whole: The model of all rows; its noise is drawn by the same seed.
+        full_model: The model of all rows; its noise is drawn by the same seed.
         columns: ``n`` applicants.
         roots: The protected attributes of the same rows.
 
     Raises:
         DataQualityError: No row can be used.
     """
-    state = state_of(columns, roots, whole.graph)
-    known = state[unusable(whole.nodes, state) == ""]
-    if not len(known):
+    state = state_of(columns, roots, full_model.graph)
+    complete_rows = state[unusable(full_model.nodes, state) == ""]
+    if not len(complete_rows):
         raise DataQualityError("no row of a resample has a value in every column of the causal model")
     mechanisms = {
         node.name: refit_mechanism(
-            whole.mechanisms[node.name],
+            full_model.mechanisms[node.name],
             node.form,
             node.setting,
-            node.encode(known),
-            known[:, node.place],
+            node.encode(complete_rows),
+            complete_rows[:, node.place],
             node.categories,
-            whole.seed,
+            full_model.seed,
         )
-        for node in whole.nodes
+        for node in full_model.nodes
     }
-    return replace(whole, mechanisms=mechanisms, seen=_seen(columns, roots, known), rows=len(known))
+    return replace(
+        full_model, mechanisms=mechanisms, seen=_seen(columns, roots, complete_rows), rows=len(complete_rows)
+    )
 
 
-def _seen(columns: Columns, roots: Roots, known: Floats) -> dict[int, Bools]:
+def _seen(columns: Columns, roots: Roots, complete_rows: Floats) -> dict[int, Bools]:
     """Which categories and groups the rows of a state hold, by column of the state."""
     labels = [*(len(names) for names in columns.categories), *(len(names) for names in roots.groups)]
-    return {place: np.isin(np.arange(size), known[:, place]) for place, size in enumerate(labels) if size}
+    return {place: np.isin(np.arange(size), complete_rows[:, place]) for place, size in enumerate(labels) if size}
 
 
 def fit_node(node: Node, state: Floats, seed: int) -> FittedMechanism:
@@ -311,13 +321,13 @@ def counterfactuals(fitted: Fitted, columns: Columns, roots: Roots, rows: Longs,
     trusted = np.flatnonzero(reasons == "")
     noise = abduct(reached, factual[trusted], rows[trusted])
     finite = np.all(
-        [np.isfinite(drawn).all(axis=1) for drawn in noise.values()] or [np.ones(len(trusted), bool)], axis=0
+        [np.isfinite(node_noise).all(axis=1) for node_noise in noise.values()] or [np.ones(len(trusted), bool)], axis=0
     )
     reasons[trusted[~finite]] = Unimaginable.IMPROBABLE_VALUE
-    noise, kept = {name: drawn[finite] for name, drawn in noise.items()}, trusted[finite]
-    imagined, clipped = predict(reached, factual[kept], act(fitted, factual[kept], action), noise)
+    noise, reachable = {name: node_noise[finite] for name, node_noise in noise.items()}, trusted[finite]
+    imagined, clipped = predict(reached, factual[reachable], act(fitted, factual[reachable], action), noise)
     refused = reasons != ""
-    return Imagined(rows[kept], imagined[:, : len(columns.names)], noise, clipped, rows[refused], reasons[refused])
+    return Imagined(rows[reachable], imagined[:, : len(columns.names)], noise, clipped, rows[refused], reasons[refused])
 
 
 def affected(fitted: Fitted, action: Mapping[str, int]) -> Fitted:
@@ -342,12 +352,12 @@ def abduct(fitted: Fitted, factual: Floats, rows: Longs) -> Noise:
         factual: ``(r, p + r)`` state of the rows.
         rows: ``(r,)`` their numbers, which seed the noise of categories and counts.
     """
-    found = {}
+    noise = {}
     for node in fitted.nodes:
         mechanism = fitted.mechanisms[node.name]
         uniforms = _uniforms(fitted.seed, node.place, rows, mechanism.draws)
-        found[node.name] = mechanism.abduct(node.encode(factual), factual[:, node.place], uniforms)
-    return found
+        noise[node.name] = mechanism.abduct(node.encode(factual), factual[:, node.place], uniforms)
+    return noise
 
 
 def act(fitted: Fitted, state: Floats, action: Mapping[str, int]) -> Floats:
@@ -375,23 +385,23 @@ def predict(fitted: Fitted, factual: Floats, acted: Floats, noise: Noise) -> tup
             # rounded noise no longer makes the factual value: in the authors' data it is made anew for everybody
             changed[:] = True
         if changed.any():
-            causes, own = node.encode(state[changed]), noise[node.name][changed]
-            values[changed] = fitted.mechanisms[node.name].predict(causes, own)
+            causes, node_noise = node.encode(state[changed]), noise[node.name][changed]
+            values[changed] = fitted.mechanisms[node.name].predict(causes, node_noise)
         state[:, node.place], clipped[node.name] = _finish(values, node.setting)
     return state, clipped
 
 
 def terms(fitted: Fitted) -> dict[str, dict[str, float]]:
     """Intercept and coefficients of the mechanisms that are linear in their causes, by column and term."""
-    found = {}
+    terms_by_node = {}
     for node in fitted.nodes:
         regressor: Any = getattr(fitted.mechanisms[node.name], "regressor", None)
         if hasattr(regressor, "coef_"):
             names = ["intercept", *(term for cause in node.causes for term in cause.terms)]
-            found[node.name] = dict(
+            terms_by_node[node.name] = dict(
                 zip(names, [float(regressor.intercept_), *map(float, regressor.coef_)], strict=True)
             )
-    return found
+    return terms_by_node
 
 
 def _finish(values: Floats, setting: Mechanism) -> tuple[Floats, int]:
@@ -410,8 +420,8 @@ def _uniforms(seed: int, place: int, rows: Longs, draws: int) -> Floats:
 
 def _unseen(fitted: Fitted, state: Floats) -> Bools:
     """``(r,)`` rows with a category or group, in a column of the model, that the fit has not met."""
-    found = np.zeros(len(state), dtype=np.bool_)
+    is_unseen = np.zeros(len(state), dtype=np.bool_)
     for place in {place for node in fitted.nodes for place in (node.place, *node.places)} & set(fitted.seen):
         codes = np.nan_to_num(state[:, place]).astype(np.int64)
-        found |= ~fitted.seen[place][codes]
-    return found
+        is_unseen |= ~fitted.seen[place][codes]
+    return is_unseen

@@ -46,7 +46,9 @@ class ConditionalMean:
         by_category = [np.full(n, number) for number in range(self.categories)]
         return np.stack(
             [
-                np.stack([one.predict(inputs, category, self.categories) for one in self.regressors], axis=1)
+                np.stack(
+                    [regressor.predict(inputs, category, self.categories) for regressor in self.regressors], axis=1
+                )
                 for category in by_category
             ]
         )
@@ -76,10 +78,10 @@ class Boosted:
 
     def predict(self, inputs: Floats, category: Longs, categories: int) -> Floats:
         """``(n,)`` for covariates ``(n, d)`` and categories ``(n,)``."""
-        found: Floats = self.linear.predict(_design(inputs, category, categories))
+        prediction: Floats = self.linear.predict(_design(inputs, category, categories))
         if self.trees is not None:
-            found = found + self.trees.predict(np.column_stack([inputs, category]))
-        return found
+            prediction = prediction + self.trees.predict(np.column_stack([inputs, category]))
+        return prediction
 
 
 def fit_mean(mediation: Mediation, seed: int) -> ConditionalMean:
@@ -124,13 +126,13 @@ def _fit(mediation: Mediation, targets: Floats, seed: int) -> ConditionalMean:
 def _boosted(inputs: Floats, category: Longs, categories: int, target: Floats, seed: int) -> Boosted:
     design = _design(inputs, category, categories)
     linear = make_pipeline(StandardScaler(), Ridge(alpha=1e-3)).fit(design, target)
-    left = target - linear.predict(design)
+    residual = target - linear.predict(design)
     if not inputs.shape[1] or len(target) < _FOR_TREES:
         return Boosted(linear, None)
     trees = HistGradientBoostingRegressor(
         max_iter=300, max_leaf_nodes=8, categorical_features=_last(inputs), early_stopping=True, random_state=seed
     )
-    return Boosted(linear, trees.fit(np.column_stack([inputs, category]), left))
+    return Boosted(linear, trees.fit(np.column_stack([inputs, category]), residual))
 
 
 def _last(inputs: Floats) -> Bools:
@@ -216,21 +218,21 @@ class QuantileMap:
 
     def ranks(self, rows: Mediation) -> Floats:
         """F(m | x, a) of every mediator, ``(n, p)`` in (0, 1): uniform, given covariates and category, if it fits."""
-        values, found = _standardised(self.moments, rows), np.empty(rows.mediators.values.shape)
+        values, ranks = _standardised(self.moments, rows), np.empty(rows.mediators.values.shape)
         for number, shapes in enumerate(self.shapes):
             of = rows.category == number
-            found[of] = np.column_stack([shape.rank(values[of, at]) for at, shape in enumerate(shapes)])
-        return found
+            ranks[of] = np.column_stack([shape.rank(values[of, at]) for at, shape in enumerate(shapes)])
+        return ranks
 
     def _mapped(self, values: Floats, category: Longs, to: int, flipped: bool) -> Floats:
         """Standardised mediators ``(n, p)`` of another category at the same ranks, or at those turned round."""
-        found = np.empty_like(values)
+        mapped = np.empty_like(values)
         for number, shapes in enumerate(self.shapes):
             of = category == number
-            for at, (here, there) in enumerate(zip(shapes, self.shapes[to], strict=True)):
-                rank, beyond = here.rank(values[of, at]), here.beyond(values[of, at])
-                found[of, at] = there.at(1 - rank) - beyond if flipped else there.at(rank) + beyond
-        return found
+            for at, (source, target) in enumerate(zip(shapes, self.shapes[to], strict=True)):
+                rank, beyond = source.rank(values[of, at]), source.beyond(values[of, at])
+                mapped[of, at] = target.at(1 - rank) - beyond if flipped else target.at(rank) + beyond
+        return mapped
 
 
 def fit_quantiles(rows: Mediation, seed: int) -> QuantileMap:
@@ -248,7 +250,7 @@ def fit_quantiles(rows: Mediation, seed: int) -> QuantileMap:
     moments = fit_moments(rows, seed)
     values = _standardised(moments, rows)
     by_category = (values[rows.category == number] for number in range(len(rows.categories)))
-    shapes = tuple(tuple(_shape(column) for column in own.T) for own in by_category)
+    shapes = tuple(tuple(_shape(column) for column in category_values.T) for category_values in by_category)
     return QuantileMap(rows.template, moments, shapes)
 
 
@@ -266,10 +268,10 @@ def _shape(values: Floats) -> Shape:
 
 
 def _require_continuous(mediators: Columns) -> None:
-    known: Bools = np.array([kind is Kind.CONTINUOUS for kind in mediators.kinds], dtype=np.bool_)
-    others = [name for name, continuous in zip(mediators.names, known, strict=True) if not continuous]
-    if others:
+    is_continuous: Bools = np.array([kind is Kind.CONTINUOUS for kind in mediators.kinds], dtype=np.bool_)
+    unsupported = [name for name, continuous in zip(mediators.names, is_continuous, strict=True) if not continuous]
+    if unsupported:
         raise DataQualityError(
-            f"the quantile map needs continuous mediators, and {', '.join(map(repr, others))} is none; "
+            f"the quantile map needs continuous mediators, and {', '.join(map(repr, unsupported))} is none; "
             "map the continuous ones alone, or use the adversarial generators"
         )

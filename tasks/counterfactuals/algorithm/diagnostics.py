@@ -153,14 +153,14 @@ def against_truth(imagined: Floats, rows: Mediation, potential: Floats, mean: Fl
         mean: ``(k, n, p)`` the true E[M | x, a].
     """
     other = others(rows.category, len(rows.categories))
-    made, true, expected = imagined[:, other], potential[other], mean[other]
+    generated, true, expected = imagined[:, other], potential[other], mean[other]
     observed = np.broadcast_to(rows.mediators.values, potential.shape)[other]
     apart = _squared(observed - true)
     return AgainstTruth(
-        slope=_slope(true - expected, made - expected),
+        slope=_slope(true - expected, generated - expected),
         factual_counterfactual=float(apart),
-        factual_generated=_squared(observed - made) / apart,
-        counterfactual_generated=_squared(true - made) / apart,
+        factual_generated=_squared(observed - generated) / apart,
+        counterfactual_generated=_squared(true - generated) / apart,
         counterfactual_mean=float(_squared(true - expected) / apart),
     )
 
@@ -177,8 +177,8 @@ def kept(imagined: Floats, rows: Mediation, mean: Floats) -> Floats:
         mean: ``(k, n, q)`` estimated E[M | x, a] of the numeric mediators.
     """
     other, numeric = others(rows.category, len(rows.categories)), rows.numeric
-    own = rows.mediators.values[:, numeric] - mean[rows.category, np.arange(len(rows))]
-    return _slope(np.broadcast_to(own, mean.shape)[other], imagined[:, other][..., numeric] - mean[other])
+    deviations = rows.mediators.values[:, numeric] - mean[rows.category, np.arange(len(rows))]
+    return _slope(np.broadcast_to(deviations, mean.shape)[other], imagined[:, other][..., numeric] - mean[other])
 
 
 def spread(imagined: Floats, rows: Mediation, deviation: Floats) -> Floats:
@@ -197,36 +197,36 @@ def spread(imagined: Floats, rows: Mediation, deviation: Floats) -> Floats:
     apart = np.where(numeric, imagined.std(axis=0) / scale, 0.0)
     for at in np.flatnonzero(~numeric):
         apart[..., at] = _dissent(imagined[..., at], len(rows.mediators.categories[at]))
-    found: Floats = apart.max(axis=(0, 2))
-    return found
+    widest: Floats = apart.max(axis=(0, 2))
+    return widest
 
 
 def others(category: Longs, categories: int) -> Bools:
     """``(k, n)`` every category but each row's own."""
-    found: Bools = np.arange(categories)[:, None] != category
-    return found
+    is_other: Bools = np.arange(categories)[:, None] != category
+    return is_other
 
 
 def _dissent(codes: Floats, categories: int) -> Floats:
     """Share of networks off the majority, ``(k, n)``, for codes ``(s, k, n)``."""
     votes = np.stack([(codes == code).mean(axis=0) for code in range(categories)])
-    found: Floats = 1.0 - votes.max(axis=0)
-    return found
+    dissent: Floats = 1.0 - votes.max(axis=0)
+    return dissent
 
 
 def _squared(apart: Floats) -> Floats:
     """Mean over rows of the squared length of ``(..., n, p)``."""
-    found: Floats = np.square(apart).sum(axis=-1).mean(axis=-1)
-    return found
+    mean_square: Floats = np.square(apart).sum(axis=-1).mean(axis=-1)
+    return mean_square
 
 
-def _slope(true: Floats, made: Floats) -> Floats:
+def _slope(true: Floats, generated: Floats) -> Floats:
     """Least-squares slope ``(s, p)`` of ``(s, n, p)`` on ``(n, p)``."""
     centred = true - true.mean(axis=0)
     variance = np.square(centred).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = np.where(variance > 0, (centred * made).sum(axis=1) / variance, np.nan)
-    return found
+        slope: Floats = np.where(variance > 0, (centred * generated).sum(axis=1) / variance, np.nan)
+    return slope
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -264,8 +264,8 @@ def of_networks(imagined: Floats, rows: Mediation, trained: Longs, seed: int) ->
     """
     mean = fit_mean(rows.rows(trained), seed).potential(rows.covariates)
     numeric = [name for name, number in zip(rows.mediators.names, rows.numeric, strict=True) if number]
-    for check, found in (("kept", kept(imagined, rows, mean)), ("beyond_mean", beyond_mean(imagined, rows, mean))):
-        yield from _by_network(check, found, numeric, len(rows), found < HALF)
+    for check, measured in (("kept", kept(imagined, rows, mean)), ("beyond_mean", beyond_mean(imagined, rows, mean))):
+        yield from _by_network(check, measured, numeric, len(rows), measured < HALF)
     continuous = np.array([kind is Kind.CONTINUOUS for kind in rows.mediators.kinds], dtype=np.bool_)
     if continuous.any():
         apart = apart_from_quantiles(imagined, rows, trained, continuous, seed)
@@ -301,9 +301,9 @@ def beyond_mean(imagined: Floats, rows: Mediation, mean: Floats) -> Floats:
         mean: ``(k, n, q)`` estimated means of the numeric mediators.
     """
     other, numeric = others(rows.category, len(rows.categories)), rows.numeric
-    own = residuals(mean, rows.category, rows.mediators.values[:, numeric])
-    found: Floats = (imagined[:, other][..., numeric] - mean[other]).std(axis=1) / own.std(axis=0)
-    return found
+    observed_residuals = residuals(mean, rows.category, rows.mediators.values[:, numeric])
+    spread_ratio: Floats = (imagined[:, other][..., numeric] - mean[other]).std(axis=1) / observed_residuals.std(axis=0)
+    return spread_ratio
 
 
 def apart_from_quantiles(imagined: Floats, rows: Mediation, trained: Longs, continuous: Bools, seed: int) -> Floats:
@@ -316,14 +316,14 @@ def apart_from_quantiles(imagined: Floats, rows: Mediation, trained: Longs, cont
         continuous: ``(p,)`` the mediators that have quantiles.
         seed: Of the regressions.
     """
-    own = Mediation(
+    mediation = Mediation(
         rows.covariates, rows.category, rows.categories, some(rows.mediators, np.flatnonzero(continuous).tolist())
     )
-    mapped = fit_quantiles(own.rows(trained), seed).imagine(own)
+    mapped = fit_quantiles(mediation.rows(trained), seed).imagine(mediation)
     other = others(rows.category, len(rows.categories))
     apart = imagined[:, other][..., continuous] - mapped[:, other]
-    found: Floats = np.sqrt(np.square(apart).mean(axis=1)) / own.mediators.values.std(axis=0)
-    return found
+    distance: Floats = np.sqrt(np.square(apart).mean(axis=1)) / mediation.mediators.values.std(axis=0)
+    return distance
 
 
 def typical(imagined: Floats, rows: Mediation, deviation: Floats) -> Longs:
@@ -336,18 +336,18 @@ def typical(imagined: Floats, rows: Mediation, deviation: Floats) -> Longs:
     """
     scale = np.where(rows.numeric & (deviation > 0), deviation, 1.0)
     apart = [_apart(imagined, network, rows.numeric, scale) for network in imagined]
-    found: Longs = np.array(apart).sum(axis=1).argmin(axis=0)
-    return found
+    network: Longs = np.array(apart).sum(axis=1).argmin(axis=0)
+    return network
 
 
 def _apart(imagined: Floats, network: Floats, numeric: Bools, scale: Floats) -> Floats:
     """``(s, n)`` distance of every network from one."""
-    moved = (imagined - network) / scale
-    found: Floats = np.sqrt(np.where(numeric, np.square(moved), moved != 0).sum(axis=-1))
-    return found
+    scaled_difference = (imagined - network) / scale
+    distance: Floats = np.sqrt(np.where(numeric, np.square(scaled_difference), scaled_difference != 0).sum(axis=-1))
+    return distance
 
 
-def _by_network(check: str, found: Floats, names: list[str], n: int, doubtful: Bools) -> Iterator[Check]:
-    for network, at in np.ndindex(found.shape):
-        value = float(found[network, at])
+def _by_network(check: str, measured: Floats, names: list[str], n: int, doubtful: Bools) -> Iterator[Check]:
+    for network, at in np.ndindex(measured.shape):
+        value = float(measured[network, at])
         yield Check(check, network, names[at], value, n, bool(doubtful[network, at]) or not np.isfinite(value))

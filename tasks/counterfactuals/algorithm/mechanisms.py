@@ -91,11 +91,11 @@ class Line:
         return causes @ self.coef_ + self.intercept_
 
 
-def refit_additive(whole: Additive, causes: Floats, values: Floats, seed: int) -> Additive:
+def refit_additive(full_fit: Additive, causes: Floats, values: Floats, seed: int) -> Additive:
     """The same regression of other rows, such as a resample."""
-    if isinstance(whole.regressor, LinearRegression):
-        return Additive(Line.of(causes, values), whole.decimals)
-    return fit_additive(whole.regressor, causes, values, seed, whole.decimals)
+    if isinstance(full_fit.regressor, LinearRegression):
+        return Additive(Line.of(causes, values), full_fit.decimals)
+    return fit_additive(full_fit.regressor, causes, values, seed, full_fit.decimals)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -133,9 +133,9 @@ def quantile_score(lower: tuple[Floats, Floats], upper: tuple[Floats, Floats], u
     return np.where((lower[1] > lower[0]) | (upper[1] > upper[0]), scores, np.nan)
 
 
-def passed(scores: Floats, at_most: Floats, more: Floats) -> Bools:
+def passed(scores: Floats, at_most: Floats, at_least: Floats) -> Bools:
     """Whether scores lie beyond values whose ``P(X <= x)`` and ``P(X > x)`` are given; arrays broadcast."""
-    return np.asarray(np.where(scores < 0, at_most <= ndtr(scores), more >= ndtr(-scores)))
+    return np.asarray(np.where(scores < 0, at_most <= ndtr(scores), at_least >= ndtr(-scores)))
 
 
 def gumbel_noise(probabilities: Floats, observed: Floats, uniforms: Floats) -> Floats:
@@ -154,10 +154,10 @@ def gumbel_noise(probabilities: Floats, observed: Floats, uniforms: Floats) -> F
         ``(r, c)`` noise; not finite where the observed category has no probability.
     """
     exponential = -np.log1p(-uniforms)
-    own = np.arange(probabilities.shape[1]) == observed[:, None]
-    largest = exponential[own][:, None]
+    is_observed = np.arange(probabilities.shape[1]) == observed[:, None]
+    largest = exponential[is_observed][:, None]
     with np.errstate(divide="ignore"):
-        return np.asarray(-np.log(probabilities * largest + np.where(own, 0.0, exponential)))
+        return np.asarray(-np.log(probabilities * largest + np.where(is_observed, 0.0, exponential)))
 
 
 def gumbel_argmax(probabilities: Floats, noise: Floats) -> Floats:
@@ -243,8 +243,8 @@ def likelihood(rows: Sorted, b: Floats) -> float:
     if (np.diff(b[q:]) <= 0).any():
         return float("-inf")
     above, below, gap = _ends(rows, b)
-    whole = log_expit(above) + log_expit(-below) + np.log(-np.expm1(-gap))
-    return float(whole.sum() - b[:q] @ b[:q] / 2)
+    log_likelihood = log_expit(above) + log_expit(-below) + np.log(-np.expm1(-gap))
+    return float(log_likelihood.sum() - b[:q] @ b[:q] / 2)
 
 
 def derivatives(rows: Sorted, b: Floats) -> tuple[Floats, Floats]:
@@ -259,21 +259,21 @@ def derivatives(rows: Sorted, b: Floats) -> tuple[Floats, Floats]:
     up, down, shrink = expit(-above), expit(below), 1 / np.expm1(gap)
     of_above, of_below = up + shrink, down + shrink  # the second with its sign turned
     a, c, h = rows.sums(up * (1 - up)), rows.sums(down * (1 - down)), rows.sums(shrink * (1 + shrink))
-    both = up * (1 - up) + down * (1 - down)
-    found = np.zeros((len(b), len(b)))
-    found[:q, :q] = (rows.x * both[:, None]).T @ rows.x
-    found.flat[: q * len(b) : len(b) + 1] += 1
+    curvature = up * (1 - up) + down * (1 - down)
+    information = np.zeros((len(b), len(b)))
+    information[:q, :q] = (rows.x * curvature[:, None]).T @ rows.x
+    information.flat[: q * len(b) : len(b) + 1] += 1
     upper = rows.sums(rows.x * (up * (1 - up))[:, None])[:-1]
     lower = rows.sums(rows.x * (down * (1 - down))[:, None])[1:]
-    found[q:, :q] = -upper - lower
-    found[:q, q:] = found[q:, :q].T
+    information[q:, :q] = -upper - lower
+    information[:q, q:] = information[q:, :q].T
     cut = np.arange(q, len(b))
-    found[cut, cut] = (a + h)[:-1] + (c + h)[1:]
-    found[cut[1:], cut[:-1]] = found[cut[:-1], cut[1:]] = -h[1:-1]
+    information[cut, cut] = (a + h)[:-1] + (c + h)[1:]
+    information[cut[1:], cut[:-1]] = information[cut[:-1], cut[1:]] = -h[1:-1]
     gradient = np.concatenate(
         [-(rows.x.T @ (of_above - of_below)) - b[:q], rows.sums(of_above)[:-1] - rows.sums(of_below)[1:]]
     )
-    return gradient, found
+    return gradient, information
 
 
 def _ends(rows: Sorted, b: Floats) -> tuple[Floats, Floats, Floats]:
@@ -311,22 +311,22 @@ class CumulativeLogit:
         return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
 
-def refit_cumulative(whole: CumulativeLogit, causes: Floats, codes: Floats) -> CumulativeLogit:
+def refit_cumulative(full_fit: CumulativeLogit, causes: Floats, codes: Floats) -> CumulativeLogit:
     """The same model of other rows, such as a resample: from where the fit to the whole ended.
 
     Args:
-        whole: The fit to all rows.
+        full_fit: The fit to all rows.
         causes: ``(n, q)``.
         codes: ``(n,)`` numbers of categories. Where they are not those of the whole, it is fitted from the start.
     """
     classes, place = np.unique(codes.astype(np.int64), return_inverse=True)
     centre, scale = _scaling(causes)
-    if np.array_equal(classes, whole.classes_):
-        slopes = whole.slopes * scale / whole.scale
-        cuts = whole.cuts - ((centre - whole.centre) / whole.scale) @ whole.slopes
-        found = newton(_scaled(causes, centre, scale), place, slopes, cuts)
-        if found is not None:
-            return CumulativeLogit(classes, *found, centre, scale)
+    if np.array_equal(classes, full_fit.classes_):
+        slopes = full_fit.slopes * scale / full_fit.scale
+        cuts = full_fit.cuts - ((centre - full_fit.centre) / full_fit.scale) @ full_fit.slopes
+        solution = newton(_scaled(causes, centre, scale), place, slopes, cuts)
+        if solution is not None:
+            return CumulativeLogit(classes, *solution, centre, scale)
     return fit_cumulative(causes, codes)
 
 
@@ -343,8 +343,8 @@ def fit_cumulative(causes: Floats, codes: Floats) -> CumulativeLogit:
     shares = np.cumsum(np.bincount(place))[:-1] / len(place)
     first = np.log(shares / (1 - shares))
     start = np.concatenate([np.zeros(x.shape[1]), first[:1], np.log(np.diff(first))])
-    found = minimize(_loss, start, (x, place, len(classes)), method="L-BFGS-B", jac=True, options=_ENOUGH)
-    slopes, cuts = found.x[: x.shape[1]], _cuts(found.x[x.shape[1] :])
+    optimum = minimize(_loss, start, (x, place, len(classes)), method="L-BFGS-B", jac=True, options=_ENOUGH)
+    slopes, cuts = optimum.x[: x.shape[1]], _cuts(optimum.x[x.shape[1] :])
     return CumulativeLogit(classes, slopes, cuts, centre, scale)
 
 
@@ -439,9 +439,9 @@ class _Categorical:
 
     def probabilities(self, causes: Floats) -> Floats:
         """Probability of every category, ``(r, c)``; 0 for those that the fit has not seen."""
-        found = np.zeros((len(causes), self.categories))
-        found[:, self.classifier.classes_.astype(np.int64)] = self.classifier.predict_proba(causes)
-        return found
+        class_probabilities = np.zeros((len(causes), self.categories))
+        class_probabilities[:, self.classifier.classes_.astype(np.int64)] = self.classifier.predict_proba(causes)
+        return class_probabilities
 
 
 @dataclass(frozen=True)
@@ -452,18 +452,18 @@ class Ordinal(_Categorical):
 
     def abduct(self, causes: Floats, values: Floats, uniforms: Floats) -> Floats:
         """Scores ``(r, 1)`` behind the categories ``(r,)``, seeded by ``(r, 1)`` uniform numbers."""
-        at_most, more = _tails(self.probabilities(causes))
+        at_most, at_least = _tails(self.probabilities(causes))
         rows, code = np.arange(len(values)), values.astype(np.int64)
         lower = np.pad(at_most, ((0, 0), (1, 0)))
-        upper = np.pad(more, ((0, 0), (1, 0)), constant_values=1.0)
+        upper = np.pad(at_least, ((0, 0), (1, 0)), constant_values=1.0)
         return quantile_score(
             (lower[rows, code], lower[rows, code + 1]), (upper[rows, code + 1], upper[rows, code]), uniforms[:, 0]
         )[:, None]
 
     def predict(self, causes: Floats, noise: Floats) -> Floats:
         """Categories ``(r,)``: as many as the score has passed."""
-        at_most, more = _tails(self.probabilities(causes))
-        return np.asarray(passed(noise, at_most[:, :-1], more[:, :-1]).sum(axis=1), dtype=np.float64)
+        at_most, at_least = _tails(self.probabilities(causes))
+        return np.asarray(passed(noise, at_most[:, :-1], at_least[:, :-1]).sum(axis=1), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -584,11 +584,21 @@ def fit_mechanism(
 
 
 def refit_mechanism(
-    whole: FittedMechanism, form: Form, setting: Mechanism, causes: Floats, values: Floats, categories: int, seed: int
+    full_fit: FittedMechanism,
+    form: Form,
+    setting: Mechanism,
+    causes: Floats,
+    values: Floats,
+    categories: int,
+    seed: int,
 ) -> FittedMechanism:
-    """Fit a mechanism to a resample of the rows that ``whole`` was fitted to; the rest as ``fit_mechanism``."""
-    if isinstance(whole, Ordinal) and isinstance(whole.classifier, CumulativeLogit) and len(np.unique(values)) > 1:
-        return Ordinal(refit_cumulative(whole.classifier, causes, values), categories)
-    if isinstance(whole, Additive):
-        return refit_additive(whole, causes, values, seed)
+    """Fit a mechanism to a resample of the rows that ``full_fit`` was fitted to; the rest as ``fit_mechanism``."""
+    if (
+        isinstance(full_fit, Ordinal)
+        and isinstance(full_fit.classifier, CumulativeLogit)
+        and len(np.unique(values)) > 1
+    ):
+        return Ordinal(refit_cumulative(full_fit.classifier, causes, values), categories)
+    if isinstance(full_fit, Additive):
+        return refit_additive(full_fit, causes, values, seed)
     return fit_mechanism(form, setting, causes, values, categories, seed)

@@ -31,29 +31,38 @@ def match(rows: Floats, candidates: Places) -> tuple[Longs, Floats]:
         Number of each row's candidate, -1 where all were taken, and its distance, NaN there; ``(r,)`` both.
     """
     asking = encoding.gather(rows)
-    taken, distance = np.full(len(rows), -1, np.int64), np.full(len(rows), np.nan)
+    matches, distance = np.full(len(rows), -1, np.int64), np.full(len(rows), np.nan)
     asking_left, offered_left = asking.count, candidates.count
     while asking_left.any() and offered_left.any():
-        here, there, away = _each_others_nearest(asking, candidates, asking_left, offered_left)
-        size = np.minimum(asking_left[here], offered_left[there])
-        who = asking.order[_runs(asking.start[here] + asking.count[here] - asking_left[here], size)]
-        whom = candidates.order[_runs(candidates.start[there] + candidates.count[there] - offered_left[there], size)]
-        taken[who], distance[who] = whom, np.repeat(away, size)
-        asking_left[here] -= size
-        offered_left[there] -= size
-    return taken, distance
+        places, candidate_places, away = _each_others_nearest(asking, candidates, asking_left, offered_left)
+        size = np.minimum(asking_left[places], offered_left[candidate_places])
+        matched_rows = asking.order[_runs(asking.start[places] + asking.count[places] - asking_left[places], size)]
+        matched_candidates = candidates.order[
+            _runs(
+                candidates.start[candidate_places]
+                + candidates.count[candidate_places]
+                - offered_left[candidate_places],
+                size,
+            )
+        ]
+        matches[matched_rows], distance[matched_rows] = matched_candidates, np.repeat(away, size)
+        asking_left[places] -= size
+        offered_left[candidate_places] -= size
+    return matches, distance
 
 
 def _each_others_nearest(
     asking: Places, offered: Places, asking_left: Longs, offered_left: Longs
 ) -> tuple[Longs, Longs, Floats]:
     """Places with rows left that are each other's nearest, and how far they are apart. There is always a pair."""
-    mine, theirs = np.flatnonzero(asking_left), np.flatnonzero(offered_left)
-    to, away = encoding.nearest(cKDTree(offered.at[theirs]), offered.first[theirs], asking.at[mine])
-    asked = np.unique(to)
-    back, _ = encoding.nearest(cKDTree(asking.at[mine]), asking.first[mine], offered.at[theirs[asked]])
-    mutual = back[np.searchsorted(asked, to)] == np.arange(len(mine))
-    return mine[mutual], theirs[to[mutual]], away[mutual]
+    open_places, theirs = np.flatnonzero(asking_left), np.flatnonzero(offered_left)
+    to, away = encoding.nearest(cKDTree(offered.at[theirs]), offered.first[theirs], asking.at[open_places])
+    nearest_places = np.unique(to)
+    back, _ = encoding.nearest(
+        cKDTree(asking.at[open_places]), asking.first[open_places], offered.at[theirs[nearest_places]]
+    )
+    mutual = back[np.searchsorted(nearest_places, to)] == np.arange(len(open_places))
+    return open_places[mutual], theirs[to[mutual]], away[mutual]
 
 
 def _runs(start: Longs, size: Longs) -> Longs:
@@ -137,8 +146,8 @@ class Matches:
     @property
     def matched(self) -> Bools:
         """``(r,)``."""
-        found: Bools = self.match != UNMATCHED
-        return found
+        is_matched: Bools = self.match != UNMATCHED
+        return is_matched
 
     @property
     def reuse(self) -> Longs:
@@ -177,8 +186,8 @@ def standardise(
 
 def _clipped(financial: Floats, pool: Bools, quantiles: tuple[float, float]) -> Floats:
     low, high = np.quantile(financial[pool], quantiles, axis=0, method="inverted_cdf")
-    left = low < high
-    return np.clip(financial, np.where(left, low, -np.inf), np.where(left, high, np.inf))
+    has_spread = low < high
+    return np.clip(financial, np.where(has_spread, low, -np.inf), np.where(has_spread, high, np.inf))
 
 
 def index(at: Floats, label: Bools, group: Ints, pool: Bools, matching: Matching) -> Index:
@@ -211,17 +220,17 @@ def match_nearest(index: Index, rows: Longs, to: int) -> Matches:
     """
     if any(np.isin(rows, cell.rows).any() for (_, of), cell in index.cells.items() if of == to):
         raise ValueError(f"rows of group {to} that are in the pool would be their own matches")
-    found, distance = np.full(len(rows), UNMATCHED, np.int64), np.full(len(rows), np.nan)
+    matches, distance = np.full(len(rows), UNMATCHED, np.int64), np.full(len(rows), np.nan)
     reason = np.full(len(rows), EMPTY_CELL, dtype="<U32")
     for outcome in (False, True):
-        asked, cell = np.flatnonzero(index.label[rows] == outcome), index.cells.get((outcome, to))
-        if cell is not None and len(asked):
-            found[asked], distance[asked] = _matched(index, rows[asked], cell)
-            reason[asked] = np.where(found[asked] == UNMATCHED, TAKEN, "")
+        places, cell = np.flatnonzero(index.label[rows] == outcome), index.cells.get((outcome, to))
+        if cell is not None and len(places):
+            matches[places], distance[places] = _matched(index, rows[places], cell)
+            reason[places] = np.where(matches[places] == UNMATCHED, TAKEN, "")
     if index.matching.maximum_distance is not None:
         far = distance > index.matching.maximum_distance
-        found[far], reason[far] = UNMATCHED, TOO_FAR
-    return Matches(rows, found, distance, reason)
+        matches[far], reason[far] = UNMATCHED, TOO_FAR
+    return Matches(rows, matches, distance, reason)
 
 
 def counterfactuals(matches: Matches, columns: Columns, favourable: Bools | None) -> Counterfactuals:
@@ -232,11 +241,11 @@ def counterfactuals(matches: Matches, columns: Columns, favourable: Bools | None
         columns: All ``n`` applications.
         favourable: ``(n,)`` decisions, None where they are not to be told.
     """
-    found = np.flatnonzero(matches.matched)
-    found = found[np.argsort(matches.row[found])]
-    match = matches.match[found]
+    order = np.flatnonzero(matches.matched)
+    order = order[np.argsort(matches.row[order])]
+    match = matches.match[order]
     decided = None if favourable is None else favourable[match]
-    return Counterfactuals(matches.row[found], columns.values[match], decided)
+    return Counterfactuals(matches.row[order], columns.values[match], decided)
 
 
 def _matched(index: Index, rows: Longs, cell: Cell) -> tuple[Longs, Floats]:
@@ -244,5 +253,5 @@ def _matched(index: Index, rows: Longs, cell: Cell) -> tuple[Longs, Floats]:
     if index.matching.replacement:
         place, distance = encoding.nearest(cell.tree, cell.places.first, index.at[rows])
         return cell.rows[cell.places.first[place]], distance
-    taken, distance = match(index.at[rows], cell.places)
-    return np.where(taken < 0, UNMATCHED, cell.rows[taken]), distance
+    chosen, distance = match(index.at[rows], cell.places)
+    return np.where(chosen < 0, UNMATCHED, cell.rows[chosen]), distance

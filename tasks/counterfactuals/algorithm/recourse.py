@@ -67,7 +67,8 @@ def make_actions(
     given = np.atleast_1d(np.asarray(weight, np.float64))
     free = np.broadcast_to(np.asarray(changeable, np.bool_), given.shape)
     steps, ways, low, high = (
-        np.broadcast_to(np.asarray(each, np.float64), given.shape).copy() for each in (step, direction, lower, upper)
+        np.broadcast_to(np.asarray(setting, np.float64), given.shape).copy()
+        for setting in (step, direction, lower, upper)
     )
     if not (np.isfinite(given[free]) & (given[free] > 0)).all():
         raise SpecError("a recourse weight is not a positive number; an attribute nobody can change is immutable")
@@ -121,10 +122,10 @@ def score(slope: Slope, x: Floats) -> float:
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def scores(slope: Slope, values: Floats) -> Floats:
     """``a.x + b`` of every record, ``(n,)``: the same to the last bit for equal ones, which BLAS does not promise."""
-    found = np.empty(values.shape[0])
+    row_scores = np.empty(values.shape[0])
     for i in range(values.shape[0]):
-        found[i] = score(slope, values[i])
-    return found
+        row_scores[i] = score(slope, values[i])
+    return row_scores
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -146,39 +147,39 @@ def multiplier(slope: Slope, x: Floats, gap: float) -> float:
         x: ``(d,)`` one record.
         gap: Its score.
     """
-    found, needed = 0.0, abs(gap)
-    if needed == 0.0:
-        return found
+    factor, needed_gap = 0.0, abs(gap)
+    if needed_gap == 0.0:
+        return factor
     while True:
-        left, free = needed, 0.0
+        remaining, free = needed_gap, 0.0
         for j in range(x.shape[0]):
             space = room(slope, x, j, gap > 0.0)
             if space == 0.0:
                 continue
             pull = abs(slope.slope[j])
-            if found * pull >= space * slope.weight[j]:
-                left -= pull * space
+            if factor * pull >= space * slope.weight[j]:
+                remaining -= pull * space
             else:
                 free += pull * pull / slope.weight[j]
         if free == 0.0:
-            return found if left <= ROUNDING * needed else np.inf
-        if left / free <= found:
-            return found
-        found = left / free
+            return factor if remaining <= ROUNDING * needed_gap else np.inf
+        if remaining / free <= factor:
+            return factor
+        factor = remaining / free
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def cost(slope: Slope, x: Floats) -> float:
     """Recourse cost of one record ``(d,)``; ``inf`` where the boundary is out of reach."""
     gap = score(slope, x)
-    found = multiplier(slope, x, gap)
-    if found == np.inf:
+    factor = multiplier(slope, x, gap)
+    if factor == np.inf:
         return np.inf
     squared = 0.0
     for j in range(x.shape[0]):
         space = room(slope, x, j, gap > 0.0)
         if space > 0.0:
-            move = min(found * abs(slope.slope[j]) / slope.weight[j], space)
+            move = min(factor * abs(slope.slope[j]) / slope.weight[j], space)
             squared += slope.weight[j] * move * move
     return float(np.sqrt(squared))
 
@@ -194,14 +195,14 @@ def costs_and_points(slope: Slope, values: Floats) -> tuple[Floats, Floats]:
     for i in range(values.shape[0]):
         x = values[i]
         gap = score(slope, x)
-        found, squared = multiplier(slope, x, gap), 0.0
-        if found == np.inf:
+        factor, squared = multiplier(slope, x, gap), 0.0
+        if factor == np.inf:
             costs[i] = np.nan
             continue
         for j in range(x.shape[0]):
             space = room(slope, x, j, gap > 0.0)
             if space > 0.0:
-                move = min(found * abs(slope.slope[j]) / slope.weight[j], space)
+                move = min(factor * abs(slope.slope[j]) / slope.weight[j], space)
                 squared += slope.weight[j] * move * move
                 points[i, j] += move if (slope.slope[j] > 0.0) != (gap > 0.0) else -move
         costs[i] = np.sqrt(squared)
@@ -340,12 +341,12 @@ def _descend(case: Case, answer: Answer, ordered: Longs, stepped: int, gap: floa
         stepped: How many of them have steps; they come first.
         gap: What they have to bring.
     """
-    left, spent = np.full(stepped + 1, gap), np.zeros(stepped + 1)
+    remaining, spent = np.full(stepped + 1, gap), np.zeros(stepped + 1)
     ideal, steps, side = np.zeros(stepped + 1), np.zeros(stepped + 1), np.zeros(stepped + 1)
     place, fresh = 0, True
     while place >= 0:
         if fresh:
-            ideal[place] = _look(case, answer, ordered, stepped, place, left[place], spent[place], ROUNDING * gap)
+            ideal[place] = _look(case, answer, ordered, stepped, place, remaining[place], spent[place], ROUNDING * gap)
             fresh = False
             if ideal[place] < 0.0:
                 place -= 1
@@ -357,7 +358,7 @@ def _descend(case: Case, answer: Answer, ordered: Longs, stepped: int, gap: floa
         move = steps[place] * case.step[k]
         if side[place] != DONE and 0.0 <= move <= case.room[k] * (1.0 + ROUNDING):
             answer.trying[k] = move
-            left[place + 1] = left[place] - case.pull[k] * move
+            remaining[place + 1] = remaining[place] - case.pull[k] * move
             spent[place + 1] = spent[place] + case.weight[k] * move * move
             place, fresh = place + 1, True
         elif side[place] != DONE:
@@ -382,9 +383,9 @@ def _go_on(ideal: Floats, steps: Floats, side: Floats, place: int, turn: bool) -
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _look(
-    case: Case, answer: Answer, ordered: Longs, stepped: int, place: int, left: float, spent: float, arrived: float
+    case: Case, answer: Answer, ordered: Longs, stepped: int, place: int, remaining: float, spent: float, arrived: float
 ) -> float:
-    """What to do about the attributes from ``place`` on, which have to bring ``left``, after ``spent``.
+    """What to do about the attributes from ``place`` on, which have to bring ``remaining``, after ``spent``.
 
     Returns:
         The best number of steps of the attribute at ``place``, rounded down; ``FUTILE`` if neither this branch nor one
@@ -393,25 +394,25 @@ def _look(
     answer.branches[0] += 1
     if answer.branches[0] >= BRANCHES:
         return FUTILE
-    if left <= arrived:
+    if remaining <= arrived:
         if spent < answer.squared[0]:
             answer.squared[0] = spent
             answer.moves[:] = answer.trying
         return FUTILE
-    found = _multiplier(case, ordered, place, left, arrived)
-    if found == np.inf:
+    factor = _multiplier(case, ordered, place, remaining, arrived)
+    if factor == np.inf:
         return FUTILE
     bound = spent
     for k in ordered[place:]:
-        bound += case.weight[k] * _share(case, k, found) ** 2
+        bound += case.weight[k] * _share(case, k, factor) ** 2
     if bound >= answer.squared[0] * (1.0 - ROUNDING):
         return FUTILE
     if place < stepped:
-        return float(np.floor(_share(case, ordered[place], found) / case.step[ordered[place]]))
+        return float(np.floor(_share(case, ordered[place], factor) / case.step[ordered[place]]))
     answer.squared[0] = bound
     answer.moves[:] = answer.trying
     for k in ordered[place:]:
-        answer.moves[k] = _share(case, k, found)
+        answer.moves[k] = _share(case, k, factor)
     return SOLVED
 
 
@@ -422,22 +423,22 @@ def _share(case: Case, k: int, multiplier: float) -> float:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _multiplier(case: Case, ordered: Longs, place: int, needed: float, arrived: float) -> float:
+def _multiplier(case: Case, ordered: Longs, place: int, needed_gap: float, arrived: float) -> float:
     """As ``boundary.multiplier``, for the attributes from ``place`` on and without steps."""
-    found = 0.0
+    factor = 0.0
     while True:
-        left, free = needed, 0.0
+        remaining, free = needed_gap, 0.0
         for at in range(place, ordered.shape[0]):
             k = ordered[at]
-            if found * case.pull[k] >= case.room[k] * case.weight[k]:
-                left -= case.pull[k] * case.room[k]
+            if factor * case.pull[k] >= case.room[k] * case.weight[k]:
+                remaining -= case.pull[k] * case.room[k]
             else:
                 free += case.pull[k] ** 2 / case.weight[k]
         if free == 0.0:
-            return found if left <= arrived else np.inf
-        if left / free <= found:
-            return found
-        found = left / free
+            return factor if remaining <= arrived else np.inf
+        if remaining / free <= factor:
+            return factor
+        factor = remaining / free
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -481,13 +482,13 @@ def nearest_permitted(values: Floats, candidates: Floats, actions: Actions, coun
     """
     weight = np.where(actions.changeable, actions.weight, 1.0)
     permitted = Permitted(weight, actions.changeable, actions.direction, actions.lower, actions.upper)
-    here, there = (np.ascontiguousarray(each, np.float64) for each in (values, candidates))
-    found: Longs = _search_permitted(permitted, here, there, count)
-    return found
+    starts, targets = (np.ascontiguousarray(points, np.float64) for points in (values, candidates))
+    neighbours: Longs = _search_permitted(permitted, starts, targets, count)
+    return neighbours
 
 
 def nearest_favoured(
-    values: Floats, candidates: Floats, actions: Actions, asked: int = 1, favours: Favours | None = None
+    values: Floats, candidates: Floats, actions: Actions, count: int = 1, favours: Favours | None = None
 ) -> Longs:
     """The nearest candidate of each record at whose place the model favours the record, ``(n,)``; -1 for nobody.
 
@@ -495,25 +496,25 @@ def nearest_favoured(
         values: ``(n, d)`` records.
         candidates: ``(c, d)``.
         actions: What may be done.
-        asked: Candidates that are tried for each record.
+        count: Candidates that are tried for each record.
         favours: The model; None where nobody can be asked, and the nearest candidate has to do.
     """
-    nearest = nearest_permitted(values, candidates, actions, asked if favours else 1)
+    nearest = nearest_permitted(values, candidates, actions, count if favours else 1)
     chosen, open_ = np.full(len(values), NOBODY), np.arange(len(values))
-    for each in nearest.T:
-        open_ = open_[each[open_] != NOBODY]
+    for neighbours in nearest.T:
+        open_ = open_[neighbours[open_] != NOBODY]
         if not len(open_):
             break
-        points = np.where(actions.changeable, candidates[each[open_]], values[open_])
+        points = np.where(actions.changeable, candidates[neighbours[open_]], values[open_])
         good = favours(open_, points) if favours else np.ones(len(open_), np.bool_)
-        chosen[open_[good]] = each[open_[good]]
+        chosen[open_[good]] = neighbours[open_[good]]
         open_ = open_[~good]
     return chosen
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _search_permitted(permitted: Permitted, values: Floats, candidates: Floats, count: int) -> Longs:
-    found, far = np.full((values.shape[0], count), NOBODY), np.empty(count)
+    neighbours, far = np.full((values.shape[0], count), NOBODY), np.empty(count)
     for i in range(values.shape[0]):
         far[:] = np.inf
         for c in range(candidates.shape[0]):
@@ -522,10 +523,10 @@ def _search_permitted(permitted: Permitted, values: Floats, candidates: Floats, 
                 continue
             place = count - 1
             while place > 0 and far[place - 1] > squared:
-                far[place], found[i, place] = far[place - 1], found[i, place - 1]
+                far[place], neighbours[i, place] = far[place - 1], neighbours[i, place - 1]
                 place -= 1
-            far[place], found[i, place] = squared, c
-    return found
+            far[place], neighbours[i, place] = squared, c
+    return neighbours
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -653,9 +654,9 @@ def given(values: Floats, points: Floats, actions: Actions, cost: Floats | None 
         (delta == 0) | ((aim >= actions.lower - ROUNDING) & (aim <= actions.upper + ROUNDING))
     )
     distance = np.sqrt(np.einsum("ij,ij,j->i", delta, delta, actions.weight))  # equal rows, equal sums: no BLAS
-    known = np.where(allowed.all(axis=1), distance if cost is None else cost, np.nan)
-    rate = np.ones(len(values)) if cost is None else _rate(known, distance)
-    return Targets(np.where(np.isfinite(known)[:, None], aim, values), known, rate)
+    costs = np.where(allowed.all(axis=1), distance if cost is None else cost, np.nan)
+    rate = np.ones(len(values)) if cost is None else _rate(costs, distance)
+    return Targets(np.where(np.isfinite(costs)[:, None], aim, values), costs, rate)
 
 
 def _rate(cost: Floats, distance: Floats) -> Floats:

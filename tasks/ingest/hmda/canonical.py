@@ -60,8 +60,8 @@ ROLLED_UP: Final = (
     "loan_purpose",
     "purchaser_type",
     *(
-        f"{who}_{what}"
-        for who in ("applicant", "co_applicant")
+        f"{person}_{what}"
+        for person in ("applicant", "co_applicant")
         for what in (*(f"race_{i}" for i in range(1, 6)), "ethnicity_1")
     ),
 )
@@ -187,11 +187,11 @@ def enumeration(codes: Iterable[str]) -> str:
 
 def joined(pairs: Iterable[tuple[str, str]]) -> str:
     """SQL of the names, joined by commas, whose condition holds; null where none does."""
-    told = list(pairs)
-    if not told:
+    named_conditions = list(pairs)
+    if not named_conditions:
         return "NULL::VARCHAR"
-    names = ", ".join(f"CASE WHEN {condition} THEN {literal(name)} END" for name, condition in told)
-    return f"CASE WHEN {any_of(condition for _, condition in told)} THEN concat_ws(',', {names}) END"
+    names = ", ".join(f"CASE WHEN {condition} THEN {literal(name)} END" for name, condition in named_conditions)
+    return f"CASE WHEN {any_of(condition for _, condition in named_conditions)} THEN concat_ws(',', {names}) END"
 
 
 def any_of(conditions: Iterable[str]) -> str:
@@ -274,12 +274,12 @@ def number(column: str, source: str, scale: int = 1, digits: int | None = None) 
     return Cell(column, source, "number", f"CASE WHEN {plain} THEN {value} END")
 
 
-def code(column: str, source: str, known: Iterable[str], words: Iterable[str] = ()) -> Cell:
+def code(column: str, source: str, known_codes: Iterable[str], words: Iterable[str] = ()) -> Cell:
     """A code as an enumeration, with what spreadsheets and padding make of it taken off: 5.0, 05, blanks around it.
 
     ``words`` are codes as filed that say nothing: they become null.
     """
-    text, codes = quoted(source), enumeration(known)
+    text, codes = quoted(source), enumeration(known_codes)
     for word in words:
         text = f"nullif({text}, {literal(word)})"
     mended = f"CASE WHEN {text} IS NOT NULL THEN TRY_CAST({_plain(text)} AS {codes}) END"
@@ -301,15 +301,15 @@ def _among(*texts: str) -> str:
 
 def label(column: str, source: str, codes: Mapping[str, str]) -> Cell:
     """The code that a label stands for."""
-    said = " ".join(f"WHEN {literal(name)} THEN {literal(value)}" for name, value in codes.items())
-    return Cell(column, source, "code", f"CASE trim({quoted(source)}) {said} END")
+    cases = " ".join(f"WHEN {literal(name)} THEN {literal(value)}" for name, value in codes.items())
+    return Cell(column, source, "code", f"CASE trim({quoted(source)}) {cases} END")
 
 
 def digits(column: str, source: str, length: int) -> Cell:
     """So many digits, of which leading zeros may have been lost."""
     text = quoted(source)
-    whole = f"CASE WHEN length({text}) = {length} THEN {text} ELSE lpad({text}, {length}, '0') END"
-    return Cell(column, source, "code", f"CASE WHEN regexp_full_match({text}, '[0-9]{{1,{length}}}') THEN {whole} END")
+    padded = f"CASE WHEN length({text}) = {length} THEN {text} ELSE lpad({text}, {length}, '0') END"
+    return Cell(column, source, "code", f"CASE WHEN regexp_full_match({text}, '[0-9]{{1,{length}}}') THEN {padded} END")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -338,17 +338,17 @@ def race(modern: bool = True) -> str:
     Whose first race is blank wrote free text only, which is possible from 2018. A White applicant whose co-applicant
     did so is Joint; before, a blank co-applicant makes nobody Joint.
     """
-    own, other = _said("applicant_race"), _said("co_applicant_race")
+    applicant_codes, other = _said("applicant_race"), _said("co_applicant_race")
     first, other_first = quoted("applicant_race_1_raw"), quoted("co_applicant_race_1_raw")
     free_text = f"{other_first} IS NULL" if modern else "false"
-    minority = [f"list_has_any({own}, {listed(codes)})" for codes in _MINORITIES.values()]
+    minority = [f"list_has_any({applicant_codes}, {listed(codes)})" for codes in _MINORITIES.values()]
     several = " + ".join(f"CAST({has} AS INTEGER)" for has in minority)
     every = [code for codes in _MINORITIES.values() for code in codes]
     other_minority, other_white = f"list_has_any({other}, {listed(every)})", f"list_contains({other}, '{_WHITE}')"
     single = " ".join(f"WHEN {has} THEN {literal(name)}" for has, name in zip(minority, _MINORITIES, strict=True))
     return (
         f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Race')} WHEN {first} IN ('6', '7') THEN 'Race Not Available' "
-        f"WHEN list_has_any({own}, {listed(every)}) AND {other_white} THEN 'Joint' "
+        f"WHEN list_has_any({applicant_codes}, {listed(every)}) AND {other_white} THEN 'Joint' "
         f"WHEN {several} > 1 THEN '2 or more minority races' {single} "
         f"WHEN {other_minority} OR {free_text} THEN 'Joint' ELSE 'White' END"
     )
@@ -356,26 +356,29 @@ def race(modern: bool = True) -> str:
 
 def ethnicity(modern: bool = True) -> str:
     """Joint where both answers were given, by the two or by one of them."""
-    own, other = _said("applicant_ethnicity"), _said("co_applicant_ethnicity")
+    applicant_codes, other = _said("applicant_ethnicity"), _said("co_applicant_ethnicity")
     first, hispanic = quoted("applicant_ethnicity_1_raw"), listed(_HISPANIC)
-    mine, others = f"list_has_any({own}, {hispanic})", f"list_has_any({other}, {hispanic})"
-    not_mine, not_others = (f"list_contains({who}, '{_NOT_HISPANIC}')" for who in (own, other))
+    is_hispanic, is_other_hispanic = (
+        f"list_has_any({applicant_codes}, {hispanic})",
+        f"list_has_any({other}, {hispanic})",
+    )
+    not_mine, not_others = (f"list_contains({codes}, '{_NOT_HISPANIC}')" for codes in (applicant_codes, other))
     return (
         f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Ethnicity')} "
         f"WHEN {first} IN ('3', '4') THEN 'Ethnicity Not Available' "
-        f"WHEN {mine} AND ({not_mine} OR {not_others}) OR {not_mine} AND {others} THEN 'Joint' "
-        f"WHEN {mine} THEN 'Hispanic or Latino' WHEN {not_mine} THEN 'Not Hispanic or Latino' "
+        f"WHEN {is_hispanic} AND ({not_mine} OR {not_others}) OR {not_mine} AND {is_other_hispanic} THEN 'Joint' "
+        f"WHEN {is_hispanic} THEN 'Hispanic or Latino' WHEN {not_mine} THEN 'Not Hispanic or Latino' "
         "ELSE 'Ethnicity Not Available' END"
     )
 
 
 def sex(modern: bool = True) -> str:  # noqa: ARG001 the same call for every rule
     """Joint where the two differ, or one of them chose both."""
-    own, other = quoted("applicant_sex"), f"coalesce({quoted('co_applicant_sex')}, '')"
+    applicant_sex, other = quoted("applicant_sex"), f"coalesce({quoted('co_applicant_sex')}, '')"
     return (
-        f"CASE WHEN {own} = '{_BOTH_SEXES}' THEN 'Joint' "
-        f"WHEN {own} = '1' THEN CASE WHEN {other} IN ('2', '{_BOTH_SEXES}') THEN 'Joint' ELSE 'Male' END "
-        f"WHEN {own} = '2' THEN CASE WHEN {other} IN ('1', '{_BOTH_SEXES}') THEN 'Joint' ELSE 'Female' END "
+        f"CASE WHEN {applicant_sex} = '{_BOTH_SEXES}' THEN 'Joint' "
+        f"WHEN {applicant_sex} = '1' THEN CASE WHEN {other} IN ('2', '{_BOTH_SEXES}') THEN 'Joint' ELSE 'Male' END "
+        f"WHEN {applicant_sex} = '2' THEN CASE WHEN {other} IN ('1', '{_BOTH_SEXES}') THEN 'Joint' ELSE 'Female' END "
         "ELSE 'Sex Not Available' END"
     )
 
@@ -443,8 +446,8 @@ def _tract_in_county(source: str) -> Cell:
     """29.02 -> 002902 and 9501 -> 950100: four digits, a point, two digits."""
     text = quoted(source)
     plain = f"CASE WHEN {text} <> {literal(NOT_APPLICABLE)} THEN TRY_CAST({text} AS DOUBLE) END"
-    whole = f"CAST(round(({plain}) * 100) AS BIGINT)"
-    value = f"CASE WHEN {plain} >= 0 AND {plain} < 10000 THEN lpad(CAST({whole} AS VARCHAR), 6, '0') END"
+    tract_code = f"CAST(round(({plain}) * 100) AS BIGINT)"
+    value = f"CASE WHEN {plain} >= 0 AND {plain} < 10000 THEN lpad(CAST({tract_code} AS VARCHAR), 6, '0') END"
     return Cell("census_tract", source, "code", value)
 
 
@@ -452,9 +455,9 @@ def place_texts(recognised: Recognised) -> dict[str, str]:
     """Canonical column -> SQL of a text that is taken as it is, over the file's columns."""
     has, out = set(recognised.columns), {}
     for column, sources in _TEXTS.items():
-        found = next((source for source in sources if source in has), None)
-        if found:
-            out[column] = quoted(found)
+        source_column = next((source for source in sources if source in has), None)
+        if source_column:
+            out[column] = quoted(source_column)
     lender = next((name for name in ("lei", "respondent_id") if name in has), None)
     if lender:
         out["lender_id"] = quoted(lender)
@@ -528,8 +531,8 @@ def unit_flag() -> str:
 
 
 _PEOPLE = {
-    f"{who}_{what}_{i}_raw": (f"{who}_{what}_{i}", *([f"{who}_{what}"] if i == 1 else []))
-    for who in ("applicant", "co_applicant")
+    f"{person}_{what}_{i}_raw": (f"{person}_{what}_{i}", *([f"{person}_{what}"] if i == 1 else []))
+    for person in ("applicant", "co_applicant")
     for what in ("race", "ethnicity")
     for i in range(1, 6)
 }
@@ -597,8 +600,8 @@ def _cells(recognised: Recognised) -> Iterator[Cell]:
                 yield number(column.name, source, _scale(column.name, modern), _ROUNDED.get(column.name))
         elif source:
             era = MODERN if modern else HISTORIC
-            known, words = era.get(column.name, column.codes), WORDS.get(column.name, ())
-            yield code(column.name, source, known, words)
+            known_codes, words = era.get(column.name, column.codes), WORDS.get(column.name, ())
+            yield code(column.name, source, known_codes, words)
         else:
             yield from (label(column.name, s, LABELS[s]) for s in map(_label_of, names) if s in has)
 
@@ -616,16 +619,16 @@ def _label_of(source: str) -> str:
     return f"{stem}_name_{last}" if last.isdigit() else f"{source}_name"
 
 
-def _values(recognised: Recognised, cells: list[Cell], others: set[str]) -> dict[str, str]:
+def _values(recognised: Recognised, cells: list[Cell], other_columns: set[str]) -> dict[str, str]:
     """Canonical column -> SQL over the inner layer; of a column that the file cannot give, null."""
-    read = {cell.column for cell in cells} | others
-    out = {name: quoted(name) if name in read else null for name, null in _NULL.items()}
-    if "activity_year" in read:
+    available = {cell.column for cell in cells} | other_columns
+    out = {name: quoted(name) if name in available else null for name, null in _NULL.items()}
+    if "activity_year" in available:
         out["activity_year"] = "TRY_CAST(activity_year AS INTEGER)"
-    out |= {name: _as_code(name, f"left({_text(name)}, 1)") for name in ROLLED_UP if f"{name}_raw" in read}
-    out |= _changed_in_2018(recognised.layout.family == "modern", read)
-    for name, (rule, needed) in DERIVED.items():
-        if name not in read and read.issuperset(needed):
+    out |= {name: _as_code(name, f"left({_text(name)}, 1)") for name in ROLLED_UP if f"{name}_raw" in available}
+    out |= _changed_in_2018(recognised.layout.family == "modern", available)
+    for name, (rule, required) in DERIVED.items():
+        if name not in available and available.issuperset(required):
             out[name] = rule(recognised.layout.family == "modern")
     out |= made_of_places(recognised)
     numbers = [cell for cell in cells if cell.kind == "number"]
@@ -645,23 +648,23 @@ def _as_code(column: str, sql: str) -> str:
     return f"TRY_CAST({sql} AS {enumeration(CANONICAL[column].codes)})"
 
 
-def _changed_in_2018(modern: bool, read: set[str]) -> dict[str, str]:
+def _changed_in_2018(modern: bool, available: set[str]) -> dict[str, str]:
     """Columns whose codes mean other things before and after."""
     out = {}
-    if "occupancy_raw" in read:  # 2 was any other use; from 2018 it is a second residence and 3 an investment
+    if "occupancy_raw" in available:  # 2 was any other use; from 2018 it is a second residence and 3 an investment
         text = _text("occupancy")
         out["occupancy"] = f"CASE {text} WHEN '3' THEN '2' ELSE {text} END" if modern else f"nullif({text}, '3')"
-    if "preapproval_raw" in read:
+    if "preapproval_raw" in available:
         out["preapproval"] = f"nullif({_text('preapproval')}, '3')"
-    if "lien_status_raw" in read:
+    if "lien_status_raw" in available:
         out["lien_status"] = f"nullif({_text('lien_status')}, '4')"
-    if "derived_dwelling_category" in read and "property_type" not in read:
+    if "derived_dwelling_category" in available and "property_type" not in available:
         out["property_type"] = (
             "CASE WHEN starts_with(derived_dwelling_category, 'Multifamily') THEN '3' "
             "WHEN ends_with(derived_dwelling_category, 'Manufactured') THEN '2' "
             "WHEN derived_dwelling_category IS NOT NULL THEN '1' END"
         )
-    elif {"construction_method", "total_units"} <= read:
+    elif {"construction_method", "total_units"} <= available:
         few = "total_units IN ('1', '2', '3', '4')"
         out["property_type"] = (
             f"CASE WHEN {few} THEN CAST(construction_method AS VARCHAR) WHEN total_units IS NOT NULL THEN '3' END"
@@ -677,8 +680,8 @@ def _unknown(codes: list[Cell]) -> str:
     parts = ", ".join(
         f"CASE WHEN {cell.unknown} THEN {key[cell.column]} || to_json({cell.filed}) END" for cell in codes
     )
-    told = "'{' || " + f"concat_ws(', ', {parts})" + " || '}'"
-    return f"CASE WHEN {any_of(cell.unknown for cell in codes)} THEN {told} END"
+    struct_text = "'{' || " + f"concat_ws(', ', {parts})" + " || '}'"
+    return f"CASE WHEN {any_of(cell.unknown for cell in codes)} THEN {struct_text} END"
 
 
 _REQUIRED = {"activity_year": Refusal.MISSING_VALUE, "action_taken": Refusal.MISSING_DECISION}
@@ -698,12 +701,12 @@ def _refusal(cells: list[Cell]) -> str:
         if cell.kind == "number":
             faults += [(reason, cell, test) for reason, test in cell.faults(CANONICAL[cell.column]).items()]
             any_fault.append(cell.faulty(CANONICAL[cell.column]))
-    said = " ".join(
+    cases = " ".join(
         f"WHEN {test} THEN {{'reason': {literal(reason)}, 'column': {literal(cell.column)}, 'detail': {cell.filed}}}"
         for reason, cell, test in faults
     )
     return (
-        f"CASE WHEN {any_of(any_fault)} THEN CASE {said} END END"
+        f"CASE WHEN {any_of(any_fault)} THEN CASE {cases} END END"
         if faults
         else 'NULL::STRUCT(reason VARCHAR, "column" VARCHAR, detail VARCHAR)'
     )

@@ -117,8 +117,8 @@ class _Part(io.RawIOBase):
         return self._file.seek(base + offset) - self._piece.start
 
     def read(self, size: int = -1) -> bytes:
-        left = max(self._piece.stop - self._file.tell(), 0)
-        return self._file.read(left if size < 0 else min(size, left)) or b""
+        remaining = max(self._piece.stop - self._file.tell(), 0)
+        return self._file.read(remaining if size < 0 else min(size, remaining)) or b""
 
     def close(self) -> None:
         self._file.close()
@@ -198,14 +198,16 @@ def broken_rows(
             f"SELECT DISTINCT line + {piece.before - piece.header} AS broken FROM {_rejects(i)}"
             for i, piece in enumerate(pieces)
         ]
-    found = np.concatenate([connection.execute(query).fetchnumpy()["broken"].astype(np.int64) for query in queries])
+    broken_places = np.concatenate(
+        [connection.execute(query).fetchnumpy()["broken"].astype(np.int64) for query in queries]
+    )
     expected = recognised.lines - recognised.header
-    if rows + len(found) not in (expected, expected - _blank_lines(recognised)):
+    if rows + len(broken_places) not in (expected, expected - _blank_lines(recognised)):
         raise DataQualityError(
-            f"{recognised.path.name} has {expected:,} lines below its header, and {rows + len(found):,} can be told "
+            f"{recognised.path.name} has {expected:,} lines below its header, and {rows + len(broken_places):,} can be told "
             "apart: a quote is left open, or a cell goes over several lines; mend the file or fetch it again"
         )
-    return np.sort(found)
+    return np.sort(broken_places)
 
 
 def source_rows(places: NDArray[np.int64], pieces: Sequence[Piece], broken: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -213,9 +215,9 @@ def source_rows(places: NDArray[np.int64], pieces: Sequence[Piece], broken: NDAr
     out = places.copy()
     bounds = [*(piece.before for piece in pieces), np.iinfo(np.int64).max]
     for low, high in pairwise(bounds):
-        mine, missing = (places > low) & (places <= high), broken[(broken > low) & (broken <= high)]
+        in_piece, missing = (places > low) & (places <= high), broken[(broken > low) & (broken <= high)]
         readable_before = missing - np.arange(1, len(missing) + 1)
-        out[mine] += np.searchsorted(readable_before, places[mine] - 1, side="right")
+        out[in_piece] += np.searchsorted(readable_before, places[in_piece] - 1, side="right")
     return out
 
 
@@ -276,8 +278,8 @@ def _fixed_width(recognised: Recognised) -> str:
         f"nullif(trim(substr(line, {start + 1}, {stop - start})), '') AS \"{name}\""
         for name, start, stop in zip(recognised.columns, (0, *stops[:-1]), stops, strict=True)
     )
-    whole = f"NOT ({_BLANK}) AND {_fits(recognised)}"
-    return f"SELECT {cells}, row_number() OVER () AS source_row FROM placed_lines WHERE {whole}"
+    condition = f"NOT ({_BLANK}) AND {_fits(recognised)}"
+    return f"SELECT {cells}, row_number() OVER () AS source_row FROM placed_lines WHERE {condition}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -314,10 +316,10 @@ def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) ->
 
 
 def _check_types(connection: duckdb.DuckDBPyConnection, table: str, declared: Table) -> None:
-    found = [(name, kind) for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
-    wanted = [(column.name, SQL_TYPES[column.type]) for column in declared.columns]
-    if found != wanted:
-        wrong = sorted(set(found) ^ set(wanted)) or "their order"
+    types = [(name, kind) for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
+    declared_types = [(column.name, SQL_TYPES[column.type]) for column in declared.columns]
+    if types != declared_types:
+        wrong = sorted(set(types) ^ set(declared_types)) or "their order"
         raise SuiteError(f"{declared.name}: columns are not as declared: {wrong}; nothing is published")
 
 
@@ -340,14 +342,14 @@ def _repeated(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> in
         f"SELECT count(*) AS n, bit_count(bit_or(1::HUGEINT << CAST({quoted(key)} % 64 AS INTEGER))) AS each "
         f"FROM {table} GROUP BY {quoted(key)} // 64"
     )
-    counted = connection.execute(f"SELECT coalesce(sum(n - each), 0) FROM ({words})").fetchone()
-    return int(counted[0]) if counted else 0
+    row = connection.execute(f"SELECT coalesce(sum(n - each), 0) FROM ({words})").fetchone()
+    return int(row[0]) if row else 0
 
 
 def _alike(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
     """Rows whose text occurs before; of tables that are short."""
-    counted = connection.execute(f"SELECT count(*) - count(DISTINCT {quoted(key)}) FROM {table}").fetchone()
-    return int(counted[0]) if counted else 0
+    row = connection.execute(f"SELECT count(*) - count(DISTINCT {quoted(key)}) FROM {table}").fetchone()
+    return int(row[0]) if row else 0
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -402,7 +404,7 @@ def convert(recognised: Recognised, target: Path) -> Converted:
             reasons = _counts(connection, refusals, "reason")
             unknown, flags = _unknown_codes(connection, draft), _flags(connection, draft)
             years = _counts(connection, draft, "activity_year")
-            told = Converted(rows + sum(reasons.values()), rows, reasons, years, unknown, flags)
+            converted = Converted(rows + sum(reasons.values()), rows, reasons, years, unknown, flags)
         refusals.replace(target / REFUSALS_FILE)
         draft.replace(target / APPLICATIONS_FILE)
     except (duckdb.OutOfMemoryException, duckdb.IOException, OSError) as error:
@@ -412,7 +414,7 @@ def convert(recognised: Recognised, target: Path) -> Converted:
         if target.is_dir():
             draft.unlink(missing_ok=True)
             refusals.unlink(missing_ok=True)
-    return told
+    return converted
 
 
 def _separated(connection: duckdb.DuckDBPyConnection, recognised: Recognised, draft: Path, refusals: Path) -> int:
@@ -469,14 +471,18 @@ def _written(connection: duckdb.DuckDBPyConnection, query: str, draft: Path) -> 
 
 def _add_broken(connection: duckdb.DuckDBPyConnection, refusals: Path, broken: NDArray[np.int64]) -> None:
     """Put the broken lines among the other refusals, by their place in the file."""
-    more = refusals.with_name(f"{refusals.name}.more")
+    extended = refusals.with_name(f"{refusals.name}.more")
     connection.register("broken", pa.table({"source_row": broken}))
-    said = f"SELECT source_row, {literal(Refusal.MALFORMED_LINE)} AS reason, NULL::VARCHAR, NULL::VARCHAR FROM broken"
+    malformed_rows = (
+        f"SELECT source_row, {literal(Refusal.MALFORMED_LINE)} AS reason, NULL::VARCHAR, NULL::VARCHAR FROM broken"
+    )
     try:
-        _written(connection, f"FROM (FROM {parquet(refusals)} UNION ALL {said}) ORDER BY source_row", more)
-        more.replace(refusals)
+        _written(
+            connection, f"FROM (FROM {parquet(refusals)} UNION ALL {malformed_rows}) ORDER BY source_row", extended
+        )
+        extended.replace(refusals)
     finally:
-        more.unlink(missing_ok=True)
+        extended.unlink(missing_ok=True)
 
 
 def _renumber(draft: Path, pieces: Sequence[Piece], broken: NDArray[np.int64]) -> None:
@@ -504,12 +510,12 @@ def _counts(connection: duckdb.DuckDBPyConnection, draft: Path, column: str) -> 
 
 
 def _unknown_codes(connection: duckdb.DuckDBPyConnection, draft: Path) -> dict[str, dict[str, int]]:
-    found = connection.execute(
+    code_counts = connection.execute(
         f"SELECT each.key, each.value ->> '$', count(*) FROM {parquet(draft)}, json_each(unknown_codes) AS each "
         "WHERE unknown_codes IS NOT NULL GROUP BY ALL ORDER BY ALL"
     ).fetchall()
     out: dict[str, dict[str, int]] = {}
-    for column, code, rows in found:
+    for column, code, rows in code_counts:
         out.setdefault(column, {})[code] = rows
     return out
 

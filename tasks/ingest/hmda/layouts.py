@@ -467,11 +467,11 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
         layout, names, has_header = _fixed(path.name, lines), list(_FIXED.columns), False
     else:
         layout, names, has_header = _delimited(path.name, _records(path.name, lines, file.delimiter))
-    known, found = set(layout.columns), set(names)
+    layout_names, file_names = set(layout.columns), set(names)
     return Recognised(
         *(file.path, layout, "" if layout.stops else file.delimiter, file.encoding, tuple(names)),
-        missing=tuple(name for name in layout.columns if name not in found),
-        unknown=tuple(name for name in names if name not in known),
+        missing=tuple(name for name in layout.columns if name not in file_names),
+        unknown=tuple(name for name in names if name not in layout_names),
         header=has_header,
         compression=file.compression,
         line_end=file.line_end,
@@ -490,13 +490,13 @@ def years_said(path: Path, scratch: Path) -> tuple[int, ...]:
     if not lines:
         return ()
     if _is_fixed(lines):
-        found = {line[: _FIXED.stops[0]] for line in lines}
+        year_texts = {line[: _FIXED.stops[0]] for line in lines}
     else:
         records = _records(path.name, lines, file.delimiter)
         _, names, has_header = _delimited(path.name, records)
         at = next((names.index(name) for name in _YEARS if name in names), None)
-        found = set() if at is None else {row[at].strip() for row in records[has_header:] if len(row) > at}
-    return tuple(sorted(int(year) for year in found if re.fullmatch(_SHAPES["as_of_year"], year)))
+        year_texts = set() if at is None else {row[at].strip() for row in records[has_header:] if len(row) > at}
+    return tuple(sorted(int(year) for year in year_texts if re.fullmatch(_SHAPES["as_of_year"], year)))
 
 
 def _lines(file: Opened) -> list[str]:
@@ -540,8 +540,8 @@ def _delimited(name: str, records: Sequence[Sequence[str]]) -> tuple[Layout, lis
 
 
 def _is_header(names: Sequence[str]) -> bool:
-    known = {name for layout in LAYOUTS for name in layout.columns}
-    return sum(name in known for name in names) * 2 > len(names)
+    layout_columns = {name for layout in LAYOUTS for name in layout.columns}
+    return sum(name in layout_columns for name in names) * 2 > len(names)
 
 
 def _check_no_submission(name: str, first: Sequence[str]) -> None:
@@ -598,10 +598,12 @@ def _by_count(name: str, records: Sequence[Sequence[str]]) -> Layout:
     for layout in sorted(of_length, key=lambda layout: layout.header):
         if not _misfits(layout, layout.columns, rows):
             return layout
-    known = ", ".join(f"{len(layout.columns)} ({layout.name})" for layout in LAYOUTS)
-    told = f"; as {of_length[0].name}, {_told(_misfits(of_length[0], of_length[0].columns, rows))}" if of_length else ""
+    layout_list = ", ".join(f"{len(layout.columns)} ({layout.name})" for layout in LAYOUTS)
+    closest_layout = (
+        f"; as {of_length[0].name}, {_told(_misfits(of_length[0], of_length[0].columns, rows))}" if of_length else ""
+    )
     raise DataQualityError(
-        f"{name} begins with no header of HMDA, and its rows of {count} fields fit no layout{told}. Known are {known} "
+        f"{name} begins with no header of HMDA, and its rows of {count} fields fit no layout{closest_layout}. Known are {layout_list} "
         "columns. A lender's Modified LAR has to come with its header; other files: use kind: csv"
     )
 
@@ -609,14 +611,14 @@ def _by_count(name: str, records: Sequence[Sequence[str]]) -> Layout:
 def _misfits(layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
     """Columns whose shape most values do not have, or years that were not published so, each with such a value."""
     wrong = []
-    whole = [row for row in rows if len(row) == len(columns)]
+    full_rows = [row for row in rows if len(row) == len(columns)]
     for i, column in enumerate(columns):
         if column not in _SHAPES or column not in layout.columns:
             continue
-        values = [re.sub(r"\.0+$", "", row[i].strip()) for row in whole]
-        said = [value for value in values if value and value != "NA"]
-        odd = [value for value in said if not _fits(layout, column, value)]
-        if len(odd) * 2 > len(said):
+        values = [re.sub(r"\.0+$", "", row[i].strip()) for row in full_rows]
+        filled_values = [value for value in values if value and value != "NA"]
+        odd = [value for value in filled_values if not _fits(layout, column, value)]
+        if len(odd) * 2 > len(filled_values):
             wrong.append((column, odd[0]))
     return wrong
 

@@ -82,9 +82,11 @@ def table_of(rows: Path, part: Part | None = None) -> str:
     """
     if part is None or part.column != LENDER or not rows.is_dir() or not rows.with_name(LENDERS_FILE).is_file():
         return parquet(rows)
-    own = pc.field(LENDER) == part.value
-    told = pq.read_table(rows.with_name(LENDERS_FILE), columns=["states"], filters=own, partitioning=None)
-    states = {f"state={state}" for text in told["states"].to_pylist() for state in text.split(",")}
+    is_lender = pc.field(LENDER) == part.value
+    lender_states = pq.read_table(
+        rows.with_name(LENDERS_FILE), columns=["states"], filters=is_lender, partitioning=None
+    )
+    states = {f"state={state}" for text in lender_states["states"].to_pylist() for state in text.split(",")}
     files = [file for file in files_of(rows) if file.parent.name in states]
     return f"read_parquet({listed(map(str, files))}, hive_partitioning = false)" if files else parquet(rows)
 
@@ -214,10 +216,10 @@ def _with_values_of(file: Path, written: int) -> frozenset[str]:  # noqa: ARG001
 
 def _check_canonical(path: Path) -> None:
     try:
-        found = set(pq.read_schema(files_of(path)[0]).names)
+        column_names = set(pq.read_schema(files_of(path)[0]).names)
     except (OSError, pa.ArrowException) as error:
         raise InfrastructureError(f"{path.name} cannot be read: {error}") from error
-    lacking = [name for name in CANONICAL if name not in found]
+    lacking = [name for name in CANONICAL if name not in column_names]
     if lacking or path.stem != "applications":
         why = f"it has no column {lacking[0]!r}" if lacking else "a vintage's file is called applications.parquet"
         raise DataQualityError(
@@ -305,31 +307,33 @@ def _opened(file: OpenFile, source: Source, columns: Sequence[str], connection: 
 def _laid(
     files: Sequence[_File], source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection"
 ) -> Laid:
-    keys = list(dict.fromkeys(key for each in files for key in each.quarantined))
+    keys = list(dict.fromkeys(key for source_file in files for key in source_file.quarantined))
     selects, unread, before = list[str](), list[Unread](), 0
-    for number, each in enumerate(files):
-        cells = [f"{_cell(each, name, source, number, connection)} AS c{i}" for i, name in enumerate(columns)]
-        flags = [f"{each.quarantined.get(key, 'false')} AS q{i}" for i, key in enumerate(keys)]
+    for number, source_file in enumerate(files):
+        cells = [f"{_cell(source_file, name, source, number, connection)} AS c{i}" for i, name in enumerate(columns)]
+        flags = [f"{source_file.quarantined.get(key, 'false')} AS q{i}" for i, key in enumerate(keys)]
         chosen = ", ".join([f"source_row + {before} AS place", *cells, *flags])
-        selects.append(f"SELECT {chosen} FROM {each.file.table(_part_of(source))} AS applications {each.where}")
-        refused = each.file.unread() if _part_of(source) is None or len(files) > 1 else []
-        unread += [replace(one, row=before + one.row) for one in refused]
+        selects.append(
+            f"SELECT {chosen} FROM {source_file.file.table(_part_of(source))} AS applications {source_file.where}"
+        )
+        refused = source_file.file.unread() if _part_of(source) is None or len(files) > 1 else []
+        unread += [replace(unread_row, row=before + unread_row.row) for unread_row in refused]
         if len(files) > 1:
-            ((rows,),) = connection.sql(f"SELECT count(*) FROM {each.file.table()}").fetchall()
+            ((rows,),) = connection.sql(f"SELECT count(*) FROM {source_file.file.table()}").fetchall()
             before += rows + len(refused)
-    known = _numeric(columns), _coded_as_compared(columns, source)
-    return _of_part(Laid(" UNION ALL ".join(selects), tuple(columns), tuple(keys), unread, *known), source)
+    column_sets = _numeric(columns), _coded_as_compared(columns, source)
+    return _of_part(Laid(" UNION ALL ".join(selects), tuple(columns), tuple(keys), unread, *column_sets), source)
 
 
-def _of_part(laid: Laid, source: Source) -> Laid:
+def _of_part(source_view: Laid, source: Source) -> Laid:
     """Its rows of a partition; lines that could not be read belong to none."""
     part = _part_of(source)
     if part is None:
-        return laid
-    rows = laid.rows
+        return source_view
+    rows = source_view.rows
     if part.column not in CANONICAL:
-        rows = f"SELECT * FROM ({rows}) WHERE c{laid.columns.index(part.column)} = {literal(part.value)}"
-    return replace(laid, rows=rows, unread=())
+        rows = f"SELECT * FROM ({rows}) WHERE c{source_view.columns.index(part.column)} = {literal(part.value)}"
+    return replace(source_view, rows=rows, unread=())
 
 
 def _part_of(source: Source) -> Part | None:
@@ -382,8 +386,8 @@ def _text(name: str, source: Source) -> str:
 
 def _coded(name: str, source: Source) -> str:
     """A code; where the policy accepts those that no guide lists, as it was filed."""
-    told = (name, f"{name}_raw") if source.policy.unknown_codes == "accept" else ()
-    filed = "".join(f", unknown_codes ->> {literal(_path(key))}" for key in told)
+    keys = (name, f"{name}_raw") if source.policy.unknown_codes == "accept" else ()
+    filed = "".join(f", unknown_codes ->> {literal(_path(key))}" for key in keys)
     return f"coalesce({quoted(name)}{filed}, '')"
 
 
@@ -395,8 +399,8 @@ def _unknown(name: str) -> str:
     """Whether the column, or one that it is made of, was filed with a code that no guide lists."""
     _, parts = DERIVED.get(name, (None, ()))
     paths = [_path(part) for part in (name, f"{name}_raw", *parts)]
-    told = " OR ".join(f"json_exists(unknown_codes, {literal(path)})" for path in paths)
-    return f"(unknown_codes IS NOT NULL AND coalesce({told}, false))"
+    conditions = " OR ".join(f"json_exists(unknown_codes, {literal(path)})" for path in paths)
+    return f"(unknown_codes IS NOT NULL AND coalesce({conditions}, false))"
 
 
 def _quarantined(
@@ -407,14 +411,16 @@ def _quarantined(
     policy = source.policy
     if policy.unknown_columns == "quarantine" and file.own:
         out[Refusal.UNKNOWN_COLUMN, file.own[0]] = "true"
-    given = file.given() if policy.missing_columns == "quarantine" else set(CANONICAL)
-    out |= {(Refusal.MISSING_COLUMN, name): "true" for name in columns if name in CANONICAL and name not in given}
-    asked = [name for name in columns if name in CANONICAL and policy.unknown_codes != "accept"]
-    if not asked:
+    file_columns = file.given() if policy.missing_columns == "quarantine" else set(CANONICAL)
+    out |= {
+        (Refusal.MISSING_COLUMN, name): "true" for name in columns if name in CANONICAL and name not in file_columns
+    }
+    coded_columns = [name for name in columns if name in CANONICAL and policy.unknown_codes != "accept"]
+    if not coded_columns:
         return out
-    counts = ", ".join(f"count_if({_unknown(name)})" for name in asked)
-    (found,) = connection.sql(f"SELECT {counts} FROM {file.table(_part_of(source))} {where}").fetchall()
-    for name, rows in zip(asked, found, strict=True):
+    counts = ", ".join(f"count_if({_unknown(name)})" for name in coded_columns)
+    (counted_rows,) = connection.sql(f"SELECT {counts} FROM {file.table(_part_of(source))} {where}").fetchall()
+    for name, rows in zip(coded_columns, counted_rows, strict=True):
         if rows and policy.unknown_codes == "stop":
             raise DataQualityError(
                 f"{rows:,} rows of {file.name} have a code of {name} that no filing guide lists: "
@@ -426,10 +432,10 @@ def _quarantined(
 
 
 def _check_known(file: OpenFile, columns: Sequence[str]) -> None:
-    known = [*CANONICAL, *file.own]
+    column_names = [*CANONICAL, *file.own]
     for name in columns:
-        if name not in known:
-            raise DataQualityError(f"{file.name} has no column {name!r}; {nearest(name, known)}")
+        if name not in column_names:
+            raise DataQualityError(f"{file.name} has no column {name!r}; {nearest(name, column_names)}")
 
 
 def _check_year(file: OpenFile, source: Source, where: str, connection: "duckdb.DuckDBPyConnection") -> None:
@@ -440,5 +446,5 @@ def _check_year(file: OpenFile, source: Source, where: str, connection: "duckdb.
             f"SELECT {column}, count(*) FROM {file.table(_part_of(source))} {where} "
             f"GROUP BY {column} ORDER BY min(source_row)"
         ).fetchall()
-        found = {str(year): rows for year, rows in counts if year is not None}
-        raw.year_of(file.name, column, found, source.year)
+        rows_by_year = {str(year): rows for year, rows in counts if year is not None}
+        raw.year_of(file.name, column, rows_by_year, source.year)

@@ -69,8 +69,8 @@ def once(path: Path) -> str:
     Raises:
         OSError: the file cannot be read.
     """
-    told = path.stat()
-    key = path, told.st_ino, told.st_size, told.st_mtime_ns
+    status = path.stat()
+    key = path, status.st_ino, status.st_size, status.st_mtime_ns
     if key not in _HASHED:
         _HASHED[key] = sha256_of(path)
     return _HASHED[key]
@@ -111,24 +111,24 @@ def header(source: Source) -> list[str]:
         DataQualityError: a file has no known layout, or columns of its own and the policy says to stop.
         InfrastructureError: a file is not there.
     """
-    given, own = [], []
+    file_columns, extra_columns = [], []
     for path in located(placed(source)):
         columns, unknown = columns_of(path)
         check_unknown_columns(path.name, unknown, source)
-        given.append(columns)
-        own.append(unknown)
+        file_columns.append(columns)
+        extra_columns.append(unknown)
     stops = source.policy.missing_columns == "stop"
-    kept = [name for name in CANONICAL if not stops or all(name in columns for columns in given)]
-    return [*kept, *(name for name in own[0] if all(name in unknown for unknown in own))]
+    shared_columns = [name for name in CANONICAL if not stops or all(name in columns for columns in file_columns)]
+    return [*shared_columns, *(name for name in extra_columns[0] if all(name in unknown for unknown in extra_columns))]
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:
     """The named columns as text, in the order of the files; see ``laying.lay``, which also says what it raises."""
-    with connected() as connection, lay(source, columns, connection) as laid:
-        rows = connection.sql(f"SELECT * FROM ({laid.rows}) ORDER BY place").to_arrow_table()
+    with connected() as connection, lay(source, columns, connection) as source_view:
+        rows = connection.sql(f"SELECT * FROM ({source_view.rows}) ORDER BY place").to_arrow_table()
     table = rows.select([f"c{i}" for i in range(len(columns))]).rename_columns(list(columns))
-    flags = {key: rows[f"q{i}"].to_numpy() for i, key in enumerate(laid.quarantined)}
-    return Raw(table, rows["place"].to_pylist(), laid.unread, flags)
+    flags = {key: rows[f"q{i}"].to_numpy() for i, key in enumerate(source_view.quarantined)}
+    return Raw(table, rows["place"].to_pylist(), source_view.unread, flags)
 
 
 def lacking(name: str) -> str | None:

@@ -270,19 +270,19 @@ class KeptLines:
         chunks = whole_lines(self._blocks())
         return self._filter(chunks) if self.filtered else chunks
 
-    def line_number(self, kept: int) -> int:
+    def line_number(self, row_number: int) -> int:
         """Number of a line in the file, from 1, of its number among those that were kept."""
-        return kept + bisect_right(self._left_out, kept - 1)
+        return row_number + bisect_right(self._left_out, row_number - 1)
 
     def _filter(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        self._left_out, seen = [], 0
+        self._left_out, line_count = [], 0
         for chunk in chunks:
             out = []
             for line in chunk.splitlines(keepends=True):
-                seen += 1
-                skipped = seen <= self._source.skip or (self._mark is not None and line.startswith(self._mark))
+                line_count += 1
+                skipped = line_count <= self._source.skip or (self._mark is not None and line.startswith(self._mark))
                 if skipped and len(line) <= LONGEST:  # of a longer one this may be a part
-                    self._left_out.append(seen - 1 - len(self._left_out))
+                    self._left_out.append(line_count - 1 - len(self._left_out))
                 else:
                     out.append(line)
             if out:
@@ -386,11 +386,11 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
             column_names=list(source.header) or None,
             block_size=max(_TEXT_BLOCK, records.longest),
         )
-        found = pacsv.read_csv(content, read_options=options, parse_options=parse, convert_options=convert)
+        text_table = pacsv.read_csv(content, read_options=options, parse_options=parse, convert_options=convert)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise _unreadable(source, path, error) from error
-    _check_balance(path, records.count - lines_before, found.num_rows + len(malformed))
-    return found, malformed
+    _check_balance(path, records.count - lines_before, text_table.num_rows + len(malformed))
+    return text_table, malformed
 
 
 def _check_balance(path: Path, records: int, rows: int) -> None:
@@ -429,13 +429,13 @@ def _head(source: Source, path: Path) -> Iterator[bytes]:
 def _counted(source: Source, path: Path) -> tuple[Path | pa.BufferReader, Records]:
     """The file, or what is left of it without the lines that the spec leaves out; and its records, counted."""
     lines = KeptLines(source, path, _codec(source))
-    records, kept = Records(path.name, _dialect(source), lines.line_number), []
+    records, kept_chunks = Records(path.name, _dialect(source), lines.line_number), []
     for chunk in lines:
         records.add(chunk)
         if lines.filtered:
-            kept.append(chunk)
+            kept_chunks.append(chunk)
     records.finish()
-    return (pa.BufferReader(b"".join(kept)) if lines.filtered else path), records
+    return (pa.BufferReader(b"".join(kept_chunks)) if lines.filtered else path), records
 
 
 def _dialect(source: Source) -> Dialect:

@@ -53,9 +53,9 @@ def header(source: Source) -> list[str]:
     Raises:
         DataQualityError: a file has no header, a column stands in it twice, or two files differ in theirs.
     """
-    first, *others = locate(source)
+    first, *other_paths = locate(source)
     names = _names(source, first)
-    for path in others:
+    for path in other_paths:
         if _names(source, path) != names:
             raise DataQualityError(
                 f"{path.name} has other columns than {first.name}: files of one source share their columns and order"

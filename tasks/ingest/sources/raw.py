@@ -63,8 +63,8 @@ def check_regular(path: Path, location: Location = ()) -> None:
 
 
 def _refused(path: Path, kind: str, location: Location) -> SpecError:
-    shown = str(path) if len(str(path)) <= _SHOWN else f"{str(path)[:_SHOWN]}..."
-    return SpecError(f"{shown!r} is not a file, but {kind}; give the path of a regular file", location)
+    path_text = str(path) if len(str(path)) <= _SHOWN else f"{str(path)[:_SHOWN]}..."
+    return SpecError(f"{path_text!r} is not a file, but {kind}; give the path of a regular file", location)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -180,38 +180,44 @@ def column_of(source: Source, header: Sequence[str]) -> str | None:
     return next((name for name in COLUMNS if name in header), None)
 
 
-def year_of(name: str, column: str, found: Mapping[str, int], year: int) -> int | None:
+def year_of(name: str, column: str, rows_by_year: Mapping[str, int], year: int) -> int | None:
     """The year of the rows, which is that of the spec; None where no row has one.
 
     Args:
         name: of the source, for the message.
         column: that tells the year.
-        found: its values, as text, with the counts of the rows that are kept.
+        rows_by_year: its values, as text, with the counts of the rows that are kept.
         year: of the audit spec.
 
     Raises:
         DataQualityError: a row is of another year, or has something else than a year there.
     """
-    if not found.keys() <= {str(year)}:
-        raise DataQualityError(_refusal(name, column, found, year))
-    return year if found else None
+    if not rows_by_year.keys() <= {str(year)}:
+        raise DataQualityError(_refusal(name, column, rows_by_year, year))
+    return year if rows_by_year else None
 
 
-def _refusal(name: str, column: str, found: Mapping[str, int], year: int) -> str:
+def _refusal(name: str, column: str, rows_by_year: Mapping[str, int], year: int) -> str:
     """What was found, and the next step. Only years are named: another value may be somebody's."""
-    if not any(map(_is_year, found)):
+    if not any(map(_is_year, rows_by_year)):
         return f"{name}: column {column!r} holds no years; name another with source.year_column"
-    others = {value: n for value, n in found.items() if value != str(year)}
-    years = sorted((value for value in others if _is_year(value)), key=lambda value: -others[value])
-    told = [f"{others[value]:,} of {value}" for value in sorted(years[:_YEAR_OF_ROWS_SHOWN])]
-    told += [f"{n:,} of further years"] if (n := sum(others[value] for value in years[_YEAR_OF_ROWS_SHOWN:])) else []
-    told += [f"{n:,} with something else there"] if (n := sum(others.values()) - sum(others[v] for v in years)) else []
-    own = f", beside {found[str(year)]:,} of {year}" if str(year) in found else ""
-    if len(found) == len(years) == 1:
+    other_values = {value: n for value, n in rows_by_year.items() if value != str(year)}
+    years = sorted((value for value in other_values if _is_year(value)), key=lambda value: -other_values[value])
+    listed_years = [f"{other_values[value]:,} of {value}" for value in sorted(years[:_YEAR_OF_ROWS_SHOWN])]
+    listed_years += (
+        [f"{n:,} of further years"] if (n := sum(other_values[value] for value in years[_YEAR_OF_ROWS_SHOWN:])) else []
+    )
+    listed_years += (
+        [f"{n:,} with something else there"]
+        if (n := sum(other_values.values()) - sum(other_values[v] for v in years))
+        else []
+    )
+    own_year = f", beside {rows_by_year[str(year)]:,} of {year}" if str(year) in rows_by_year else ""
+    if len(rows_by_year) == len(years) == 1:
         step = f"give --year {years[0]} (`year: {years[0]}` in the spec), or the file of {year}"
     else:
         step = f"give a file of {year} alone, or keep its rows alone: --set 'source.keep.{column}=[{year}]'"
-    listed = f"{', '.join(told)}{own} (column {column!r})"
+    listed = f"{', '.join(listed_years)}{own_year} (column {column!r})"
     return f"{name} was said to be of {year} and has rows of other years: {listed}; {step}"
 
 
@@ -265,8 +271,8 @@ def counted(
     columns = {name: str(kind) for name, kind, *_ in connection.execute(f"DESCRIBE FROM {relation}").fetchall()}
     if column not in columns:
         raise DataQualityError(f"the rows have no column {column!r} to part them by; {nearest(column, list(columns))}")
-    kept = sorted(name for name in columns if name not in leave_out)
-    cells = [_cell(key, name, columns[name]) for key, name in zip(_keys(kept), kept, strict=True)]
+    names = sorted(name for name in columns if name not in leave_out)
+    cells = [_cell(key, name, columns[name]) for key, name in zip(_keys(names), names, strict=True)]
     digest = f"unhex(sha256(concat({', '.join(cells)})))" if cells else "unhex(sha256(''))"
     query = f"SELECT coalesce(CAST({_quoted(column)} AS VARCHAR), '') AS value, {digest} AS digest FROM {relation}"
     return _joined(connection.sql(f"{query} ORDER BY value, digest").to_arrow_reader(_BATCH))
@@ -280,7 +286,7 @@ def _keys(names: Sequence[str]) -> list[str]:
     """A short key for each name, of the same length, that depends on the name alone."""
     digests = [urlsafe_b64encode(hashlib.sha256(name.encode()).digest()).decode() for name in names]
     keys = ([digest[:width] for digest in digests] for width in _WIDTHS)
-    return next(each for each in keys if len(set(each)) == len(names))
+    return next(candidates for candidates in keys if len(set(candidates)) == len(names))
 
 
 def _cell(key: str, name: str, kind: str) -> str:
@@ -298,16 +304,16 @@ def _joined(reader: pa.RecordBatchReader) -> pa.Table:
     values: list[str] = []
     rows: list[int] = []
     digests: list[str] = []
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for value, part in _runs(reader):
         if not values or values[-1] != value:
-            digests += [whole.hexdigest()] if values else []
+            digests += [digest.hexdigest()] if values else []
             values.append(value)
             rows.append(0)
-            whole = hashlib.sha256()
-        whole.update(part)
+            digest = hashlib.sha256()
+        digest.update(part)
         rows[-1] += len(part) // _BYTES
-    digests += [whole.hexdigest()] if values else []
+    digests += [digest.hexdigest()] if values else []
     return pa.table([values, rows, digests], schema=COUNTED)
 
 
@@ -319,9 +325,9 @@ def _runs(reader: pa.RecordBatchReader) -> Iterator[tuple[str, memoryview]]:
         digests = batch.column(1)
         _, offsets, content = digests.buffers()
         first = int(np.frombuffer(offsets, np.int32)[digests.offset])
-        said = memoryview(content)[first : first + batch.num_rows * _BYTES]
+        digest_bytes = memoryview(content)[first : first + batch.num_rows * _BYTES]
         runs = pc.run_end_encode(batch.column(0))
         start = 0
         for value, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            yield value, said[start * _BYTES : end * _BYTES]
+            yield value, digest_bytes[start * _BYTES : end * _BYTES]
             start = end

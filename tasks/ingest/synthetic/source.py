@@ -38,9 +38,9 @@ class _Generator(NamedTuple):
 
 def digest(source: Source) -> str:
     """sha256 of generator, seed and all coefficients: with the code, what decides the rows."""
-    asked = _asked(source)
-    said = [asked.generator, asked.seed, asdict(coefficients(source))]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    synthetic = _asked(source)
+    key = [synthetic.generator, synthetic.seed, asdict(coefficients(source))]
+    return hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
 
 
 def header(source: Source) -> list[str]:
@@ -49,18 +49,18 @@ def header(source: Source) -> list[str]:
     Raises:
         SpecError: there is no such generator, or it has no such parameter.
     """
-    asked = _asked(source)
-    return _generator(asked).names(coefficients(source))
+    synthetic = _asked(source)
+    return _generator(synthetic).names(coefficients(source))
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:
     """The named columns of the drawn rows, as text that gives back the same numbers."""
-    asked = _asked(source)
+    synthetic = _asked(source)
     try:
-        drawn = _generator(asked).draw(coefficients(source), np.random.default_rng(asked.seed))
+        columns_drawn = _generator(synthetic).draw(coefficients(source), np.random.default_rng(synthetic.seed))
     except ValueError as error:
         raise SpecError(str(error), (*_WHERE, "parameters")) from error
-    text = {name: pa.array(list(map(str, drawn[name].tolist())), pa.string()) for name in columns}
+    text = {name: pa.array(list(map(str, columns_drawn[name].tolist())), pa.string()) for name in columns}
     table = pa.table(text)
     return Raw(table, list(range(1, table.num_rows + 1)))
 
@@ -71,11 +71,11 @@ def _asked(source: Source) -> Synthetic:
     return source.synthetic
 
 
-def _generator(asked: Synthetic) -> _Generator:
-    if asked.generator not in GENERATORS:
-        hint = nearest(asked.generator, list(GENERATORS))
-        raise SpecError(f"there is no generator {asked.generator!r}; {hint}", (*_WHERE, "generator"))
-    return GENERATORS[asked.generator]
+def _generator(synthetic: Synthetic) -> _Generator:
+    if synthetic.generator not in GENERATORS:
+        hint = nearest(synthetic.generator, list(GENERATORS))
+        raise SpecError(f"there is no generator {synthetic.generator!r}; {hint}", (*_WHERE, "generator"))
+    return GENERATORS[synthetic.generator]
 
 
 def coefficients(source: Source) -> Any:
@@ -84,23 +84,25 @@ def coefficients(source: Source) -> Any:
     Raises:
         SpecError: there is no such generator, or it has no such parameter.
     """
-    asked = _asked(source)
-    kind = _generator(asked).parameters
-    known = [field.name for field in fields(kind)]
-    for name in asked.parameters:
-        if name not in known:
-            message = f"the generator {asked.generator!r} has no parameter {name!r}; {nearest(name, known)}"
+    synthetic = _asked(source)
+    kind = _generator(synthetic).parameters
+    parameter_names = [field.name for field in fields(kind)]
+    for name in synthetic.parameters:
+        if name not in parameter_names:
+            message = (
+                f"the generator {synthetic.generator!r} has no parameter {name!r}; {nearest(name, parameter_names)}"
+            )
             raise SpecError(message, (*_WHERE, "parameters", name))
-    rows = asked.parameters.get("rows")
+    rows = synthetic.parameters.get("rows")
     if isinstance(rows, float) and not 1 <= rows <= MOST_ROWS:
         message = f"{rows:,.0f} rows: expected 1 to {MOST_ROWS:,}, as all are held in memory at once"
         raise SpecError(message, (*_WHERE, "parameters", "rows"))
     try:
-        return TypeAdapter(kind).validate_python(asked.parameters)
+        return TypeAdapter(kind).validate_python(synthetic.parameters)
     except ValidationError as error:
         first = error.errors()[0]
         name, *_ = (*map(str, first["loc"]), "")
-        message = f"{asked.parameters.get(name)!r} is no value for {name!r}: {first['msg']}"
+        message = f"{synthetic.parameters.get(name)!r} is no value for {name!r}: {first['msg']}"
         raise SpecError(message, (*_WHERE, "parameters", name)) from error
 
 
@@ -110,9 +112,9 @@ def _lending_names(settings: SyntheticLending) -> list[str]:
 
 def _lending(settings: SyntheticLending, rng: np.random.Generator) -> dict[str, "np.ndarray[Any, Any]"]:
     rows = lending.generate(settings, rng)
-    own = dict(zip(lending.names(settings), rows.features.T, strict=True))
+    features = dict(zip(lending.names(settings), rows.features.T, strict=True))
     group = np.where(rows.protected, "protected", "other")
-    return {**own, "group": group, "label": _labels(rows.favourable)}
+    return {**features, "group": group, "label": _labels(rows.favourable)}
 
 
 def _mediated_names(_: MediatedLending) -> list[str]:
@@ -122,8 +124,8 @@ def _mediated_names(_: MediatedLending) -> list[str]:
 def _mediated(settings: MediatedLending, rng: np.random.Generator) -> dict[str, "np.ndarray[Any, Any]"]:
     """What would have been in the other group is known to the generator and is no column."""
     rows = lending.synthetic(settings, rng)
-    own = {"x": rows.covariates[:, 0], "m": rows.mediators[:, 0]}
-    return {**own, "group": np.where(rows.category == 1, "A1", "A0"), "label": _labels(rows.favourable)}
+    features = {"x": rows.covariates[:, 0], "m": rows.mediators[:, 0]}
+    return {**features, "group": np.where(rows.category == 1, "A1", "A0"), "label": _labels(rows.favourable)}
 
 
 def _twin(settings: TwinSettings, rng: np.random.Generator) -> dict[str, "np.ndarray[Any, Any]"]:

@@ -44,9 +44,9 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 # Arrays as columns of text, the form of an HMDA file.
 
 
-def words(places: "np.ndarray[Any, Any]", known: Sequence[str]) -> pa.Array:
+def words(places: "np.ndarray[Any, Any]", vocabulary: Sequence[str]) -> pa.Array:
     """The words at some places ``(n,)`` of a list."""
-    return pa.array(known, pa.string()).take(pa.array(places))
+    return pa.array(vocabulary, pa.string()).take(pa.array(places))
 
 
 def numbers(values: "np.ndarray[Any, Any]") -> pa.Array:
@@ -109,15 +109,15 @@ class Codes:
 
 def codes_of(twin: Twin) -> Codes:
     """Codes by the rules of the twin's year: before 2018 there are no detailed ones."""
-    who, alone = twin.people, twin.people.cosex == NOBODY
-    unknown = (twin.action == PURCHASED) & (who.detail % 2 == 0)
-    race = _told(_detailed_race(twin), who.race_told, unknown, 6)
-    ethnicity = _told(_detailed_ethnicity(twin), who.race_told, unknown, 3)
-    two = alone & (who.race < WHITE) & (who.detail == _SECOND) & (race < 6)
+    people, alone = twin.people, twin.people.cosex == NOBODY
+    unknown = (twin.action == PURCHASED) & (people.detail % 2 == 0)
+    race = _told(_detailed_race(twin), people.race_told, unknown, 6)
+    ethnicity = _told(_detailed_ethnicity(twin), people.race_told, unknown, 3)
+    two = alone & (people.race < WHITE) & (people.detail == _SECOND) & (race < 6)
     second = np.where(two, WHITE + 1, NOTHING)
-    sex, cosex = (_told(each + 1, who.sex_told, unknown, 3) for each in (who.sex, who.cosex))
-    known = who.race_told & ~unknown
-    both = np.where(alone | (who.sex == who.cosex), who.sex, len(SEXES))
+    sex, cosex = (_told(sex_code + 1, people.sex_told, unknown, 3) for sex_code in (people.sex, people.cosex))
+    is_race_known = people.race_told & ~unknown
+    joint_sex = np.where(alone | (people.sex == people.cosex), people.sex, len(SEXES))
     return Codes(
         race=race,
         second_race=second,
@@ -128,32 +128,32 @@ def codes_of(twin: Twin) -> Codes:
         co_sex=np.where(alone, 5, cosex),
         unknown=unknown,
         alone=alone,
-        derived_race=np.where(known, who.race, len(RACES)),
-        derived_ethnicity=np.where(known, np.where(who.hispanic, 0, 1), 2),
-        derived_sex=np.where(who.sex_told & ~unknown, both, 3),
+        derived_race=np.where(is_race_known, people.race, len(RACES)),
+        derived_ethnicity=np.where(is_race_known, np.where(people.hispanic, 0, 1), 2),
+        derived_sex=np.where(people.sex_told & ~unknown, joint_sex, 3),
     )
 
 
-def _told(own: Ints, told: Bools, unknown: Bools, not_provided: int) -> Ints:
+def _told(values: Ints, is_reported: Bools, unknown: Bools, not_provided: int) -> Ints:
     """Who does not say has the code for it, and the next one stands for `not applicable`."""
-    found: Ints = np.where(unknown, not_provided + 1, np.where(told, own, not_provided))
-    return found
+    codes: Ints = np.where(unknown, not_provided + 1, np.where(is_reported, values, not_provided))
+    return codes
 
 
 def _detailed_race(twin: Twin) -> Ints:
-    who, race = twin.people, twin.people.race + 1
-    for group, given in ((_ASIAN, _ASIANS), (_PACIFIC, _PACIFICS)):
-        own = (who.race == group) & (who.detail < len(given)) & twin.settings.modern
-        race = np.where(own, np.array(given)[np.minimum(who.detail, len(given) - 1)], race)
+    people, race = twin.people, twin.people.race + 1
+    for group, details in ((_ASIAN, _ASIANS), (_PACIFIC, _PACIFICS)):
+        has_detail = (people.race == group) & (people.detail < len(details)) & twin.settings.modern
+        race = np.where(has_detail, np.array(details)[np.minimum(people.detail, len(details) - 1)], race)
     return race
 
 
 def _detailed_ethnicity(twin: Twin) -> Ints:
-    who = twin.people
-    given = np.array(_HISPANICS)[np.minimum(who.detail, len(_HISPANICS) - 1)]
-    hispanic = np.where((who.detail < len(_HISPANICS)) & twin.settings.modern, given, 1)
-    found: Ints = np.where(who.hispanic, hispanic, 2)
-    return found
+    people = twin.people
+    details = np.array(_HISPANICS)[np.minimum(people.detail, len(_HISPANICS) - 1)]
+    hispanic = np.where((people.detail < len(_HISPANICS)) & twin.settings.modern, details, 1)
+    ethnicity: Ints = np.where(people.hispanic, hispanic, 2)
+    return ethnicity
 
 
 class County(NamedTuple):
@@ -234,23 +234,23 @@ def modern_columns(twin: Twin) -> Columns:
 
 
 def _loan(twin: Twin) -> Columns:
-    who, n = twin.people, len(twin.action)
+    people, n = twin.people, len(twin.action)
     kinds = [f"{name}:{lien} Lien" for name in NAMES_OF_TYPES for lien in ("First", "Subordinate")]
-    asked = np.isin(twin.action, (PREAPPROVAL_DENIED, PREAPPROVED)) | (
-        (who.purpose == PURPOSES.index("purchase")) & (who.detail == 0)
+    requested = np.isin(twin.action, (PREAPPROVAL_DENIED, PREAPPROVED)) | (
+        (people.purpose == PURPOSES.index("purchase")) & (people.detail == 0)
     )
     sold = np.isin(twin.action, (ORIGINATED, PURCHASED))
     return {
         "activity_year": always(str(twin.settings.year), n),
-        "lei": words(who.lender, lenders(twin.settings.lenders)),
+        "lei": words(people.lender, lenders(twin.settings.lenders)),
         "action_taken": numbers(twin.action),
-        "loan_type": numbers(who.kind + 1),
-        "loan_purpose": words(who.purpose, PURPOSE_CODES),
-        "lien_status": numbers(1 + who.subordinate.astype(np.int32)),
-        "occupancy_type": numbers(who.occupancy + 1),
-        "preapproval": words(np.where(asked, 0, 1), ("1", "2")),
-        "purchaser_type": words(np.where(sold, who.detail % 5, 0), ("0", "1", "3", "2", "71")),
-        "derived_loan_product_type": words(2 * who.kind + who.subordinate, kinds),
+        "loan_type": numbers(people.kind + 1),
+        "loan_purpose": words(people.purpose, PURPOSE_CODES),
+        "lien_status": numbers(1 + people.subordinate.astype(np.int32)),
+        "occupancy_type": numbers(people.occupancy + 1),
+        "preapproval": words(np.where(requested, 0, 1), ("1", "2")),
+        "purchaser_type": words(np.where(sold, people.detail % 5, 0), ("0", "1", "3", "2", "71")),
+        "derived_loan_product_type": words(2 * people.kind + people.subordinate, kinds),
         "derived_dwelling_category": always("Single Family (1-4 Units):Site-Built", n),
         "construction_method": always("1", n),
         "total_units": always("1", n),
@@ -271,8 +271,8 @@ def reasons(twin: Twin) -> Ints:
     kind = np.where(weighed[:, DEBT] <= weighed[:, RATIO], _REASONS["debt"], _REASONS["ratio"])
     kind = np.where(worst < 0, kind, _REASONS["other"])
     denied = np.isin(twin.action, (DENIED, PREAPPROVAL_DENIED))
-    found: Ints = np.where(denied, kind, NOTHING)
-    return found
+    reason_codes: Ints = np.where(denied, kind, NOTHING)
+    return reason_codes
 
 
 def _denial_reasons(twin: Twin) -> Columns:
@@ -282,66 +282,68 @@ def _denial_reasons(twin: Twin) -> Columns:
 
 
 def _amounts(twin: Twin) -> Columns:
-    said, gaps = twin.published, twin.unreported
+    published, gaps = twin.published, twin.unreported
     exempt = (gaps.exempt, "Exempt")
-    dollars = numbers(said.loan_amount.astype(np.float64))
-    within = words((said.loan_amount > _LIMIT).astype(np.int32), ("C", "NC"))
+    dollars = numbers(published.loan_amount.astype(np.float64))
+    within = words((published.loan_amount > _LIMIT).astype(np.int32), ("C", "NC"))
     return {
         "loan_amount": dollars,
         "conforming_loan_limit": within,
-        "income": but(numbers(said.income), (gaps.income, "NA")),
-        "property_value": but(numbers(said.property_value), (gaps.property_value, "NA"), exempt),
-        "debt_to_income_ratio": but(words(said.debt_to_income, DEBT_BANDS), (gaps.debt_to_income, "NA"), exempt),
-        "combined_loan_to_value_ratio": but(numbers(said.loan_to_value), (gaps.loan_to_value, "NA"), exempt),
+        "income": but(numbers(published.income), (gaps.income, "NA")),
+        "property_value": but(numbers(published.property_value), (gaps.property_value, "NA"), exempt),
+        "debt_to_income_ratio": but(words(published.debt_to_income, DEBT_BANDS), (gaps.debt_to_income, "NA"), exempt),
+        "combined_loan_to_value_ratio": but(numbers(published.loan_to_value), (gaps.loan_to_value, "NA"), exempt),
     }
 
 
 def _prices(twin: Twin) -> Columns:
-    who, n = twin.people, len(twin.action)
+    people, n = twin.people, len(twin.action)
     exempt, none = (twin.unreported.exempt, "Exempt"), (~np.isin(twin.action, (ORIGINATED, NOT_ACCEPTED)), "NA")
-    rate = numbers(5.5 + who.detail / 8)
+    rate = numbers(5.5 + people.detail / 8)
     return {
         "interest_rate": but(rate, none, exempt),
-        "rate_spread": but(numbers((who.detail - 2) / 10), none, exempt),
-        "total_loan_costs": but(numbers(2_400.5 + 10 * who.lender), none, exempt),
-        "origination_charges": but(numbers(395.0 + who.lender), none, exempt),
+        "rate_spread": but(numbers((people.detail - 2) / 10), none, exempt),
+        "total_loan_costs": but(numbers(2_400.5 + 10 * people.lender), none, exempt),
+        "origination_charges": but(numbers(395.0 + people.lender), none, exempt),
         "hoepa_status": but(always("2", n), (none[0], "3")),
     }
 
 
 def _people(twin: Twin) -> Columns:
-    who, said, n = twin.people, codes_of(twin), len(twin.action)
-    old = _above_62(who.age, who.detail)
-    co_old = _above_62(who.coage, who.detail)
+    people, codes, n = twin.people, codes_of(twin), len(twin.action)
+    old = _above_62(people.age, people.detail)
+    co_old = _above_62(people.coage, people.detail)
     out: dict[str, Any] = {
-        "derived_race": words(said.derived_race, DERIVED_RACE),
-        "derived_ethnicity": words(said.derived_ethnicity, DERIVED_ETHNICITY),
-        "derived_sex": words(said.derived_sex, DERIVED_SEX),
-        "applicant_sex": numbers(said.sex),
-        "co_applicant_sex": numbers(said.co_sex),
-        "applicant_age": but(words(who.age, AGES), (said.unknown, "8888")),
-        "co_applicant_age": but(words(np.maximum(who.coage, 0), AGES), (said.unknown, "8888"), (said.alone, "9999")),
-        "applicant_age_above_62": but(words(old, ("No", "Yes")), (said.unknown, "NA")),
-        "co_applicant_age_above_62": but(words(co_old, ("No", "Yes")), (said.unknown | said.alone, "NA")),
-        "co_applicant_credit_score_type": but(always("9", n), (said.alone, "10"), (twin.unreported.exempt, "1111")),
+        "derived_race": words(codes.derived_race, DERIVED_RACE),
+        "derived_ethnicity": words(codes.derived_ethnicity, DERIVED_ETHNICITY),
+        "derived_sex": words(codes.derived_sex, DERIVED_SEX),
+        "applicant_sex": numbers(codes.sex),
+        "co_applicant_sex": numbers(codes.co_sex),
+        "applicant_age": but(words(people.age, AGES), (codes.unknown, "8888")),
+        "co_applicant_age": but(
+            words(np.maximum(people.coage, 0), AGES), (codes.unknown, "8888"), (codes.alone, "9999")
+        ),
+        "applicant_age_above_62": but(words(old, ("No", "Yes")), (codes.unknown, "NA")),
+        "co_applicant_age_above_62": but(words(co_old, ("No", "Yes")), (codes.unknown | codes.alone, "NA")),
+        "co_applicant_credit_score_type": but(always("9", n), (codes.alone, "10"), (twin.unreported.exempt, "1111")),
     }
     for person, race, ethnicity in (
-        ("applicant", said.race, said.ethnicity),
-        ("co_applicant", said.co_race, said.co_ethnicity),
+        ("applicant", codes.race, codes.ethnicity),
+        ("co_applicant", codes.co_race, codes.co_ethnicity),
     ):
-        nobody = said.alone & (person == "co_applicant")
-        seen = but(always("2", n), (said.unknown, "3"), (nobody, "4"))
-        out |= {f"{person}_{what}_observed": seen for what in ("race", "ethnicity", "sex")}
+        nobody = codes.alone & (person == "co_applicant")
+        observed = but(always("2", n), (codes.unknown, "3"), (nobody, "4"))
+        out |= {f"{person}_{what}_observed": observed for what in ("race", "ethnicity", "sex")}
         out |= {f"{person}_{what}_{i}": always("", n) for what in ("race", "ethnicity") for i in (2, 3, 4, 5)}
         out |= {f"{person}_race_1": numbers(race), f"{person}_ethnicity_1": numbers(ethnicity)}
-    return {**out, "applicant_race_2": but(numbers(said.second_race), (said.second_race == NOTHING, ""))}
+    return {**out, "applicant_race_2": but(numbers(codes.second_race), (codes.second_race == NOTHING, ""))}
 
 
 def _above_62(age: Ints, detail: Ints) -> Ints:
     """``(n,)`` 1 of those above 62: all from 65 on, and a fifth of those from 55 to 64."""
     sixty_five, fifty_five = AGES.index("65-74"), AGES.index("55-64")
-    found: Ints = ((age >= sixty_five) | ((age == fifty_five) & (detail < 2))).astype(np.int32)
-    return found
+    is_above: Ints = ((age >= sixty_five) | ((age == fifty_five) & (detail < 2))).astype(np.int32)
+    return is_above
 
 
 def _place(twin: Twin) -> Columns:
@@ -391,35 +393,35 @@ def historic_lenders(year: int, count: int) -> tuple[list[str], list[str]]:
 
 
 def _historic_loan(twin: Twin) -> Columns:
-    who, n, settings = twin.people, len(twin.action), twin.settings
+    people, n, settings = twin.people, len(twin.action), twin.settings
     agency, respondent = historic_lenders(settings.year, settings.lenders)
-    bought = who.purpose == PURPOSES.index("purchase")
-    asked = np.isin(twin.action, (PREAPPROVAL_DENIED, PREAPPROVED)) | (bought & (who.detail == 0))
+    bought = people.purpose == PURPOSES.index("purchase")
+    requested = np.isin(twin.action, (PREAPPROVAL_DENIED, PREAPPROVED)) | (bought & (people.detail == 0))
     sold = np.isin(twin.action, (ORIGINATED, PURCHASED))
-    unsecured = (who.purpose == PURPOSES.index("improvement")) & (who.detail == 1)
-    dear = (twin.action == ORIGINATED) & (who.detail == 3)
+    unsecured = (people.purpose == PURPOSES.index("improvement")) & (people.detail == 1)
+    dear = (twin.action == ORIGINATED) & (people.detail == 3)
     why = reasons(twin)
-    untold = (why == NOTHING) | (who.detail > 6)
+    untold = (why == NOTHING) | (people.detail > 6)
     return {
         "as_of_year": always(str(settings.year), n),
-        "respondent_id": words(who.lender, respondent),
-        "agency_code": words(who.lender, agency),
-        "loan_type": numbers(who.kind + 1),
+        "respondent_id": words(people.lender, respondent),
+        "agency_code": words(people.lender, agency),
+        "loan_type": numbers(people.kind + 1),
         "property_type": always("1", n),
-        "loan_purpose": words(who.purpose, HISTORIC_PURPOSE_CODES),
-        "owner_occupancy": words((who.occupancy > 0).astype(np.int32), ("1", "2")),
+        "loan_purpose": words(people.purpose, HISTORIC_PURPOSE_CODES),
+        "owner_occupancy": words((people.occupancy > 0).astype(np.int32), ("1", "2")),
         "loan_amount_000s": numbers(twin.published.loan_amount // 1000),
-        "preapproval": but(words(np.where(asked, 0, 1), ("1", "2")), (~bought, "3")),
+        "preapproval": but(words(np.where(requested, 0, 1), ("1", "2")), (~bought, "3")),
         "action_taken": numbers(twin.action),
         "applicant_income_000s": but(numbers(twin.published.income), (twin.unreported.income, "")),
-        "purchaser_type": words(np.where(sold, who.detail % 5, 0), ("0", "1", "3", "2", "7")),
+        "purchaser_type": words(np.where(sold, people.detail % 5, 0), ("0", "1", "3", "2", "7")),
         "denial_reason_1": but(numbers(why), (untold, "")),
         "denial_reason_2": always("", n),
         "denial_reason_3": always("", n),
         "rate_spread": but(always("", n), (dear, "01.87")),
         "hoepa_status": always("2", n),
         "lien_status": but(
-            numbers(1 + who.subordinate.astype(np.int32)), (unsecured, "3"), (twin.action == PURCHASED, "4")
+            numbers(1 + people.subordinate.astype(np.int32)), (unsecured, "3"), (twin.action == PURCHASED, "4")
         ),
         "edit_status": always("", n),
         "sequence_number": numbers(1 + np.arange(n)),  # of real rows by lender, and here within a block
@@ -428,15 +430,15 @@ def _historic_loan(twin: Twin) -> Columns:
 
 
 def _historic_people(twin: Twin) -> Columns:
-    said, n = codes_of(twin), len(twin.action)
-    out = {"applicant_sex": numbers(said.sex), "co_applicant_sex": numbers(said.co_sex)}
+    codes, n = codes_of(twin), len(twin.action)
+    out = {"applicant_sex": numbers(codes.sex), "co_applicant_sex": numbers(codes.co_sex)}
     for person, race, ethnicity in (
-        ("applicant", said.race, said.ethnicity),
-        ("co_applicant", said.co_race, said.co_ethnicity),
+        ("applicant", codes.race, codes.ethnicity),
+        ("co_applicant", codes.co_race, codes.co_ethnicity),
     ):
         out |= {f"{person}_ethnicity": numbers(ethnicity), f"{person}_race_1": numbers(race)}
         out |= {f"{person}_race_{i}": always("", n) for i in (2, 3, 4, 5)}
-    return {**out, "applicant_race_2": but(numbers(said.second_race), (said.second_race == NOTHING, ""))}
+    return {**out, "applicant_race_2": but(numbers(codes.second_race), (codes.second_race == NOTHING, ""))}
 
 
 def _historic_place(twin: Twin) -> Columns:
@@ -480,12 +482,16 @@ def names(settings: TwinSettings) -> list[str]:
 
 def canonical_columns(twin: Twin) -> Mapping[str, pa.Array]:
     """The columns by name, as text ``(n,)``."""
-    made = {**_canonical_loan(twin), **_canonical_people(twin), **(_since_2018(twin) if twin.settings.modern else {})}
-    return {name: made[name] for name in names(twin.settings)}
+    raw_columns = {
+        **_canonical_loan(twin),
+        **_canonical_people(twin),
+        **(_since_2018(twin) if twin.settings.modern else {}),
+    }
+    return {name: raw_columns[name] for name in names(twin.settings)}
 
 
 def _canonical_loan(twin: Twin) -> dict[str, pa.Array]:
-    settings, said = twin.settings, twin.published
+    settings, published = twin.settings, twin.published
     raw, purposes, lender = _by_family(twin)
     return {
         **{name: raw[name] for name in ("action_taken", "loan_type")},
@@ -494,8 +500,8 @@ def _canonical_loan(twin: Twin) -> dict[str, pa.Array]:
         "lender_id": words(twin.people.lender, lender),
         "loan_purpose": words(twin.people.purpose, [_REFINANCING.get(code, code) for code in purposes]),
         "loan_purpose_raw": raw["loan_purpose"],
-        "loan_amount_usd": numbers(said.loan_amount),
-        "income_usd": but(numbers(said.income * 1000), (twin.unreported.income, "NA")),
+        "loan_amount_usd": numbers(published.loan_amount),
+        "income_usd": but(numbers(published.income * 1000), (twin.unreported.income, "NA")),
     }
 
 
@@ -510,27 +516,27 @@ def _by_family(twin: Twin) -> tuple[Mapping[str, pa.Array], tuple[str, ...], lis
 
 
 def _canonical_people(twin: Twin) -> dict[str, pa.Array]:
-    said = codes_of(twin)
+    codes = codes_of(twin)
     return {
-        "applicant_race_1": numbers(_rolled_up(said.race)),
-        "applicant_ethnicity_1": numbers(_rolled_up(said.ethnicity)),
-        "applicant_sex": numbers(said.sex),
-        "derived_race": words(said.derived_race, DERIVED_RACE),
-        "derived_ethnicity": words(said.derived_ethnicity, DERIVED_ETHNICITY),
-        "derived_sex": words(said.derived_sex, DERIVED_SEX),
+        "applicant_race_1": numbers(_rolled_up(codes.race)),
+        "applicant_ethnicity_1": numbers(_rolled_up(codes.ethnicity)),
+        "applicant_sex": numbers(codes.sex),
+        "derived_race": words(codes.derived_race, DERIVED_RACE),
+        "derived_ethnicity": words(codes.derived_ethnicity, DERIVED_ETHNICITY),
+        "derived_sex": words(codes.derived_sex, DERIVED_SEX),
     }
 
 
 def _rolled_up(codes: Ints) -> Ints:
     """Detailed codes as the ones that they detail: 21 to 27 are 2."""
-    found: Ints = np.where(codes > 10, codes // 10, codes)
-    return found
+    rolled_up: Ints = np.where(codes > 10, codes // 10, codes)
+    return rolled_up
 
 
 def _since_2018(twin: Twin) -> dict[str, pa.Array]:
     raw = modern_columns(twin)
-    own = {"ltv_ratio": "combined_loan_to_value_ratio", "property_value_usd": "property_value"}
-    return {name: raw[own.get(name, name)] for name in _MODERN_ONLY}
+    raw_names = {"ltv_ratio": "combined_loan_to_value_ratio", "property_value_usd": "property_value"}
+    return {name: raw[raw_names.get(name, name)] for name in _MODERN_ONLY}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -563,8 +569,8 @@ def write_nation(file: Path, rows: int, year: int, seed: int) -> Path:
     with pacsv.CSVWriter(file, schema, write_options=options) as opened:
         for twin in blocks(settings, rng):
             lender, state = nation.draw(len(twin.action), rng)
-            drawn = replace(twin, people=replace(twin.people, lender=lender))
-            columns = {**modern_columns(drawn), **_nation_place(drawn, state)}
+            national_twin = replace(twin, people=replace(twin.people, lender=lender))
+            columns = {**modern_columns(national_twin), **_nation_place(national_twin, state)}
             opened.write_table(pa.table([columns[name] for name in schema.names], schema=schema))
     return file
 
@@ -573,11 +579,11 @@ def _nation_place(twin: Twin, state: Ints) -> Columns:
     """State, county and tract of each row; a state has one county here."""
     counties = [f"{fips}001" if fips else _MISSING for _, fips, _ in STATES]
     tracts = [text.replace(".", "") for text in TRACTS]
-    whole = [county if county == _MISSING else county + tract for county in counties for tract in tracts]
+    tract_names = [county if county == _MISSING else county + tract for county in counties for tract in tracts]
     return {
         "state_code": words(state, [code for code, _, _ in STATES]),
         "county_code": words(state, counties),
-        "census_tract": words(state * len(tracts) + twin.people.place % len(tracts), whole),
+        "census_tract": words(state * len(tracts) + twin.people.place % len(tracts), tract_names),
     }
 
 
@@ -599,22 +605,22 @@ that are not ``decided`` the approvals are what would have been. Amounts are rou
 
 def table(twin: Twin, first: int) -> pa.Table:
     """The truth about a block whose first row has the number ``first`` in the file, from 1."""
-    return pa.concat_tables([_of(twin, found, first) for found in otherwise(twin)])
+    return pa.concat_tables([_of(twin, counterfactual, first) for counterfactual in otherwise(twin)])
 
 
-def _of(twin: Twin, found: Otherwise, first: int) -> pa.Table:
-    n, then, names = len(twin.action), found.published, pa.array(found.names)
+def _of(twin: Twin, counterfactual: Otherwise, first: int) -> pa.Table:
+    n, then, names = len(twin.action), counterfactual.published, pa.array(counterfactual.names)
     columns = {
         "source_row": np.arange(first, first + n),
-        "protected_attribute": pa.repeat(found.attribute, n),
-        "group": names.take(pa.array(found.group)),
-        "to_group": names.take(pa.array(found.to)),
+        "protected_attribute": pa.repeat(counterfactual.attribute, n),
+        "group": names.take(pa.array(counterfactual.group)),
+        "to_group": names.take(pa.array(counterfactual.to)),
         "decided": twin.decided,
         "approved": twin.world.approved,
-        "counterfactual_approved": found.world.approved,
-        "flips": found.flips,
+        "counterfactual_approved": counterfactual.world.approved,
+        "flips": counterfactual.flips,
         "logit": twin.world.logit,
-        "counterfactual_logit": found.world.logit,
+        "counterfactual_logit": counterfactual.world.logit,
         "counterfactual_income_usd": then.income * 1000,
         "counterfactual_property_value_usd": then.property_value,
         "counterfactual_loan_amount_usd": then.loan_amount,
@@ -680,19 +686,19 @@ def _draft(path: Path) -> Path:
     return path.with_name(f"{path.name}.part")
 
 
-def _write(to: Written, form: _Form, drawn: Iterator[Twin]) -> None:
+def _write(to: Written, form: _Form, twins: Iterator[Twin]) -> None:
     names = BY_NAME[form.layout].columns
     options = pacsv.WriteOptions(delimiter=form.delimiter, quoting_style="none", quoting_header="none")
     schema = pa.schema([(name, pa.string()) for name in names])
     first = 1
     with (
         pacsv.CSVWriter(to.rows, schema, write_options=options) as file,
-        pq.ParquetWriter(to.truth, SCHEMA) as known,
+        pq.ParquetWriter(to.truth, SCHEMA) as truth_writer,
     ):
-        for twin in drawn:
+        for twin in twins:
             columns = form.columns(twin)
             file.write_table(pa.table([columns[name] for name in names], schema=schema))
-            known.write_table(table(twin, first))
+            truth_writer.write_table(table(twin, first))
             first += len(twin.action)
 
 

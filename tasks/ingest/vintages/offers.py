@@ -65,9 +65,11 @@ class Official(_Declared):
         first, last = offer.years
         if not first <= year <= last:
             having = [name for name, other in self.dataset.items() if other.years[0] <= year <= other.years[1]]
-            others = f"{year} is in: {', '.join(having)}" if having else f"no data set that is known here has {year}"
+            alternatives = (
+                f"{year} is in: {', '.join(having)}" if having else f"no data set that is known here has {year}"
+            )
             raise SpecError(
-                f"{dataset} is known for {first} to {last}; {others}. A file that you have is taken in by "
+                f"{dataset} is known for {first} to {last}; {alternatives}. A file that you have is taken in by "
                 "`evenhand data add`"
             )
         return offer
@@ -102,9 +104,9 @@ class Official(_Declared):
         alike = [other for other in self.bytes if (other < _BREAK) == (year < _BREAK)]
         if rows is None or not alike:
             return None
-        known = min(alike, key=lambda other: (abs(other - year), other))
-        whole = self.rows["historic" if known < _BREAK else "latest"][known]
-        return round(self.bytes[known] / whole * rows)
+        nearest_year = min(alike, key=lambda other: (abs(other - year), other))
+        nationwide_rows = self.rows["historic" if nearest_year < _BREAK else "latest"][nearest_year]
+        return round(self.bytes[nearest_year] / nationwide_rows * rows)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -84,8 +84,8 @@ class Arrangement:
         )
         out: NDArray[np.int32] = self.first[state, lender]
         numbers = rows["source_row"].to_numpy()
-        for (s, one), cuts in self.cuts.items():
-            theirs = (state == s) & (lender == one)
+        for (s, name), cuts in self.cuts.items():
+            theirs = (state == s) & (lender == name)
             out[theirs] += np.searchsorted(cuts, numbers[theirs], side="right").astype(np.int32)
         return out
 
@@ -98,16 +98,16 @@ def arranged(counts: Iterable[tuple[str, str, int]], numbers: Numbers, most: int
         numbers: Asked of lenders that have more rows in a state than a piece holds.
         most: Rows of a piece.
     """
-    told = list(counts)
-    states, lenders = sorted({state for state, _, _ in told}), sorted({lender for _, lender, _ in told})
+    listed = list(counts)
+    states, lenders = sorted({state for state, _, _ in listed}), sorted({lender for _, lender, _ in listed})
     place = {name: i for i, name in enumerate(lenders)}
     first = np.full((len(states), len(lenders)), -1, np.int32)
     cuts: dict[tuple[int, int], NDArray[np.int64]] = {}
     pieces: list[Piece] = []
     for s, state in enumerate(states):
-        own = [(lender, rows) for of, lender, rows in told if of == state]
+        state_lenders = [(lender, rows) for of, lender, rows in listed if of == state]
         filled: list[int] = []
-        for lender, rows in own:
+        for lender, rows in state_lenders:
             if rows > most:
                 cut = numbers(state, lender)[most::most]
                 first[s, place[lender]], cuts[s, place[lender]] = len(pieces) + len(filled), cut
@@ -202,12 +202,12 @@ def _counts(connection: "duckdb.DuckDBPyConnection", rows: Path) -> list[tuple[s
 
 
 def _numbers(connection: "duckdb.DuckDBPyConnection", rows: Path, state: str, lender: str) -> NDArray[np.int64]:
-    found = connection.execute(
+    columns = connection.execute(
         f"SELECT source_row FROM {parquet(rows)} WHERE coalesce(CAST(state_code AS VARCHAR), '{NO_STATE}') = ? "
         f"AND coalesce(lender_id, '{NO_LENDER}') = ? ORDER BY source_row",
         [state, lender],
     ).fetchnumpy()
-    numbers: NDArray[np.int64] = found["source_row"]
+    numbers: NDArray[np.int64] = columns["source_row"]
     return numbers
 
 
@@ -227,11 +227,11 @@ def _deal_out(connection: "duckdb.DuckDBPyConnection", rows: Path, plan: Arrange
             piece = plan.of(table)
             order = np.argsort(piece, kind="stable")
             table = table.take(pa.array(order))
-            found, starts = np.unique(piece[order], return_index=True)
-            for number, start, end in zip(found.tolist(), starts, [*starts[1:], len(order)], strict=True):
+            piece_numbers, starts = np.unique(piece[order], return_index=True)
+            for number, start, end in zip(piece_numbers.tolist(), starts, [*starts[1:], len(order)], strict=True):
                 if number not in writers:
-                    made = ipc.new_stream(str(aside / str(number)), table.schema, options=options)
-                    writers[number] = open_files.enter_context(made)
+                    stream = ipc.new_stream(str(aside / str(number)), table.schema, options=options)
+                    writers[number] = open_files.enter_context(stream)
                 writers[number].write_table(table.slice(start, end - start))
 
 
@@ -249,15 +249,15 @@ def _write(connection: "duckdb.DuckDBPyConnection", aside: Path, piece: Piece, t
     file.parent.mkdir(parents=True, exist_ok=True)
     connection.register("piece", table)
     try:
-        told = connection.execute(
+        written_rows = connection.execute(
             f"COPY piece TO {literal(str(file))} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {_ROW_GROUP})"
         ).fetchone()
     finally:
         connection.unregister("piece")
         del table
         pa.default_memory_pool().release_unused()
-    if told is None or told[0] != piece.rows:
-        raise SuiteError(f"{piece.path}: {told} rows written, and {piece.rows:,} counted; nothing is published")
+    if written_rows is None or written_rows[0] != piece.rows:
+        raise SuiteError(f"{piece.path}: {written_rows} rows written, and {piece.rows:,} counted; nothing is published")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -282,10 +282,10 @@ def write_lenders(rows: Path, folder: Path) -> int:
     """
     target = folder / LENDERS_FILE
     with bounded(folder) as connection:
-        found = connection.sql(_QUERY.format(parquet(rows))).to_arrow_table()
+        lenders = connection.sql(_QUERY.format(parquet(rows))).to_arrow_table()
         digests = counted(connection, parquet(rows), LENDER)
-        table = found.append_column("rows_sha256", digests["rows_sha256"])
-        if digests["value"] != found[LENDER] or digests["rows"] != found["rows"]:
+        table = lenders.append_column("rows_sha256", digests["rows_sha256"])
+        if digests["value"] != lenders[LENDER] or digests["rows"] != lenders["rows"]:
             raise RuntimeError("lenders are not counted in the order in which they are told")
         pq.write_table(table.cast(HMDA_LENDERS.schema()), target)
         check(connection, target, HMDA_LENDERS)

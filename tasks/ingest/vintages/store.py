@@ -92,25 +92,29 @@ def year_of(file: Path) -> int:
     """
     check_regular(file)
     with tempfile.TemporaryDirectory(prefix="evenhand-") as scratch:
-        said = years_said(file, Path(scratch))
-    if not said:
+        years = years_said(file, Path(scratch))
+    if not years:
         raise SpecError(f"{file.name} does not say of which year its rows are; give it with --year")
-    if len(said) > 1:
-        told = ", ".join(map(str, said))
-        raise DataQualityError(f"{file.name} holds rows of {told}, and a vintage is of one year: give a file for each")
-    return said[0]
+    if len(years) > 1:
+        year_list = ", ".join(map(str, years))
+        raise DataQualityError(
+            f"{file.name} holds rows of {year_list}, and a vintage is of one year: give a file for each"
+        )
+    return years[0]
 
 
 def _require_year(name: str, converted: Converted, year: int) -> None:
-    found = {each: rows for each, rows in converted.years.items() if rows}
-    told = " and ".join(f"{rows:,} rows of {each}" for each, rows in sorted(found.items()))
+    rows_by_year = {row_year: rows for row_year, rows in converted.years.items() if rows}
+    year_list = " and ".join(f"{rows:,} rows of {row_year}" for row_year, rows in sorted(rows_by_year.items()))
     if not converted.rows:
         raise DataQualityError(f"{name}: none of its {converted.rows_in:,} rows could be read; see `data describe`")
-    if len(found) > 1:
-        raise DataQualityError(f"{name} holds {told}, and a vintage is of one year: give a file for each")
-    if found and year not in found:  # a file that does not say is taken at the word of whoever delivers it
+    if len(rows_by_year) > 1:
+        raise DataQualityError(f"{name} holds {year_list}, and a vintage is of one year: give a file for each")
+    if (
+        rows_by_year and year not in rows_by_year
+    ):  # a file that does not say is taken at the word of whoever delivers it
         raise DataQualityError(
-            f"{name} holds {told} and was said to be of {year}: give --year {min(found)}, or its file"
+            f"{name} holds {year_list} and was said to be of {year}: give --year {min(rows_by_year)}, or its file"
         )
 
 
@@ -162,17 +166,17 @@ def rows_of(lake: Lake, vintage: Vintage) -> Path:
         IntegrityError: a file is missing or was altered, or one lies among the rows that is not theirs.
     """
     record = f"{vintage.folder}/{PARTITION}"
-    kept = partition_of(lake, record)
-    beside = {path: digest for path, digest in kept.files.items() if path.endswith(f"/{RECORD}")}
-    beside |= {table.path: table.sha256 for table in kept.tables}
+    partition = partition_of(lake, record)
+    beside = {path: digest for path, digest in partition.files.items() if path.endswith(f"/{RECORD}")}
+    beside |= {table.path: table.sha256 for table in partition.tables}
     files = {path: _checked(lake, record, path, digest) for path, digest in beside.items()}
-    rows = {table.path: files[table.path] for table in kept.tables if table.table == "applications"}
+    rows = {table.path: files[table.path] for table in partition.tables if table.table == "applications"}
     path, first = next(iter(rows.items()))
     if vintage.version == 1:
         return first
     home = first.parents[1]
-    if others := sorted(set(files_of(home)) - set(rows.values())):
-        raise altered(lake, record, f"{PurePosixPath(path).parents[1]}/{others[0].relative_to(home).as_posix()}")
+    if unrecorded := sorted(set(files_of(home)) - set(rows.values())):
+        raise altered(lake, record, f"{PurePosixPath(path).parents[1]}/{unrecorded[0].relative_to(home).as_posix()}")
     return home
 
 
@@ -189,24 +193,24 @@ def altered(lake: Lake, record: str, path: str = "") -> IntegrityError:
 def _checked(lake: Lake, record: str, path: str, digest: str) -> Path:
     key = lake.location, path, digest
     if key in _FOUND:
-        file, known = _FOUND[key]
-        if _state(file) == known:
+        file, file_state = _FOUND[key]
+        if _state(file) == file_state:
             return file
-    found = lake.storage.checked(path, digest)
-    if found is None:
+    checked = lake.storage.checked(path, digest)
+    if checked is None:
         raise altered(lake, record, path)
-    if state := _state(found):
-        _FOUND[key] = found, state
-    return found
+    if state := _state(checked):
+        _FOUND[key] = checked, state
+    return checked
 
 
 def _state(file: Path) -> tuple[int, int] | None:
     """What changes when somebody writes to a file; None of one that is not there."""
     try:
-        told = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return told.st_size, told.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -298,37 +302,37 @@ def repack(lake: Lake, vintage: Vintage) -> Vintage | None:
     name = f"vintage-{vintage.sha256[:12]}"
     with lake.lock(name):
         record = f"{vintage.folder}/{PARTITION}"
-        held = read(lake, record)  # another process may have been here before
-        if held.version == 1:
-            rows = rows_of(lake, held)
-            _require_written(rows, held)
+        current = read(lake, record)  # another process may have been here before
+        if current.version == 1:
+            rows = rows_of(lake, current)
+            _require_written(rows, current)
             with drafting(lake, name) as draft:
-                made = _drafted(lake, draft, held, rows)
-                partition = recorded(draft, lake.storage.home_beside(held.folder), made)
-                lake.storage.supersede(draft, partition, held.folder)
+                repacked = _drafted(lake, draft, current, rows)
+                partition = recorded(draft, lake.storage.home_beside(current.folder), repacked)
+                lake.storage.supersede(draft, partition, current.folder)
         _clear(lake, record)
-        return read(lake, record) if held.version == 1 else None
+        return read(lake, record) if current.version == 1 else None
 
 
-def _require_written(rows: Path, held: Vintage) -> None:
+def _require_written(rows: Path, vintage: Vintage) -> None:
     """Rows that somebody exchanged together with their record would get a record that says they are as delivered."""
-    if held.rows_sha256 not in ("", digest_of_rows(rows)):
-        raise IntegrityError(f"the rows of {held} are not those that were converted; add the delivered file again")
+    if vintage.rows_sha256 not in ("", digest_of_rows(rows)):
+        raise IntegrityError(f"the rows of {vintage} are not those that were converted; add the delivered file again")
 
 
-def _drafted(lake: Lake, draft: Path, held: Vintage, rows: Path) -> Vintage:
+def _drafted(lake: Lake, draft: Path, vintage: Vintage, rows: Path) -> Vintage:
     """Everything of a vintage but its rows as it is, and these sorted."""
-    kept = partition_of(lake, f"{held.folder}/{PARTITION}")
-    for path, digest in _digests(kept).items():
+    partition = partition_of(lake, f"{vintage.folder}/{PARTITION}")
+    for path, digest in _digests(partition).items():
         name = PurePosixPath(path).name
         file = lake.storage.checked(path, digest) if name not in (APPLICATIONS_FILE, RECORD) else None
         if file is not None:
             _link(file, draft / name)
-    return held.model_copy(update={"rows_sha256": sort_draft(lake, draft, rows), "version": 2})
+    return vintage.model_copy(update={"rows_sha256": sort_draft(lake, draft, rows), "version": 2})
 
 
-def _digests(kept: Partition) -> dict[str, str]:
-    return {table.path: table.sha256 for table in kept.tables} | kept.files
+def _digests(partition: Partition) -> dict[str, str]:
+    return {table.path: table.sha256 for table in partition.tables} | partition.files
 
 
 def _link(file: Path, name: Path) -> None:
@@ -382,8 +386,8 @@ def newest(
         SpecError: several places fit and none was named: a state is no newer edition of the country.
         IntegrityError: as ``vintages`` says.
     """
-    wanted = {"dataset": dataset, "geography": geography, "frozen": frozen}
-    fitting = [v for v in vintages(lake, year) if all(w in (None, getattr(v, key)) for key, w in wanted.items())]
+    criteria = {"dataset": dataset, "geography": geography, "frozen": frozen}
+    fitting = [v for v in vintages(lake, year) if all(w in (None, getattr(v, key)) for key, w in criteria.items())]
     fitting = [v for v in fitting if v.dataset != "twin"] or fitting
     places = sorted({v.geography for v in fitting})
     if len(places) > 1:
@@ -448,10 +452,10 @@ def add(
     key = {"year": year, "dataset": dataset_of(dataset), "geography": geography, "frozen": frozen}
     before, digest = _store_state(file), _digest(file)
     with lake.lock(f"vintage-{digest[:12]}"):
-        held = _held(lake, file.name, digest, year)
-        if held and not replace:
-            log.warning("%s was delivered before, and is held as %s: nothing was added", file.name, held)
-            return held
+        existing = _held(lake, file.name, digest, year)
+        if existing and not replace:
+            log.warning("%s was delivered before, and is held as %s: nothing was added", file.name, existing)
+            return existing
         lake.require_space(2 * file.stat().st_size, file.name)
         with drafting(lake, f"vintage-{digest[:12]}") as draft:
             vintage = _written(lake, draft, file, {**key, "sha256": digest, "source": source or file.name})
@@ -459,7 +463,7 @@ def add(
                 shutil.copyfile(file, draft / f"delivered-{file.name}")
             if _store_state(file) != before:
                 raise InfrastructureError(f"{file.name} changed while it was read; add it again once it is at rest")
-            _publish(lake, draft, vintage, held)
+            _publish(lake, draft, vintage, existing)
     return vintage
 
 
@@ -470,10 +474,10 @@ def _order(vintage: Vintage) -> tuple[int, str, str, date, str]:
 def _store_state(file: Path) -> tuple[int, int] | None:
     """What changes when somebody writes to a file; None of one that is not there."""
     try:
-        told = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return told.st_size, told.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def _digest(file: Path) -> str:
@@ -485,18 +489,20 @@ def _digest(file: Path) -> str:
 
 def _held(lake: Lake, name: str, digest: str, year: int) -> Vintage | None:
     """The vintage that was made of the same bytes."""
-    held = next((v for v in vintages(lake) if v.sha256 == digest), None)
-    if held and held.year != year:
-        raise DataQualityError(f"{name} was said to be of {year}, and is held as {held}; give --year {held.year}")
-    return held
+    existing = next((v for v in vintages(lake) if v.sha256 == digest), None)
+    if existing and existing.year != year:
+        raise DataQualityError(
+            f"{name} was said to be of {year}, and is held as {existing}; give --year {existing.year}"
+        )
+    return existing
 
 
 def _written(lake: Lake, draft: Path, file: Path, key: Mapping[str, Any]) -> Vintage:
     """Convert a file into a draft, sorted, and say what it is."""
     report = take_in(file, draft, key["year"]).report
-    if own := [finding.column for finding in report.findings if finding.kind == "unknown_column"]:
-        told = "%s: its layout has no column %s, and a vintage keeps none; an audit of these takes source.path: %s"
-        log.warning(told, file.name, ", ".join(map(str, own)), file)
+    if unknown_columns := [finding.column for finding in report.findings if finding.kind == "unknown_column"]:
+        message = "%s: its layout has no column %s, and a vintage keeps none; an audit of these takes source.path: %s"
+        log.warning(message, file.name, ", ".join(map(str, unknown_columns)), file)
     return Vintage(
         **key,
         layout=report.layout,
@@ -510,11 +516,11 @@ def _written(lake: Lake, draft: Path, file: Path, key: Mapping[str, Any]) -> Vin
     )
 
 
-def _publish(lake: Lake, draft: Path, vintage: Vintage, held: Vintage | None) -> None:
+def _publish(lake: Lake, draft: Path, vintage: Vintage, existing: Vintage | None) -> None:
     """Give the draft its place; what is held of the same file goes."""
     record = recorded(draft, lake.storage.home_of(vintage.folder), vintage)
-    if held and held.folder == vintage.folder:
-        lake.storage.remove(held.folder)
+    if existing and existing.folder == vintage.folder:
+        lake.storage.remove(existing.folder)
     lake.storage.publish(draft, record, vintage.folder)
-    if held and held.folder != vintage.folder:
-        lake.storage.remove(held.folder)
+    if existing and existing.folder != vintage.folder:
+        lake.storage.remove(existing.folder)

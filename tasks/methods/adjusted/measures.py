@@ -22,8 +22,8 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield whole(Form(EFFECT, {}, -1.0, 1.0))
     if "overlap" in asked.estimators:
         yield whole(Form(OVERLAP, {}, -1.0, 1.0))
-    taken = spec.model.takes(spec.features()) if spec.model.is_given else ()
-    if any(name in taken for p in spec.protected for name in p.columns):
+    model_features = spec.model.takes(spec.features()) if spec.model.is_given else ()
+    if any(name in model_features for p in spec.protected for name in p.columns):
         yield whole(Form(EXCHANGED, {}, -1.0, 1.0, makers=(DecisionMaker.MODEL,)))
     yield whole(
         Form(EFFECT, {"rung": rungs, "estimator": asked.estimators, "over": ("own", "all", "overlap")}, -1.0, 1.0)

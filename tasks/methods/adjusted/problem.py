@@ -15,16 +15,16 @@ from tasks.pipeline.method import ProblemTables
 
 def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
     """The estimates of one decision maker and protected attribute."""
-    made = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
-    rows = given.of_method(ADJUSTED).filter(made).to_pylist()
-    exchanged = given.of_method(ADJUSTED_EXCHANGED).filter(made).to_pylist()
+    is_of_decision = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
+    rows = given.of_method(ADJUSTED).filter(is_of_decision).to_pylist()
+    exchanged = given.of_method(ADJUSTED_EXCHANGED).filter(is_of_decision).to_pylist()
 
     def number(value: float | None) -> float:
         return math.nan if value is None else value
 
-    kept = made & pc.field("used") & pc.field("group").is_valid()
-    used = {r["group"]: (r["rows"], r["denied"]) for r in given.of_method(ADJUSTED_ROWS).filter(kept).to_pylist()}
-    judged = {(row["group"], row["blocks"]) for row in rows if row["primary"]}
+    is_used = is_of_decision & pc.field("used") & pc.field("group").is_valid()
+    used = {r["group"]: (r["rows"], r["denied"]) for r in given.of_method(ADJUSTED_ROWS).filter(is_used).to_pylist()}
+    primary_rungs = {(row["group"], row["blocks"]) for row in rows if row["primary"]}
     linear = {(r["group"], r["blocks"]): r for r in rows if r["estimator"] == "lpm"}
 
     def step(row: Mapping[str, Any]) -> Step:
@@ -44,7 +44,7 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
             reason=row["reason"],
             se=number(row["se"]),
             df=math.inf if row["df"] is None else row["df"],
-            judged_rung=rung in judged,
+            judged_rung=rung in primary_rungs,
             robustness=number(beside.get("rv")),
             unseen=beside.get("unseen") or 0.0,
         )

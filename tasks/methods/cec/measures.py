@@ -18,33 +18,33 @@ _MODEL, _LENDER = ("model",), ("lender",)
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures."""
-    asked = spec.methods.of(CecSettings)
-    if asked is None:
+    settings = spec.methods.of(CecSettings)
+    if settings is None:
         return
     scores = list(_of_scores())
     yield from scores
-    if asked.pairs != "reference":
+    if settings.pairs != "reference":
         yield from (replace(form, parameters={**form.parameters, "matched_with": None}) for form in scores)
-    yield from _of_groups(asked.theta_steps, tuple(spec.features()))
-    yield _of_own_group(asked, spec.model.kind)
-    if asked.training is not None:
-        yield from map(without_interval, _of_training(asked.training))
+    yield from _of_groups(settings.theta_steps, tuple(spec.features()))
+    yield _of_own_group(settings, spec.model.kind)
+    if settings.training is not None:
+        yield from map(without_interval, _of_training(settings.training))
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
     """Refits of a model that is not fitted again here."""
-    asked = spec.methods.of(CecSettings)
-    if asked is None or not asked.refits or spec.model.kind in (*REFITTED, "none"):
+    settings = spec.methods.of(CecSettings)
+    if settings is None or not settings.refits or spec.model.kind in (*REFITTED, "none"):
         return
     message = f"a model of kind {spec.model.kind} is not fitted again on resampled rows, only {' and '.join(REFITTED)}"
     yield SpecError(f"{message}; set refits: 0, the measure is then descriptive", ("methods", "cec", "refits"))
 
 
-def _of_own_group(asked: CecSettings, kind: str) -> Form:
+def _of_own_group(settings: CecSettings, kind: str) -> Form:
     """Attributions in closed form are held against relabelled groups; only refits give an interval."""
-    beside = ("null",) if asked.relabelled_draws and kind in REFITTED else ()
+    beside = ("null",) if settings.relabelled_draws and kind in REFITTED else ()
     form = Form("cec_above_own_group", {}, -1.0, 1.0, beside, _MODEL)
-    return whole(form, "" if asked.refits else NO_INTERVAL)
+    return whole(form, "" if settings.refits else NO_INTERVAL)
 
 
 def _of_scores() -> Iterator[Form]:
@@ -69,7 +69,7 @@ def _of_groups(steps: int, features: Values) -> Iterator[Form]:
         yield without_interval(Form(measure, makers=_MODEL))
 
 
-def _of_training(asked: CecTraining) -> Iterator[Form]:
+def _of_training(settings: CecTraining) -> Iterator[Form]:
     """Of nets and mitigations on the rows held out of each fold; deviations are of the same size as shares."""
     of: dict[str, Values] = {"model": None, "lambda_eo": None, "lambda_cec": None}
     over: dict[str, Values] = {"over_folds": ("mean", "sd")}
@@ -89,10 +89,10 @@ def _of_training(asked: CecTraining) -> Iterator[Form]:
     yield share("trained_regime_share", {**of, **over, "regime": _REGIMES}, makers=_LENDER)
     yield share("trained_collapsed", {**of, "over_folds": ("mean",)}, makers=_LENDER)
     yield share(
-        "trained_non_dominated", {"model": None, **_own_lambdas(asked), "over_folds": ("mean",)}, makers=_LENDER
+        "trained_non_dominated", {"model": None, **_own_lambdas(settings), "over_folds": ("mean",)}, makers=_LENDER
     )
 
 
-def _own_lambdas(asked: CecTraining) -> dict[str, Values]:
+def _own_lambdas(settings: CecTraining) -> dict[str, Values]:
     """No model of the grid is held against the others."""
-    return {"lambda_eo": (0.0, asked.lambda_eo), "lambda_cec": (0.0, asked.lambda_cec)}
+    return {"lambda_eo": (0.0, settings.lambda_eo), "lambda_cec": (0.0, settings.lambda_cec)}

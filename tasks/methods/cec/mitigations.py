@@ -56,10 +56,10 @@ def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
     try:
         if name == "cec":
             return _consistent(fold, settings)
-        found = TRAINED[name](split, settings)
+        mitigated = TRAINED[name](split, settings)
     except DivergedError:
         return Decided(None, reason=DIVERGED)
-    return Decided(found.predicted, found.scores, "" if found.predicted is not None else found.reason)
+    return Decided(mitigated.predicted, mitigated.scores, "" if mitigated.predicted is not None else mitigated.reason)
 
 
 def _consistent(fold: MitigationFold, settings: TrainingSettings) -> Decided:
@@ -85,7 +85,9 @@ def _consistent(fold: MitigationFold, settings: TrainingSettings) -> Decided:
 
 def _varying(rows: Lending) -> Lending:
     """Without financial features that have one value among the training rows, such as a category that is rare."""
-    kept = np.flatnonzero(np.ptp(rows.financial, axis=0) > 0)
+    column_numbers = np.flatnonzero(np.ptp(rows.financial, axis=0) > 0)
     return replace(
-        rows, financial=rows.financial[:, kept], financial_names=tuple(rows.financial_names[i] for i in kept)
+        rows,
+        financial=rows.financial[:, column_numbers],
+        financial_names=tuple(rows.financial_names[i] for i in column_numbers),
     )

@@ -16,55 +16,55 @@ _MODEL = ("model",)
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures."""
-    asked = spec.methods.of(CstSettings)
-    if asked is None:
+    settings = spec.methods.of(CstSettings)
+    if settings is None:
         return
-    yield from _of_variants(asked)
-    yield from _of_null(asked)
-    yield from _effects(asked)
-    if asked.sensitivity and asked.generator == "scm":
+    yield from _of_variants(settings)
+    yield from _of_null(settings)
+    yield from _effects(settings)
+    if settings.sensitivity and settings.generator == "scm":
         lifted = tuple(" -> ".join(edge) for edge in spec.causal_graph.edges)
         for measure in ("share_detected_without", "share_significant_without"):
-            yield share(measure, {"k": (asked.k,), "variant": ("cst",), "without": lifted})
-    if asked.clip:
+            yield share(measure, {"k": (settings.k,), "variant": ("cst",), "without": lifted})
+    if settings.clip:
         yield share("clipped_share", {"attribute": tuple(spec.features())})
-    if asked.interval == "wald":
+    if settings.interval == "wald":
         yield share("no_width_share")
     if any(len(p.columns) > 1 for p in spec.protected):
         for measure in ("share_multiple", "share_multiple_significant"):
-            yield share(measure, {"k": asked.ks, "variant": _VARIANTS})
+            yield share(measure, {"k": settings.ks, "variant": _VARIANTS})
         yield share("share_multiple", _CF, makers=_MODEL)
 
 
-def _of_variants(asked: CstSettings) -> Iterator[Form]:
-    of: dict[str, Values] = {"k": asked.ks, "variant": _VARIANTS}
+def _of_variants(settings: CstSettings) -> Iterator[Form]:
+    of: dict[str, Values] = {"k": settings.ks, "variant": _VARIANTS}
     for measure in ("share_significant", "share_detected", "share_positive"):
         yield share(measure, of)
     yield Form("delta", of, -1.0, 1.0)
     yield share("delta_share", {"from": None, "to": None})
-    yield share("share_detected_at", {"k": (asked.k,), "variant": _VARIANTS, "tau": asked.taus})
+    yield share("share_detected_at", {"k": (settings.k,), "variant": _VARIANTS, "tau": settings.taus})
     for measure in ("share_detected", "share_positive"):
         yield share(measure, _CF, makers=_MODEL)
 
 
-def _of_null(asked: CstSettings) -> Iterator[Form]:
+def _of_null(settings: CstSettings) -> Iterator[Form]:
     """The headline forms, and what is found under permuted labels."""
-    drawn = asked.null_permutations > 0
-    yield share("share_significant", beside=("null", "null_difference") if drawn else ())
-    yield share("share_detected", beside=("null",) if drawn else ())
-    if drawn:
+    has_permutations = settings.null_permutations > 0
+    yield share("share_significant", beside=("null", "null_difference") if has_permutations else ())
+    yield share("share_detected", beside=("null",) if has_permutations else ())
+    if has_permutations:
         yield without_interval(share("share_significant_p"))
         for measure in ("share_significant_null", "share_detected_null"):
-            yield replace(share(measure, {"k": (asked.k,), "variant": ("cst", "st")}), unjudged=RANGE)
+            yield replace(share(measure, {"k": (settings.k,), "variant": ("cst", "st")}), unjudged=RANGE)
 
 
-def _effects(asked: CstSettings) -> Iterator[Form]:
+def _effects(settings: CstSettings) -> Iterator[Form]:
     """The headlines, their difference, p of the randomization test, and the excess share of denials."""
-    descriptive = NO_INTERVAL if asked.generator in ("gan", "quantile") else ""
+    descriptive = NO_INTERVAL if settings.generator in ("gan", "quantile") else ""
     yield _effect("st_effect")
     yield _effect("cst_effect", unjudged=descriptive)
     yield _effect("mediated_effect", unjudged=descriptive)
-    if asked.null_draws:
+    if settings.null_draws:
         yield without_interval(share("st_effect_p"))
     for numerator, why in (("raw", NO_INTERVAL), ("adjusted", "")):
         of: dict[str, Values] = {"numerator": (numerator,), "variant": ("cst", "st")}

@@ -14,55 +14,55 @@ _NEVER_AGAIN = "has no interval while methods.fgce.resolves is 0"
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures; sizes of subgroups are none, as a limit is about whole groups."""
-    asked = spec.methods.of(FgceSettings)
-    if asked is not None:
-        yield from _of_groups(asked, tuple(spec.features()))
-        yield from _of_optima(asked)
-        if asked.relabelled_draws:
+    settings = spec.methods.of(FgceSettings)
+    if settings is not None:
+        yield from _of_groups(settings, tuple(spec.features()))
+        yield from _of_optima(settings)
+        if settings.relabelled_draws:
             yield without_interval(Form("infeasible_share_relabelled", {}, -1.0, 1.0))
             yield without_interval(share("infeasible_share_under_relabelling"))
-        if asked.ablations:
-            yield from _of_ablations(asked, tuple(spec.features()))
+        if settings.ablations:
+            yield from _of_ablations(settings, tuple(spec.features()))
 
 
-def _of_groups(asked: FgceSettings, features: Values) -> Iterator[Form]:
-    drawn = asked.size_matched_draws > 0
-    alone = ("size_matched",) if drawn else ()
-    beside = (*COMPARED, *(("size_matched", "size_matched_difference") if drawn else ()))
-    ks = up_to(asked.k)
+def _of_groups(settings: FgceSettings, features: Values) -> Iterator[Form]:
+    has_draws = settings.size_matched_draws > 0
+    alone = ("size_matched",) if has_draws else ()
+    beside = (*COMPARED, *(("size_matched", "size_matched_difference") if has_draws else ()))
+    ks = up_to(settings.k)
     yield share("infeasible_share", {}, beside)
     yield Form("burden", {}, beside=beside)
-    yield Form("burden_at_k", {"k": (asked.k,)}, beside=beside)
+    yield Form("burden_at_k", {"k": (settings.k,)}, beside=beside)
     yield share("coverage_at_k", {"k": ks}, beside)
     yield share("coverage", {"k": ks, "d": None, "denominator": _DENOMINATORS}, alone)
     yield share("kauc", {"k": ks, "denominator": _DENOMINATORS}, beside)
     yield share("dauc", {"d": None, "denominator": _DENOMINATORS}, beside)
     yield share("acf", {"attribute": features}, beside)
-    yield Form("cost_over_face", {"cost": asked.face, "k": ks}, beside=beside)
+    yield Form("cost_over_face", {"cost": settings.face, "k": ks}, beside=beside)
     yield whole(Form("kauc_saturation", {"k": ks}, beside=beside))
     yield whole(Form("dauc_saturation", {"d": None}, beside=beside))
-    yield from _solved(asked, beside)
+    yield from _solved(settings, beside)
 
 
-def _solved(asked: FgceSettings, beside: tuple[str, ...]) -> Iterator[Form]:
+def _solved(settings: FgceSettings, beside: tuple[str, ...]) -> Iterator[Form]:
     """What integer programmes find: they are solved again on as many resamples as the spec says."""
-    again = "" if asked.resolves else _NEVER_AGAIN
-    least = again if asked.exact else _BOUND
+    again = "" if settings.resolves else _NEVER_AGAIN
+    least = again if settings.exact else _BOUND
     for measure in ("k0", "d0", "d0_at_k0"):
         yield whole(Form(measure, beside=beside), again)
-    yield whole(Form("least_cost", {"k": up_to(asked.k), "c": asked.shares}, beside=beside), least)
+    yield whole(Form("least_cost", {"k": up_to(settings.k), "c": settings.shares}, beside=beside), least)
     for measure in ("cauc", "cauc_saturation"):
-        yield whole(Form(measure, {"c": asked.shares}, beside=beside), least)
+        yield whole(Form(measure, {"c": settings.shares}, beside=beside), least)
 
 
-def _of_optima(asked: FgceSettings) -> Iterator[Form]:
-    if asked.exact:
+def _of_optima(settings: FgceSettings) -> Iterator[Form]:
+    if settings.exact:
         for measure in ("coverage_optimum", "greedy_gap"):
-            yield without_interval(share(measure, {"k": up_to(asked.k), "d": None}, COMPARED))
+            yield without_interval(share(measure, {"k": up_to(settings.k), "d": None}, COMPARED))
 
 
-def _of_ablations(asked: FgceSettings, features: tuple[str, ...]) -> Iterator[Form]:
-    beside = ("size_matched",) if asked.ablation_draws else ()
+def _of_ablations(settings: FgceSettings, features: tuple[str, ...]) -> Iterator[Form]:
+    beside = ("size_matched",) if settings.ablation_draws else ()
     lifted = {"without": (*_LIFTED, *features), "nearest": None}
     yield share("infeasible_share_without", lifted, beside)
     yield Form("burden_without", lifted, beside=beside)

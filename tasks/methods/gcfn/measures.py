@@ -15,26 +15,26 @@ _BY: dict[str, Values] = {"by": ("score", "mediator"), "mediator": None, **NAMES
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures."""
-    asked = spec.methods.of(GcfnSettings)
-    if asked is None:
+    settings = spec.methods.of(GcfnSettings)
+    if settings is None:
         return
     mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)
-    yield from _of_model(asked)
+    yield from _of_model(settings)
     for measure in ("mediator_share", "imagined_mediator_share"):
         yield share(measure, {"mediator": mediators, "from": None, "to": None}, makers=_LENDER)
-    if asked.prediction is not None:
-        yield from _of_prediction(asked.prediction)
+    if settings.prediction is not None:
+        yield from _of_prediction(settings.prediction)
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
     """Refits where nothing tells who is identified."""
-    asked = spec.methods.of(GcfnSettings)
-    if asked is not None and asked.refits and not asked.several:
+    settings = spec.methods.of(GcfnSettings)
+    if settings is not None and settings.refits and not settings.several:
         message = "refits tell only of a group most of which is identified, which takes several networks to see"
         yield SpecError(f"{message}; set generator: gan and networks: 10, or refits: 0", ("methods", "gcfn", "refits"))
 
 
-def _of_model(asked: GcfnSettings) -> Iterator[Form]:
+def _of_model(settings: GcfnSettings) -> Iterator[Form]:
     net = Form("share_changed", {}, -1.0, 1.0, makers=_MODEL)
     yield whole(net, NO_INTERVAL)
     yield whole(Form("relative_change", {}, -math.inf, 1.0, makers=_MODEL))
@@ -44,8 +44,8 @@ def _of_model(asked: GcfnSettings) -> Iterator[Form]:
     yield Form("score_change", {}, -1.0, 1.0, makers=_MODEL)
     for measure in ("score_change_absolute", "score_change_squared", "unmediated_share"):
         yield share(measure, makers=_MODEL)
-    yield share("score_change_quantile", {"quantile": (asked.quantile,)}, makers=_MODEL)
-    if asked.networks > 1 and asked.generator == "gan":
+    yield share("score_change_quantile", {"quantile": (settings.quantile,)}, makers=_MODEL)
+    if settings.networks > 1 and settings.generator == "gan":
         yield share("not_identified_share", makers=_MODEL)
         yield Form("mediator_spread", makers=_MODEL)
         yield share("mediator_spread_share", {"from": None, "to": None}, makers=_MODEL)
@@ -53,12 +53,12 @@ def _of_model(asked: GcfnSettings) -> Iterator[Form]:
     yield share("large_change_share_by_band", {"above": None, **_BY}, makers=_MODEL)
 
 
-def _of_prediction(asked: GcfnPrediction) -> Iterator[Form]:
-    of: dict[str, Values] = {"model": None, "lambda": (0.0, *asked.lambdas)}
+def _of_prediction(prediction: GcfnPrediction) -> Iterator[Form]:
+    of: dict[str, Values] = {"model": None, "lambda": (0.0, *prediction.lambdas)}
     shares = ("accuracy", "ppv", "fpr", "fnr", "unfairness", "score_change")
     for name in shares:
         yield share(f"fair_{name}", of, makers=_LENDER)
-    yield Form("fair_utility", {**of, "gamma": asked.gammas}, -math.inf, 1.0, makers=_LENDER)
+    yield Form("fair_utility", {**of, "gamma": prediction.gammas}, -math.inf, 1.0, makers=_LENDER)
     yield share("fair_score_share", {**of, "from": None, "to": None}, makers=_LENDER)
     yield without_interval(share("noise_abducted_share", {"mediator": None}, makers=_LENDER))
     yield share("treated_differently_share", of, makers=_LENDER)

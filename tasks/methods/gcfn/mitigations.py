@@ -26,12 +26,12 @@ EPOCHS: Final = 100
 
 def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
     """Trains a mitigation on a fold and returns its decisions on the test rows, always on the CPU."""
-    seen = _seen(fold)
+    encoded_fold = _seen(fold)
     try:
         if name == "gcfn":
-            scores = _counterfactually_fair(seen, seed)
+            scores = _counterfactually_fair(encoded_fold, seed)
         else:
-            scores = variational.fold_scores(name, seen, FittingSettings(seed=seed))
+            scores = variational.fold_scores(name, encoded_fold, FittingSettings(seed=seed))
     except DataQualityError as error:
         return Decided(None, reason=str(error))
     return Decided(scores >= 0.5, scores)
@@ -39,8 +39,8 @@ def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
 
 def _seen(fold: MitigationFold) -> EncodedFold:
     """The fold without the inputs that are the attribute itself."""
-    given = (fold.inputs, fold.label, fold.protected, fold.test_inputs, fold.test_protected, fold.covariate)
-    return _with(EncodedFold(*given), ~fold.own)
+    parts = (fold.inputs, fold.label, fold.protected, fold.test_inputs, fold.test_protected, fold.covariate)
+    return _with(EncodedFold(*parts), ~fold.own)
 
 
 def _with(fold: EncodedFold, chosen: Bools) -> EncodedFold:
@@ -55,14 +55,14 @@ def _counterfactually_fair(fold: EncodedFold, seed: int) -> Floats:
     Inputs with a single value within a group, such as a rare category, tell generators nothing and are left out.
     """
     groups = (fold.protected, ~fold.protected)
-    told = np.all([np.ptp(fold.inputs[group], axis=0) > 0 for group in groups], axis=0) | fold.covariate
-    fold = _with(fold, told)
+    varying = np.all([np.ptp(fold.inputs[group], axis=0) > 0 for group in groups], axis=0) | fold.covariate
+    fold = _with(fold, varying)
     batch = min(GanSettings.batch, *(int(group.sum()) for group in groups))
     fitted = variational.mediation(fold, fold.inputs, fold.protected)
-    held = variational.mediation(fold, fold.test_inputs, fold.test_protected)
+    test_rows = variational.mediation(fold, fold.test_inputs, fold.test_protected)
     size = GanSettings(networks=NETWORKS, epochs=EPOCHS, batch=batch, seed=seed, device="cpu")
     imaginer, scales = generators.train(fitted, size).imaginer, Scales.of(fitted)
-    given = scales.applicants(fitted, imaginer.imagine(fitted), fold.label)
-    model = train(given, PredictorSettings(device="cpu", seed=seed))
-    unread = np.zeros(len(held), np.bool_)
-    return model.scores(scales.applicants(held, imaginer.imagine(held), unread))
+    applicants = scales.applicants(fitted, imaginer.imagine(fitted), fold.label)
+    model = train(applicants, PredictorSettings(device="cpu", seed=seed))
+    unread = np.zeros(len(test_rows), np.bool_)
+    return model.scores(scales.applicants(test_rows, imaginer.imagine(test_rows), unread))

@@ -16,10 +16,10 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Mediated | None:
     """What the model would have decided on the mediators that ``mediate`` left; None without, or for a lender."""
     if maker != DecisionMaker.MODEL or not given.mediated.num_rows:
         return None
-    mine, decided = _of(given.mediated, attribute), _of(given.mediated_decisions, attribute)
-    frame = mine.select(["row_id", "to_group", "spread", "refusal"]).to_pandas()
-    known = decided.select(["row_id", "to_group"]).to_pandas().assign(place=np.arange(decided.num_rows))
-    frame = frame.merge(known, on=["row_id", "to_group"], how="left", validate="one_to_one")
+    reassigned, decided = _of(given.mediated, attribute), _of(given.mediated_decisions, attribute)
+    frame = reassigned.select(["row_id", "to_group", "spread", "refusal"]).to_pandas()
+    places = decided.select(["row_id", "to_group"]).to_pandas().assign(place=np.arange(decided.num_rows))
+    frame = frame.merge(places, on=["row_id", "to_group"], how="left", validate="one_to_one")
     frame["row"] = pd.Series(np.arange(len(given.ids)), index=given.ids).loc[frame["row_id"]].to_numpy()
     frame = frame.sort_values("row", kind="stable")
     place = frame["place"].fillna(-1).to_numpy(np.int64)
@@ -34,18 +34,20 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Mediated | None:
     )
 
 
-def _denial(given: ProblemTables) -> Floats:
+def _denial(inputs: ProblemTables) -> Floats:
     """``(n,)`` the model's probability of denial; none of a model without probabilities, as a rule."""
-    own = given.decisions.filter(pc.equal(given.decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    score = own.select(["row_id", "score"]).to_pandas().set_index("row_id")["score"].loc[given.ids]
-    known = score.to_numpy(np.float64)
-    return 1 - known if np.isfinite(known).all() else np.zeros(0)
+    model_decisions = inputs.decisions.filter(pc.equal(inputs.decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    score = model_decisions.select(["row_id", "score"]).to_pandas().set_index("row_id")["score"].loc[inputs.ids]
+    approval = score.to_numpy(np.float64)
+    return 1 - approval if np.isfinite(approval).all() else np.zeros(0)
 
 
 def _refits(refits: pa.Table, attribute: str) -> dict[str, Floats]:
     """Values of each group, in the order of the refits; nothing where none were asked for."""
     frame = _of(refits, attribute).to_pandas().sort_values("refit")
-    return {str(group): own["share_changed"].to_numpy(np.float64) for group, own in frame.groupby("group")}
+    return {
+        str(group): group_refits["share_changed"].to_numpy(np.float64) for group, group_refits in frame.groupby("group")
+    }
 
 
 def _by_network(lists: pa.ChunkedArray, place: Longs, otherwise: float) -> Floats:
@@ -53,8 +55,8 @@ def _by_network(lists: pa.ChunkedArray, place: Longs, otherwise: float) -> Float
     values = pc.list_flatten(lists).to_numpy().reshape(len(lists) or 1, -1)
     if not values.size:
         return np.full((1, len(place)), otherwise)
-    found: Floats = np.where(place >= 0, values[place].T, otherwise)
-    return found
+    by_network: Floats = np.where(place >= 0, values[place].T, otherwise)
+    return by_network
 
 
 def _of(table: pa.Table, attribute: str) -> pa.Table:

@@ -19,30 +19,30 @@ _MODEL = ("model",)
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures; those with an order are of the list after, the others of the list before."""
-    asked = spec.methods.of(RaguelSettings)
-    if asked is None:
+    settings = spec.methods.of(RaguelSettings)
+    if settings is None:
         return
-    first = "list" if asked.order == "raguel" else asked.order
-    orders = (first, "blocks", "any") if asked.reach == "any" else (first, "blocks")
+    first = "list" if settings.order == "raguel" else settings.order
+    orders = (first, "blocks", "any") if settings.reach == "any" else (first, "blocks")
     yield Form("recourse_cost", beside=COMPARED)
-    yield whole(Form("recourse_cost_reference_over_group"), _no_interval(asked))
+    yield whole(Form("recourse_cost_reference_over_group"), _no_interval(settings))
     yield share("unreached_share")
     yield share("recourse_not_confirmed_share", makers=_MODEL)
     yield share("list_share")
-    yield from _of_lists(asked, orders)
+    yield from _of_lists(settings, orders)
     yield from _of_offers(orders, tuple(spec.features()))
-    yield from _of_cells(asked)
+    yield from _of_cells(settings)
 
 
-def _no_interval(asked: RaguelSettings) -> str:
-    if not asked.refits:
+def _no_interval(settings: RaguelSettings) -> str:
+    if not settings.refits:
         return _HELD
-    return "" if asked.source == "exact" else _OTHER_SOURCE
+    return "" if settings.source == "exact" else _OTHER_SOURCE
 
 
-def _of_lists(asked: RaguelSettings, orders: tuple[str, ...]) -> Iterator[Form]:
+def _of_lists(settings: RaguelSettings, orders: tuple[str, ...]) -> Iterator[Form]:
     """What is told of the list before, and of each that is made of it."""
-    blocks = tuple(range(1, asked.blocks + 1)) if asked.block_column is None else None
+    blocks = tuple(range(1, settings.blocks + 1)) if settings.block_column is None else None
     for at in ({}, {"order": orders}):
         of: dict[str, Values] = {**at}
         yield share("block_share", {**of, "block": blocks})
@@ -73,8 +73,8 @@ def _of_offers(orders: tuple[str, ...], features: Values) -> Iterator[Form]:
     yield without_interval(Form("exit_rank", {"order": ("list",)}))
 
 
-def _of_cells(asked: RaguelSettings) -> Iterator[Form]:
-    of: dict[str, Values] = {"blocks": asked.block_counts, "over": ("mean_block",)}
+def _of_cells(settings: RaguelSettings) -> Iterator[Form]:
+    of: dict[str, Values] = {"blocks": settings.block_counts, "over": ("mean_block",)}
     yield without_interval(share("ratio_of_costs_at", of))
-    of = {**of, "tolerance": asked.tolerances, "over": ("mean_block", "overall")}
+    of = {**of, "tolerance": settings.tolerances, "over": ("mean_block", "overall")}
     yield without_interval(share("ratio_of_costs_at", of))

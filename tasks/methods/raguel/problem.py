@@ -14,8 +14,8 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Ranks | None:
     reranked = given.of_method(RERANKED)
     if not reranked.num_rows:
         return None
-    made = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
-    ranked = reranked.filter(made & pc.field("order").isin(WHOLE)).to_pandas()
+    selection = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
+    ranked = reranked.filter(selection & pc.field("order").isin(WHOLE)).to_pandas()
     at = pd.Series(np.arange(len(given.ids)), index=given.ids)
     ranked = ranked.assign(row=at.loc[ranked["row_id"]].to_numpy()).sort_values("row")
     candidate = ranked["candidate"].map(at).fillna(-1)

@@ -75,21 +75,23 @@ def estimates(samples: Sequence[Sample], draws: int, level: float) -> list[Estim
         draws: resamples of each.
         level: of the intervals.
     """
-    found = _counted(samples)
-    shares = np.flatnonzero(found.is_share & (found.defined > 0))
+    tally = _counted(samples)
+    shares = np.flatnonzero(tally.is_share & (tally.defined > 0))
     out: list[Estimate | None] = [None] * len(samples)
-    lows, highs = wilsons(found.events[shares], found.defined[shares], quantile((1 - level) / 2))
-    values = found.events[shares] / found.defined[shares]
+    lows, highs = wilsons(tally.events[shares], tally.defined[shares], quantile((1 - level) / 2))
+    values = tally.events[shares] / tally.defined[shares]
     for i, value, low, high in zip(*(a.tolist() for a in (shares, values, lows, highs)), strict=True):
-        n, defined, events = found.at(i)
+        n, defined, events = tally.at(i)
         out[i] = Estimate(value, low, high, n, defined, events, samples[i].resamples)
-    means = np.flatnonzero(~found.is_share & (found.defined > 0)).tolist()
+    means = np.flatnonzero(~tally.is_share & (tally.defined > 0)).tolist()
     replicates = [samples[i].resamples() for i in means]
-    for i, drawn, ends in zip(means, replicates, percentile_intervals(replicates, level), strict=True):
-        n, defined, _ = found.at(i)
+    for i, resampled, ends in zip(means, replicates, percentile_intervals(replicates, level), strict=True):
+        n, defined, _ = tally.at(i)
         low, high, note = with_width(*ends)
-        out[i] = Estimate(mean_interval(samples[i].values, samples[i].counts), low, high, n, defined, None, drawn, note)
-    return [each or _nothing(*found.at(i), draws) for i, each in enumerate(out)]
+        out[i] = Estimate(
+            mean_interval(samples[i].values, samples[i].counts), low, high, n, defined, None, resampled, note
+        )
+    return [estimate or _nothing(*tally.at(i), draws) for i, estimate in enumerate(out)]
 
 
 def estimates_given(wholes: Sequence[Whole], level: float) -> list[Estimate]:
@@ -128,15 +130,15 @@ def _counted(samples: Sequence[Sample]) -> _Counted:
     owner = np.repeat(np.arange(len(samples)), [len(s.values) for s in samples])
     values = np.concatenate([np.zeros(0), *(s.values for s in samples)])
     counts = np.concatenate([np.zeros(0), *(s.counts for s in samples)])
-    known, one = ~np.isnan(values), values == 1
+    is_defined, is_event = ~np.isnan(values), values == 1
 
     def units(which: Bools) -> Floats:
-        found: Floats = np.bincount(owner, np.where(which, counts, 0.0), len(samples))  # type: ignore[assignment]
-        return found
+        sums: Floats = np.bincount(owner, np.where(which, counts, 0.0), len(samples))  # type: ignore[assignment]
+        return sums
 
-    other = np.bincount(owner, known & ~one & (values != 0), len(samples)) > 0
+    other = np.bincount(owner, is_defined & ~is_event & (values != 0), len(samples)) > 0
     could_be = np.array([s.share for s in samples], dtype=bool)
-    return _Counted(units(np.ones(len(owner), dtype=bool)), units(known), units(one), could_be & ~other)
+    return _Counted(units(np.ones(len(owner), dtype=bool)), units(is_defined), units(is_event), could_be & ~other)
 
 
 def _nothing(n: int, defined: int, events: int | None, draws: int) -> Estimate:
@@ -259,7 +261,7 @@ def summarise(
     statistics: Sequence[Statistic],
     matched: Mapping[tuple[Family, str], Drawn],
     plan: Plan,
-    given: Sequence[Given] = (),
+    aggregates: Sequence[Given] = (),
     refitted: Mapping[tuple[Family, str], Floats] = MappingProxyType({}),
 ) -> list[Measure]:
     """All measures of a run.
@@ -268,35 +270,37 @@ def summarise(
         statistics: the tallies.
         matched: (family, group) -> values of the statistic on what the group is set beside.
         plan: references and bootstrap.
-        given: the aggregates.
+        aggregates: the aggregates.
         refitted: (family, group) -> ``(refits,)`` a share of the model's decisions, by the model fitted anew.
     """
-    made = _estimates(statistics, given, plan)
+    estimates_of = _estimates(statistics, aggregates, plan)
     for key, shares in refitted.items():
-        if key in made:
-            made[key] = by_refits(made[key], shares, plan.level)
-    notes = {(g.family, g.group): g.note for g in given}
-    ratios = _ratios_of_shares(statistics, made, plan)
+        if key in estimates_of:
+            estimates_of[key] = by_refits(estimates_of[key], shares, plan.level)
+    notes = {(g.family, g.group): g.note for g in aggregates}
+    ratios = _ratios_of_shares(statistics, estimates_of, plan)
     ranges = dict(zip(matched, percentile_intervals([d.values for d in matched.values()], plan.level), strict=True))
     out: list[Measure] = []
-    everything: list[Statistic | Given] = [*statistics, *given]
+    everything: list[Statistic | Given] = [*statistics, *aggregates]
     for s in everything:
         key = s.family, s.group
-        own, note = made[key], notes.get(key, "")
-        out.append(_plain(*key, own, _joined(note, own.note)))
+        estimate, note = estimates_of[key], notes.get(key, "")
+        out.append(_plain(*key, estimate, _joined(note, estimate.note)))
         reference = plan.references[s.family.protected_attribute]
         if s.group == reference or s.family.subgroup:
             continue
-        if s.compared and (other := made.get((s.family, reference))) is not None:
-            there = notes.get((s.family, reference))
-            both = _joined(note, f"{reference}: {there}" * bool(there))
-            compared = _compared(s, own, other, plan, ratios.get(key))
-            out += [m._replace(note=_joined(both, m.note)) for m in compared]
+        if s.compared and (other := estimates_of.get((s.family, reference))) is not None:
+            reference_note = notes.get((s.family, reference))
+            joint_note = _joined(note, f"{reference}: {reference_note}" * bool(reference_note))
+            compared = _compared(s, estimate, other, plan, ratios.get(key))
+            out += [m._replace(note=_joined(joint_note, m.note)) for m in compared]
         if key in matched:
-            drawn = matched[key]
-            said = (drawn.note, _joined(note, drawn.note))
-            beside = _beside(s, own, (drawn, ranges[key]), reference, plan.level)
-            out += [m._replace(note=_joined(qualified, m.note)) for m, qualified in zip(beside, said, strict=False)]
+            draws = matched[key]
+            draw_notes = (draws.note, _joined(note, draws.note))
+            beside = _beside(s, estimate, (draws, ranges[key]), reference, plan.level)
+            out += [
+                m._replace(note=_joined(qualified, m.note)) for m, qualified in zip(beside, draw_notes, strict=False)
+            ]
     return _with_q(out)
 
 
@@ -311,21 +315,21 @@ def _ratios_of_shares(
     pairs = {}
     for s in statistics:
         reference = plan.references[s.family.protected_attribute]
-        own, other = estimates[s.family, s.group], estimates.get((s.family, reference))
+        estimate, other = estimates[s.family, s.group], estimates.get((s.family, reference))
         if s.compared and not s.family.subgroup and s.group != reference and other is not None:
-            pairs[s.family, s.group] = own, other
+            pairs[s.family, s.group] = estimate, other
     shares = {key: pair for key, pair in pairs.items() if intervals.both_shares(*pair)}
     return dict(zip(shares, intervals.ratios_of_shares(list(shares.values()), plan.level), strict=True))
 
 
 def _estimates(
-    statistics: Sequence[Statistic], given: Sequence[Given], plan: Plan
+    statistics: Sequence[Statistic], aggregates: Sequence[Given], plan: Plan
 ) -> dict[tuple[Family, str], Estimate]:
     """Of every statistic and aggregate."""
     samples = [Sample(s.values, s.counts, s.share, partial(_resamples, s, plan)) for s in statistics]
-    wholes = [Whole(g.value, g.n, g.events, g.replicates, g.ends) for g in given]
+    wholes = [Whole(g.value, g.n, g.events, g.replicates, g.ends) for g in aggregates]
     every = [*estimates(samples, plan.draws, plan.level), *estimates_given(wholes, plan.level)]
-    keys = [*((s.family, s.group) for s in statistics), *((g.family, g.group) for g in given)]
+    keys = [*((s.family, s.group) for s in statistics), *((g.family, g.group) for g in aggregates)]
     return dict(zip(keys, every, strict=True))
 
 
@@ -337,62 +341,77 @@ def _resamples(s: Statistic, plan: Plan) -> Floats:
     return resample(s.values, s.counts, rng, plan.draws)
 
 
-def _plain(family: Family, group: str, own: Estimate, note: str) -> Measure:
-    return Measure(family, group, None, own.value, own.low, own.high, own.n, own.events, note=note, fewest=own.defined)
+def _plain(family: Family, group: str, estimate: Estimate, note: str) -> Measure:
+    return Measure(
+        family,
+        group,
+        None,
+        estimate.value,
+        estimate.low,
+        estimate.high,
+        estimate.n,
+        estimate.events,
+        note=note,
+        fewest=estimate.defined,
+    )
 
 
 def _compared(
-    s: Statistic | Given, own: Estimate, other: Estimate, plan: Plan, of_shares: Interval | None
+    s: Statistic | Given, estimate: Estimate, other: Estimate, plan: Plan, of_shares: Interval | None
 ) -> list[Measure]:
     """Difference and ratio to the reference group; ``of_shares`` is the interval of the ratio of two shares.
 
     Those of an aggregate have no interval: resampling shifts an extreme, by more in one group than in the other.
     """
     p = math.nan
-    if s.headline and own.events is not None and other.events is not None:
-        p = fisher_p((own.events, other.events), (own.defined, other.defined))
+    if s.headline and estimate.events is not None and other.events is not None:
+        p = fisher_p((estimate.events, other.events), (estimate.defined, other.defined))
     between, over = Interval(), Interval()
     if isinstance(s, Statistic):
-        between = intervals.difference(own, other, plan.level)
-        over = of_shares or intervals.ratio(own, other, plan.level)
+        between = intervals.difference(estimate, other, plan.level)
+        over = of_shares or intervals.ratio(estimate, other, plan.level)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = float(np.float64(own.value) / other.value)
-    reference, fewest = plan.references[s.family.protected_attribute], min(own.defined, other.defined)
+        ratio = float(np.float64(estimate.value) / other.value)
+    reference, fewest = plan.references[s.family.protected_attribute], min(estimate.defined, other.defined)
     return [
-        Measure(_named(s.family, name), s.group, reference, value, *ends[:2], own.n, p=p, note=ends.note, fewest=fewest)
+        Measure(
+            _named(s.family, name), s.group, reference, value, *ends[:2], estimate.n, p=p, note=ends.note, fewest=fewest
+        )
         for name, value, ends in (
-            ("difference", own.value - other.value, between),
+            ("difference", estimate.value - other.value, between),
             ("ratio", ratio if math.isfinite(ratio) else math.nan, over),
         )
     ]
 
 
 def _beside(
-    s: Statistic | Given, own: Estimate, ranged: tuple[Drawn, tuple[float, float]], reference: str, level: float
+    s: Statistic | Given, estimate: Estimate, ranged: tuple[Drawn, tuple[float, float]], reference: str, level: float
 ) -> list[Measure]:
     """What was drawn, with its range, and where it is wanted the disparity against it.
 
     Permuted labels leave nothing to compare a group with but themselves, so that a headline is always set against them.
     """
-    drawn, (low, high) = ranged
-    finite = drawn.values[np.isfinite(drawn.values)]
+    draws, (low, high) = ranged
+    finite = draws.values[np.isfinite(draws.values)]
     if len(finite) == 0:
         return []
     mean, n = float(finite.mean()), len(finite)
-    named = _named(s.family, drawn.reference)
-    counted = isinstance(s, Given) and s.events is not None
+    named = _named(s.family, draws.reference)
+    is_count = isinstance(s, Given) and s.events is not None
     note = Note.RANGE if math.isfinite(low) else ""
-    out = [Measure(named, s.group, reference, mean, low, high, n, note=note, counted=counted, fewest=n)]
-    if s.compared or (s.headline and drawn.reference == "null"):
+    out = [Measure(named, s.group, reference, mean, low, high, n, note=note, counted=is_count, fewest=n)]
+    if s.compared or (s.headline and draws.reference == "null"):
         # the group's own resamples against the draws in turn: its sampling error counts as well as theirs; resamples of
         # an aggregate are shifted, and the draws are not
-        replicates = NOTHING if isinstance(s, Given) or n < len(drawn.values) * ENOUGH else own.replicates
+        replicates = NOTHING if isinstance(s, Given) or n < len(draws.values) * ENOUGH else estimate.replicates
         against = replicates - np.resize(finite, len(replicates))
-        ends = intervals.from_drawn(own, against, mean, level)
-        named, value = _named(s.family, f"{drawn.reference}_difference"), own.value - mean
+        ends = intervals.from_drawn(estimate, against, mean, level)
+        named, value = _named(s.family, f"{draws.reference}_difference"), estimate.value - mean
         p = two_sided_p(against) if s.headline else math.nan
-        made = Measure(named, s.group, reference, value, *ends[:2], own.n, p=p, note=ends.note, fewest=own.defined)
-        out.append(made)
+        difference = Measure(
+            named, s.group, reference, value, *ends[:2], estimate.n, p=p, note=ends.note, fewest=estimate.defined
+        )
+        out.append(difference)
     return out
 
 
@@ -481,20 +500,20 @@ def cases(
         minimum_n: fewest units for a verdict.
     """
     headlines = _headlines(measures)
-    found: dict[tuple[Family, str, Limit], tuple[Measure, Case]] = {}  # a limit that is set twice is one
+    by_limit: dict[tuple[Family, str, Limit], tuple[Measure, Case]] = {}  # a limit that is set twice is one
     for threshold in thresholds:
-        for m in (each for each in measures if _applies(threshold, each, headlines)):
+        for m in (measure for measure in measures if _applies(threshold, measure, headlines)):
             why = _problem(m, covering, minimum_n)
             evidence = None if why else exact.get((_looked_up(m.family), m.group)) or _ended(m, plan.level)
             whose = m.family.decision_maker, m.family.protected_attribute, m.group
             for limit in threshold.limits():
-                found[m.family, m.group, limit] = m, _case(m, limit, evidence, why, plan, counts.get(whose))
-    return list(found.values())
+                by_limit[m.family, m.group, limit] = m, _case(m, limit, evidence, why, plan, counts.get(whose))
+    return list(by_limit.values())
 
 
 def unjudged(note: str) -> str:
     """Why a measure with this note is not judged; empty where the note is no reason."""
-    return next((reason for each, reason in UNJUDGED.items() if each in note.split("; ")), "")
+    return next((reason for flag, reason in UNJUDGED.items() if flag in note.split("; ")), "")
 
 
 def doubted(case: Case, problem: str) -> Case:
@@ -595,18 +614,18 @@ def stated(measures: Sequence[Measure], verdicts: Iterable[Verdict], covering: C
     """
     order = (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.WITHIN)
     of: dict[tuple[str, ...], list[Verdict]] = {}
-    for each in verdicts:
-        case = each.case
-        if case.role in DECIDING and each.state in order:
+    for verdict in verdicts:
+        case = verdict.case
+        if case.role in DECIDING and verdict.state in order:
             whose = (case.method, case.decision_maker, case.protected_attribute, case.group, case.measure)
-            of.setdefault(whose, []).append(each)
+            of.setdefault(whose, []).append(verdict)
     out = []
     for m in measures:
         f = m.family
         named = _thresholds_named(f)
         rows = of.get((f.method, f.decision_maker, f.protected_attribute, m.group, named), []) if not f.subgroup else []
-        own = [row for row in rows if row.case.theory is Theory.OWN] or rows
-        worst = min(own, key=lambda row: order.index(row.state), default=None)
+        own_limits = [row for row in rows if row.case.theory is Theory.OWN] or rows
+        worst = min(own_limits, key=lambda row: order.index(row.state), default=None)
         state, reason = (worst.state, worst.reason) if worst else unlimited(m, covering)
         out.append(m._replace(state=state, reason=reason))
     return out
@@ -631,18 +650,18 @@ def unmeasured(
     out: dict[tuple[Family, str], Measure] = {}
     makers, headlines = {maker for maker, _, _ in groups}, _headlines(measures)
     for limit in thresholds:
-        there = {
+        measured = {
             (m.family.decision_maker, m.family.protected_attribute, m.group)
             for m in measures
             if _applies(limit, m, headlines)
         }
         compares = limit.measure != base_name(limit.measure)
         outside = compares or base_name(limit.measure) in plan.of_other_groups
-        asked = makers if limit.decision_maker is None else {limit.decision_maker}
+        required_makers = makers if limit.decision_maker is None else {limit.decision_maker}
         for attribute, group in sorted({(attribute, group) for _, attribute, group in groups}):
             reference = plan.references[attribute]
-            for maker in sorted(asked):
-                if (maker, attribute, group) not in there and not (outside and group == reference):
+            for maker in sorted(required_makers):
+                if (maker, attribute, group) not in measured and not (outside and group == reference):
                     family = Family(_method(limit, measures), maker, attribute, limit.measure, "{}")
                     out[family, group] = _thresholds_nothing(family, group, reference if compares else None)
     return list(out.values())

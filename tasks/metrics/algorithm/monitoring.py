@@ -147,9 +147,9 @@ def shown(value: float, scale: Scale) -> float:
     return math.exp(value) if scale == "log" else value
 
 
-def limit_words(one: YearEstimate) -> str:
+def limit_words(year: YearEstimate) -> str:
     """The limit in words."""
-    return "none" if math.isnan(one.limit) else f"{one.side.replace('_', ' ')} {one.limit:g}"
+    return "none" if math.isnan(year.limit) else f"{year.side.replace('_', ' ')} {year.limit:g}"
 
 
 def equal(a: float, b: float) -> bool:
@@ -162,20 +162,20 @@ def last_editions(estimates: Iterable[YearEstimate]) -> list[YearEstimate]:
 
     A restated year enters by its last edition only, so that what follows is computed as if the first had never been.
     """
-    found = {(one.series, one.year): one for one in estimates}
-    return [found[key] for key in sorted(found)]
+    latest = {(edition.series, edition.year): edition for edition in estimates}
+    return [latest[key] for key in sorted(latest)]
 
 
 def stretches(years: Sequence[YearEstimate]) -> list[list[YearEstimate]]:
     """The years of one series that have an estimate, cut where a year is not like the one before it."""
     out: list[list[YearEstimate]] = []
-    for one in years:
-        if not one.usable:
+    for year in years:
+        if not year.usable:
             continue
-        if out and not one.unlike(out[-1][-1]):
-            out[-1].append(one)
+        if out and not year.unlike(out[-1][-1]):
+            out[-1].append(year)
         else:
-            out.append([one])
+            out.append([year])
     return out
 
 
@@ -216,7 +216,7 @@ def holm(p: Sequence[float]) -> list[float]:
     steps = np.asarray(p, dtype=np.float64)[order] * np.arange(len(p), 0, -1)
     out = np.empty(len(p))
     out[order] = np.minimum(np.maximum.accumulate(steps), 1)
-    return [float(each) for each in out]
+    return [float(adjusted) for adjusted in out]
 
 
 def change_state(low: float, high: float, limit: float) -> ChangeState:
@@ -414,10 +414,10 @@ def change_point(
     """Place of the first year after the change among the ``(k,)`` years, and p = (1 + as large) / (1 + draws)."""
     mean, _, tau2 = mean_of(estimates, variances)
     z = (estimates - mean) / np.sqrt(variances + tau2)
-    found = _contrasts(z[None, :])[0]
-    drawn = _contrasts(rng.permuted(np.tile(z, (draws, 1)), axis=1)).max(axis=1)
-    as_large = int((drawn >= found.max() * (1 - 1e-12)).sum())
-    return int(found.argmax()) + 1, (1 + as_large) / (1 + draws)
+    contrasts = _contrasts(z[None, :])[0]
+    permuted_maxima = _contrasts(rng.permuted(np.tile(z, (draws, 1)), axis=1)).max(axis=1)
+    as_large = int((permuted_maxima >= contrasts.max() * (1 - 1e-12)).sum())
+    return int(contrasts.argmax()) + 1, (1 + as_large) / (1 + draws)
 
 
 def _contrasts(z: Floats) -> Floats:
@@ -482,9 +482,9 @@ class Monitored:
         """Whether the band of this year lies beyond the limit."""
         return self.state is State.BREACH
 
-    def with_change(self, **said: object) -> "Monitored":
+    def with_change(self, **changes: object) -> "Monitored":
         """The same with more said of the change."""
-        return replace(self, change=replace(self.change, **said))  # type: ignore[arg-type]
+        return replace(self, change=replace(self.change, **changes))  # type: ignore[arg-type]
 
     @property
     def said(self) -> str:
@@ -509,40 +509,40 @@ def held(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int, first
         groups: judged groups of the theory, which share alpha.
         first_breach: the first year before it in breach, if there was one.
     """
-    one = years[-1]
+    latest = years[-1]
     spent = rule.rule == "bonferroni" and len(years) > (rule.years or 0)
     if spent:
         reason = f"the plan was for {rule.years or 0} years, and its alpha is spent"
-        return Monitored(one, State.INSUFFICIENT_EVIDENCE, reason, first_breach=first_breach)
+        return Monitored(latest, State.INSUFFICIENT_EVIDENCE, reason, first_breach=first_breach)
     band = _band(years, rule, groups)
-    state, words = _state(one, band)
-    first = one.year if state is State.BREACH and first_breach is None else first_breach
-    pooled, low, high = (shown(end, one.scale) for end in band[:3])
-    reason = "; ".join([words, *_qualified(one, band, rule, first)])
-    return Monitored(one, state, reason, pooled, low, high, first)
+    state, words = _state(latest, band)
+    first = latest.year if state is State.BREACH and first_breach is None else first_breach
+    pooled, low, high = (shown(end, latest.scale) for end in band[:3])
+    reason = "; ".join([words, *_qualified(latest, band, rule, first)])
+    return Monitored(latest, state, reason, pooled, low, high, first)
 
 
-def gap(one: YearEstimate) -> Monitored:
+def gap(year: YearEstimate) -> Monitored:
     """A year without an estimate: no pass, and no number."""
-    state = State.INSUFFICIENT_EVIDENCE if one.ran else State.NOT_RUN
-    return Monitored(one, state, one.gap or "no estimate with a standard error")
+    state = State.INSUFFICIENT_EVIDENCE if year.ran else State.NOT_RUN
+    return Monitored(year, state, year.gap or "no estimate with a standard error")
 
 
 def _band(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int) -> Band:
-    one = years[-1]
+    latest = years[-1]
     if rule.rule == "none":
-        return single_year(one.estimate, one.variance, one.bias, rule.alpha / groups)
+        return single_year(latest.estimate, latest.variance, latest.bias, rule.alpha / groups)
     if rule.rule == "bonferroni":
-        return bonferroni(one.estimate, one.variance, one.bias, rule.alpha / groups, rule.years or 1)
-    e, v, b = (np.array([getattr(each, name) for each in years]) for name in ("estimate", "variance", "bias"))
+        return bonferroni(latest.estimate, latest.variance, latest.bias, rule.alpha / groups, rule.years or 1)
+    e, v, b = (np.array([getattr(year, name) for year in years]) for name in ("estimate", "variance", "bias"))
     return confidence_sequence(e, v, b, 2 * rule.alpha / groups)
 
 
-def _state(one: YearEstimate, band: Band) -> tuple[State, str]:
-    if math.isnan(one.limit):
+def _state(year: YearEstimate, band: Band) -> tuple[State, str]:
+    if math.isnan(year.limit):
         return State.NO_LIMIT, "nobody said what is too much"
-    limit, at_most = worked(one.limit, one.scale), one.side == "at_most"
-    side = limit_words(one)
+    limit, at_most = worked(year.limit, year.scale), year.side == "at_most"
+    side = limit_words(year)
     if band.low > limit if at_most else band.high < limit:
         return State.BREACH, f"the whole band lies beyond the limit ({side})"
     if band.high <= limit if at_most else band.low >= limit:
@@ -550,10 +550,10 @@ def _state(one: YearEstimate, band: Band) -> tuple[State, str]:
     return State.INSUFFICIENT_EVIDENCE, f"the band lies on both sides of the limit ({side})"
 
 
-def _qualified(one: YearEstimate, band: Band, rule: MonitoringRule, first: int | None) -> list[str]:
+def _qualified(year: YearEstimate, band: Band, rule: MonitoringRule, first: int | None) -> list[str]:
     """What else must be said of a band."""
     out = [f"beyond the limit for the first time in {first}"] if first is not None else []
-    if one.bias:
+    if year.bias:
         out.append("widened on both sides for what the lender saw and the columns lack")
     if band.tau2:
         out.append(f"years differ by more than sampling: {band.tau2:.2g} is added to the variance of each")
@@ -583,11 +583,11 @@ def monitor(estimates: Sequence[YearEstimate], rule: MonitoringRule) -> list[Mon
             twice counts as it came last.
         rule: how years are held against the limit.
     """
-    known = last_editions(estimates)
-    groups = Counter(theory for theory, *_ in {one.series for one in known})
+    editions = last_editions(estimates)
+    groups = Counter(theory for theory, *_ in {edition.series for edition in editions})
     by_series: dict[object, list[YearEstimate]] = defaultdict(list)
-    for one in known:
-        by_series[one.series].append(one)
+    for edition in editions:
+        by_series[edition.series].append(edition)
     rows = [row for years in by_series.values() for row in _followed(years, rule, groups[years[0].theory])]
     return _told_together(rows)
 
@@ -598,51 +598,51 @@ def _followed(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int) 
     parts = stretches(years)
     for number, part in enumerate(parts):
         first_breach = None
-        for place, one in enumerate(part):
+        for place, year in enumerate(part):
             row = held(part[: place + 1], rule, groups, first_breach)
-            first_breach = first_breach or (one.year if row.breach else None)
-            begun = _begun(one, parts[number - 1][-1]) if number else NO_CHANGE
-            rows[one.year] = replace(row, change=_change(part[: place + 1], rule.seed) if place else begun)
+            first_breach = first_breach or (year.year if row.breach else None)
+            begun = _begun(year, parts[number - 1][-1]) if number else NO_CHANGE
+            rows[year.year] = replace(row, change=_change(part[: place + 1], rule.seed) if place else begun)
     return [rows[year] for year in sorted(rows)]
 
 
-def _begun(one: YearEstimate, earlier: YearEstimate) -> Change:
+def _begun(year: YearEstimate, earlier: YearEstimate) -> Change:
     """The change of a year that is not like the one before it."""
-    why = f"not comparable with {earlier.year}: {'; '.join(one.unlike(earlier))}"
+    why = f"not comparable with {earlier.year}: {'; '.join(year.unlike(earlier))}"
     return Change(state=ChangeState.NOT_COMPARABLE, reason=f"{why}; another sequence begins")
 
 
 def _change(years: Sequence[YearEstimate], seed: int) -> Change:
     """The last of these comparable years beside those before it."""
-    found = _beside_many(years) if len(years) > ENOUGH_YEARS else _beside_one(years)
+    result = _beside_many(years) if len(years) > ENOUGH_YEARS else _beside_one(years)
     if len(years) < ENOUGH_FOR_SLOPE:
-        return found
+        return result
     e, v, scale = *_arrays(years), years[0].scale
-    line = slope(np.array([one.year for one in years], dtype=np.float64), e, v)
-    ends = [shown(each, scale) for each in line]
-    found = replace(found, slope=ends[0], slope_low=ends[1], slope_high=ends[2])
-    if not line.speaks and found.state is not ChangeState.CHANGED:
-        return found
+    line = slope(np.array([year.year for year in years], dtype=np.float64), e, v)
+    ends = [shown(end, scale) for end in line]
+    result = replace(result, slope=ends[0], slope_low=ends[1], slope_high=ends[2])
+    if not line.speaks and result.state is not ChangeState.CHANGED:
+        return result
     place, p = change_point(e, v, np.random.default_rng(seed))
-    return replace(found, since_year=years[place].year, since_p=p)
+    return replace(result, since_year=years[place].year, since_p=p)
 
 
 def _beside_one(years: Sequence[YearEstimate]) -> Change:
     """Too few years before: the difference from the year before, without a state."""
-    earlier, one = years[-2:]
-    found = two_years(one.estimate, one.variance, earlier.estimate, earlier.variance)
-    value, low, high = (shown(each, one.scale) for each in found[:3])
+    earlier, latest = years[-2:]
+    comparison = two_years(latest.estimate, latest.variance, earlier.estimate, earlier.variance)
+    value, low, high = (shown(number, latest.scale) for number in comparison[:3])
     reason = f"against {earlier.year} alone; {WANDERING}"
-    return Change(value, low, high, ChangeState.NONE, reason, years_used=1, two_year_p=found.p)
+    return Change(value, low, high, ChangeState.NONE, reason, years_used=1, two_year_p=comparison.p)
 
 
 def _beside_many(years: Sequence[YearEstimate]) -> Change:
     """The last year against what those before it let expect."""
-    *before, one = years
+    *before, latest = years
     e, v = _arrays(before)
-    found, scale = prediction(e, v, one.estimate, one.variance), one.scale
-    state = change_state(found.low, found.high, worked(one.limit, scale))
-    change, low, high, predicted_low, predicted_high, minimal = (shown(each, scale) for each in found[:6])
+    forecast, scale = prediction(e, v, latest.estimate, latest.variance), latest.scale
+    state = change_state(forecast.low, forecast.high, worked(latest.limit, scale))
+    change, low, high, predicted_low, predicted_high, minimal = (shown(number, scale) for number in forecast[:6])
     return Change(
         change=change,
         low=low,
@@ -650,26 +650,26 @@ def _beside_many(years: Sequence[YearEstimate]) -> Change:
         state=state,
         reason=_words(state, len(before), minimal, scale == "log"),
         years_used=len(before),
-        tau2=found.tau2,
+        tau2=forecast.tau2,
         predicted_low=predicted_low,
         predicted_high=predicted_high,
         minimal=minimal,
-        p=found.p,
+        p=forecast.p,
     )
 
 
 def _words(state: ChangeState, before: int, minimal: float, ratio: bool) -> str:
     size = f"by a factor below {minimal:.3g}" if ratio else f"below {minimal:.3g}"
     unseen = f"a change {size} would not have been seen"
-    said = {
+    texts = {
         ChangeState.CHANGED: f"outside what the {before} comparable years before it let expect",
         ChangeState.UNCHANGED: f"within half the limit of the mean of {before} years before it",
     }
-    return f"{said.get(state, f'inside what the {before} comparable years before it let expect')}; {unseen}"
+    return f"{texts.get(state, f'inside what the {before} comparable years before it let expect')}; {unseen}"
 
 
 def _arrays(years: Sequence[YearEstimate]) -> tuple[Floats, Floats]:
-    return np.array([one.estimate for one in years]), np.array([one.variance for one in years])
+    return np.array([year.estimate for year in years]), np.array([year.variance for year in years])
 
 
 def _told_together(rows: Sequence[Monitored]) -> list[Monitored]:

@@ -119,7 +119,7 @@ class RatioOfShares:
     @property
     def _pair(self) -> Pair:
         counts = (self.events, self.n, self.reference_events, self.reference_n)
-        return Pair(*(np.array([each], dtype=np.float64) for each in counts))
+        return Pair(*(np.array([count], dtype=np.float64) for count in counts))
 
     def _ends(self, level: float) -> tuple[float, float]:
         return _score_ends((self.events, self.n, self.reference_events, self.reference_n), level)
@@ -170,7 +170,7 @@ class RatioOfShares:
 @lru_cache(maxsize=256)
 def _score_ends(counts: tuple[int, int, int, int], level: float) -> tuple[float, float]:
     """Both ends at a level; an error, a state and a printed interval ask for the same ones, and each is a search."""
-    pair = Pair(*(np.array([each], dtype=np.float64) for each in counts))
+    pair = Pair(*(np.array([count], dtype=np.float64) for count in counts))
     low, high = intervals.ratio_bounds(pair, float(scipy.stats.norm.isf(level)))
     return float(low[0]), float(high[0])
 
@@ -266,11 +266,11 @@ def step_down(p: Floats, alpha: float) -> Stepped:
     m = len(p)
     order = np.argsort(np.where(np.isnan(p), 1.0, p), kind="stable")
     ranked = np.where(np.isnan(p), 1.0, p)[order]
-    left = m - np.arange(m)
-    within = ranked <= alpha / left
+    divisors = m - np.arange(m)
+    within = ranked <= alpha / divisors
     first = int(np.argmin(within)) if not within.all() else m
-    levels = alpha / np.maximum(left, left[min(first, m - 1)] if m else 1)
-    adjusted = np.minimum(np.maximum.accumulate(ranked * left), 1.0)
+    levels = alpha / np.maximum(divisors, divisors[min(first, m - 1)] if m else 1)
+    adjusted = np.minimum(np.maximum.accumulate(ranked * divisors), 1.0)
     back = np.empty(m, dtype=np.int64)
     back[order] = np.arange(m)
     return Stepped(adjusted[back], levels[back], (np.arange(m) < first)[back])
@@ -368,16 +368,16 @@ def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
 
     Rows that cannot be judged (no value, no limit, too few people) cost the others nothing.
     """
-    found: dict[int, Verdict] = {}
+    by_place: dict[int, Verdict] = {}
     for roles in (DECIDING, ("beside",), ("watch",)):
-        own = [(at, case) for at, case in enumerate(cases) if case.role in roles]
-        tested = [(at, case) for at, case in own if _is_tested(case, rules)]
+        family_cases = [(at, case) for at, case in enumerate(cases) if case.role in roles]
+        tested = [(at, case) for at, case in family_cases if _is_tested(case, rules)]
         stepped = step_down(np.array([_p_breach(case) for _, case in tested]), rules.alpha)
         for row, (at, case) in enumerate(tested):
             of_row = _Tested(float(stepped.adjusted[row]), float(stepped.level[row]), bool(stepped.rejected[row]))
-            found[at] = _judged(case, of_row, len(tested), rules)
-        found |= {at: _not_judged(case, rules) for at, case in own if at not in found}
-    return [found[at] for at in range(len(cases))]
+            by_place[at] = _judged(case, of_row, len(tested), rules)
+        by_place |= {at: _not_judged(case, rules) for at, case in family_cases if at not in by_place}
+    return [by_place[at] for at in range(len(cases))]
 
 
 class _Tested(NamedTuple):
@@ -396,15 +396,15 @@ def too_few(counts: Counts | None, rules: Rules) -> str:
     """Why a row has too few people for a pass, or for anything but a raw ratio to breach; empty where it has enough."""
     if counts is None:
         return ""
-    for who, n, events in (
+    for group_name, n, events in (
         ("the group", counts.n, counts.events),
         ("the reference group", counts.n_reference, counts.events_reference),
     ):
         if n < rules.minimum_n:
-            return f"{who} has fewer than the {rules.minimum_n} applications that a verdict needs"
+            return f"{group_name} has fewer than the {rules.minimum_n} applications that a verdict needs"
         if min(events, n - events) < rules.minimum_events:
             # which of the two is not said: beside a rounded count it would tell the exact one
-            return f"{who} has fewer than the {rules.minimum_events} denials or approvals that a verdict needs"
+            return f"{group_name} has fewer than the {rules.minimum_events} denials or approvals that a verdict needs"
     return ""
 
 
@@ -431,28 +431,28 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     low = case.evidence.bound(tested.level if at_most else rules.alpha, upper=False)
     high = case.evidence.bound(rules.alpha if at_most else tested.level, upper=True) + case.left_out
     p_within = case.evidence.below(limit.value - case.left_out) if at_most else case.evidence.above(limit.value)
-    made = Verdict(
+    verdict = Verdict(
         case, State.INSUFFICIENT_EVIDENCE, "", low, high, p, tested.adjusted, p_within, *_enough(case, m, rules)
     )
     few = too_few(case.counts, rules)
     if tested.rejected:
-        return replace(made, state=State.BREACH, reason=f"the whole interval{widened(case)} lies beyond the limit")
+        return replace(verdict, state=State.BREACH, reason=f"the whole interval{widened(case)} lies beyond the limit")
     if few:
-        return replace(made, reason=few)
+        return replace(verdict, reason=few)
     if p_within <= rules.alpha:
         return replace(
-            made,
+            verdict,
             state=State.WITHIN,
             reason=f"the whole interval{widened(case)}{_with_left_out(case)} lies inside the limit",
         )
-    return replace(made, reason=_open(made))
+    return replace(verdict, reason=_open(verdict))
 
 
 def _not_judged(case: Case, rules: Rules) -> Verdict:
     measured = math.isfinite(case.value)
     if case.limit is None:
-        said = "no limit is set" if measured else case.problem or "not measured"
-        return Verdict(case, State.NO_LIMIT if measured else State.NOT_RUN, said)
+        reason = "no limit is set" if measured else case.problem or "not measured"
+        return Verdict(case, State.NO_LIMIT if measured else State.NOT_RUN, reason)
     return Verdict(case, State.INSUFFICIENT_EVIDENCE, case.problem or too_few(case.counts, rules) or "not measured")
 
 
@@ -468,12 +468,12 @@ def _enough(case: Case, m: int, rules: Rules) -> tuple[float, float]:
         if not case.value > 0:
             return math.nan, math.nan
         distance = abs(math.log(case.value / limit.value)) - bias
-        found = limit.value * math.exp(sign * (reach + bias))
+        detectable = limit.value * math.exp(sign * (reach + bias))
     else:
         distance = abs(case.value - limit.value) - bias
-        found = limit.value + sign * (reach + bias)
+        detectable = limit.value + sign * (reach + bias)
     everyone = case.counts.n + case.counts.n_reference if case.counts else math.nan
-    return found, everyone * min(reach / distance, _FURTHEST) ** 2 if distance > 0 else math.inf
+    return detectable, everyone * min(reach / distance, _FURTHEST) ** 2 if distance > 0 else math.inf
 
 
 def widened(case: Case) -> str:
@@ -494,24 +494,24 @@ def _with_left_out(case: Case) -> str:
 def _of_test(case: Case, tested: _Tested, rules: Rules) -> str:
     if tested.rejected:
         return f"a difference above {_limit(case).value:g} that relabelled groups seldom reach"
-    said = "a test without an interval, which can find a breach and never a pass"
+    text = "a test without an interval, which can find a breach and never a pass"
     if _p_breach(case) > rules.alpha:
-        return said
-    return f"{said}; p {case.p:.2g} is above the level {tested.level:.2g} of so many comparisons: more draws may decide"
+        return text
+    return f"{text}; p {case.p:.2g} is above the level {tested.level:.2g} of so many comparisons: more draws may decide"
 
 
-def _open(made: Verdict) -> str:
+def _open(verdict: Verdict) -> str:
     """Why a row is open, and what would settle it."""
-    said = f"the interval{widened(made.case)}{_with_left_out(made.case)} reaches over the limit"
-    if math.isfinite(made.detectable):
-        limit = _limit(made.case)
+    text = f"the interval{widened(verdict.case)}{_with_left_out(verdict.case)} reaches over the limit"
+    if math.isfinite(verdict.detectable):
+        limit = _limit(verdict.case)
         word = "or more" if limit.side == "at_most" else "or less"
-        said += f"; {_number(made.detectable)} {word} would be found in 4 of 5 such audits"
-    if math.isinf(made.needed) and not widened(made.case):
-        return f"{said}; no number of applications settles it, as the estimate lies at the limit"
-    if math.isinf(made.needed):
-        return f"{said}; no number of applications settles it, as the estimate lies within what unseen columns may do"
-    return f"{said}; about {_rounded(made.needed):,} applications would settle it" if made.needed > 0 else said
+        text += f"; {_number(verdict.detectable)} {word} would be found in 4 of 5 such audits"
+    if math.isinf(verdict.needed) and not widened(verdict.case):
+        return f"{text}; no number of applications settles it, as the estimate lies at the limit"
+    if math.isinf(verdict.needed):
+        return f"{text}; no number of applications settles it, as the estimate lies within what unseen columns may do"
+    return f"{text}; about {_rounded(verdict.needed):,} applications would settle it" if verdict.needed > 0 else text
 
 
 def _number(value: float) -> str:
@@ -551,21 +551,21 @@ class Said:
 
 def compared(verdicts: Iterable[Verdict]) -> list[Said]:
     """The rows of theories to which more than one method speaks."""
-    return [Said(each.case, _sign(each), each.state) for each in verdicts]
+    return [Said(verdict.case, _sign(verdict), verdict.state) for verdict in verdicts]
 
 
 def disagreeing(verdicts: Sequence[Verdict]) -> dict[Theory, list[Disagreement]]:
     """Groups of which one method finds a breach and another finds it within, by theory."""
     of: dict[tuple[Theory, Whose], list[Verdict]] = defaultdict(list)
-    for each in verdicts:
-        of[each.case.theory, whose(each.case)].append(each)
-    found: dict[Theory, list[Disagreement]] = defaultdict(list)
+    for verdict in verdicts:
+        of[verdict.case.theory, whose(verdict.case)].append(verdict)
+    disagreements: dict[Theory, list[Disagreement]] = defaultdict(list)
     for (theory, of_group), rows in of.items():
         states = {row.state: row for row in rows}
         if {State.BREACH, State.WITHIN} <= set(states):
             pair = f"{states[State.BREACH].case.measure} breach, {states[State.WITHIN].case.measure} within"
-            found[theory].append(Disagreement(of_group, pair))
-    return found
+            disagreements[theory].append(Disagreement(of_group, pair))
+    return disagreements
 
 
 def whose(case: Case) -> Whose:
@@ -601,7 +601,7 @@ class Concluded(NamedTuple):
     @property
     def reason(self) -> str:
         """Why, in words, with every group named."""
-        named = dict.fromkeys(f"{group}{more}" for (*_, group), more in self.about)
+        named = dict.fromkeys(f"{group}{qualification}" for (*_, group), qualification in self.about)
         return f"{self.words}: {', '.join(named)}" if named else self.words
 
 
@@ -614,7 +614,7 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         why_not: why it has no row of a primary measure, where it has none.
     """
     primary = [row for row in rows if row.case.role == "primary"]
-    at_odds = {each.whose for each in disagreeing}
+    at_odds = {disagreement.whose for disagreement in disagreeing}
     breaching = [r for r in rows if r.case.role in DECIDING and r.state is State.BREACH]
     breached = [row for row in breaching if whose(row.case) not in at_odds]
     if breached:  # of a row that adds as well, though the primary measure has no limit, or its method is off
@@ -625,7 +625,7 @@ def conclude(rows: Sequence[Verdict], disagreeing: Sequence[Disagreement] = (), 
         measured = any(row.state is State.NO_LIMIT for row in primary)
         return Concluded(State.NO_LIMIT, "no limit is set") if measured else Concluded(State.NOT_RUN, primary[0].reason)
     if disagreeing:
-        pairs = tuple((each.whose, f" ({each.pair})") for each in disagreeing)
+        pairs = tuple((disagreement.whose, f" ({disagreement.pair})") for disagreement in disagreeing)
         return Concluded(State.INSUFFICIENT_EVIDENCE, "methods disagree", pairs)
     unsettled = [row for row in primary if row.state is not State.WITHIN]
     if unsettled:
@@ -645,10 +645,10 @@ def overall(theories: Mapping[Theory, State], gate: Sequence[Theory], *, named: 
         gate: theories that count.
         named: whether the spec names them: one that did not run, or has no limit, is then too little evidence.
     """
-    counted = [theories.get(theory, State.NOT_RUN) for theory in gate]
-    if State.BREACH in counted:
+    gated = [theories.get(theory, State.NOT_RUN) for theory in gate]
+    if State.BREACH in gated:
         return State.BREACH
     idle = (State.NOT_RUN, State.NO_LIMIT, State.DESCRIPTIVE)
-    if State.INSUFFICIENT_EVIDENCE in counted or (named and any(state in idle for state in counted)):
+    if State.INSUFFICIENT_EVIDENCE in gated or (named and any(state in idle for state in gated)):
         return State.INSUFFICIENT_EVIDENCE
-    return State.WITHIN if State.WITHIN in counted else State.NOT_RUN
+    return State.WITHIN if State.WITHIN in gated else State.NOT_RUN

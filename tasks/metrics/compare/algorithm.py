@@ -48,12 +48,12 @@ class Performance:
 
 def performance(favourable: Bools, protected: Bools, predicted: Bools, scores: Floats | None) -> Performance:
     """Measure predictions ``(n,)`` against labels ``(n,)``, with scores ``(n,)`` of any scale for the AUC."""
-    both = favourable.any() and not favourable.all()
+    has_both_labels = favourable.any() and not favourable.all()
     gaps = [_gap(predicted, protected, favourable == label) for label in (True, False)]
     return Performance(
-        auc=float(roc_auc_score(favourable, scores)) if both and scores is not None else np.nan,
+        auc=float(roc_auc_score(favourable, scores)) if has_both_labels and scores is not None else np.nan,
         f1=float(f1_score(favourable, predicted, zero_division=0.0)),
-        balanced_accuracy=float(balanced_accuracy_score(favourable, predicted)) if both else np.nan,
+        balanced_accuracy=float(balanced_accuracy_score(favourable, predicted)) if has_both_labels else np.nan,
         positive_rate=float(predicted.mean()),
         eo_gap=float(np.max(gaps)),
         sp_gap=_gap(predicted, protected, np.ones(len(predicted), np.bool_)),
@@ -62,8 +62,8 @@ def performance(favourable: Bools, protected: Bools, predicted: Bools, scores: F
 
 def _gap(predicted: Bools, protected: Bools, among: Bools) -> float:
     """Absolute difference of positive rates between groups among some rows; NaN if a group has none of them."""
-    one, other = predicted[among & protected], predicted[among & ~protected]
-    return abs(float(one.mean()) - float(other.mean())) if len(one) and len(other) else np.nan
+    members, other = predicted[among & protected], predicted[among & ~protected]
+    return abs(float(members.mean()) - float(other.mean())) if len(members) and len(other) else np.nan
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -133,11 +133,11 @@ def refusal(people: People) -> str:
 
 def drawn(people: People, seed: int) -> People:
     """At most ``MOST_ROWS`` of the rows: all of a small group; labels keep their shares in each group."""
-    n, own = len(people.label), int(people.protected.sum())
+    n, members = len(people.label), int(people.protected.sum())
     if n <= MOST_ROWS:
         return people
-    most = min(own, max(MOST_ROWS // 2, MOST_ROWS - (n - own)))
-    parts = [(people.protected, most), (~people.protected, min(n - own, MOST_ROWS - most))]
+    most = min(members, max(MOST_ROWS // 2, MOST_ROWS - (n - members)))
+    parts = [(people.protected, most), (~people.protected, min(n - members, MOST_ROWS - most))]
     chosen = [_some(np.flatnonzero(group), people.label[group], count, seed) for group, count in parts]
     return people.rows(np.sort(np.concatenate(chosen)))
 
@@ -152,21 +152,21 @@ def _some(rows: Longs, label: Bools, count: int, seed: int) -> Longs:
 def split(people: People, columns: Columns, seed: int) -> Iterator[tuple[MitigationFold, Bools]]:
     """Yields the folds, each with the outcomes ``(t,)`` of its test rows."""
     cell = people.label * 2 + people.protected
-    for fitted, held in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(cell, cell):
+    for fitted, test_rows in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(cell, cell):
         mean, deviation = people.inputs[fitted].mean(axis=0), people.inputs[fitted].std(axis=0)
         inputs = (people.inputs - mean) / np.where(deviation > 0, deviation, 1.0)
         fold = MitigationFold(
             inputs[fitted],
             people.label[fitted],
             people.protected[fitted],
-            inputs[held],
-            people.protected[held],
+            inputs[test_rows],
+            people.protected[test_rows],
             columns.covariate,
             columns.own,
             people.financial[fitted],
             columns.financial_names,
         )
-        yield fold, people.label[held]
+        yield fold, people.label[test_rows]
 
 
 def compared(
@@ -181,12 +181,12 @@ def compared(
 def means(several: Sequence[Performance | str]) -> list[Mean]:
     """Returns the mean and the standard deviation of each figure; a fold without decisions gives its reason."""
     refused = next((each for each in several if isinstance(each, str)), "")
-    there = [each for each in several if not isinstance(each, str)]
-    return [Mean(name, np.nan, np.nan, refused) if refused else _mean(name, there) for name in FIGURES]
+    performances = [each for each in several if not isinstance(each, str)]
+    return [Mean(name, np.nan, np.nan, refused) if refused else _mean(name, performances) for name in FIGURES]
 
 
-def _mean(name: str, there: Sequence[Performance]) -> Mean:
-    values = np.array([getattr(each, name) for each in there], np.float64)
+def _mean(name: str, performances: Sequence[Performance]) -> Mean:
+    values = np.array([getattr(each, name) for each in performances], np.float64)
     reason = "" if np.isfinite(values).all() else NO_SCORES if name == "auc" else UNDEFINED
     return Mean(name, float(values.mean()), float(values.std(ddof=1)), reason)
 

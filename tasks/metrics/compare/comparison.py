@@ -33,8 +33,8 @@ class Source(NamedTuple):
     def beside(self, attribute: Protected) -> Columns:
         """The same beside a protected attribute over some columns of the source."""
         covariate = [Role.COVARIATE in self.roles[name].split(",") for name in self.columns]
-        own = [name in attribute.columns for name in self.columns]
-        return Columns(np.array(covariate), np.array(own), self.financial_names)
+        is_protected = [name in attribute.columns for name in self.columns]
+        return Columns(np.array(covariate), np.array(is_protected), self.financial_names)
 
 
 def compared(
@@ -50,8 +50,8 @@ def compared(
     rows = []
     grouped = groups_of(memberships, applicants["row_id"].to_numpy(), settings.protected)
     for attribute in (each for each in settings.protected if grouped[each.name].compared):
-        for group, found in _by_group(everyone, source.beside(attribute), grouped[attribute.name], settings):
-            rows += [_row(attribute.name, group, name, each) for name, means in found for each in means]
+        for group, group_means in _by_group(everyone, source.beside(attribute), grouped[attribute.name], settings):
+            rows += [_row(attribute.name, group, name, mean) for name, means in group_means for mean in means]
     table = COMPARED_MITIGATIONS.build(**{c.name: [row[c.name] for row in rows] for c in COMPARED_MITIGATIONS.columns})
     return Produced({COMPARED_MITIGATIONS.name: table})
 
@@ -97,14 +97,14 @@ def _mitigation(name: str, seed: int) -> Callable[[MitigationFold], Decided]:
 
 
 def _row(attribute: str, group: str, mitigation: str, mean: Mean) -> dict[str, object]:
-    known = np.isfinite(mean.value)
+    is_finite = np.isfinite(mean.value)
     return {
         "protected_attribute": attribute,
         "group": group,
         "mitigation": mitigation,
         "figure": mean.figure,
         "position": FIGURES.index(mean.figure),
-        "value": mean.value if known else None,
-        "deviation": mean.deviation if known else None,
+        "value": mean.value if is_finite else None,
+        "deviation": mean.deviation if is_finite else None,
         "reason": mean.reason,
     }

@@ -51,9 +51,9 @@ def screened(p: Floats, beyond: Bools) -> Screened:
     if tested.any():
         q[tested] = false_discovery_control(p[tested], method="bh")
         dependent[tested] = false_discovery_control(p[tested], method="by")
-    found = tested & beyond & (np.nan_to_num(q, nan=1.0) <= RATE)
-    false = float(q[found].max() * found.sum()) if found.any() else 0.0
-    return Screened(q, dependent, found, 0.05 * float(tested.sum()), false)
+    discoveries = tested & beyond & (np.nan_to_num(q, nan=1.0) <= RATE)
+    false = float(q[discoveries].max() * discoveries.sum()) if discoveries.any() else 0.0
+    return Screened(q, dependent, discoveries, 0.05 * float(tested.sum()), false)
 
 
 def one_sided(distance: Floats, errors: Floats, halves: Floats) -> Floats:
@@ -137,13 +137,13 @@ def pooled(estimates: Floats, variances: Floats, level: float = 0.95) -> Pooled:
         half = z * np.sqrt(variances)
         return Pooled(estimates, estimates - half, estimates + half, np.ones(k), spread)
     weights = 1 / (variances + spread.tau2)
-    own = weights / weights.sum()
+    shares = weights / weights.sum()
     shrunk = (k - 3) / (k - 1) * variances * weights
     apart = estimates - spread.mean
-    typical = float(own @ variances)
+    typical = float(shares @ variances)
     of_tau2 = 2 / (k - 3) * shrunk**2 * (typical + spread.tau2) * weights * apart**2
     values = spread.mean + (1 - shrunk) * apart
-    half = z * np.sqrt(variances * (1 - (1 - own) * shrunk) + of_tau2)
+    half = z * np.sqrt(variances * (1 - (1 - shares) * shrunk) + of_tau2)
     return Pooled(values, values - half, values + half, 1 - shrunk, spread)
 
 
@@ -175,12 +175,12 @@ def restricted(estimates: Floats, variances: Floats) -> float:
     if best == _GRID - 1 or not np.isfinite(losses).all():
         return math.nan
     around = (grid[max(best - 1, 0)], grid[best + 1])
-    found = minimize_scalar(
+    minimum = minimize_scalar(
         _loss, bounds=around, args=(estimates, variances), method="bounded", options={"xatol": 1e-6 * widest}
     )
-    if not found.success:
+    if not minimum.success:
         return math.nan
-    return 0.0 if losses[0] <= found.fun else float(found.x) ** 2
+    return 0.0 if losses[0] <= minimum.fun else float(minimum.x) ** 2
 
 
 def _loss(tau: float, estimates: Floats, variances: Floats) -> float:
@@ -245,11 +245,11 @@ class Block:
     @property
     def whole(self) -> "Block":
         """The same with everybody's counts alone, as if all groups were withheld."""
-        return Block(self.name, tuple(each for each in self.known if each.groups == (ALL,)), self.hidden)
+        return Block(self.name, tuple(count for count in self.known if count.groups == (ALL,)), self.hidden)
 
     def least(self, group: str) -> float:
         """The least that is published of the people of a group; 0 where nothing is."""
-        return max((each.low for each in self.known if (each.groups, each.event) == ((group,), "")), default=0.0)
+        return max((count.low for count in self.known if (count.groups, count.event) == ((group,), "")), default=0.0)
 
 
 class Ends(NamedTuple):
@@ -285,8 +285,8 @@ class Tables:
     def alone(self, block: Block, group: str, event: str, most: Floats | float) -> Ends:
         """What a partition's own run tells of a count, where no cell has more than ``most`` people, ``(cells,)``."""
         aim = self.cells((group,), event)
-        found = [_solved(sign * aim, self._own(block), most) for sign in (1, -1)]
-        return Ends(*(np.nan if each is None else float(aim @ np.rint(each)) for each in found))
+        solutions = [_solved(sign * aim, self._own(block), most) for sign in (1, -1)]
+        return Ends(*(np.nan if solution is None else float(aim @ np.rint(solution)) for solution in solutions))
 
     def ends(self, blocks: Sequence[Block], rest: Floats, at: int | None, group: str, event: str) -> Ends:
         """What all runs tell of a count of one block, or (None) of everybody.
@@ -303,32 +303,36 @@ class Tables:
         aim[slice(None) if at is None else at] = cells
         constant = float(cells @ rest) if at is None else 0.0
         rows = self._rows(blocks, rest)
-        found = [_solved(sign * aim.ravel(), rows) for sign in (1, -1)]
-        values = [np.nan if each is None else float(np.rint(aim.ravel() @ each)) + constant for each in found]
+        ends = [_solved(sign * aim.ravel(), rows) for sign in (1, -1)]
+        values = [
+            np.nan if solution is None else float(np.rint(aim.ravel() @ solution)) + constant for solution in ends
+        ]
         return Ends(*values)
 
     def fitting(self, blocks: Sequence[Block]) -> Floats | None:
         """Tables of all blocks that fit what is published, ``(blocks, cells)``; None where there are none."""
         rows = self._rows(blocks, np.zeros(self.size))
-        found = _solved(np.zeros(self.size * len(blocks)), rows)
-        return None if found is None else np.rint(found).reshape(len(blocks), self.size)
+        solution = _solved(np.zeros(self.size * len(blocks)), rows)
+        return None if solution is None else np.rint(solution).reshape(len(blocks), self.size)
 
     def _rows(self, blocks: Sequence[Block], rest: Floats) -> "_Rows":
         """Sums of each block, and those of everybody less the rest."""
-        own = [self._own(block) for block in blocks]
-        matrix = scipy.sparse.block_diag([each.matrix for each in own], format="csr")
-        low, high = (np.concatenate([each[end] for each in own]) for end in (1, 2))
+        block_rows = [self._own(block) for block in blocks]
+        matrix = scipy.sparse.block_diag([rows.matrix for rows in block_rows], format="csr")
+        low, high = (np.concatenate([rows[end] for rows in block_rows]) for end in (1, 2))
         total = self._own(self._total)
-        there = np.asarray(total.matrix @ rest)
+        rest_totals = np.asarray(total.matrix @ rest)
         repeated = scipy.sparse.hstack([total.matrix] * len(blocks), format="csr")
         stacked = scipy.sparse.vstack([matrix, repeated], format="csr")
-        return _Rows(stacked, np.concatenate([low, total.low - there]), np.concatenate([high, total.high - there]))
+        return _Rows(
+            stacked, np.concatenate([low, total.low - rest_totals]), np.concatenate([high, total.high - rest_totals])
+        )
 
     def _own(self, block: Block) -> "_Rows":
         """What is published of one block; of one without anything, that nobody is counted by no cell."""
         if block not in self._rows_of:
-            sums = [self.cells(each.groups, each.event) for each in block.known] or [np.zeros(self.size)]
-            low, high = ([each[end] for each in block.known] or [0.0] for end in (2, 3))
+            sums = [self.cells(count.groups, count.event) for count in block.known] or [np.zeros(self.size)]
+            low, high = ([count[end] for count in block.known] or [0.0] for end in (2, 3))
             self._rows_of[block] = _Rows(scipy.sparse.csr_array(np.array(sums)), np.array(low), np.array(high))
         return self._rows_of[block]
 
@@ -345,14 +349,14 @@ MOST: Final = 1e7
 
 def _solved(aim: Floats, rows: _Rows, most: Floats | float = MOST) -> Floats | None:
     """Whole tables with the least value of ``aim``; None where there are none, or the search was cut short."""
-    found = scipy.optimize.milp(
+    solution = scipy.optimize.milp(
         aim,
         integrality=np.ones(aim.size, dtype=int),
         bounds=scipy.optimize.Bounds(0, most),
         constraints=scipy.optimize.LinearConstraint(rows.matrix, rows.low - _SLACK, rows.high + _SLACK),
         options={"node_limit": NODES, "mip_rel_gap": 0.0},
     )
-    return found.x if found.status == 0 else None
+    return solution.x if solution.status == 0 else None
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -407,16 +411,18 @@ class Published:
     policy: Policy
 
 
-def hidden_across(told: Published) -> Hidden:
+def hidden_across(publication: Published) -> Hidden:
     """What must be withheld so that nothing follows from all runs together."""
-    if not told.policy.protects or not told.everybody.known:
+    if not publication.policy.protects or not publication.everybody.known:
         return Hidden()
-    blocks = sorted(told.partitions, key=lambda block: block.name) + ([Block(REST)] if told.others else [])
-    tables = Tables(told.groups, told.everybody)
+    blocks = sorted(publication.partitions, key=lambda block: block.name) + (
+        [Block(REST)] if publication.others else []
+    )
+    tables = Tables(publication.groups, publication.everybody)
     fitted = tables.fitting(blocks)
     if fitted is None:
         return Hidden(everybody=True, unequal=True)
-    state = _State(told, tables, blocks, fitted)
+    state = _State(publication, tables, blocks, fitted)
     for target in list(state.targets()):
         if not state.opened(target):
             return Hidden(everybody=True)
@@ -426,24 +432,24 @@ def hidden_across(told: Published) -> Hidden:
 class _State:
     """The blocks as they are published so far, with one set of tables that fits."""
 
-    def __init__(self, told: Published, tables: Tables, blocks: Sequence[Block], fitted: Floats) -> None:
-        self._told, self._tables = told, tables
+    def __init__(self, publication: Published, tables: Tables, blocks: Sequence[Block], fitted: Floats) -> None:
+        self._told, self._tables = publication, tables
         self._blocks, self._fitted = list(blocks), fitted
         self._sum = fitted.sum(axis=0)
         self.given_up: list[str] = []
 
     def targets(self) -> Iterator[_Target]:
         """Every count to protect that is not open at once, with the least width that it is to have."""
-        wanted = self._told.policy.wanted
+        target_width = self._told.policy.wanted
         for block in [*self._blocks, self._told.everybody]:
             for group, event in block.hidden:
                 if self._is_taken_up(block, group, event):
                     continue
-                own = self._tables.alone(block, group, event, MOST).width
-                if own > 0:
-                    yield _Target(block.name, group, event, min(own, wanted))
+                block_width = self._tables.alone(block, group, event, MOST).width
+                if block_width > 0:
+                    yield _Target(block.name, group, event, min(block_width, target_width))
         if self._told.others:
-            yield from (_Target(REST, group, "", wanted) for group in self._told.groups)
+            yield from (_Target(REST, group, "", target_width) for group in self._told.groups)
 
     def opened(self, target: _Target) -> bool:
         """Whether a count is open, after further partitions were withheld where it takes that."""
@@ -459,10 +465,10 @@ class _State:
 
     def _smallest(self, target: _Target) -> int | None:
         """The published partition with fewest people of the group; None where none has any."""
-        sizes = {number: each.least(target.group) for number, each in enumerate(self._blocks)}
-        shown = [number for number, size in sizes.items() if size > 0 and not self._is_given_up(number)]
-        shown = [number for number in shown if self._blocks[number].name != target.block]
-        return min(shown, key=lambda number: (sizes[number], self._blocks[number].name), default=None)
+        sizes = {number: block.least(target.group) for number, block in enumerate(self._blocks)}
+        shown_blocks = [number for number, size in sizes.items() if size > 0 and not self._is_given_up(number)]
+        shown_blocks = [number for number in shown_blocks if self._blocks[number].name != target.block]
+        return min(shown_blocks, key=lambda number: (sizes[number], self._blocks[number].name), default=None)
 
     def _is_given_up(self, number: int) -> bool:
         return self._blocks[number].name in self.given_up
@@ -470,30 +476,36 @@ class _State:
     def _is_open(self, target: _Target) -> bool:
         """Tried with few tables first: any that fit are witnesses."""
         names = [block.name for block in self._blocks]
-        own = [] if target.block == ALL else [names.index(target.block)]
-        loose = [n for n, block in enumerate(self._blocks) if n not in own and self._is_loose(n, block)]
+        block_numbers = [] if target.block == ALL else [names.index(target.block)]
+        loose = [n for n, block in enumerate(self._blocks) if n not in block_numbers and self._is_loose(n, block)]
         free = [n for n in loose if names[n] == REST or self._is_given_up(n)]
-        scopes = [[*own, *free], [*own, *loose[:BESIDE]]]
+        scopes = [[*block_numbers, *free], [*block_numbers, *loose[:BESIDE]]]
         for scope in scopes:
             if not scope:
                 continue
             rest = self._sum - self._fitted[scope].sum(axis=0)
             chosen = [self._blocks[n] for n in scope]
-            ends = self._tables.ends(chosen, rest, 0 if own else None, target.group, target.event)
+            ends = self._tables.ends(chosen, rest, 0 if block_numbers else None, target.group, target.event)
             if ends.width >= target.wanted:
                 return True
-        whole = len(loose) <= BESIDE and bool(scopes[-1])
-        return whole and bool(np.isfinite(ends.low)) and not (ends.low < self._told.policy.smallest and ends.high > 0)
+        is_complete = len(loose) <= BESIDE and bool(scopes[-1])
+        return (
+            is_complete
+            and bool(np.isfinite(ends.low))
+            and not (ends.low < self._told.policy.smallest and ends.high > 0)
+        )
 
     def _is_taken_up(self, block: Block, group: str, event: str) -> bool:
         """Whether a count is open since those who publish nothing can take up whatever it changes by."""
         if not self._told.others or block.name in (ALL, REST):
             return False
-        numbers = [number for number, each in enumerate(self._blocks) if each.name in (block.name, REST)]
+        numbers = [number for number, other in enumerate(self._blocks) if other.name in (block.name, REST)]
         together = self._fitted[numbers].sum(axis=0)
         return self._tables.alone(block, group, event, together).width >= self._told.policy.wanted
 
     def _is_loose(self, number: int, block: Block) -> bool:
         """Whether what is published leaves more than one table of a block, as far as is seen at a glance."""
-        exact = all(each.low == each.high for each in block.known if each.event != "approved")
+        exact = all(
+            known_count.low == known_count.high for known_count in block.known if known_count.event != "approved"
+        )
         return bool(block.hidden) or not exact or block.name == REST or self._is_given_up(number)

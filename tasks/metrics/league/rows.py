@@ -60,9 +60,9 @@ class Subject(NamedTuple):
 
     def is_of(self, row: Row) -> bool:
         """Whether a row of published measures or verdicts is about it."""
-        own = (self.method, self.measure, self.decision_maker, self.protected_attribute, self.group)
+        key = (self.method, self.measure, self.decision_maker, self.protected_attribute, self.group)
         names = ("method", "measure", "decision_maker", "protected_attribute", "group")
-        return own == tuple(row[name] for name in names) and row.get("parameters", "{}") == self.parameters
+        return key == tuple(row[name] for name in names) and row.get("parameters", "{}") == self.parameters
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,21 @@ class Asked:
         """
         if self.measure is not None:
             check_measure(self.measure, subjects)
-        if self.group is not None and self.group not in {each.group for each in subjects}:
-            known = sorted({each.group for each in subjects})
-            raise SpecError(f"--group {self.group}: no partition has a figure of it; {nearest(self.group, known)}")
-        found = [each for each in subjects if self.group in (None, each.group)]
+        if self.group is not None and self.group not in {subject.group for subject in subjects}:
+            groups = sorted({subject.group for subject in subjects})
+            raise SpecError(f"--group {self.group}: no partition has a figure of it; {nearest(self.group, groups)}")
+        matches = [subject for subject in subjects if self.group in (None, subject.group)]
         if self.measure is None:
-            return [each for each in found if each.theory]
-        found = [each for each in found if each.measure == self.measure]
-        judged = [each for each in found if each.theory]
-        return judged or found
+            return [subject for subject in matches if subject.theory]
+        matches = [subject for subject in matches if subject.measure == self.measure]
+        with_verdict = [subject for subject in matches if subject.theory]
+        return with_verdict or matches
 
 
 def check_measure(measure: str, subjects: Iterable[Subject]) -> None:
     """Refuse a measure that no run has, or by which partitions of different size cannot be compared."""
     every = known_names(measures_known())
-    allowed = sorted({each.measure for each in subjects})
+    allowed = sorted({subject.measure for subject in subjects})
     if measure in allowed:
         return
     if measure not in every:
@@ -116,18 +116,18 @@ def is_comparable(measure: str, parameters: str) -> bool:
 
 def subjects_of(verdicts: Iterable[Sequence[Row]], measures: Iterable[Sequence[Row]]) -> list[Subject]:
     """Every comparable measure and group of any partition, in the order of theories, roles and names."""
-    found = dict[Subject, None]()
+    subjects = dict[Subject, None]()
     for row in (row for rows in verdicts for row in rows):
         if row["theory"] in _THEORIES and row["role"] in _ROLES and is_comparable(row["measure"], "{}"):
-            found[_subject(row, row["theory"], row["role"], "{}")] = None
-    judged = {each[3:] for each in found}
+            subjects[_subject(row, row["theory"], row["role"], "{}")] = None
+    with_verdict = {subject_key[3:] for subject_key in subjects}
     for row in (row for rows in measures for row in rows):
         plain = row["subgroup"] == 0 and (row["parameters"] == "{}" or SIZE in json.loads(row["parameters"]))
         if plain and is_comparable(row["measure"], row["parameters"]):
             subject = _subject(row, "", "", row["parameters"])
-            if subject[3:] not in judged:
-                found[subject] = None
-    return sorted(found, key=_place)
+            if subject[3:] not in with_verdict:
+                subjects[subject] = None
+    return sorted(subjects, key=_place)
 
 
 def _subject(row: Row, theory: str, role: str, parameters: str) -> Subject:
@@ -172,8 +172,8 @@ class Census:
     @property
     def is_complete(self) -> bool:
         """Whether every row of the year is known to be in a partition with a run."""
-        others = self.too_few or self.failed or self.not_begun or self.without_value or self.restricted
-        return self.is_known and not others
+        omitted = self.too_few or self.failed or self.not_begun or self.without_value or self.restricted
+        return self.is_known and not omitted
 
     @property
     def words(self) -> str:
@@ -197,7 +197,7 @@ BASES: Final = ("source", "used")
 
 
 def hidden(
-    attribute: str, runs: Mapping[str, Sequence[Row]], everybody: Sequence[Row], *, others: bool, policy: Policy
+    attribute: str, runs: Mapping[str, Sequence[Row]], everybody: Sequence[Row], *, has_rest: bool, policy: Policy
 ) -> Hidden:
     """What must be withheld of an attribute so that nothing follows from all runs together.
 
@@ -205,18 +205,18 @@ def hidden(
         attribute: the protected attribute.
         runs: value of a partition -> rows of its table ``publication``.
         everybody: those of the run over all rows.
-        others: whether there may be rows of partitions that publish nothing.
+        has_rest: whether there may be rows of partitions that publish nothing.
         policy: of the profile of disclosure control.
     """
-    found = []
+    results = []
     for base in BASES:
-        mine = {value: _about(rows, attribute, base) for value, rows in {**runs, ALL: everybody}.items()}
-        groups = sorted({group for rows in mine.values() for row in rows for group in _groups(row)} - {ALL})
-        blocks = tuple(block(value, rows, groups) for value, rows in mine.items() if value != ALL)
-        total = block(ALL, mine[ALL], groups)
-        found.append(hidden_across(Published(tuple(groups), blocks, total, others, policy)))
-    partitions = frozenset[str]().union(*(each.partitions for each in found))
-    return Hidden(partitions, any(each.everybody for each in found), any(each.unequal for each in found))
+        by_partition = {value: _about(rows, attribute, base) for value, rows in {**runs, ALL: everybody}.items()}
+        groups = sorted({group for rows in by_partition.values() for row in rows for group in _groups(row)} - {ALL})
+        blocks = tuple(block(value, rows, groups) for value, rows in by_partition.items() if value != ALL)
+        total = block(ALL, by_partition[ALL], groups)
+        results.append(hidden_across(Published(tuple(groups), blocks, total, has_rest, policy)))
+    partitions = frozenset[str]().union(*(result.partitions for result in results))
+    return Hidden(partitions, any(result.everybody for result in results), any(result.unequal for result in results))
 
 
 def block(value: str, rows: Sequence[Row], groups: Sequence[str]) -> Block:
@@ -224,14 +224,14 @@ def block(value: str, rows: Sequence[Row], groups: Sequence[str]) -> Block:
 
     A group that a partition has no row of is left out of its audit, which its report says: it has nobody there.
     """
-    known = [each for row in rows for each in _known(row)]
+    counts = [count for row in rows for count in _known(row)]
     named = {group for row in rows for group in _groups(row)}
     if named:
-        known += [Known((group,), "", 0, 0) for group in groups if group not in named]
+        counts += [Known((group,), "", 0, 0) for group in groups if group not in named]
     few = [row for row in rows if row["group"] != ALL and not row["groups"]]
     withheld = [(row["group"], row["event"]) for row in few if row["fate"] in GONE]
     ranges = [(row["group"], event) for row in few if row["fate"] == "range" for event in (DENIED, APPROVED)]
-    return Block(value, tuple(known), tuple(dict.fromkeys([*withheld, *ranges])))
+    return Block(value, tuple(counts), tuple(dict.fromkeys([*withheld, *ranges])))
 
 
 def _about(rows: Sequence[Row], attribute: str, base: str) -> list[Row]:
@@ -317,8 +317,8 @@ class Figure:
     @property
     def is_pooled(self) -> bool:
         """Whether it has an estimate with an error on its scale."""
-        known = self.value is not None and self.se is not None and self.se > 0
-        return known and not (self.logarithmic and not (self.value or 0.0) > 0)
+        has_error = self.value is not None and self.se is not None and self.se > 0
+        return has_error and not (self.logarithmic and not (self.value or 0.0) > 0)
 
     @property
     def is_beyond(self) -> bool:
@@ -379,8 +379,8 @@ def of_verdict(row: Mapping[str, Any]) -> Figure:
     numbers = {"value": row["value"], "se": row["se"], "logarithmic": logarithmic, "bias": row["bias"] or 0.0}
     ends = {"low": row["plain_low"], "high": row["plain_high"], "judged_low": row["low"], "judged_high": row["high"]}
     limit = {"limit": row["limit"], "side": row["side"] or "", "p": row["p_breach"], "robustness": row["robustness"]}
-    found = Figure(**numbers, **ends, **limit, n=row["n"], state=row["state"], reason=row["reason"])
-    return replace(found, detectable=row["detectable"] if row["detectable"] is not None else _detectable(found))
+    figure = Figure(**numbers, **ends, **limit, n=row["n"], state=row["state"], reason=row["reason"])
+    return replace(figure, detectable=row["detectable"] if row["detectable"] is not None else _detectable(figure))
 
 
 def of_measure(row: Mapping[str, Any], *, covers: bool) -> Figure:
@@ -394,9 +394,9 @@ def of_measure(row: Mapping[str, Any], *, covers: bool) -> Figure:
     if low is not None and high is not None and not (logarithmic and low <= 0):
         ends = (math.log(low), math.log(high)) if logarithmic else (low, high)
         se = (ends[1] - ends[0]) / (2 * NORMAL_95)
-    found = Figure(row["value"], low, high, se=se, logarithmic=logarithmic, n=row["n"], state=row["state"])
+    figure = Figure(row["value"], low, high, se=se, logarithmic=logarithmic, n=row["n"], state=row["state"])
     compared = row["reference_group"] is not None
-    return replace(found, reason=row["reason"], detectable=_detectable(found) if compared else None)
+    return replace(figure, reason=row["reason"], detectable=_detectable(figure) if compared else None)
 
 
 def _detectable(figure: Figure) -> float | None:
@@ -409,7 +409,7 @@ def _detectable(figure: Figure) -> float | None:
 def standings(figures: Sequence[tuple[Entrant, Figure]], everybody: Figure | None) -> Standings:
     """Pool, screen and order the figures of partitions, of one measure and group."""
     p = np.array([_p(figure) for _, figure in figures], dtype=np.float64)
-    found = screened(p, np.array([figure.is_beyond for _, figure in figures], dtype=np.bool_))
+    screening = screened(p, np.array([figure.is_beyond for _, figure in figures], dtype=np.bool_))
     usable = np.array([figure.is_pooled for _, figure in figures], dtype=np.bool_)
     logarithmic = any(figure.logarithmic for _, figure in figures)
     ends, spread = _pooled([figure for _, figure in figures], usable, logarithmic)
@@ -418,25 +418,25 @@ def standings(figures: Sequence[tuple[Entrant, Figure]], everybody: Figure | Non
     for number, (entrant, figure) in enumerate(figures):
         difference = None if base is None or figure.value is None else figure.value - base
         value, low, high = (_rows_known(each) for each in ends[number])
-        own, q, dependent = (_rows_known(each[number]) for each in (p, found.q, found.q_dependent))
-        is_screened = bool(found.screened[number])
-        lines.append(Line(entrant, figure, difference, value, low, high, own, q, dependent, is_screened))
+        p_value, q, dependent = (_rows_known(each[number]) for each in (p, screening.q, screening.q_dependent))
+        is_screened = bool(screening.screened[number])
+        lines.append(Line(entrant, figure, difference, value, low, high, p_value, q, dependent, is_screened))
     side = next((figure.side for _, figure in figures if figure.side), "at_most")
     lines.sort(key=lambda line: _rows_place(line, side))
     tested = int(np.isfinite(p).sum())
-    return Standings(tuple(lines), everybody, spread, logarithmic, tested, found.by_chance, found.false)
+    return Standings(tuple(lines), everybody, spread, logarithmic, tested, screening.by_chance, screening.false)
 
 
 def _pooled(figures: Sequence[Figure], usable: Bools, logarithmic: bool) -> tuple[Floats, Spread]:
     """Pooled estimates with both ends, ``(k, 3)``, on the scale of the values, and how true effects lie."""
     ends = np.full((len(figures), 3), np.nan)
-    known = [figure for figure, is_known in zip(figures, usable, strict=True) if is_known]
-    values = np.array([figure.value for figure in known], dtype=np.float64)
-    errors = np.array([figure.se for figure in known], dtype=np.float64)
-    made = pooled(np.log(values) if logarithmic else values, errors**2)
-    stacked = np.column_stack([made.values, made.low, made.high])
+    usable_figures = [figure for figure, is_known in zip(figures, usable, strict=True) if is_known]
+    values = np.array([figure.value for figure in usable_figures], dtype=np.float64)
+    errors = np.array([figure.se for figure in usable_figures], dtype=np.float64)
+    pooling = pooled(np.log(values) if logarithmic else values, errors**2)
+    stacked = np.column_stack([pooling.values, pooling.low, pooling.high])
     ends[usable] = np.exp(stacked) if logarithmic else stacked
-    return ends, made.spread
+    return ends, pooling.spread
 
 
 def _p(figure: Figure) -> float:
@@ -451,8 +451,8 @@ def _p(figure: Figure) -> float:
     sign = 1.0 if figure.side == "at_most" else -1.0
     beyond = sign * (scale(figure.value or 0.0) - scale(figure.limit)) - figure.bias
     half = (scale(figure.high) - scale(figure.low)) / 2
-    told = one_sided(np.array([beyond]), np.array([figure.se]), np.array([half]))
-    return min(float(told[0]), figure.p)
+    p_values = one_sided(np.array([beyond]), np.array([figure.se]), np.array([half]))
+    return min(float(p_values[0]), figure.p)
 
 
 def _rows_known(value: float) -> float | None:

@@ -24,18 +24,18 @@ from tasks.metrics.publish.people import DENIED, lacking_place, left_place, line
 # The ends of encoded columns as they are published: none that is the value of fewer people than may be told of.
 
 
-def encodings(made: pa.Table, applications: pa.Table, policy: Policy) -> pa.Table:
+def encodings(table: pa.Table, applications: pa.Table, policy: Policy) -> pa.Table:
     """The table with each end withheld that fewer than ``smallest`` applicants reach.
 
     Columns are cut off at quantiles; in a small table, or where that is turned off, an end is one person's value.
     """
-    rows = made.to_pylist()
+    rows = table.to_pylist()
     for row in rows if policy.protects else ():
         if row["low"] is None or row["feature"] not in applications.column_names:
             continue
         values = applications[row["feature"]]
         reached = {"low": pc.less_equal(values, row["low"]), "high": pc.greater_equal(values, row["high"])}
-        row |= {end: None for end, there in reached.items() if (pc.sum(there).as_py() or 0) < policy.smallest}
+        row |= {end: None for end, mask in reached.items() if (pc.sum(mask).as_py() or 0) < policy.smallest}
     return ENCODINGS.build(**{column.name: [row[column.name] for row in rows] for column in ENCODINGS.columns})
 
 
@@ -55,26 +55,26 @@ ORDER BY method, decision_maker, protected_attribute, "group", verdict, refusal
 """
 
 
-def findings(found: pa.Table, fates: Fates) -> pa.Table:
+def findings(table: pa.Table, fates: Fates) -> pa.Table:
     """In the shape of ``PUBLISHED_FINDINGS``. Counts are rounded like their sum, which they would tell."""
     with connected() as connection:
-        connection.register("findings", found)
+        connection.register("findings", table)
         rows = connection.sql(_COUNTED).to_arrow_table().to_pylist()
-    told: dict[tuple[str, ...], dict[str, object]] = {}
+    row_by_key: dict[tuple[str, ...], dict[str, object]] = {}
     for row in rows:
         whose = row["protected_attribute"], row["group"], row["decision_maker"]
         gone = fates.is_gone(*whose) or fates.is_ranged(*whose)
         if gone or small(fates.policy, row["fewest"]):
             # which verdicts occur is told of nobody: a group of three that all have one would be told
             row |= {"verdict": "withheld", "refusal": "", "findings": None, "mean_statistic": None}
-            told[row["method"], *whose, ""] = row
+            row_by_key[row["method"], *whose, ""] = row
             continue
-        told[row["method"], *whose, row["verdict"], row["refusal"]] = row
+        row_by_key[row["method"], *whose, row["verdict"], row["refusal"]] = row
         row["findings"] = rounded(fates.policy, row["findings"], fates.base_of(*whose, int(row["units"])))
         if row["mean_statistic"] is not None:
             row["mean_statistic"] = profiles.significant(fates.policy, row["mean_statistic"])
     return PUBLISHED_FINDINGS.build(
-        **{c.name: [row[c.name] for row in told.values()] for c in PUBLISHED_FINDINGS.columns}
+        **{c.name: [row[c.name] for row in row_by_key.values()] for c in PUBLISHED_FINDINGS.columns}
     )
 
 
@@ -197,15 +197,18 @@ def published_table(declared: Table, table: pa.Table, fates: Fates) -> pa.Table:
 
 def _row(declared: Table, row: Row, fates: Fates) -> Row:
     numbers = [column for column in declared.columns if column.type in ("double", "int64")]
-    mine = [c for c in numbers if c.name not in (*declared.key, *_SETTINGS)]
+    numeric_columns = [c for c in numbers if c.name not in (*declared.key, *_SETTINGS)]
     if _is_gone(row, fates):
-        return {**row, **dict.fromkeys(column.name for column in mine), **_unsaid(declared)}
-    said = {c.name: _whole(c.name, row, fates) if c.type == "int64" else _double(c.name, row, fates) for c in mine}
+        return {**row, **dict.fromkeys(column.name for column in numeric_columns), **_unsaid(declared)}
+    facts = {
+        c.name: _whole(c.name, row, fates) if c.type == "int64" else _double(c.name, row, fates)
+        for c in numeric_columns
+    }
     texts = {name: in_words(row[name], fates, people=False) for name in _TEXTS if row.get(name) and row["percentile"]}
     words = {"words": in_words(row["words"], fates)} if declared.name == "feasibility_facts" else {}
     if declared.name == "feasibility_facts":
-        said["value"] = _fact(row["value"], fates)
-    return {**row, **said, **_plainly(row, fates), **words, **texts}
+        facts["value"] = _fact(row["value"], fates)
+    return {**row, **facts, **_plainly(row, fates), **words, **texts}
 
 
 def _plainly(row: Row, fates: Fates) -> Row:
@@ -243,8 +246,8 @@ def _group(row: Row, name: str) -> str:
 
 def _unsaid(declared: Table) -> Row:
     """What is said in words of a row that is withheld."""
-    said = {"words": "withheld", "reason": "withheld: it rests on few people"}
-    return {column.name: said[column.name] for column in declared.columns if column.name in said}
+    placeholders = {"words": "withheld", "reason": "withheld: it rests on few people"}
+    return {column.name: placeholders[column.name] for column in declared.columns if column.name in placeholders}
 
 
 def _whole(name: str, row: Row, fates: Fates) -> int | None:
@@ -282,15 +285,15 @@ def _fact(value: float | None, fates: Fates) -> float | None:
 def in_words(text: str, fates: Fates, people: bool = True) -> str:
     """A sentence with its numbers as they are published; ``fewer than 5`` for a small count of ``people``."""
 
-    def said(found: re.Match[str]) -> str:
-        plain = found.group().replace(",", "")
+    def said(match: re.Match[str]) -> str:
+        plain = match.group().replace(",", "")
         if "." in plain or not people:
             return f"{profiles.significant(fates.policy, float(plain)):g}"
         count = int(plain)
         if small(fates.policy, count):
             return f"fewer than {fates.policy.smallest}"
-        known = fates.of_all(count)
-        number = known if known is not None and _is_everybody(count, fates) else _fact(float(count), fates)
+        printed = fates.of_all(count)
+        number = printed if printed is not None and _is_everybody(count, fates) else _fact(float(count), fates)
         return "some" if number is None else f"{number:,.0f}"
 
     return _NUMBER.sub(said, text)

@@ -90,10 +90,10 @@ class Fates:
     def _gone(self) -> Mapping[str, set[tuple[str, str]]]:
         out: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for count, entry in self._entries.items():
-            each = count.population
-            if entry.fate in GONE and not each.reason and each.base is not Base.REFUSED:
-                for maker in {"", each.decision_maker} if each.decision_maker else {"", *self.crowd.makers}:
-                    out[maker].add((each.attribute, each.group))
+            population = count.population
+            if entry.fate in GONE and not population.reason and population.base is not Base.REFUSED:
+                for maker in {"", population.decision_maker} if population.decision_maker else {"", *self.crowd.makers}:
+                    out[maker].add((population.attribute, population.group))
         return out
 
     def is_ranged(self, attribute: str, group: str, maker: str = "") -> bool:
@@ -107,10 +107,10 @@ class Fates:
     def _ranged(self) -> Mapping[str, set[tuple[str, str]]]:
         out: dict[str, set[tuple[str, str]]] = defaultdict(set)
         for count, entry in self._entries.items():
-            each = count.population
-            if entry.fate is Fate.RANGE and not each.reason and each.base is not Base.REFUSED:
-                for maker in ("", each.decision_maker):
-                    out[maker].add((each.attribute, each.group))
+            population = count.population
+            if entry.fate is Fate.RANGE and not population.reason and population.base is not Base.REFUSED:
+                for maker in ("", population.decision_maker):
+                    out[maker].add((population.attribute, population.group))
         return out
 
     def base(self, maker: str = "") -> int:
@@ -136,8 +136,8 @@ class Fates:
         alike = self._alike(attribute, group, maker, count)
         if any(entry.fate in UNTOLD for entry in alike):
             return None
-        shown = [entry.number for entry in alike if entry.number is not None]
-        return (shown[0] if shown else rounded(self.policy, count, self.base(maker))) or None
+        printed_numbers = [entry.number for entry in alike if entry.number is not None]
+        return (printed_numbers[0] if printed_numbers else rounded(self.policy, count, self.base(maker))) or None
 
     def base_of(self, attribute: str, group: str, maker: str, count: int) -> int:
         """What a number of people is rounded to: that of the population whose number it is, else the coarsest."""
@@ -146,8 +146,8 @@ class Fates:
 
     def _alike(self, attribute: str, group: str, maker: str, count: int) -> list[Entry]:
         """Populations of a group that have a number of people, those that methods look at first."""
-        found = [entry for entry in self._sized[attribute, group].get(count, ()) if _concerns(entry, maker)]
-        return sorted(found, key=_nearest)
+        entries = [entry for entry in self._sized[attribute, group].get(count, ()) if _concerns(entry, maker)]
+        return sorted(entries, key=_nearest)
 
     @cached_property
     def _sized(self) -> Mapping[tuple[str, str], Mapping[int, list[Entry]]]:
@@ -187,12 +187,12 @@ class Fates:
         """
         population = whole_of(attribute, group, decided_place(maker))
         denied, n = self.entry(population, DENIED), self.number(population)
-        told = None if self.is_coarse(population) else denied.number
-        if n and told in (0, n):
+        denied_number = None if self.is_coarse(population) else denied.number
+        if n and denied_number in (0, n):
             base = self.outcome.bases.get(denied.count, 0)
-            low, high = learned(self.policy, told, base, self.policy.events_too)
-            told = told if low == high else None
-        return n, told, denied.text
+            low, high = learned(self.policy, denied_number, base, self.policy.events_too)
+            denied_number = denied_number if low == high else None
+        return n, denied_number, denied.text
 
     def alike(self, attribute: str, group: str, maker: str) -> tuple[Span, Span]:
         """The numbers of people decided on, and of the denied, that are printed as those of this group are."""
@@ -212,13 +212,16 @@ class Fates:
         if self.base(maker) == 1:
             return None
         place = Place(Base.USED, maker)
-        mine = self._denied(attribute, group, place)
+        group_share = self._denied(attribute, group, place)
         for other in self.people.attribute(attribute).groups:
             theirs = self._denied(attribute, other, place)
-            if other == group or not math.isclose(mine - theirs, value, abs_tol=_NEAR):
+            if other == group or not math.isclose(group_share - theirs, value, abs_tol=_NEAR):
                 continue
-            own, against = self.share_denied(attribute, group, place), self.share_denied(attribute, other, place)
-            return math.nan if own is None or against is None else round(own - against, 3)
+            printed_share, against = (
+                self.share_denied(attribute, group, place),
+                self.share_denied(attribute, other, place),
+            )
+            return math.nan if printed_share is None or against is None else round(printed_share - against, 3)
         return None
 
     def of_lender(self, attribute: str, group: str, decision: str) -> int | None:
@@ -236,23 +239,23 @@ class Fates:
         n = self.people.size(Count(population))
         return self.people.size(Count(population, DENIED)) / n if n else math.nan
 
-    def table(self, more: Iterable[Mapping[str, object]] = ()) -> pa.Table:
+    def table(self, extra_rows: Iterable[Mapping[str, object]] = ()) -> pa.Table:
         """In the shape of ``PUBLICATION``, with further rows."""
-        told = {interval.count: interval for interval in self.outcome.intervals}
-        known = _known(self.outcome.published)
-        ends = {count: (each.least, each.largest) for count, each in told.items()}
-        rows = [*(row | _span_of(known, count) for count, row in self._rows(ends)), *more]
+        intervals = {interval.count: interval for interval in self.outcome.intervals}
+        known_ends = _known(self.outcome.published)
+        ends = {count: (interval.least, interval.largest) for count, interval in intervals.items()}
+        rows = [*(row | _span_of(known_ends, count) for count, row in self._rows(ends)), *extra_rows]
         return PUBLICATION.build(**{c.name: [row[c.name] for row in rows] for c in PUBLICATION.columns})
 
-    def _rows(self, told: Mapping[Count, tuple[int, int]]) -> Iterator[tuple[Count, dict[str, object]]]:
+    def _rows(self, ends: Mapping[Count, tuple[int, int]]) -> Iterator[tuple[Count, dict[str, object]]]:
         for count, entry in self._entries.items():
-            each, (least, largest) = count.population, told.get(count, (None, None))
+            population, (least, largest) = count.population, ends.get(count, (None, None))
             yield (
                 count,
                 {
-                    "protected_attribute": each.attribute,
-                    **{name: getattr(each, name) for name in ("group", "part", "decision_maker", "reason")},
-                    **{"base": each.base.value, "event": count.event, "fate": entry.fate.value},
+                    "protected_attribute": population.attribute,
+                    **{name: getattr(population, name) for name in ("group", "part", "decision_maker", "reason")},
+                    **{"base": population.base.value, "event": count.event, "fate": entry.fate.value},
                     **{"number": entry.number, "text": entry.text, "least": least, "largest": largest, "groups": ""},
                 },
             )
@@ -261,18 +264,18 @@ class Fates:
 def _known(published: Sequence[Published]) -> dict[Count, tuple[float, float]]:
     """From where to where a reader knows each count to lie."""
     out: dict[Count, tuple[float, float]] = {}
-    for each in published:
-        if not each.more:
-            low, high = out.get(each.count, (-math.inf, math.inf))
-            out[each.count] = max(low, each.low), min(high, each.high)
+    for statement in published:
+        if not statement.more:
+            low, high = out.get(statement.count, (-math.inf, math.inf))
+            out[statement.count] = max(low, statement.low), min(high, statement.high)
     return out
 
 
-def _span_of(known: Mapping[Count, tuple[float, float]], count: Count) -> dict[str, int | None]:
+def _span_of(known_ends: Mapping[Count, tuple[float, float]], count: Count) -> dict[str, int | None]:
     """The columns of a count that later runs take its bounds from."""
-    ends = [*known.get(count, (-math.inf, math.inf)), -math.inf, math.inf]
+    ends = [*known_ends.get(count, (-math.inf, math.inf)), -math.inf, math.inf]
     if count.event:
-        ends[2:] = known.get(count._replace(rest=True), (-math.inf, math.inf))
+        ends[2:] = known_ends.get(count._replace(rest=True), (-math.inf, math.inf))
     names = ("low", "high", "rest_low", "rest_high")
     return {name: int(end) if math.isfinite(end) else None for name, end in zip(names, ends, strict=True)}
 
@@ -343,45 +346,50 @@ def is_of_few(name: str, row: Row) -> bool:
 
 def rows(fates: Fates) -> Iterator[dict[str, Any]]:
     """Rows of the publication: one for each number of groups that are one."""
-    for each in fates.outcome.merged:
-        first = each.populations[0]
-        for known in _told(each):
+    for merged in fates.outcome.merged:
+        first = merged.populations[0]
+        for statement in _told(merged):
             yield {
-                **{"protected_attribute": first.attribute, "group": _words(each), "part": 0},
+                **{"protected_attribute": first.attribute, "group": _words(merged), "part": 0},
                 **{"decision_maker": first.decision_maker, "base": first.base.value, "reason": first.reason},
-                **{"event": known.count.event, "number": each.numbers[known.count.event], "text": ""},
-                **{"fate": (Fate.ROUNDED if each.base > 1 else Fate.SHOWN).value, "least": None, "largest": None},
-                **{"low": int(known.low), "high": int(known.high), "rest_low": None, "rest_high": None},
-                "groups": json.dumps([population.group for population in each.populations]),
+                **{"event": statement.count.event, "number": merged.numbers[statement.count.event], "text": ""},
+                **{"fate": (Fate.ROUNDED if merged.base > 1 else Fate.SHOWN).value, "least": None, "largest": None},
+                **{"low": int(statement.low), "high": int(statement.high), "rest_low": None, "rest_high": None},
+                "groups": json.dumps([population.group for population in merged.populations]),
             }
 
 
 def table(fates: Fates) -> pa.Table:
     """In the shape of ``PUBLISHED_MERGED``: the source, the rows used, and those decided on."""
-    found = [each for each in fates.outcome.merged if not each.populations[0].reason]
-    told = [{known.count.event: each.numbers[known.count.event] for known in _told(each)} for each in found]
-    shown = [(each.populations[0], _words(each), n) for each, n in zip(found, told, strict=True) if "" in n]
+    merged_groups = [merged for merged in fates.outcome.merged if not merged.populations[0].reason]
+    numbers = [
+        {statement.count.event: merged.numbers[statement.count.event] for statement in _told(merged)}
+        for merged in merged_groups
+    ]
+    rows_of_table = [
+        (merged.populations[0], _words(merged), n) for merged, n in zip(merged_groups, numbers, strict=True) if "" in n
+    ]
     return PUBLISHED_MERGED.build(
-        protected_attribute=[first.attribute for first, *_ in shown],
-        groups=[words for _, words, _ in shown],
-        base=[first.base.value for first, *_ in shown],
-        decision_maker=[first.decision_maker for first, *_ in shown],
-        n=[n[""] for *_, n in shown],
-        denied=[n.get(DENIED) for *_, n in shown],
+        protected_attribute=[first.attribute for first, *_ in rows_of_table],
+        groups=[words for _, words, _ in rows_of_table],
+        base=[first.base.value for first, *_ in rows_of_table],
+        decision_maker=[first.decision_maker for first, *_ in rows_of_table],
+        n=[n[""] for *_, n in rows_of_table],
+        denied=[n.get(DENIED) for *_, n in rows_of_table],
     )
 
 
 def _told(merged: Merged) -> Iterator[Published]:
     """What is printed: not a number that is rounded to nobody, or to everybody, and stands for a few as well."""
-    for known in merged.published:
-        event = known.count.event
+    for statement in merged.published:
+        event = statement.count.event
         ends = (0, merged.numbers[""]) if event else (0,)
-        if known.low == known.high or merged.numbers[event] not in ends:
-            yield known
+        if statement.low == statement.high or merged.numbers[event] not in ends:
+            yield statement
 
 
 def _words(merged: Merged) -> str:
-    *groups, last = [each.group for each in merged.populations]
+    *groups, last = [population.group for population in merged.populations]
     return f"{', '.join(groups)} or {last}"
 
 
@@ -401,10 +409,10 @@ def hidden(tallied: Tallied, fates: Fates) -> set[Cell]:
     What others find beside a withheld group is of its people, too: ``matched_with`` names it. A mean that gives a share
     back, which is withheld or rounded, goes too: 0.0132 more than 0.225 are 5 of 21.
     """
-    found: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
+    statistics: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
     # decisions are counts that the pass itself holds open: what it shows is shown
-    gone = populations.withheld([s for s in found if s.family.method != DECISIONS], fates.policy, partitions())
-    gone |= {(s.family, s.group) for s in found if any(_gone(s, fates))}
+    gone = populations.withheld([s for s in statistics if s.family.method != DECISIONS], fates.policy, partitions())
+    gone |= {(s.family, s.group) for s in statistics if any(_gone(s, fates))}
     return gone | {(s.family, s.group) for s in tallied.given if _gives_back(s, gone, fates)}
 
 
@@ -416,15 +424,15 @@ def _gone(s: Statistic | Given, fates: Fates) -> Iterator[bool]:
 
 def _gives_back(s: Given, gone: set[Cell], fates: Fates) -> bool:
     """Whether it is the mean that a share is held against which is not printed to the last person."""
-    own = s.family.measure.removesuffix(EXPECTED)
-    if own == s.family.measure or not fates.policy.protects:
+    base_measure = s.family.measure.removesuffix(EXPECTED)
+    if base_measure == s.family.measure or not fates.policy.protects:
         return False
-    hides = (replace(s.family, measure=own), s.group) in gone
+    hides = (replace(s.family, measure=base_measure), s.group) in gone
     return hides or fates.base_of(s.family.protected_attribute, s.group, s.family.decision_maker, s.n) > 1
 
 
 def published_measures(
-    read: Mapping[str, pa.Table],
+    tables: Mapping[str, pa.Table],
     tallied: Tallied,
     gone: set[Cell],
     fates: Fates,
@@ -432,12 +440,12 @@ def published_measures(
     seed: int,
 ) -> pa.Table:
     """The published table."""
-    rows = read[MEASURES.name].to_pylist()
+    rows = tables[MEASURES.name].to_pylist()
     every: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
     cells = {(s.family, s.group): s for s in every}
     publisher = Publisher(
         fates.policy, covering(), gone, cells, fates.printed, fates.base_of, fates.decided,
-        _spread(read, tallied, fates, rows, bootstrap, seed), _quantiles(read[FINDINGS.name], fates),
+        _spread(tables, tallied, fates, rows, bootstrap, seed), _quantiles(tables[FINDINGS.name], fates),
         fates.plainly,
     )  # fmt: skip
     out = [_asked(row, fates) for row in publisher.published(rows)]
@@ -446,17 +454,17 @@ def published_measures(
 
 def _asked(row: Mapping[str, Any], fates: Fates) -> Mapping[str, Any]:
     """The row with how many were asked, of how many, as numbers of people are printed."""
-    said = json.loads(row["parameters"])
-    if SAMPLED not in said or not fates.policy.protects:
+    parameters = json.loads(row["parameters"])
+    if SAMPLED not in parameters or not fates.policy.protects:
         return row
     whose = row["protected_attribute"], row["group"], row["decision_maker"]
-    asked, of = (fates.printed(*whose, number) for number in asked_and_of(said[SAMPLED]))
-    said[SAMPLED] = "withheld" if asked is None or of is None else as_sampled(asked, of)
-    return {**row, "parameters": json.dumps(said, sort_keys=True)}
+    sampled, of = (fates.printed(*whose, number) for number in asked_and_of(parameters[SAMPLED]))
+    parameters[SAMPLED] = "withheld" if sampled is None or of is None else as_sampled(sampled, of)
+    return {**row, "parameters": json.dumps(parameters, sort_keys=True)}
 
 
 def _spread(
-    read: Mapping[str, pa.Table],
+    tables: Mapping[str, pa.Table],
     tallied: Tallied,
     fates: Fates,
     rows: list[dict[str, str]],
@@ -469,11 +477,11 @@ def _spread(
     """
     references = {row["protected_attribute"]: row["reference_group"] for row in rows if row["reference_group"]}
     covered = [s for s in tallied.statistics if s.family.measure in covering()]
-    known = [
+    extremes = [
         s for s in covered if s.family.protected_attribute in references and fates.base(s.family.decision_maker) > 1
     ]
     plan = Plan(references, bootstrap.draws, bootstrap.level, seed)
-    return spreads([_extremes(s, fates) for s in known], plan, of_families(refitted(read[MODEL_REFITS.name])))
+    return spreads([_extremes(s, fates) for s in extremes], plan, of_families(refitted(tables[MODEL_REFITS.name])))
 
 
 def _extremes(s: Statistic, fates: Fates) -> Pair:
@@ -539,18 +547,25 @@ def verdicts(rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.
     out: list[Row] = []
     for row in rows:
         if row["role"] == "theory":
-            own = [each for each in rows if each["theory"] == row["theory"] and each["role"] != "theory"]
-            out.append({**row, "reason": _judged_told(row["reason"], own, [each for each in own if gone[id(each)]])})
+            theory_rows = [other for other in rows if other["theory"] == row["theory"] and other["role"] != "theory"]
+            out.append(
+                {
+                    **row,
+                    "reason": _judged_told(
+                        row["reason"], theory_rows, [theory_row for theory_row in theory_rows if gone[id(theory_row)]]
+                    ),
+                }
+            )
         else:
             out.append(_withheld(row) if gone[id(row)] else _shown(row, fates))
     return _built(PUBLISHED_VERDICTS, out)
 
 
-def agreement(rows: Sequence[Row], judged: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.Table:
+def agreement(rows: Sequence[Row], verdict_rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.Table:
     """The published table, from the rows of ``AGREEMENT`` and of ``VERDICTS``."""
     names = ("theory", "decision_maker", "protected_attribute", "group", "method", "measure")
     cells = _cells(hidden)
-    gone = {tuple(row[name] for name in names) for row in judged if _is_hidden(row, cells, fates)}
+    gone = {tuple(row[name] for name in names) for row in verdict_rows if _is_hidden(row, cells, fates)}
     nothing = {"sign": "too_few", "state": State.INSUFFICIENT_EVIDENCE}
     out = [{**row, **nothing} if tuple(row[name] for name in names) in gone else row for row in rows]
     return _built(PUBLISHED_AGREEMENT, out)
@@ -585,26 +600,26 @@ def _is_hidden(row: Row, cells: Collection[tuple[str, ...]], fates: Fates) -> bo
     )
 
 
-def _judged_told(reason: str, own: Sequence[Row], gone: Sequence[Row]) -> str:
+def _judged_told(reason: str, theory_rows: Sequence[Row], gone: Sequence[Row]) -> str:
     """Why a theory has its state, without the groups that are withheld: their state would be told."""
     words, colon, named = reason.partition(": ")
     if not colon or not gone:
         return reason
     hidden = {row["group"] for row in gone}
-    groups = sorted({row["group"] for row in own}, key=lambda group: (-len(group), group))
-    found = re.findall(rf"(?:^|, )((?:{'|'.join(map(re.escape, groups))})(?: \([^)]*\))?)(?=, |$)", named)
-    about = [(item, next(group for group in groups if item.startswith(group))) for item in found]
-    left = [item for item, group in about if group not in hidden]
+    groups = sorted({row["group"] for row in theory_rows}, key=lambda group: (-len(group), group))
+    mentions = re.findall(rf"(?:^|, )((?:{'|'.join(map(re.escape, groups))})(?: \([^)]*\))?)(?=, |$)", named)
+    about = [(item, next(group for group in groups if item.startswith(group))) for item in mentions]
+    remaining = [item for item, group in about if group not in hidden]
     count = len({group for _, group in about if group in hidden})
-    said = [*left, *([f"{count} withheld"] if count else [])]
-    return f"{words}: {', '.join(said)}" if said else words
+    mentioned = [*remaining, *([f"{count} withheld"] if count else [])]
+    return f"{words}: {', '.join(mentioned)}" if mentioned else words
 
 
 def _withheld(row: Row) -> Row:
-    kept = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
-    said = {"state": State.INSUFFICIENT_EVIDENCE, "reason": WITHHELD, "withheld": True}
+    names = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
+    published_state = {"state": State.INSUFFICIENT_EVIDENCE, "reason": WITHHELD, "withheld": True}
     blank = dict.fromkeys(column.name for column in PUBLISHED_VERDICTS.columns)
-    return {**blank, **{name: row[name] for name in (*kept, "limit", "side", "assumption")}, **said}
+    return {**blank, **{name: row[name] for name in (*names, "limit", "side", "assumption")}, **published_state}
 
 
 def _shown(row: Row, fates: Fates) -> Row:
@@ -621,13 +636,13 @@ def _shown(row: Row, fates: Fates) -> Row:
         name: _number(row[name], row["limit"], fates, _COARSE.get(name, round) if coarse else None) for name in _PLAIN
     }
     chances = {name: None if row[name] is None else profiles.p_value(policy, row[name]) for name in _P}
-    needed = None if row["needed"] is None else profiles.significant(policy, row["needed"], 2)
+    required = None if row["needed"] is None else profiles.significant(policy, row["needed"], 2)
     reason = _in_words(row["reason"], row["detectable"], numbers["detectable"])
-    said = {**row, **counts, **numbers, **chances, "needed": needed, "reason": reason}
+    published_row = {**row, **counts, **numbers, **chances, "needed": required, "reason": reason}
     if coarse and _is_coarse(row, fates):
-        said |= dict.fromkeys((*_PLAIN, *_P, "needed", "events", "events_reference"))
-        said["reason"] = f"{row['reason'].partition('; ')[0]}; {COARSE}"
-    return said
+        published_row |= dict.fromkeys((*_PLAIN, *_P, "needed", "events", "events_reference"))
+        published_row["reason"] = f"{row['reason'].partition('; ')[0]}; {COARSE}"
+    return published_row
 
 
 def _is_coarse(row: Row, fates: Fates) -> bool:
@@ -636,12 +651,12 @@ def _is_coarse(row: Row, fates: Fates) -> bool:
     return any(fates.is_coarse(whole_of(row["protected_attribute"], group, place)) for group in groups if group)
 
 
-def _in_words(reason: str, exact: float | None, shown: float | None) -> str:
+def _in_words(reason: str, exact: float | None, printed: float | None) -> str:
     """The reason with the smallest effect that would be found as it is printed beside it."""
-    if exact is None or shown is None:
+    if exact is None or printed is None:
         return reason
-    said = f"{exact:.3f}".rstrip("0").rstrip(".")
-    return reason.replace(f"; {said} or ", f"; {shown:g} or ")
+    exact_text = f"{exact:.3f}".rstrip("0").rstrip(".")
+    return reason.replace(f"; {exact_text} or ", f"; {printed:g} or ")
 
 
 def _judged_count(row: Row, name: str, group: str, fates: Fates) -> int | None:
@@ -659,10 +674,10 @@ def _number(
     if coarse:
         return coarse(round(100 * value, 9)) / 100 + 0.0
     for count in range(profiles.SIGNIFICANT, _MOST_DIGITS + 1):
-        shown = profiles.significant(fates.policy, value, count) + 0.0
-        if limit is None or math.copysign(1, shown - limit) == math.copysign(1, value - limit) != 0:
+        printed = profiles.significant(fates.policy, value, count) + 0.0
+        if limit is None or math.copysign(1, printed - limit) == math.copysign(1, value - limit) != 0:
             break
-    return shown
+    return printed
 
 
 def _built(table: Table, rows: Sequence[Row]) -> pa.Table:

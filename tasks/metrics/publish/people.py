@@ -70,11 +70,11 @@ class Records:
     """Of applications: ``favourable``, ``exempt`` and the features; index ``row_id``."""
 
     @classmethod
-    def of(cls, told: Told, names: Sequence[str], features: Sequence[str]) -> "Records":
+    def of(cls, tables: Told, names: Sequence[str], features: Sequence[str]) -> "Records":
         """From the tables.
 
         Args:
-            told: the tables.
+            tables: the tables.
             names: of the protected attributes.
             features: that some application lacks, in the order in which ``preprocess`` looks at them.
 
@@ -82,52 +82,54 @@ class Records:
             IntegrityError: more applications are refused than the counts say.
         """
         columns = ["row_id", "favourable", "exempt", *features]
-        given = told.applications.select(columns).to_pandas().set_index("row_id").sort_index()
-        wide = _groups(told.memberships, given.index, names)
-        lines = _lines(told, given, list(features)).assign(applied=True, weight=1)
-        rows = _rows(told, given)
-        whose = _groups(told.memberships, rows.index, names)
-        seen = pd.concat([lines.join(wide), rows.join(whose)]) if len(rows) else lines.join(wide)
-        others, theirs = _others(told.refusal_counts, seen, list(names))
-        lines["favourable"] = given["favourable"].astype("boolean")
+        applications = tables.applications.select(columns).to_pandas().set_index("row_id").sort_index()
+        wide = _groups(tables.memberships, applications.index, names)
+        lines = _lines(tables, applications, list(features)).assign(applied=True, weight=1)
+        rows = _rows(tables, applications)
+        whose = _groups(tables.memberships, rows.index, names)
+        all_lines = pd.concat([lines.join(wide), rows.join(whose)]) if len(rows) else lines.join(wide)
+        other_lines, theirs = _others(tables.refusal_counts, all_lines, list(names))
+        lines["favourable"] = applications["favourable"].astype("boolean")
         parts = [
-            part for part in (lines, rows.assign(favourable=rows["favourable"].astype("boolean")), others) if len(part)
+            part
+            for part in (lines, rows.assign(favourable=rows["favourable"].astype("boolean")), other_lines)
+            if len(part)
         ]
         frame = pd.concat(parts) if len(parts) > 1 else lines
-        return cls(frame, pd.concat([wide, whose, theirs]).fillna(UNKNOWN), given)
+        return cls(frame, pd.concat([wide, whose, theirs]).fillna(UNKNOWN), applications)
 
 
 def _groups(memberships: pa.Table, ids: "pd.Index[Any]", names: Sequence[str]) -> pd.DataFrame:
-    mine = memberships.filter(pc.is_in(memberships["row_id"], value_set=pa.array(ids, pa.string())))
-    wide = mine.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
+    own_memberships = memberships.filter(pc.is_in(memberships["row_id"], value_set=pa.array(ids, pa.string())))
+    wide = own_memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group")
     return wide.reindex(index=ids, columns=list(names))
 
 
-def _lines(told: Told, given: pd.DataFrame, features: list[str]) -> pd.DataFrame:
+def _lines(tables: Told, applications: pd.DataFrame, features: list[str]) -> pd.DataFrame:
     """Stage, reason, column and the decision as the refusal has it, of each application; null of one that is used."""
-    lines = pd.DataFrame(None, index=given.index, columns=[*_LINE, "favourable"], dtype=object)
-    by_code = pc.any(pc.is_in(told.refusal_counts["reason"], value_set=pa.array(_LACKING))).as_py()
-    gone = given[features].isna().to_numpy()
-    lacks = gone.any(axis=1) if by_code and features else np.zeros(len(given), dtype=bool)
+    lines = pd.DataFrame(None, index=applications.index, columns=[*_LINE, "favourable"], dtype=object)
+    by_code = pc.any(pc.is_in(tables.refusal_counts["reason"], value_set=pa.array(_LACKING))).as_py()
+    gone = applications[features].isna().to_numpy()
+    lacks = gone.any(axis=1) if by_code and features else np.zeros(len(applications), dtype=bool)
     if lacks.any():
-        exempt, decided = given["exempt"][lacks], given["favourable"][lacks]
+        exempt, decided = applications["exempt"][lacks], applications["favourable"][lacks]
         reasons = np.where(exempt.notna(), _LACKING[1], _LACKING[0])
         first = np.array(features, dtype=object)[gone[lacks].argmax(axis=1)]
         lines.loc[lacks, _LINE[0]] = "preprocess"
         lines.loc[lacks, _LINE[1]] = reasons
         lines.loc[lacks, _LINE[2]] = np.where(exempt.notna(), exempt, first)
         lines.loc[lacks, "favourable"] = decided.astype(object)
-    kept = told.refusals.select(["row_id", *_LINE, "favourable"]).to_pandas().set_index("row_id")
-    kept = kept[kept.index.isin(given.index)]
-    lines.loc[kept.index, kept.columns] = kept.assign(column=kept["column"].fillna("")).astype(object)
+    refusals = tables.refusals.select(["row_id", *_LINE, "favourable"]).to_pandas().set_index("row_id")
+    refusals = refusals[refusals.index.isin(applications.index)]
+    lines.loc[refusals.index, refusals.columns] = refusals.assign(column=refusals["column"].fillna("")).astype(object)
     return lines
 
 
-def _rows(told: Told, given: pd.DataFrame) -> pd.DataFrame:
+def _rows(tables: Told, applications: pd.DataFrame) -> pd.DataFrame:
     """The refused rows that are kept and are no applications, as ``Records.frame``."""
-    kept = told.refusals.select(["row_id", *_LINE, "favourable"]).to_pandas().set_index("row_id")
-    kept = kept[~kept.index.isin(given.index)]
-    return kept.assign(column=kept["column"].fillna(""), applied=False, weight=1).astype({"favourable": object})
+    refusals = tables.refusals.select(["row_id", *_LINE, "favourable"]).to_pandas().set_index("row_id")
+    refusals = refusals[~refusals.index.isin(applications.index)]
+    return refusals.assign(column=refusals["column"].fillna(""), applied=False, weight=1).astype({"favourable": object})
 
 
 def _others(counts: pa.Table, lines: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -141,16 +143,16 @@ def _others(counts: pa.Table, lines: pd.DataFrame, names: list[str]) -> tuple[pd
     index = pd.Index([f"{stage} {kind}" for stage, kind in zip(kinds["stage"], kinds.index, strict=True)])
     kinds.index = wide.index = index
     like = [*_LINE, "favourable", *names]
-    seen = _keys(lines[lines["stage"].notna()], like).value_counts()
+    observed = _keys(lines[lines["stage"].notna()], like).value_counts()
     keys = _keys(kinds.join(wide), like)
-    left = kinds["n"].to_numpy() - seen.reindex(keys).fillna(0).to_numpy(dtype=np.int64)
-    if (left < 0).any() or not seen.index.isin(keys).all():
+    remaining = kinds["n"].to_numpy() - observed.reindex(keys).fillna(0).to_numpy(dtype=np.int64)
+    if (remaining < 0).any() or not observed.index.isin(keys).all():
         raise IntegrityError(
             "more applications are refused than the table refusal_counts has: the tables of this run are not of one "
             "audit; run it again"
         )
-    more = kinds.assign(applied=False, weight=left).drop(columns="n")[left > 0]
-    return more.assign(favourable=more["favourable"].astype("boolean")), wide[left > 0]
+    remaining_lines = kinds.assign(applied=False, weight=remaining).drop(columns="n")[remaining > 0]
+    return remaining_lines.assign(favourable=remaining_lines["favourable"].astype("boolean")), wide[remaining > 0]
 
 
 def _keys(frame: pd.DataFrame, columns: list[str]) -> pd.Series:
@@ -179,11 +181,11 @@ class Marked(NamedTuple):
 
     def at(self, rows: Longs) -> "Marked":
         """The same of some rows; of row -1, of which nothing is known, group -1 and no place."""
-        known = rows >= 0
-        codes = {name: np.where(known, each[rows], -1) for name, each in self.codes.items()}
-        bases = {place: known & each[rows] for place, each in self.bases.items()}
-        events = {event: known & each[rows] for event, each in self.events.items()}
-        return Marked(codes, bases, events, np.where(known, self.weights[rows], 1))
+        present = rows >= 0
+        codes = {name: np.where(present, code[rows], -1) for name, code in self.codes.items()}
+        bases = {place: present & mask[rows] for place, mask in self.bases.items()}
+        events = {event: present & mask[rows] for event, mask in self.events.items()}
+        return Marked(codes, bases, events, np.where(present, self.weights[rows], 1))
 
     def with_(self, other: "Marked") -> "Marked":
         """Together with what else is told of the same rows."""
@@ -209,8 +211,8 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
     """
     first, _, counts = kinds_of(marked)
     marked = marked.at(first)
-    more, turned = _imagined(marked, decisions)
-    every = np.concatenate([np.arange(first.size), more])
+    imagined_kinds, turned = _imagined(marked, decisions)
+    every = np.concatenate([np.arange(first.size), imagined_kinds])
     column_of, codes = dict(linked(named)), {name: code[every] for name, code in marked.codes.items()}
     columns = {
         column: _together([codes[name] for name, of in column_of.items() if of == column])
@@ -218,10 +220,13 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
     }
     return People(
         columns,
-        tuple(Attribute(each.name, (column_of[each.name],), each.groups, codes[each.name]) for each in named),
+        tuple(
+            Attribute(attribute.name, (column_of[attribute.name],), attribute.groups, codes[attribute.name])
+            for attribute in named
+        ),
         {place: rows[every] for place, rows in marked.bases.items()},
         {event: np.concatenate([rows, turned[event]]) for event, rows in marked.events.items()},
-        weights=np.concatenate([counts, np.zeros_like(more)]),
+        weights=np.concatenate([counts, np.zeros_like(imagined_kinds)]),
     )
 
 
@@ -239,12 +244,12 @@ def _imagined(marked: Marked, decisions: Sequence[Set[Event]]) -> tuple[Longs, d
 def linked(named: Sequence[Named]) -> Iterator[tuple[str, str]]:
     """Each attribute with the one column of all attributes that share columns, directly or through others."""
     sets: list[set[str]] = []
-    for each in named:
-        mine = set(each.columns)
-        touched = [other for other in sets if other & mine]
-        sets = [other for other in sets if not other & mine] + [mine.union(*touched)]
-    for each in named:
-        yield each.name, " x ".join(sorted(next(other for other in sets if set(each.columns) <= other)))
+    for attribute in named:
+        columns = set(attribute.columns)
+        touched = [other for other in sets if other & columns]
+        sets = [other for other in sets if not other & columns] + [columns.union(*touched)]
+    for attribute in named:
+        yield attribute.name, " x ".join(sorted(next(other for other in sets if set(attribute.columns) <= other)))
 
 
 def kinds_of(marked: Marked) -> tuple[Longs, Longs, Longs]:
@@ -323,20 +328,20 @@ class Crowd:
     @classmethod
     def of(
         cls,
-        told: Told,
+        tables: Told,
         decisions: pa.Table,
         protected: Sequence[Protected],
         features: Sequence[str],
     ) -> "Crowd":
         """From the tables as they are read; ``features`` that somebody lacks."""
-        found = Records.of(told, [p.name for p in protected], features)
-        frame, given, rows = found.frame, found.given, found.frame.index
-        made = decisions.select(["row_id", "decision_maker", "favourable"]).to_pandas()
-        by = made.pivot(index="row_id", columns="decision_maker", values="favourable").reindex(rows)
+        collected = Records.of(tables, [p.name for p in protected], features)
+        frame, applications, rows = collected.frame, collected.given, collected.frame.index
+        maker_decisions = decisions.select(["row_id", "decision_maker", "favourable"]).to_pandas()
+        by = maker_decisions.pivot(index="row_id", columns="decision_maker", values="favourable").reindex(rows)
         decided = by.astype("boolean").assign(**{LENDER: frame["favourable"].astype("boolean")})
-        lacks = given[list(features)].isna().assign(exempt=given["exempt"].notna())
+        lacks = applications[list(features)].isna().assign(exempt=applications["exempt"].notna())
         lacks = lacks.reindex(rows).astype("boolean").fillna(False)
-        return cls(frame, found.groups, decided, by.notna(), lacks, tuple(protected))
+        return cls(frame, collected.groups, decided, by.notna(), lacks, tuple(protected))
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -394,14 +399,14 @@ class Crowd:
         """Number of each record's line, -1 where it is used, ``(rows,)``."""
         if not self.lines:
             return np.full(len(self.frame), -1, dtype=np.int64)
-        known = pd.MultiIndex.from_tuples(self.lines)
+        line_index = pd.MultiIndex.from_tuples(self.lines)
         named = pd.MultiIndex.from_frame(self.frame[["stage", "reason", "column"]])
-        return np.asarray(known.get_indexer(named), dtype=np.int64)
+        return np.asarray(line_index.get_indexer(named), dtype=np.int64)
 
     def readable(self, line: Line) -> bool:
         """Whether every decision on the records of a line could be read: else no share of them is told."""
-        mine = self._first == self.lines.index(line)
-        return bool(self.decided[LENDER].notna().to_numpy()[mine].all())
+        mask = self._first == self.lines.index(line)
+        return bool(self.decided[LENDER].notna().to_numpy()[mask].all())
 
     def bases(self, lacking: Sequence[tuple[str, str]]) -> dict[Place, Bools]:
         """Records in each place, ``(rows,)``; ``lacking`` features and reasons."""
@@ -418,8 +423,8 @@ class Crowd:
             out[lacking_place(feature, reason)] = self.lacking(feature, reason)
         return out
 
-    def _before(self, one: str, other: str) -> bool:
-        return self.stages.index(one) <= self.stages.index(other)
+    def _before(self, stage: str, other: str) -> bool:
+        return self.stages.index(stage) <= self.stages.index(other)
 
     def denied(self, maker: str) -> Bools:
         """Who was denied, ``(rows,)``; not those whose decision could not be read."""
@@ -458,12 +463,12 @@ def is_lacking(population: Population) -> bool:
 def counts_of(people: People) -> list[Count]:
     """Every count of people that any output may print: n of all populations, and the denied among them."""
     out: list[Count] = []
-    for each in populations_of(people):
-        if is_lacking(each) and (each.group != ALL or each.attribute != people.attributes[0].name):
+    for population in populations_of(people):
+        if is_lacking(population) and (population.group != ALL or population.attribute != people.attributes[0].name):
             continue
-        out.append(Count(each))
-        if each.decision_maker:
-            out.append(Count(each, DENIED))
+        out.append(Count(population))
+        if population.decision_maker:
+            out.append(Count(population, DENIED))
     return out
 
 
@@ -519,7 +524,7 @@ class Earlier:
     def marked(self) -> Marked:
         """What is told of each kind of its rows, ``(kinds,)``."""
         size = int(self.kind_of.max()) + 1
-        code = {each.name: {group: n for n, group in enumerate(each.groups)} for each in self.named}
+        code = {attribute.name: {group: n for n, group in enumerate(attribute.groups)} for attribute in self.named}
         codes = {name: np.full(size, -1, dtype=np.int64) for name in code}
         for row in self._told("group"):
             name = self.called(row["protected_attribute"])
@@ -539,9 +544,9 @@ class Earlier:
     def published(self) -> Iterator[Published]:
         """What a reader learned of each of its counts."""
         for row in self.numbers:
-            count, *more = [Count(population, row["event"]) for population in self._populations(row)]
-            if more:
-                yield Published(count, row["low"], row["high"], tuple(more))
+            count, *other_counts = [Count(population, row["event"]) for population in self._populations(row)]
+            if other_counts:
+                yield Published(count, row["low"], row["high"], tuple(other_counts))
                 continue
             yield from _within(count, row["low"], row["high"])
             if row["event"]:
@@ -596,54 +601,54 @@ def handed_on(crowd: Crowd, lacking: Sequence[tuple[str, str]]) -> dict[str, pa.
 
 
 def _properties(marked: Marked, named: Sequence[Named]) -> Iterator[Row]:
-    for each in named:
-        said = {"property": "group", "protected_attribute": each.name, "columns": json.dumps(each.columns)}
-        for kind, code in enumerate(marked.codes[each.name].tolist()):
-            yield {**said, "kind": kind, "group": each.groups[code]}
+    for attribute in named:
+        record = {"property": "group", "protected_attribute": attribute.name, "columns": json.dumps(attribute.columns)}
+        for kind, code in enumerate(marked.codes[attribute.name].tolist()):
+            yield {**record, "kind": kind, "group": attribute.groups[code]}
     for place, inside in marked.bases.items():
-        said = {"base": place.base.value, "decision_maker": place.decision_maker, "reason": place.reason}
-        yield from ({**said, "property": "place", "kind": int(kind)} for kind in np.flatnonzero(inside))
+        record = {"base": place.base.value, "decision_maker": place.decision_maker, "reason": place.reason}
+        yield from ({**record, "property": "place", "kind": int(kind)} for kind in np.flatnonzero(inside))
     for event, inside in marked.events.items():
-        said = {"property": "denied", "decision_maker": event.decision_maker}
-        yield from ({**said, "kind": int(kind)} for kind in np.flatnonzero(inside))
+        record = {"property": "denied", "decision_maker": event.decision_maker}
+        yield from ({**record, "kind": int(kind)} for kind in np.flatnonzero(inside))
 
 
 def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Earlier], policy: Policy) -> Joint:
     """Everybody of this run and of earlier ones."""
     index = crowd.frame.index
-    rows = index.union([row for each in runs for row in each.kind_of.index.difference(index)], sort=False).unique()
-    own = index.get_indexer(rows).astype(np.int64)
-    marked, there = crowd.marked(lacking).at(own), [own >= 0]
-    for each in runs:
-        kinds = each.kind_of.reindex(rows).fillna(-1).to_numpy(dtype=np.int64)
-        marked = marked.with_(each.marked.at(kinds))
-        there.append(kinds >= 0)
-    named = [*crowd.named, *(attribute for each in runs for attribute in each.named)]
-    alike = _decided_alike(marked, ["", *(each.run for each in runs)], there)
+    rows = index.union([row for run in runs for row in run.kind_of.index.difference(index)], sort=False).unique()
+    positions = index.get_indexer(rows).astype(np.int64)
+    marked, presence = crowd.marked(lacking).at(positions), [positions >= 0]
+    for run in runs:
+        kinds = run.kind_of.reindex(rows).fillna(-1).to_numpy(dtype=np.int64)
+        marked = marked.with_(run.marked.at(kinds))
+        presence.append(kinds >= 0)
+    named = [*crowd.named, *(attribute for run in runs for attribute in run.named)]
+    alike = _decided_alike(marked, ["", *(run.run for run in runs)], presence)
     alone = [{event} for event in marked.events if event not in alike]
     marked = marked._replace(codes=_filled(marked.codes, named))
     people = people_of(marked, named, [alike, *alone])
-    protect = [population for each in runs for population in each.withheld()]
-    for each in runs:
-        people, apart = _apart(people, crowd, each)
+    protect = [population for run in runs for population in run.withheld()]
+    for run in runs:
+        people, apart = _apart(people, crowd, run)
         protect += apart
-    beside = tuple(published for each in runs for published in each.published())
+    beside = tuple(published for run in runs for published in run.published())
     return Joint(people, beside, tuple(_small(people, protect, policy)))
 
 
-def _decided_alike(marked: Marked, runs: Sequence[str], there: Sequence[Bools]) -> set[Event]:
+def _decided_alike(marked: Marked, runs: Sequence[str], presence: Sequence[Bools]) -> set[Event]:
     """The lender's denials of this run, and of those that have the same of all common rows: one decision, not several.
 
     What one run knows of rows that another lacks is carried over.
     """
     first = Event(DENIED, LENDER)
-    known, denied, out = there[0].copy(), marked.events[first].copy(), {first}
-    for run, inside in zip(runs[1:], there[1:], strict=True):
+    decided, denied, out = presence[0].copy(), marked.events[first].copy(), {first}
+    for run, inside in zip(runs[1:], presence[1:], strict=True):
         theirs = marked.events.get(Event(DENIED, LENDER, run))
-        if theirs is None or (denied != theirs)[known & inside].any():
+        if theirs is None or (denied != theirs)[decided & inside].any():
             continue
-        denied = np.where(known, denied, theirs)
-        known |= inside
+        denied = np.where(decided, denied, theirs)
+        decided |= inside
         out.add(Event(DENIED, LENDER, run))
     marked.events.update(dict.fromkeys(out, denied))
     return out
@@ -656,10 +661,10 @@ def _filled(codes: Mapping[str, Longs], named: Sequence[Named]) -> dict[str, Lon
         names = [name for name, of in column_of.items() if of == column]
         table = np.column_stack([codes[name] for name in names])
         kinds, inverse = np.unique(table, axis=0, return_inverse=True)
-        whole = kinds[(kinds >= 0).all(axis=1)]
+        complete_kinds = kinds[(kinds >= 0).all(axis=1)]
         for number in np.flatnonzero((kinds < 0).any(axis=1)):
-            known = kinds[number] >= 0
-            like = whole[(whole[:, known] == kinds[number][known]).all(axis=1)]
+            present = kinds[number] >= 0
+            like = complete_kinds[(complete_kinds[:, present] == kinds[number][present]).all(axis=1)]
             kinds[number] = like[0] if like.size else kinds[number]
         out |= dict(zip(names, kinds[inverse.ravel()].T, strict=True))
     return out
@@ -671,14 +676,14 @@ def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list
     A place is compared with the one of the same kind.
     """
     bases, events, out = dict(people.bases), dict(people.events), list[Population]()
-    for place in [each for each in people.bases if not each.run and each._replace(run=earlier.run) in people.bases]:
-        for mine, other in (("", earlier.run), (earlier.run, "")):
-            alone = place._replace(run=f"{mine or 'this run'} without {other or 'this run'}")
-            bases[alone] = people.bases[place._replace(run=mine)] & ~people.bases[place._replace(run=other)]
-            happened = people.events.get(Event(DENIED, place.decision_maker, mine))
+    for place in [place for place in people.bases if not place.run and place._replace(run=earlier.run) in people.bases]:
+        for run, other in (("", earlier.run), (earlier.run, "")):
+            alone = place._replace(run=f"{run or 'this run'} without {other or 'this run'}")
+            bases[alone] = people.bases[place._replace(run=run)] & ~people.bases[place._replace(run=other)]
+            happened = people.events.get(Event(DENIED, place.decision_maker, run))
             if happened is not None:
                 events[Event(DENIED, place.decision_maker, alone.run)] = happened
-            names = [(each.name, group) for each in crowd.named for group in (ALL, *each.groups)]
+            names = [(attribute.name, group) for attribute in crowd.named for group in (ALL, *attribute.groups)]
             whose = place.decision_maker, place.base, place.reason, alone.run
             out += [Population(attribute, group, 0, *whose) for attribute, group in names]
     return replace(people, bases=bases, events=events), out
@@ -686,8 +691,8 @@ def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list
 
 def _small(people: People, populations: Sequence[Population], policy: Policy) -> Iterator[Count]:
     """The counts of small populations, those with and without a denial too."""
-    for each in dict.fromkeys(populations):
-        if small(policy, people.size(Count(each))):
-            yield Count(each)
-            if Count(each, DENIED).happening in people.events:
-                yield from (Count(each, DENIED, rest) for rest in (False, True))
+    for population in dict.fromkeys(populations):
+        if small(policy, people.size(Count(population))):
+            yield Count(population)
+            if Count(population, DENIED).happening in people.events:
+                yield from (Count(population, DENIED, rest) for rest in (False, True))

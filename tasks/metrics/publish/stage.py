@@ -70,8 +70,8 @@ class PublishSettings(StageSettings):
 
     def earlier(self) -> list[tuple[str, list[int]]]:
         """Earlier published runs, each with the rows of its tables in the order of ``EARLIER``."""
-        sizes = [{artifact.table: artifact.rows for artifact in each.tables} for each in self.disclosure.beside]
-        runs = [each.run for each in self.disclosure.beside]
+        sizes = [{artifact.table: artifact.rows for artifact in run.tables} for run in self.disclosure.beside]
+        runs = [run.run for run in self.disclosure.beside]
         return [(run, [rows[t.name] for t in EARLIER]) for run, rows in zip(runs, sizes, strict=True)]
 
 
@@ -86,10 +86,10 @@ def given(spec: AuditSpec) -> tuple[Artifact, ...]:
     Raises:
         SpecError: a run is named and was not looked up in a lake.
     """
-    unknown = [each.run for each in spec.disclosure.beside if len(each.tables) != len(EARLIER)]
+    unknown = [run.run for run in spec.disclosure.beside if len(run.tables) != len(EARLIER)]
     if unknown:
         raise SpecError(f"{unknown[0]} has to be looked up in a lake; start the audit there", ("disclosure", "beside"))
-    return tuple(artifact for each in spec.disclosure.beside for artifact in each.tables)
+    return tuple(artifact for run in spec.disclosure.beside for artifact in run.tables)
 
 
 READ: tuple[Table, ...] = (
@@ -98,7 +98,7 @@ READ: tuple[Table, ...] = (
 )
 WRITTEN: tuple[Table, ...] = (
     *(PUBLICATION, PUBLISHED_MEASURES, PUBLISHED_VERDICTS, PUBLISHED_AGREEMENT, PUBLISHED_WATERFALL),
-    *(PUBLISHED_MISSINGNESS, PUBLISHED_FINDINGS, *(published(each) for each in (*FACTS, *tables_shown()))),
+    *(PUBLISHED_MISSINGNESS, PUBLISHED_FINDINGS, *(published(table) for table in (*FACTS, *tables_shown()))),
     *(PUBLISHED_MERGED, PUBLICATION_ROWS, PUBLICATION_KINDS, PUBLICATION_BESIDE),
 )
 
@@ -106,43 +106,46 @@ WRITTEN: tuple[Table, ...] = (
 @stage(reads=READ, writes=WRITTEN, resources=("metrics/sql/*.sql",), balanced=False)
 def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     """The fate of every number of people, and the published tables."""
-    read = {declared.name: table for declared, table in zip(READ, tables, strict=True)}
-    lacks, said = read[MISSINGNESS.name].to_pylist(), read[VERDICTS.name].to_pylist()
-    fates = fates_of(read, lacks, said, settings)
-    tallied = Tallied.of(*(read[t.name] for t in (APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES)))
+    inputs = {declared.name: table for declared, table in zip(READ, tables, strict=True)}
+    lacks, verdict_rows = inputs[MISSINGNESS.name].to_pylist(), inputs[VERDICTS.name].to_pylist()
+    fates = fates_of(inputs, lacks, verdict_rows, settings)
+    tallied = Tallied.of(*(inputs[t.name] for t in (APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES)))
     hidden = measures.hidden(tallied, fates)
     out = {
         PUBLICATION.name: fates.table(measures.rows(fates)),
         PUBLISHED_MERGED.name: measures.table(fates),
         PUBLISHED_MEASURES.name: measures.published_measures(
-            read, tallied, hidden, fates, settings.bootstrap, settings.seed
+            inputs, tallied, hidden, fates, settings.bootstrap, settings.seed
         ),
-        PUBLISHED_VERDICTS.name: measures.verdicts(said, hidden, fates),
-        PUBLISHED_AGREEMENT.name: measures.agreement(read[AGREEMENT.name].to_pylist(), said, hidden, fates),
+        PUBLISHED_VERDICTS.name: measures.verdicts(verdict_rows, hidden, fates),
+        PUBLISHED_AGREEMENT.name: measures.agreement(inputs[AGREEMENT.name].to_pylist(), verdict_rows, hidden, fates),
         PUBLISHED_WATERFALL.name: facts.waterfall(fates),
         PUBLISHED_MISSINGNESS.name: facts.missingness(lacks, fates),
-        PUBLISHED_FINDINGS.name: facts.findings(read[FINDINGS.name], fates),
+        PUBLISHED_FINDINGS.name: facts.findings(inputs[FINDINGS.name], fates),
         PUBLICATION_BESIDE.name: _beside(fates, settings),
         **handed_on(fates.crowd, _lacking(lacks)),
     }
-    read |= {ENCODINGS.name: facts.encodings(read[ENCODINGS.name], read[APPLICATIONS.name], fates.policy)}
-    return Produced(out | facts.tables([(t, read[t.name]) for t in (*FACTS, *tables_shown())], fates))
+    inputs |= {ENCODINGS.name: facts.encodings(inputs[ENCODINGS.name], inputs[APPLICATIONS.name], fates.policy)}
+    return Produced(out | facts.tables([(t, inputs[t.name]) for t in (*FACTS, *tables_shown())], fates))
 
 
 def fates_of(
-    read: dict[str, pa.Table], lacks: list[dict[str, str]], said: list[dict[str, str]], settings: PublishSettings
+    inputs: dict[str, pa.Table],
+    lacks: list[dict[str, str]],
+    verdict_rows: list[dict[str, str]],
+    settings: PublishSettings,
 ) -> Fates:
     """What becomes of every count of people: one pass over all of them."""
     pairs = _lacking(lacks)
     features = tuple(dict.fromkeys(feature for feature, reason in pairs if reason != ANY))
-    told = Told(*(read[table.name] for table in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS)))
-    crowd = Crowd.of(told, read[DECISIONS.name], settings.protected, features)
+    record_tables = Told(*(inputs[table.name] for table in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS)))
+    crowd = Crowd.of(record_tables, inputs[DECISIONS.name], settings.protected, features)
     people, policy = crowd.people(pairs), POLICIES[settings.disclosure.profile]
     counts = counts_of(people)
     curves = frozenset(count.population for count in counts if is_lacking(count.population))
-    losses = Losses(people, measures.populations_judged(said, crowd), curves, settings.bootstrap.minimum_n)
+    losses = Losses(people, measures.populations_judged(verdict_rows, crowd), curves, settings.bootstrap.minimum_n)
     exact = len(counts) <= _ENDS_SOUGHT
-    runs = earlier_of(read, settings.earlier()) if policy.protects and crowd.row_by_row else ()
+    runs = earlier_of(inputs, settings.earlier()) if policy.protects and crowd.row_by_row else ()
     joint = together(crowd, pairs, runs, policy) if runs else Joint(people, (), ())
     request = Request(joint.people, policy, counts, losses, beside=joint.beside, protect=joint.protect, exact=exact)
     return Fates(crowd, people, policy, suppress(request))
@@ -151,9 +154,9 @@ def fates_of(
 def _beside(fates: Fates, settings: PublishSettings) -> pa.Table:
     """In the shape of ``PUBLICATION_BESIDE``; no row where nothing is withheld at all, or rows cannot be matched."""
     matched = fates.policy.protects and fates.crowd.row_by_row
-    runs = [each.run for each in settings.disclosure.beside] if matched else []
-    told, closed = fates.outcome.beside, len(fates.outcome.closed)
-    return PUBLICATION_BESIDE.build(run=runs, told=[told] * len(runs), closed=[closed] * len(runs))
+    runs = [run.run for run in settings.disclosure.beside] if matched else []
+    disclosures, closed = fates.outcome.beside, len(fates.outcome.closed)
+    return PUBLICATION_BESIDE.build(run=runs, told=[disclosures] * len(runs), closed=[closed] * len(runs))
 
 
 def _lacking(lacks: list[dict[str, str]]) -> list[tuple[str, str]]:

@@ -202,8 +202,8 @@ def of_module(module: Any) -> Network:
         SpecError: It holds another layer, mixes activations, or has two layers of one kind in a row.
         IntegrityError: Its layers do not fit together.
     """
-    kept = [layer for layer in module if type(layer).__name__ not in ("Dropout", "Identity")]
-    linear, between = kept[::2], kept[1::2]
+    layers = [layer for layer in module if type(layer).__name__ not in ("Dropout", "Identity")]
+    linear, between = layers[::2], layers[1::2]
     for layer in linear:
         if type(layer).__name__ != "Linear":
             raise SpecError(f"a module has {layer} where a network has a Linear layer; {_EXPECTED}")

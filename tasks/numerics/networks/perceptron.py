@@ -32,9 +32,9 @@ def draws(*numbers: int) -> np.random.Generator:
     return np.random.default_rng(numbers)
 
 
-def chosen_device(wanted: Device) -> torch.device:
+def chosen_device(setting: Device) -> torch.device:
     """The device by name, CUDA for ``auto`` where there is one."""
-    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if wanted == "auto" else wanted)
+    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if setting == "auto" else setting)
 
 
 def digest_of(settings: object, *arrays: "np.ndarray[Any, Any]") -> str:
@@ -108,8 +108,8 @@ def probabilities(net: nn.Sequential, inputs: Floats) -> Floats:
     """Probabilities ``(n,)`` of rows ``(n, d)``."""
     with torch.no_grad(), one_thread():
         parts = torch.split(torch.from_numpy(inputs.astype(np.float32)), _AT_ONCE)
-        found: Floats = torch.sigmoid(torch.cat([net(part).squeeze(1) for part in parts])).double().numpy()
-    return found
+        scores: Floats = torch.sigmoid(torch.cat([net(part).squeeze(1) for part in parts])).double().numpy()
+    return scores
 
 
 def require_both_labels(label: Bools) -> None:

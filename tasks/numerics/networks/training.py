@@ -70,15 +70,15 @@ def kept_units(net: nn.Sequential, rows: int, rng: np.random.Generator) -> list[
     return [(draw >= rate).float().div_(1 - rate) for draw, rate in zip(draws, rates, strict=True)]
 
 
-def logits(net: nn.Sequential, inputs: Tensor, kept: Sequence[Tensor] | None = None) -> Tensor:
-    """Logits ``(r,)`` of rows ``(r, d)``; without ``kept`` nothing is dropped, as in ``net.eval()``."""
+def logits(net: nn.Sequential, inputs: Tensor, unit_masks: Sequence[Tensor] | None = None) -> Tensor:
+    """Logits ``(r,)`` of rows ``(r, d)``; without ``unit_masks`` nothing is dropped, as in ``net.eval()``."""
     *hidden, last = linear_layers(net)
     act = activation(net)
     values = inputs
     for at, layer in enumerate(hidden):
         values = act(layer(values))
-        if kept is not None:
-            values = values * kept[at]
+        if unit_masks is not None:
+            values = values * unit_masks[at]
     out: Tensor = last(values).squeeze(1)
     return out
 
@@ -147,7 +147,9 @@ class _Followed(Function):
         ctx: Any, factors: Tensor, start: Tensor, change: Tensor, weight: Tensor, bias: Tensor, steps: int
     ) -> Tensor:
         columns = weight.T.contiguous()
-        on, stays = (torch.sign(each).relu_() for each in (start, start + change))  # numbers: torch is slow with bools
+        on, stays = (
+            torch.sign(position).relu_() for position in (start, start + change)
+        )  # numbers: torch is slow with bools
         turns = (on - stays).numpy()
         intercept, slope = torch.addmm(bias, torch.relu(start), columns), (change * on) @ columns
         row, unit, turn, *chains = _switches(start.numpy(), change.numpy(), turns, np.count_nonzero(turns), steps)
@@ -202,7 +204,7 @@ def _follow(
     is ``(p, q)``. Those that switch after the last step are chained to one more.
     """
     (rows, units), steps = intercept.shape, first.shape[1] - 1
-    one, none = start.dtype.type(1), start.dtype.type(0)
+    increment, none = start.dtype.type(1), start.dtype.type(0)
     counts = np.zeros((rows, units), dtype=start.dtype)
     at_switch = np.empty((len(unit), units), dtype=start.dtype)
     for r in range(rows):
@@ -219,7 +221,7 @@ def _follow(
             if t < steps:
                 s = start.dtype.type((t + 0.5) / steps)
                 for j in range(units):
-                    counts[r, j] += one if intercept[r, j] + s * slope[r, j] > 0 else none
+                    counts[r, j] += increment if intercept[r, j] + s * slope[r, j] > 0 else none
     return counts, at_switch
 
 
@@ -228,10 +230,10 @@ def _add_switches(summed: Array, rows_of_factors: Array, row: Array, unit: Array
     """Add what units that switch off saw before, and take away what units that switch on did not see."""
     for switch in range(len(row)):
         i = unit[switch]
-        seen = counts[switch, 0] * rows_of_factors[i, 0]
+        weighted = counts[switch, 0] * rows_of_factors[i, 0]
         for j in range(1, counts.shape[1]):
-            seen += counts[switch, j] * rows_of_factors[i, j]
-        summed[row[switch], i] += turn[switch] * seen
+            weighted += counts[switch, j] * rows_of_factors[i, j]
+        summed[row[switch], i] += turn[switch] * weighted
 
 
 @numba.njit(cache=True, fastmath=True)  # type: ignore[untyped-decorator]
@@ -310,8 +312,8 @@ def odds_contrasts(favourable: Bools, protected: Bools, batch: int) -> Floats:
     number = np.arange(len(favourable)) // batch
     cell = number * 4 + favourable * 2 + protected
     sizes = np.bincount(cell, minlength=(number[-1] + 1) * 4)
-    both = (sizes[cell] > 0) & (sizes[cell ^ 1] > 0)
-    weight = np.where(both, np.where(protected, -1.0, 1.0) / sizes[cell], 0.0)
+    has_both = (sizes[cell] > 0) & (sizes[cell ^ 1] > 0)
+    weight = np.where(has_both, np.where(protected, -1.0, 1.0) / sizes[cell], 0.0)
     return np.stack([weight * favourable, weight * ~favourable])
 
 
@@ -418,10 +420,10 @@ class ModuleSide:
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights, running statistics and Adam's moments, not copied."""
-        found = {f"{self.name}.{name}": value for name, value in self.networks.state_dict().items()}
+        tensors = {f"{self.name}.{name}": value for name, value in self.networks.state_dict().items()}
         for number, moments in self.optimizer.state_dict()["state"].items():
-            found |= {f"{self.name}.adam.{number}.{name}": moments[name] for name in _MOMENTS}
-        return found
+            tensors |= {f"{self.name}.adam.{number}.{name}": moments[name] for name in _MOMENTS}
+        return tensors
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take over weights, and moments once there are any."""
@@ -459,8 +461,8 @@ def restore(checkpoint: Checkpoint, sides: Sequence[Side], mark: str) -> None:
 
 def to_bytes(checkpoint: Checkpoint) -> bytes:
     """A checkpoint as safetensors, as bytes that follow from it alone."""
-    said = {"epoch": checkpoint.epoch, "fingerprint": checkpoint.fingerprint, "digest": _digest(checkpoint.tensors)}
-    return save(dict(checkpoint.tensors), {_STATE: json.dumps(said)})
+    state = {"epoch": checkpoint.epoch, "fingerprint": checkpoint.fingerprint, "digest": _digest(checkpoint.tensors)}
+    return save(dict(checkpoint.tensors), {_STATE: json.dumps(state)})
 
 
 def of_bytes(content: bytes) -> Checkpoint:
@@ -472,10 +474,10 @@ def of_bytes(content: bytes) -> Checkpoint:
     try:
         tensors = load(content)
         length = int.from_bytes(content[:8], "little")
-        said = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_STATE])
-        if said["digest"] != _digest(tensors):
+        state = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_STATE])
+        if state["digest"] != _digest(tensors):
             raise IntegrityError("a checkpoint's tensors are not those that were written; train from the start")
-        return Checkpoint(said["epoch"], tensors, said["fingerprint"])
+        return Checkpoint(state["epoch"], tensors, state["fingerprint"])
     except (SafetensorError, KeyError, ValueError) as error:
         raise IntegrityError("a checkpoint cannot be read as one; train from the start") from error
 
@@ -534,8 +536,8 @@ class TrainingRows:
         """``(n, d)`` mean inputs of each row's (label, group) cell (section 4.2)."""
         cell = self.favourable * 2 + self.protected
         means: Floats = np.zeros((4, self.inputs.shape[1]))
-        for one in np.unique(cell):
-            means[one] = self.inputs[cell == one].mean(axis=0)
+        for category in np.unique(cell):
+            means[category] = self.inputs[cell == category].mean(axis=0)
         baseline: Floats = means[cell]
         return baseline
 
@@ -602,9 +604,9 @@ def _epoch(
     """One pass over all rows; the losses of each batch, ``(batches, 4)``, on the CPU."""
     losses = []
     for batch in _batches(rows, settings, rng, next(net.parameters()).device):
-        kept = kept_units(net, len(batch.inputs), rng)
+        unit_masks = kept_units(net, len(batch.inputs), rng)
         optimizer.zero_grad()
-        loss, terms = _loss(net, batch, settings, kept and [part.to(batch.inputs.device) for part in kept])
+        loss, terms = _loss(net, batch, settings, unit_masks and [part.to(batch.inputs.device) for part in unit_masks])
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         losses.append(torch.stack([loss.detach(), *(term.detach() for term in terms)]))
@@ -628,10 +630,10 @@ class _Batch:
 
 
 def _loss(
-    net: nn.Sequential, batch: _Batch, settings: TrainingSettings, kept: list[Tensor] | None
+    net: nn.Sequential, batch: _Batch, settings: TrainingSettings, unit_masks: list[Tensor] | None
 ) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
     """The loss and its three terms before weighting; a term of weight 0 is not computed."""
-    scores = logits(net, batch.inputs, kept)
+    scores = logits(net, batch.inputs, unit_masks)
     prediction = functional.binary_cross_entropy_with_logits(scores, batch.label, batch.weight)
     odds = consistency = torch.zeros_like(prediction)
     loss = prediction
@@ -654,13 +656,13 @@ def _batches(
     size, looked_at = settings.batch, pairs_looked_at(settings.batch, settings.pair_share)
     favourable, match = rows.favourable[order], rows.match[order]
     partner = np.where(match == UNMATCHED, order, match)  # of weight 0, and so explained like itself
-    whole = (
+    tensors = (
         rows.inputs[order], favourable, _weights(rows)[order],
         odds_contrasts(favourable, rows.protected[order], size), rows.inputs[partner], rows.baseline()[order],
         pair_weights(match != UNMATCHED, size, settings.pair_share),
     )  # fmt: skip
     inputs, label, weight, contrasts, imagined, baseline, pair_weight = (
-        torch.from_numpy(np.asarray(part, np.float32)).to(device) for part in whole
+        torch.from_numpy(np.asarray(part, np.float32)).to(device) for part in tensors
     )
     for begin in range(0, len(order), size):
         every, first = slice(begin, begin + size), slice(begin, min(begin + looked_at, len(order)))
@@ -693,12 +695,12 @@ def _weights(rows: TrainingRows) -> Floats:
     return np.ones(len(rows.inputs)) if rows.weight is None else rows.weight
 
 
-def _device(wanted: Device) -> torch.device:
+def _device(setting: Device) -> torch.device:
     """The device by name.
 
     Raises:
         InfrastructureError: If it is not there.
     """
-    if wanted == "cuda" and not torch.cuda.is_available():
+    if setting == "cuda" and not torch.cuda.is_available():
         raise InfrastructureError("training is to run on a CUDA device and there is none; set device to auto or cpu")
-    return chosen_device(wanted)
+    return chosen_device(setting)

@@ -33,9 +33,9 @@ def share(
     compared: bool = True,
 ) -> Tally:
     """The share of the rows ``(n,)``, or of those ``of`` them on which it says something."""
-    said = len(yes) if of is None else int(of.sum())
+    total = len(yes) if of is None else int(of.sum())
     met = int((yes if of is None else yes & of).sum())
-    return counted(measure, parameters, said - met, met, len(yes) - said, headline=headline, compared=compared)
+    return counted(measure, parameters, total - met, met, len(yes) - total, headline=headline, compared=compared)
 
 
 def counted(
@@ -180,11 +180,11 @@ def _wilson(z: Floats | np.float64, events: Floats, n: Floats) -> Floats:
 
 def _newcombe_p(pair: Pair, tau: float) -> Floats:
     """Tail beyond the z at which the lower bound is ``tau``, found once for every distinct pair of counts."""
-    known = ~np.isnan(pair.delta)
-    p = np.full(known.shape, np.nan)
-    if known.any():
-        first, back = _distinct(Pair(*(part[known] for part in pair)))
-        p[known] = _tail(Pair(*(part[known][first] for part in pair)), tau)[back]
+    finite = ~np.isnan(pair.delta)
+    p = np.full(finite.shape, np.nan)
+    if finite.any():
+        first, back = _distinct(Pair(*(part[finite] for part in pair)))
+        p[finite] = _tail(Pair(*(part[finite][first] for part in pair)), tau)[back]
     return p
 
 
@@ -194,8 +194,8 @@ def _tail(pair: Pair, tau: float) -> Floats:
     below = _newcombe(np.float64(-FURTHEST), *pair) <= tau
     from scipy.optimize import elementwise  # a fifth of a second, and a plan searches for no end
 
-    found = elementwise.find_root(lambda z, *counts: _newcombe(z, *counts) - tau, (-FURTHEST, FURTHEST), args=pair)
-    return np.select([above, below], [0.0, 1.0], scipy.special.ndtr(-found.x))
+    solution = elementwise.find_root(lambda z, *counts: _newcombe(z, *counts) - tau, (-FURTHEST, FURTHEST), args=pair)
+    return np.select([above, below], [0.0, 1.0], scipy.special.ndtr(-solution.x))
 
 
 def _distinct(pair: Pair) -> tuple[Longs, Longs]:
@@ -292,11 +292,11 @@ def estimate(
     return Estimate(value, low, high, n, defined, events, replicates, note)
 
 
-def by_refits(own: Estimate, shares: Floats, level: float) -> Estimate:
+def by_refits(estimate: Estimate, shares: Floats, level: float) -> Estimate:
     """A share of a fitted model's decisions: its interval is by fits to resamples ``(refits,)``, not of decisions."""
     low, high = percentile_interval(shares, level)
-    low, high, note = with_width(min(low, own.value), max(high, own.value))
-    return replace(own, low=low, high=high, resamples=shares, note=note, fitted=True)
+    low, high, note = with_width(min(low, estimate.value), max(high, estimate.value))
+    return replace(estimate, low=low, high=high, resamples=shares, note=note, fitted=True)
 
 
 def is_share(values: Floats) -> bool:
@@ -354,9 +354,9 @@ def fisher_p(events: tuple[int, int], n: tuple[int, int]) -> float:
 def benjamini_hochberg(p: Floats) -> Floats:
     """q-values of the p-values that are finite; NaN elsewhere (Benjamini and Hochberg 1995)."""
     q = np.full(len(p), np.nan)
-    known = np.isfinite(p)
-    if known.any():
-        q[known] = scipy.stats.false_discovery_control(p[known])
+    finite = np.isfinite(p)
+    if finite.any():
+        q[finite] = scipy.stats.false_discovery_control(p[finite])
     return q
 
 
@@ -374,17 +374,17 @@ def resample(values: Floats, counts: Longs, rng: np.random.Generator, draws: int
     if len(values) <= _FEW_VALUES:
         return _means(values, rng.multinomial(n, counts / n, size=draws))
     units = np.repeat(values, counts)
-    known, worth = ~np.isnan(units), np.nan_to_num(units)
+    is_known, worth = ~np.isnan(units), np.nan_to_num(units)
     block = max(1, _DRAWN_AT_ONCE // n)
     sizes = [min(block, draws - start) for start in range(0, draws, block)]
-    return np.concatenate([_mean_of_drawn(worth, known, rng.integers(0, n, (size, n))) for size in sizes])
+    return np.concatenate([_mean_of_drawn(worth, is_known, rng.integers(0, n, (size, n))) for size in sizes])
 
 
-def _mean_of_drawn(worth: Floats, known: Bools, drawn: Longs) -> Floats:
+def _mean_of_drawn(worth: Floats, is_known: Bools, positions: Longs) -> Floats:
     """Means of the ``(r, n)`` drawn units that have a value, NaN where none has."""
-    total = worth[drawn].sum(axis=1)
-    n = np.full(len(drawn), drawn.shape[1]) if known.all() else known[drawn].sum(axis=1)
-    means: Floats = np.divide(total, n, out=np.full(len(drawn), np.nan), where=n > 0)
+    total = worth[positions].sum(axis=1)
+    n = np.full(len(positions), positions.shape[1]) if is_known.all() else is_known[positions].sum(axis=1)
+    means: Floats = np.divide(total, n, out=np.full(len(positions), np.nan), where=n > 0)
     return means
 
 
@@ -427,7 +427,7 @@ def score(pair: Pair, ratio: float) -> Floats:
 
     Its normal tail is the p of the test whose intervals ``bounds`` gives.
     """
-    counts = Pair(*(np.asarray(each, dtype=np.float64) for each in pair))
+    counts = Pair(*(np.asarray(counts, dtype=np.float64) for counts in pair))
     distance, error = _distance(np.full(counts.control.shape, ratio), counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(error > 0, distance / error, np.where(distance == 0, 0.0, np.sign(distance) * np.inf))
@@ -437,10 +437,10 @@ def _end(pair: Pair, z: float) -> Floats:
     """The ratio at which the score is ``z``; where a group has no event there may be none."""
     from scipy.optimize import elementwise  # a fifth of a second, and a plan searches for no end
 
-    found = elementwise.find_root(
+    solution = elementwise.find_root(
         lambda log, *counts: _beyond(log, Pair(*counts), z), (-FURTHEST_RATIO, FURTHEST_RATIO), args=pair
     )
-    return np.asarray(np.exp(found.x), dtype=np.float64)
+    return np.asarray(np.exp(solution.x), dtype=np.float64)
 
 
 def _beyond(log: Floats, pair: Pair, z: float) -> Floats:
@@ -513,9 +513,9 @@ def ratios_of_shares(pairs: Sequence[tuple[Estimate, Estimate]], level: float) -
     """
     if not pairs:
         return []
-    counted = [[own.events, own.defined, other.events, other.defined] for own, other in pairs]
-    ends = ratio_bounds(Pair(*np.array(counted, dtype=np.float64).T), quantile((1 - level) / 2))
-    return [_of_share(*both) for both in zip(*(end.tolist() for end in ends), strict=True)]
+    pair_counts = [[own.events, own.defined, other.events, other.defined] for own, other in pairs]
+    ends = ratio_bounds(Pair(*np.array(pair_counts, dtype=np.float64).T), quantile((1 - level) / 2))
+    return [_of_share(*pair) for pair in zip(*(end.tolist() for end in ends), strict=True)]
 
 
 def _of_share(low: float, high: float) -> Interval:
@@ -620,7 +620,7 @@ def _level(of: Changes, limit: float) -> float:
     """The level, at most 0.5, at which the lower end is the limit; the smallest that is told where it is smaller."""
     if lower(of, LEAST) >= limit:
         return LEAST
-    found = scipy.optimize.brentq(
+    log_level = scipy.optimize.brentq(
         lambda log: lower(of, math.exp(log)) - limit, math.log(LEAST), math.log(HALF), xtol=1e-12
     )
-    return math.exp(float(found))
+    return math.exp(float(log_level))

@@ -62,9 +62,9 @@ def fitted(columns: Columns, squared: bool = True) -> DesignRows:
     numbers = _entering(values, logged, least)
     sd = numbers.std(axis=0)
     every = np.zeros(0, dtype=bool)
-    made = DesignRows(columns, logged, least, numbers.mean(axis=0), np.where(sd > 0, sd, 1.0), squared, every)
-    kept = _independent(_rows(columns, values, _standardised(values, made), squared))
-    return DesignRows(made.columns, logged, least, made.mean, made.sd, squared, kept)
+    draft = DesignRows(columns, logged, least, numbers.mean(axis=0), np.where(sd > 0, sd, 1.0), squared, every)
+    independent = _independent(_rows(columns, values, _standardised(values, draft), squared))
+    return DesignRows(draft.columns, logged, least, draft.mean, draft.sd, squared, independent)
 
 
 def _entering(values: Floats, logged: Bools, least: Floats) -> Floats:
@@ -80,28 +80,28 @@ def _standardised(values: Floats, design: DesignRows) -> Floats:
 
 def _rows(columns: Columns, values: Floats, numbers: Floats, squared: bool) -> Floats:
     parts = [np.ones((len(values), 1))]
-    for position, known in enumerate(columns.categories):
-        if known:
-            parts.append((values[:, [position]] == np.arange(1, len(known))).astype(np.float64))
+    for position, categories in enumerate(columns.categories):
+        if categories:
+            parts.append((values[:, [position]] == np.arange(1, len(categories))).astype(np.float64))
         else:
-            own = numbers[:, [position]]
-            parts += [own, own**2] if squared else [own]
+            column = numbers[:, [position]]
+            parts += [column, column**2] if squared else [column]
     return np.hstack(parts)
 
 
 def _independent(x: Floats) -> Bools:
     """``(q,)`` columns that are not linear in those before them."""
-    kept = np.zeros(x.shape[1], dtype=bool)
+    independent = np.zeros(x.shape[1], dtype=bool)
     basis: list[Floats] = []
     for position, column in enumerate(x.T):
         rest = column / max(float(np.linalg.norm(column)), 1e-300)
-        for known in (*basis, *basis):  # twice, for what rounding leaves
-            rest = rest - known * float(known @ rest)
+        for vector in (*basis, *basis):  # twice, for what rounding leaves
+            rest = rest - vector * float(vector @ rest)
         size = float(np.linalg.norm(rest))
         if size > SMALLEST:
-            kept[position] = True
+            independent[position] = True
             basis.append(rest / size)
-    return kept
+    return independent
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -136,8 +136,8 @@ class LogitFit:
 
     def influence(self, x: Floats, y: Floats) -> Floats:
         """``(n, p)`` influence of each row on the coefficients: H^-1 x_i (y_i - p_i)."""
-        found: Floats = (x * (y - self.fitted)[:, None]) @ self.inverse
-        return found
+        influences: Floats = (x * (y - self.fitted)[:, None]) @ self.inverse
+        return influences
 
 
 def fit_logit(x: Floats, y: Floats, start: Floats | None = None, ridge: float = 0.0) -> LogitFit:
@@ -175,9 +175,9 @@ def log_likelihood(index: Floats, y: Floats) -> float:
 
 def information(x: Floats, p: Floats, penalty: Floats | float = 0.0) -> Floats:
     """``(p, p)`` X'WX with W = p (1 - p), and the penalty on its diagonal."""
-    found: Floats = (x * (p * (1 - p))[:, None]).T @ x
-    found.flat[:: len(found) + 1] += penalty
-    return found
+    matrix: Floats = (x * (p * (1 - p))[:, None]).T @ x
+    matrix.flat[:: len(matrix) + 1] += penalty
+    return matrix
 
 
 def solve(matrix: Floats, right: Floats) -> Floats:
@@ -242,12 +242,12 @@ def resampled(part: Longs, draws: int, rng: np.random.Generator) -> Counts:
         draws: Resamples.
         rng: Draws rows.
     """
-    found = np.zeros((len(part), draws), np.uint8)
+    row_counts = np.zeros((len(part), draws), np.uint8)
     for number in np.unique(part):
         rows = np.flatnonzero(part == number)
         for draw in range(draws):
-            found[rows, draw] = np.bincount(rng.integers(0, len(rows), len(rows)), minlength=len(rows))
-    return found
+            row_counts[rows, draw] = np.bincount(rng.integers(0, len(rows), len(rows)), minlength=len(rows))
+    return row_counts
 
 
 def blocks(rows: int, draws: int) -> Iterator[slice]:
@@ -266,14 +266,16 @@ def refitted(x: Floats, y: Bools, counts: Counts, ridge: float) -> Floats:
         ridge: Penalty ``ridge / 2`` on the sum of squared coefficients but the intercept's, positive.
     """
     label = y.astype(np.float64)
-    whole = fit_logit(x, label, ridge=ridge)
-    found = np.tile(whole.coefficients[:, None], (1, counts.shape[1]))
+    full_fit = fit_logit(x, label, ridge=ridge)
+    coefficients = np.tile(full_fit.coefficients[:, None], (1, counts.shape[1]))
     for block in blocks(len(x), counts.shape[1]):
-        found[:, block], rests = _together(x, label, counts[:, block], ridge, whole.inverse, found[:, block])
+        coefficients[:, block], rests = _together(
+            x, label, counts[:, block], ridge, full_fit.inverse, coefficients[:, block]
+        )
         for draw in block.start + np.flatnonzero(~rests):
             rows = np.repeat(np.arange(len(x)), counts[:, draw])
-            found[:, draw] = fit_logit(x[rows], label[rows], whole.coefficients, ridge).coefficients
-    return found
+            coefficients[:, draw] = fit_logit(x[rows], label[rows], full_fit.coefficients, ridge).coefficients
+    return coefficients
 
 
 def _together(
@@ -406,12 +408,12 @@ class Relabelling:
 
     def draw(self, member: Bools, rng: np.random.Generator) -> Bools:
         """Membership ``(n,)`` permuted within strata."""
-        key, own, start = rng.random(len(member))[self.order], member[self.order], 0
-        found = np.empty_like(member)
+        key, sorted_member, start = rng.random(len(member))[self.order], member[self.order], 0
+        permuted = np.empty_like(member)
         for end in self.ends:
-            found[self.order[start:end]] = own[start:end][np.argsort(key[start:end])]
+            permuted[self.order[start:end]] = sorted_member[start:end][np.argsort(key[start:end])]
             start = end
-        return found
+        return permuted
 
 
 def p_of(observed: float, draws: Floats) -> float:

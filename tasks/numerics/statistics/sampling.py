@@ -30,7 +30,7 @@ def hashes(ids: Iterable[str], seed: int, draw: int = 0) -> Hashes:
     """``(n,)`` a number of each row that follows from its id, the seed and the number of the draw alone."""
     start = f"{seed}:{draw}:".encode()
     return np.array(
-        [int.from_bytes(blake2b(start + str(each).encode(), digest_size=8).digest(), "little") for each in ids],
+        [int.from_bytes(blake2b(start + str(row_id).encode(), digest_size=8).digest(), "little") for row_id in ids],
         dtype=np.uint64,
     )
 
@@ -40,12 +40,12 @@ def allotted(counts: Longs, most: int, floor: int = FLOOR) -> Longs:
 
     Everybody where all groups together are no more than ``most``. Floors may make it more than ``most`` in all.
     """
-    whole = int(counts.sum())
-    if whole <= most:
+    total = int(counts.sum())
+    if total <= most:
         return counts.copy()
-    shares = np.floor(counts * (most / whole) + 0.5).astype(np.int64)
-    found: Longs = np.minimum(counts, np.maximum(shares, floor)).astype(np.int64)
-    return found
+    shares = np.floor(counts * (most / total) + 0.5).astype(np.int64)
+    sizes: Longs = np.minimum(counts, np.maximum(shares, floor)).astype(np.int64)
+    return sizes
 
 
 def proportionally(counts: Longs, most: int) -> Longs:
@@ -53,14 +53,14 @@ def proportionally(counts: Longs, most: int) -> Longs:
 
     What is left over by rounding down goes to the cells that lost most by it, the larger one first where two did.
     """
-    whole = int(counts.sum())
-    if whole <= most:
+    total = int(counts.sum())
+    if total <= most:
         return counts.copy()
-    exact = counts * (most / whole)
-    found: Longs = np.floor(exact).astype(np.int64)
-    order = np.lexsort((-counts, found - exact))
-    found[order[: most - int(found.sum())]] += 1
-    return found
+    exact = counts * (most / total)
+    sizes: Longs = np.floor(exact).astype(np.int64)
+    order = np.lexsort((-counts, sizes - exact))
+    sizes[order[: most - int(sizes.sum())]] += 1
+    return sizes
 
 
 def thresholds(hashed: Hashes, cell: Longs | Ints, sizes: Longs) -> Hashes:
@@ -71,14 +71,14 @@ def thresholds(hashed: Hashes, cell: Longs | Ints, sizes: Longs) -> Hashes:
         cell: ``(n,)`` number of its cell.
         sizes: ``(c,)`` rows to draw of each, no more than it has.
     """
-    found = np.zeros(len(sizes), np.uint64)
+    limits = np.zeros(len(sizes), np.uint64)
     for number, size in enumerate(sizes.tolist()):
-        own = hashed[cell == number]
-        if size >= len(own):
-            found[number] = _ALL
+        cell_hashes = hashed[cell == number]
+        if size >= len(cell_hashes):
+            limits[number] = _ALL
         elif size:
-            found[number] = np.partition(own, size - 1)[size - 1]
-    return found
+            limits[number] = np.partition(cell_hashes, size - 1)[size - 1]
+    return limits
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ class Asked:
     @cached_property
     def drawn(self) -> Bools:
         """``(n,)`` the rows that are asked."""
-        found: Bools = self.hashed <= self.threshold[self.group]
-        return found
+        is_sampled: Bools = self.hashed <= self.threshold[self.group]
+        return is_sampled
 
     def below(self, group: int) -> Bools:
         """``(n,)`` the rows of any group that would be asked, were they of this one: for labels drawn anew."""
-        found: Bools = self.hashed <= self.threshold[group]
-        return found
+        is_below: Bools = self.hashed <= self.threshold[group]
+        return is_below
 
     @cached_property
     def sizes(self) -> tuple[Longs, Longs]:
@@ -117,28 +117,28 @@ class Asked:
     @cached_property
     def weights(self) -> Floats:
         """``(n,)`` N/m of the row's group, so that those of its rows asked sum to N; 0 of a row not asked."""
-        asked, of = self.sizes
-        each = np.divide(of, asked, out=np.zeros(len(of)), where=asked > 0)
-        found: Floats = np.where(self.drawn, each[self.group], 0.0)
-        return found
+        sampled_sizes, of = self.sizes
+        group_weights = np.divide(of, sampled_sizes, out=np.zeros(len(of)), where=sampled_sizes > 0)
+        row_weights: Floats = np.where(self.drawn, group_weights[self.group], 0.0)
+        return row_weights
 
     def part(self, group: int) -> tuple[int, int]:
         """Members of a group who are asked, and members."""
-        asked, of = self.sizes
-        return int(asked[group]), int(of[group])
+        sampled_sizes, of = self.sizes
+        return int(sampled_sizes[group]), int(of[group])
 
 
-def design_variance(influence: Floats, asked: int, of: int) -> float:
+def design_variance(influence: Floats, sample_size: int, of: int) -> float:
     """Variance of an estimate over samples of those asked: s^2/m (1 - m/N), exactly 0 where everybody is asked.
 
     Args:
         influence: How far each unit moves the estimate, with sum 0; for a mean, (value - mean) / m. Zeros are units
             that it does not move.
-        asked: m units, a simple random sample.
+        sample_size: m units, a simple random sample.
         of: N units in all.
 
     Source: Cochran (1977, theorem 2.2), for estimates that are means of the units' own values, or smooth in such.
     """
-    if asked >= of or asked < 2:
+    if sample_size >= of or sample_size < 2:
         return 0.0
-    return float(influence @ influence) * asked / (asked - 1) * (1 - asked / of)
+    return float(influence @ influence) * sample_size / (sample_size - 1) * (1 - sample_size / of)

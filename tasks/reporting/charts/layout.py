@@ -72,18 +72,18 @@ def axis_of(estimates: Sequence[Estimate], limits: Sequence[float], unit: Unit, 
         unit: whose bounds the axis keeps.
         most: ticks.
     """
-    values = [float(each.value) for each in estimates if isinstance(each.value, int | float)]
+    values = [float(estimate.value) for estimate in estimates if isinstance(estimate.value, int | float)]
     core = [*values, *limits, 0.0]
     low, high = min(core), max(core)
-    drawn = [each.ends for each in estimates if each.point is not None]
-    halves = sorted((b - a) / 2 for a, b in drawn if math.isfinite(b - a))
+    intervals = [estimate.ends for estimate in estimates if estimate.point is not None]
+    halves = sorted((b - a) / 2 for a, b in intervals if math.isfinite(b - a))
     typical = halves[(len(halves) - 1) // 2] if halves else 0.0
     reach = max(_SHARE * (high - low), _HALVES * typical)
-    first = min([low, *(max(a, low - reach) for a, _ in drawn)])
-    last = max([high, *(min(b, high + reach) for _, b in drawn)])
+    first = min([low, *(max(a, low - reach) for a, _ in intervals)])
+    last = max([high, *(min(b, high + reach) for _, b in intervals)])
     nearly = _SLIVER * (last - first)
     inner = [*limits, *([0.0] if unit.signed else [])]  # both sides of these are seen
-    first, last = min([first, *(each - nearly for each in inner)]), max([last, *(each + nearly for each in inner)])
+    first, last = min([first, *(tick - nearly for tick in inner)]), max([last, *(tick + nearly for tick in inner)])
     return between(max(first, min(unit.low, low)), min(last, max(unit.high, high)), unit, most)
 
 
@@ -330,12 +330,12 @@ def text_lines(
         anchor: which end of a line lies at ``x``.
         bold: whether letters are bold.
     """
-    whole = clean(text)
-    found = lines(whole, room, sheet.size, most=most, bold=bold)
-    left_out = "".join(found).replace(" ", "") != whole.replace(" ", "")
+    full_text = clean(text)
+    text_rows = lines(full_text, room, sheet.size, most=most, bold=bold)
+    left_out = "".join(text_rows).replace(" ", "") != full_text.replace(" ", "")
     return [
-        Text(x, baseline + i * sheet.leading, isolated(line, whole), colour, bold, anchor, whole * left_out)
-        for i, line in enumerate(found)
+        Text(x, baseline + i * sheet.leading, isolated(line, full_text), colour, bold, anchor, full_text * left_out)
+        for i, line in enumerate(text_rows)
     ]
 
 
@@ -395,14 +395,14 @@ def legend(entries: Sequence[Entry], top: float, sheet: Sheet) -> tuple[list[Sha
     shapes: list[Shape] = []
     x, y, tallest = 0.0, top, 0
     for entry in entries:
-        found = lines(entry.words, sheet.width - _SAMPLE, sheet.size, most=4)
-        needed = _SAMPLE + max(width(line, sheet.size) for line in found)
-        if x and x + needed > sheet.width:
+        text_rows = lines(entry.words, sheet.width - _SAMPLE, sheet.size, most=4)
+        entry_width = _SAMPLE + max(width(line, sheet.size) for line in text_rows)
+        if x and x + entry_width > sheet.width:
             x, y, tallest = 0.0, y + tallest * (sheet.leading + 2), 0
         baseline = y + sheet.size
         shapes += entry.sample(x + 10, baseline - sheet.size * 0.36)
-        shapes += [Text(x + _SAMPLE, baseline + i * sheet.leading, line, "soft") for i, line in enumerate(found)]
-        x, tallest = x + needed + _GAP, max(tallest, len(found))
+        shapes += [Text(x + _SAMPLE, baseline + i * sheet.leading, line, "soft") for i, line in enumerate(text_rows)]
+        x, tallest = x + entry_width + _GAP, max(tallest, len(text_rows))
     return shapes, y + tallest * (sheet.leading + 2)
 
 
@@ -482,16 +482,18 @@ class Plot:
         """Every ``step``-th label, counted from 0 so that 0 keeps its own."""
         zero = self.axis.ticks.index(0.0)
         labels = zip(self.axis.ticks, self.axis.labels(self.unit), strict=True)
-        kept = [each for i, each in enumerate(labels) if not (i - zero) % step]
-        return tuple(_inside(Text(self.x(tick), baseline, text, anchor="middle"), sheet) for tick, text in kept)
+        visible_labels = [label for i, label in enumerate(labels) if not (i - zero) % step]
+        return tuple(
+            _inside(Text(self.x(tick), baseline, text, anchor="middle"), sheet) for tick, text in visible_labels
+        )
 
     def caption(self, words: str, baseline: float, sheet: Sheet) -> tuple[Text, ...]:
         """What the axis counts and what the shade means, centred under the axis."""
-        found = lines(words, sheet.width, sheet.size, most=3)
+        text_rows = lines(words, sheet.width, sheet.size, most=3)
         centre = (self.left + self.right) / 2
         return tuple(
             _inside(Text(centre, baseline + i * sheet.leading, line, "soft", anchor="middle"), sheet)
-            for i, line in enumerate(found)
+            for i, line in enumerate(text_rows)
         )
 
 
@@ -503,13 +505,13 @@ def apart(labels: Iterable[Text], sheet: Sheet) -> bool:
 
 def merged(strips: Sequence[Span]) -> tuple[Span, ...]:
     """Strips that touch as one, from top to bottom."""
-    found: list[Span] = []
+    spans: list[Span] = []
     for top, bottom in strips:
-        if found and abs(found[-1][1] - top) < 0.05:
-            found[-1] = (found[-1][0], bottom)
+        if spans and abs(spans[-1][1] - top) < 0.05:
+            spans[-1] = (spans[-1][0], bottom)
         else:
-            found.append((top, bottom))
-    return tuple(found)
+            spans.append((top, bottom))
+    return tuple(spans)
 
 
 def _through(x: float, spans: Iterable[Span]) -> str:
@@ -566,8 +568,8 @@ class Table:
 
     def without_empty(self) -> "Table":
         """The table without columns in which no row says anything."""
-        kept = [i for i in range(len(self.header)) if not i or any(row[i] for row in self.rows)]
-        return Table(tuple(self.header[i] for i in kept), tuple(tuple(row[i] for i in kept) for row in self.rows))
+        columns = [i for i in range(len(self.header)) if not i or any(row[i] for row in self.rows)]
+        return Table(tuple(self.header[i] for i in columns), tuple(tuple(row[i] for i in columns) for row in self.rows))
 
 
 class Chart(Protocol):

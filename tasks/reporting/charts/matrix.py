@@ -104,11 +104,11 @@ class Matrix:
         """
         ways = [(matrix, above) for above in (False, True)[: 1 + sheet.stacked] for matrix in (self, self.exchanged())]
         grids = [_Grid(matrix, sheet, above) for matrix, above in ways]
-        drawn = [(len(grid.blocks()), *grid.draw(4.0)) for grid in grids]
-        _, shapes, y = min(drawn, key=lambda one: (one[0], one[2]))
+        drawings = [(len(grid.blocks()), *grid.draw(4.0)) for grid in grids]
+        _, shapes, y = min(drawings, key=lambda drawing: (drawing[0], drawing[2]))
         used = {cell.state for row in self.rows for cell in row.cells if cell}
-        found, y = legend([icon_entry(state) for name, state in self.states.items() if name in used], y, sheet)
-        return Drawing(sheet.width, y + 4, sheet.size, (*shapes, *found))
+        legend_shapes, y = legend([icon_entry(state) for name, state in self.states.items() if name in used], y, sheet)
+        return Drawing(sheet.width, y + 4, sheet.size, (*shapes, *legend_shapes))
 
     def exchanged(self) -> "Matrix":
         """The same with columns as rows."""
@@ -135,17 +135,17 @@ class _Grid:
         """Blocks with about the same number of columns."""
         count, room = len(self.matrix.columns), self._room()
         most = max(1, int((self.sheet.width - room) // self._needed()))
-        each = -(-count // -(-count // most))
-        step = min(_MOST + 10, (self.sheet.width - room) / each)
-        starts = range(0, count, each)
-        return [_Block(self.matrix, range(i, min(i + each, count)), room, step, self.sheet) for i in starts]
+        block_size = -(-count // -(-count // most))
+        step = min(_MOST + 10, (self.sheet.width - room) / block_size)
+        starts = range(0, count, block_size)
+        return [_Block(self.matrix, range(i, min(i + block_size, count)), room, step, self.sheet) for i in starts]
 
     def draw(self, y: float) -> tuple[list[Shape], float]:
         """Blocks under each other; returns shapes, and where they end."""
         shapes: list[Shape] = []
         for block in self.blocks():
-            found, y = block.draw(y)
-            shapes += found
+            block_shapes, y = block.draw(y)
+            shapes += block_shapes
             y += 14
         return shapes, y
 
@@ -181,8 +181,8 @@ class _Block:
         right = self.room + self.step * len(self.columns)
         hairlines = [segment(0, y, right, y)]
         for row in self.matrix.rows:
-            found, bottom = self._row(row, y)
-            shapes += found
+            row_shapes, bottom = self._row(row, y)
+            shapes += row_shapes
             y = bottom
             hairlines.append(segment(0, y, right, y))
         return [*shapes, PathShape(" ".join(hairlines), "faint", "line")], y
@@ -192,26 +192,26 @@ class _Block:
 
     def _headings(self, top: float) -> tuple[list[Shape], float]:
         """Names of columns on a common last line."""
-        found = [
+        headings = [
             text_lines(self.matrix.columns[c], self._centre(i), 0, self.step - 6, self.sheet, 3, "soft", "middle")
             for i, c in enumerate(self.columns)
         ]
-        tallest = max(map(len, found))
+        tallest = max(map(len, headings))
         shapes: list[Shape] = [
-            replace(line, y=line.y + top + self.sheet.size + (tallest - len(each)) * self.sheet.leading)
-            for each in found
-            for line in each
+            replace(line, y=line.y + top + self.sheet.size + (tallest - len(heading)) * self.sheet.leading)
+            for heading in headings
+            for line in heading
         ]
         return shapes, top + tallest * self.sheet.leading + 5
 
     def _row(self, row: Row, top: float) -> tuple[list[Shape], float]:
         """Label and cells of a row, each in the middle of its height."""
         cells = [row.cells[c] for c in self.columns]
-        both = any(cell and cell.state and self.matrix.text(cell) for cell in cells)
+        has_both = any(cell and cell.state and self.matrix.text(cell) for cell in cells)
         colour: Colour = "soft" if row.reference else "ink"
         room = self.room - _PAD if self.room else self.sheet.width
         label = text_lines(row.name, 0, 0, room, self.sheet, 3, colour, bold=True)
-        height, tall = (1 + both) * self.sheet.leading + 2 * _PAD, len(label) * self.sheet.leading
+        height, tall = (1 + has_both) * self.sheet.leading + 2 * _PAD, len(label) * self.sheet.leading
         start = top if self.room else top + tall + 2
         height = max(height, tall + 2 * _PAD) if self.room else height
         first = (top + (height - tall) / 2 if self.room else top + 5) + self.sheet.size - 1

@@ -100,8 +100,8 @@ class Rows:
         """All rows in one layout."""
         plot = self._plot(sheet)
         y, shapes = 4.0, list[Shape]()
-        drawn = any(self._drawn(mark) for mark in self.marks)
-        if drawn and len(self.marks) > _MANY:
+        has_marks = any(self._drawn(mark) for mark in self.marks)
+        if has_marks and len(self.marks) > _MANY:
             shapes += plot.ticks(y + sheet.size, sheet)
             y += sheet.leading + 4
         blocks = list(self._blocks(plot, sheet, y))
@@ -109,7 +109,7 @@ class Rows:
         shapes += [shape for block in blocks for shape in block.shapes]
         shapes += self._values(plot, blocks)
         y = max([y, *(block.bottom for block in blocks)])
-        below = self._below(plot, sheet, y) if drawn else ()
+        below = self._below(plot, sheet, y) if has_marks else ()
         bottom = max([y, *(text.y for text in below)]) + 8
         return Drawing(sheet.width, bottom, sheet.size, (*shapes, *below))
 
@@ -125,11 +125,11 @@ class Rows:
         if sheet.stacked:
             return Plot(self.axis, self.unit, self.side, 10, sheet.width - 10)
         labels = sheet.room((clean(mark.label) for mark in self.marks), bold=True)
-        left = min(_MOST_LEFT, max(labels, sheet.room(mark.below for mark in self.marks)))
+        left_width = min(_MOST_LEFT, max(labels, sheet.room(mark.below for mark in self.marks)))
         states = [state.word for mark in self.marks if (state := state_of(mark, self.states))]
         numbers = sheet.room(shown(mark, self.unit) for mark in self.marks)
         right = min(_MOST_RIGHT, max(numbers, _ICON + sheet.room(states) if states else 0))
-        return Plot(self.axis, self.unit, self.side, left + _GUTTER, sheet.width - right - _GUTTER)
+        return Plot(self.axis, self.unit, self.side, left_width + _GUTTER, sheet.width - right - _GUTTER)
 
     def _blocks(self, plot: Plot, sheet: Sheet, top: float) -> Iterator[Block]:
         """Rows under each other; each that begins a new limit has room for the words of it."""
@@ -145,15 +145,17 @@ class Rows:
         """Label, plot and numbers next to each other."""
         first = top + _PAD + sheet.leading * opens
         baseline = first + sheet.size - 1
-        left = [*_label(mark, 0, baseline, plot.left - _GUTTER, sheet)]
-        left += text_lines(mark.below, 0, baseline + len(left) * sheet.leading, plot.left - _GUTTER, sheet, 3, "soft")
+        left_texts = [*_label(mark, 0, baseline, plot.left - _GUTTER, sheet)]
+        left_texts += text_lines(
+            mark.below, 0, baseline + len(left_texts) * sheet.leading, plot.left - _GUTTER, sheet, 3, "soft"
+        )
         room = sheet.width - plot.right - _GUTTER
         right, icons = self._numbers(mark, sheet.width, baseline, room, sheet)
         sentence = self._sentence(mark, plot.left, baseline, plot.right - plot.left, sheet)
-        shapes: list[Shape] = [*left, *right, *icons, *sentence]
+        shapes: list[Shape] = [*left_texts, *right, *icons, *sentence]
         if opens and mark.limit is not None:
             shapes.append(plot.limit_label(self._limit_words(mark.limit), mark.limit, top + sheet.size, sheet))
-        rows = max(len(left), len(right), len(sentence))
+        rows = max(len(left_texts), len(right), len(sentence))
         bottom = first + rows * sheet.leading + _PAD
         return Block(tuple(shapes), bottom, (first - _PAD + 2 * opens, bottom), baseline - sheet.size * 0.36)
 
@@ -179,8 +181,11 @@ class Rows:
         label = _label(mark, 0, baseline, sheet.width, sheet)
         beside, icons = self._numbers(mark, sheet.width, baseline, sheet.width, sheet)
         free = sheet.width - _ICON - 8
-        left, right = sheet.room((each.text for each in label), bold=True), sheet.room(each.text for each in beside)
-        if len(label) == 1 and beside and left + right < free:
+        label_width, right = (
+            sheet.room((label_text.text for label_text in label), bold=True),
+            sheet.room(number_text.text for number_text in beside),
+        )
+        if len(label) == 1 and beside and label_width + right < free:
             under = sheet.room([beside[1].text]) if len(beside) > 1 else -_ICON - 8
             below = text_lines(mark.below, 0, baseline + sheet.leading, free - under, sheet, 3, "soft")
             return [*label, *beside, *icons, *below], baseline + sheet.leading * max(len(below), len(beside) - 1)
@@ -209,7 +214,7 @@ class Rows:
         y = baseline + len(texts) * sheet.leading
         words = text_lines(state.word, x, y, room - _ICON, sheet, 2, state.tone, anchor)
         if anchor == "start":
-            words, at = [replace(each, x=x + _ICON) for each in words], x + 7
+            words, at = [replace(text, x=x + _ICON) for text in words], x + 7
         else:
             at = x - width(words[0].text, sheet.size) - 10
         return [*texts, *words], [*icon(state.icon, at, y - sheet.size * 0.34, state.tone)]
@@ -230,7 +235,7 @@ class Rows:
             shapes += plot.limit(limit, spans)
         shades = [each for each in shapes if isinstance(each, PathShape) and each.colour == "shade"]
         hairlines = " ".join(boundary(block.bottom, sheet.width) for block in blocks)
-        dashes = [each for each in shapes if each not in shades]
+        dashes = [shape for shape in shapes if shape not in shades]
         return [*shades, PathShape(hairlines, "faint", "line"), *plot.grid(strips), *dashes]
 
     def _pairs(self, blocks: Sequence[Block]) -> list[tuple[Mark, Block]]:
@@ -320,10 +325,10 @@ class Forest:
 
     def _said(self, mark: Mark) -> str:
         text = said(mark, self.unit, self.interval, state_of(mark, self.states), self._note(mark))
-        own = mark.limit is not None and mark.limit != self.limit
+        has_own_limit = mark.limit is not None and mark.limit != self.limit
         return (
             f"{text} {self.limit_name.capitalize()} of this row: {exact(mark.limit or 0.0, self.unit)}."
-            if own
+            if has_own_limit
             else text
         )
 
@@ -480,8 +485,8 @@ class Caterpillar:
         shapes += self._intervals(plot, top, pitch)
         baseline = bottom + sheet.leading + 2
         below = (*plot.ticks(baseline, sheet), *plot.caption(self.unit.name, baseline + sheet.leading + 2, sheet))
-        found, end = legend(self._legend(), max(text.y for text in below) + 8, sheet)
-        return Drawing(sheet.width, end + 4, sheet.size, (*shapes, *below, *found))
+        legend_shapes, end = legend(self._legend(), max(text.y for text in below) + 8, sheet)
+        return Drawing(sheet.width, end + 4, sheet.size, (*shapes, *below, *legend_shapes))
 
     def _intervals(self, plot: Plot, top: float, pitch: float) -> list[Shape]:
         """One path of lines and one of marks for each tone; a diamond is outside the limit."""
@@ -494,8 +499,8 @@ class Caterpillar:
             lines.setdefault(tone, []).append(segment(plot.x(low), y, plot.x(high), y))
             shape = diamond if state and state.icon == "cross" else circle
             marks.setdefault(tone, []).append(shape(plot.x(row.point or 0.0), y, size))
-        drawn: list[Shape] = [PathShape(" ".join(parts), "thin", tone) for tone, parts in lines.items()]
-        return drawn + [PathShape(" ".join(parts), "fill", tone) for tone, parts in marks.items()]
+        line_shapes: list[Shape] = [PathShape(" ".join(parts), "thin", tone) for tone, parts in lines.items()]
+        return line_shapes + [PathShape(" ".join(parts), "fill", tone) for tone, parts in marks.items()]
 
     def _legend(self) -> list[Entry]:
         used = {row.state for row in self.rows}

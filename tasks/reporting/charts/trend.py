@@ -105,15 +105,17 @@ class Panel:
     @cached_property
     def _notes(self) -> list[Text]:
         """Why years have no mark, under the years."""
-        there = {year: estimate for year, estimate, _ in self.points}
+        estimates = {year: estimate for year, estimate, _ in self.points}
         gaps = [
-            (year, "No data." if year not in there else there[year].sentence)
+            (year, "No data." if year not in estimates else estimates[year].sentence)
             for year in self.years
-            if year not in there or there[year].point is None
+            if year not in estimates or estimates[year].point is None
         ]
-        said = [f"{', '.join(str(year) for year, _ in same)}: {why}" for why, same in groupby(gaps, lambda gap: gap[1])]
+        notes = [
+            f"{', '.join(str(year) for year, _ in same)}: {why}" for why, same in groupby(gaps, lambda gap: gap[1])
+        ]
         baseline = self._lower + 2 * self.sheet.leading + 4
-        return text_lines(" ".join(said), self.left, baseline, self.width, self.sheet, 4, "soft")
+        return text_lines(" ".join(notes), self.left, baseline, self.width, self.sheet, 4, "soft")
 
     @property
     def bottom(self) -> float:
@@ -128,11 +130,11 @@ class Panel:
         for yearly in self.behind:
             yield from self._line(yearly, "soft")
             yield from (
-                marker(self._x(year), self._y(each.point), None, reference=True)
-                for year, each in yearly
-                if each.point is not None
+                marker(self._x(year), self._y(estimate.point), None, reference=True)
+                for year, estimate in yearly
+                if estimate.point is not None
             )
-        yield from self._line([(year, each) for year, each, _ in self.points], self._colour)
+        yield from self._line([(year, estimate) for year, estimate, _ in self.points], self._colour)
         for year, estimate, state in self.points:
             yield from self._mark(self._x(year), estimate, state)
         yield from self._gaps()
@@ -144,46 +146,46 @@ class Panel:
         return "soft" if self.reference else "accent"
 
     def _x(self, year: float) -> float:
-        left, right = self._sides
+        left_side, right = self._sides
         first, last = self.years[0], self.years[-1]
         if first == last:
-            return (left + right) / 2
-        return left + _INSET + (right - left - 2 * _INSET) * (year - first) / (last - first)
+            return (left_side + right) / 2
+        return left_side + _INSET + (right - left_side - 2 * _INSET) * (year - first) / (last - first)
 
     def _y(self, value: float) -> float:
         return self.axis.at(value, self._lower, self._upper)
 
     def _ground(self) -> Iterator[Shape]:
         """Shade, grid with its labels, the line of 0, limit and breaks."""
-        left, right = self._sides
+        left_side, right = self._sides
         if self.limit is not None and (edge := self._lower if self.side == "at_least" else self._upper):
             y = self._y(self.limit)
-            yield PathShape(box(left, min(y, edge), right, max(y, edge)), "fill", "shade")
+            yield PathShape(box(left_side, min(y, edge), right, max(y, edge)), "fill", "shade")
         ticks = [(self._y(tick), tick) for tick in self.axis.ticks]
-        yield PathShape(" ".join(segment(left, y, right, y) for y, tick in ticks if tick), "faint", "line")
-        yield PathShape(segment(left, self._y(0), right, self._y(0)), "thin", "ink")
+        yield PathShape(" ".join(segment(left_side, y, right, y) for y, tick in ticks if tick), "faint", "line")
+        yield PathShape(segment(left_side, self._y(0), right, self._y(0)), "thin", "ink")
         for (y, _), label in zip(ticks, self.axis.labels(self.unit), strict=True):
-            yield Text(left - 6, y + self.sheet.size * 0.36, label, "soft", anchor="end")
+            yield Text(left_side - 6, y + self.sheet.size * 0.36, label, "soft", anchor="end")
         if self.limit is not None:
-            yield PathShape(segment(left, self._y(self.limit), right, self._y(self.limit)), "dashed", "breach")
+            yield PathShape(segment(left_side, self._y(self.limit), right, self._y(self.limit)), "dashed", "breach")
         breaks = [self._x(year - 0.5) for year in self.breaks if self.years[0] < year <= self.years[-1]]
         if breaks:
             yield PathShape(" ".join(segment(x, self._upper, x, self._lower) for x in breaks), "dotted", "ink")
 
     def _year_labels(self) -> Iterator[Text]:
         """Years under the axis, counted back from the last one: as many as fit."""
-        needed = max(width(str(year), self.sheet.size) for year in self.years) + 8
-        gap = self._x(self.years[0] + 1) - self._x(self.years[0]) if len(self.years) > 1 else needed
-        step = int(-(-needed // gap))
+        label_width = max(width(str(year), self.sheet.size) for year in self.years) + 8
+        gap = self._x(self.years[0] + 1) - self._x(self.years[0]) if len(self.years) > 1 else label_width
+        step = int(-(-label_width // gap))
         for year in self.years[::-1][::step]:
             yield Text(self._x(year), self._lower + self.sheet.leading + 2, str(year), anchor="middle")
 
     def _line(self, yearly: Yearly, colour: Tone) -> Iterator[PathShape]:
         """From year to year, but not across a gap or a break."""
-        drawn = sorted((year, each.point) for year, each in yearly if each.point is not None)
+        points = sorted((year, estimate.point) for year, estimate in yearly if estimate.point is not None)
         parts = [
             segment(self._x(a), self._y(start), self._x(b), self._y(end))
-            for (a, start), (b, end) in pairwise(drawn)
+            for (a, start), (b, end) in pairwise(points)
             if b == a + 1 and b not in self.breaks
         ]
         if parts:
@@ -206,22 +208,22 @@ class Panel:
 
     def _gaps(self) -> Iterator[PathShape]:
         """A small cross in a year without a mark."""
-        drawn = {year for year, each, _ in self.points if each.point is not None}
+        years_with_value = {year for year, estimate, _ in self.points if estimate.point is not None}
         y = self._lower - 9
         crosses = [
             f"{segment(x - 3, y - 3, x + 3, y + 3)} {segment(x - 3, y + 3, x + 3, y - 3)}"
-            for x in (self._x(year) for year in self.years if year not in drawn)
+            for x in (self._x(year) for year in self.years if year not in years_with_value)
         ]
         if crosses:
             yield PathShape(" ".join(crosses), "thin", "soft")
 
     def _last(self) -> Iterator[Text]:
         """The number of the last mark, beside it."""
-        drawn = [(year, each) for year, each, _ in self.points if each.point is not None]
-        if drawn:
-            year, each = max(drawn, key=lambda one: one[0])
-            y = self._y(each.point or 0.0) + self.sheet.size * 0.36
-            yield Text(self._x(year) + 10, y, value_text(each, self.unit), bold=True)
+        estimates = [(year, estimate) for year, estimate, _ in self.points if estimate.point is not None]
+        if estimates:
+            year, last_estimate = max(estimates, key=lambda pair: pair[0])
+            y = self._y(last_estimate.point or 0.0) + self.sheet.size * 0.36
+            yield Text(self._x(year) + 10, y, value_text(last_estimate, self.unit), bold=True)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -280,8 +282,8 @@ class Trend:
     @property
     def _span(self) -> tuple[int, ...]:
         """All years from the first to the last, those without data too."""
-        found = [*(self.years or ()), *(point.year for series in self.series for point in series.points)]
-        return tuple(range(min(found), max(found) + 1))
+        all_years = [*(self.years or ()), *(point.year for series in self.series for point in series.points)]
+        return tuple(range(min(all_years), max(all_years) + 1))
 
     def description(self) -> list[str]:
         """A sentence for each group and year, then breaks and limit."""
@@ -296,8 +298,8 @@ class Trend:
         return [first, *sentences, *breaks, *self._limit()]
 
     def _points(self, series: Series) -> dict[int, Point | None]:
-        found = {point.year: point for point in series.points}
-        return {year: found.get(year) for year in self._span}
+        points_by_year = {point.year: point for point in series.points}
+        return {year: points_by_year.get(year) for year in self._span}
 
     def _said(self, point: Point) -> str:
         return said(point, self.unit, self.interval, state_of(point, self.states), _note(point))
@@ -342,32 +344,36 @@ class Trend:
         axis = self._axis()
         for first in range(0, len(self.series), columns):
             row = self.series[first : first + columns]
-            drawn = [self._panel(series, axis, i * (width + gutter), y, width, sheet) for i, series in enumerate(row)]
-            shapes += [shape for panel in drawn for shape in panel.shapes()]
-            y = max(panel.bottom for panel in drawn) + 12
-        found, bottom = legend(self._legend(), y, sheet)
-        return Drawing(sheet.width, bottom + 4, sheet.size, (*shapes, *found))
+            panels = [self._panel(series, axis, i * (width + gutter), y, width, sheet) for i, series in enumerate(row)]
+            shapes += [shape for panel in panels for shape in panel.shapes()]
+            y = max(panel.bottom for panel in panels) + 12
+        legend_shapes, bottom = legend(self._legend(), y, sheet)
+        return Drawing(sheet.width, bottom + 4, sheet.size, (*shapes, *legend_shapes))
 
     def _axis(self) -> Axis:
         points = [point for series in self.series for point in series.points]
         return axis_of(points, [] if self.limit is None else [self.limit], self.unit, most=6)
 
-    def _panel(self, series: Series, axis: Axis, left: float, top: float, width: float, sheet: Sheet) -> Panel:
-        others = [each for each in self.series if each.reference and each is not series]
-        drawn = [point for each in self.series for point in each.points if point.point is not None]
+    def _panel(self, series: Series, axis: Axis, left_edge: float, top: float, width: float, sheet: Sheet) -> Panel:
+        other_series = [
+            reference_series
+            for reference_series in self.series
+            if reference_series.reference and reference_series is not series
+        ]
+        points = [point for one_series in self.series for point in one_series.points if point.point is not None]
         return Panel(
-            values=sheet.room((value_text(point, self.unit) for point in drawn), bold=True),
+            values=sheet.room((value_text(point, self.unit) for point in points), bold=True),
             label=series.label + " (reference)" * series.reference,
             years=self._span,
             points=[(point.year, point, state_of(point, self.states)) for point in series.points],
-            behind=[[(point.year, point) for point in each.points] for each in others],
+            behind=[[(point.year, point) for point in reference_series.points] for reference_series in other_series],
             breaks=[year for year, _ in self.breaks],
             reference=series.reference,
             axis=axis,
             unit=self.unit,
             limit=self.limit,
             side=self.side,
-            left=left,
+            left=left_edge,
             top=top,
             width=width,
             sheet=sheet,

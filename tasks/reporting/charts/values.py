@@ -67,7 +67,7 @@ def number(value: float, places: int = 0, signed: bool = False) -> str:
         signed: whether positive numbers get a plus sign.
     """
     text = INFINITE if math.isinf(value) else f"{abs(value):,.{places}f}"
-    if not any(each in "123456789" + INFINITE for each in text):
+    if not any(character in "123456789" + INFINITE for character in text):
         return text
     return (MINUS if value < 0 else "+" if signed else "") + text
 
@@ -160,18 +160,18 @@ def _allowed(char: str) -> str:
     return "\N{REPLACEMENT CHARACTER}" if refused else char
 
 
-def isolated(name: str, whole: str = "") -> str:
+def isolated(name: str, full_text: str = "") -> str:
     """A name whose direction leaves the text around it alone: for text where no ``bdi`` can stand.
 
     Args:
         name: or a line of it.
-        whole: the name of which ``name`` is a line; its direction holds for each line.
+        full_text: the name of which ``name`` is a line; its direction holds for each line.
     """
     name = clean(name)
-    directions = [unicodedata.bidirectional(char) for char in whole or name]
-    if not any(each in ("R", "AL", "AN") for each in directions):
+    directions = [unicodedata.bidirectional(char) for char in full_text or name]
+    if not any(direction in ("R", "AL", "AN") for direction in directions):
         return name
-    first = next((each for each in directions if each in ("L", "R", "AL")), "L")
+    first = next((direction for direction in directions if direction in ("L", "R", "AL")), "L")
     return f"{LEFT_TO_RIGHT if first == 'L' else RIGHT_TO_LEFT}{name}{END_ISOLATE}"
 
 
@@ -205,23 +205,23 @@ def clipped(text: str, room: float, size: float, *, bold: bool = False) -> str:
     """A text that fits into ``room``, with an ellipsis where something is left out."""
     if width(text, size, bold=bold) <= room:
         return text
-    kept = ""
+    prefix = ""
     for cluster in _clusters(text):
-        if width(kept + cluster + ELLIPSIS, size, bold=bold) > room:
+        if width(prefix + cluster + ELLIPSIS, size, bold=bold) > room:
             break
-        kept += cluster
-    return kept.rstrip() + ELLIPSIS
+        prefix += cluster
+    return prefix.rstrip() + ELLIPSIS
 
 
 def lines(text: str, room: float, size: float, *, most: int, bold: bool = False) -> tuple[str, ...]:
     """A text in at most ``most`` lines of width ``room``; the last one ends in an ellipsis where that is too few."""
-    found: list[str] = []
+    rows: list[str] = []
     rest = clean(text, isolates=True)
-    while rest and len(found) < most - 1:
+    while rest and len(rows) < most - 1:
         line = _first_line(rest, room, size, bold)
-        found.append(line)
+        rows.append(line)
         rest = rest[len(line) :].lstrip()
-    return (*found, clipped(rest, room, size, bold=bold)) if rest else tuple(found)
+    return (*rows, clipped(rest, room, size, bold=bold)) if rest else tuple(rows)
 
 
 def _first_line(text: str, room: float, size: float, bold: bool) -> str:
@@ -368,8 +368,12 @@ class Mark(Estimate):
     @property
     def below(self) -> str:
         """The line under the label: detail and number of people."""
-        said = people(self.n)
-        parts = [clean(self.detail), "reference" if self.reference else "", f"n{FIXED}{said}" if said else ""]
+        group_size = people(self.n)
+        parts = [
+            clean(self.detail),
+            "reference" if self.reference else "",
+            f"n{FIXED}{group_size}" if group_size else "",
+        ]
         return ", ".join(part for part in parts if part)
 
 

@@ -53,9 +53,9 @@ _SCALES = {question.theory: SCALES[question.scale] for question in declaration()
 
 def groups(material: Material) -> tuple[GroupShown, ...]:
     """Every group of every protected attribute: the reference first, then by falling size."""
-    judged = Groups(run_of(material))
+    judged_groups = Groups(run_of(material))
     return tuple(
-        _group(material, judged, protected.name, name, protected.reference)
+        _group(material, judged_groups, protected.name, name, protected.reference)
         for protected in material.settings.protected
         for name in by_size(_rates(material, protected.name), protected.reference)
     )
@@ -74,7 +74,7 @@ def _rates(material: Material, attribute: str) -> Iterator[Measure]:
             yield m
 
 
-def _group(material: Material, judged: Groups, attribute: str, name: str, reference: str) -> GroupShown:
+def _group(material: Material, judged_groups: Groups, attribute: str, name: str, reference: str) -> GroupShown:
     rates = [m for m in _rates(material, attribute) if m.group == name]
     verdicts = (
         row
@@ -87,13 +87,13 @@ def _group(material: Material, judged: Groups, attribute: str, name: str, refere
         reference=name == reference,
         n=people(max((m.n for m in rates if m.n is not None), default=None)),
         approvals=tuple(_approval(m) for m in rates),
-        verdicts=tuple(_judged(judged, row) for row in verdicts),
+        verdicts=tuple(_judged(judged_groups, row) for row in verdicts),
     )
 
 
 def _approval(m: Measure) -> Approval:
-    shown = f"{of_100(m.value)} of 100" if m.value is not None else WITHHELD if m.withheld else UNDEFINED
-    return Approval(decision_maker=m.decision_maker, rate=Number(value=m.value, shown=shown), low=m.low, high=m.high)
+    text = f"{of_100(m.value)} of 100" if m.value is not None else WITHHELD if m.withheld else UNDEFINED
+    return Approval(decision_maker=m.decision_maker, rate=Number(value=m.value, shown=text), low=m.low, high=m.high)
 
 
 def _judged(groups: Groups, row: Mapping[str, Any]) -> Judged:
@@ -114,14 +114,14 @@ def _judged(groups: Groups, row: Mapping[str, Any]) -> Judged:
 
 def _printed(groups: Groups, row: Mapping[str, Any]) -> tuple[str, str, str]:
     """Value, interval and their unit, as the page of the question prints them."""
-    read = Row.of(row)
-    if row["value"] is None or read.withheld:
+    facts = Row.of(row)
+    if row["value"] is None or facts.withheld:
         return WITHHELD if row["withheld"] else NOT_MEASURED, "", ""
-    scale = _SCALES.get(read.theory)
+    scale = _SCALES.get(facts.theory)
     if scale is None:  # a limit of the spec itself, in the unit of its measure
-        ends = f"[{', '.join(map(significant, read.ends))}]" if read.ends else ""
+        ends = f"[{', '.join(map(significant, facts.ends))}]" if facts.ends else ""
         return significant(row["value"]), ends, ""
-    value, (low, high) = number_of(groups, read, scale, read.value), ends_of(groups, read, scale)
+    value, (low, high) = number_of(groups, facts, scale, facts.value), ends_of(groups, facts, scale)
     if value is None:
         return WITHHELD, "", ""
     estimate = Estimate(value=value, low=low, high=high)
@@ -129,12 +129,12 @@ def _printed(groups: Groups, row: Mapping[str, Any]) -> tuple[str, str, str]:
     return value_text(estimate, scale.unit), f"[{', '.join(printed)}]" if printed else "", scale.unit.name
 
 
-def _interval(row: Mapping[str, Any], shown: str) -> Interval:
+def _interval(row: Mapping[str, Any], text: str) -> Interval:
     """The verdict interval; the two-sided one where no limit was tested."""
     for kind, low, high in (("verdict", "low", "high"), ("plain", "plain_low", "plain_high")):
         ends = row[low], row[high]
         if row["value"] is not None and None not in ends:
-            return Interval.model_validate({"low": ends[0], "high": ends[1], "kind": kind, "shown": shown})
+            return Interval.model_validate({"low": ends[0], "high": ends[1], "kind": kind, "shown": text})
     return Interval(low=None, high=None, kind="", shown="")
 
 
@@ -152,8 +152,8 @@ def document(material: Material, decision: Decision, pages: Iterable[str]) -> by
         decision: the first page.
         pages: paths of the other files, below the folder of the run.
     """
-    said = report(material, decision, pages).model_dump(mode="json")
-    return json.dumps(said, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    content = report(material, decision, pages).model_dump(mode="json")
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def report(material: Material, decision: Decision, pages: Iterable[str]) -> Report:
@@ -172,21 +172,21 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         disclosure=s.disclosure.profile,
         headline=_headline(decision),
         questions=tuple(QuestionAnswered.model_validate(vars(row)) for row in decision.questions),
-        figures=tuple(_figure(decision.figures, each) for each in decision.figures.comparisons),
+        figures=tuple(_figure(decision.figures, comparison) for comparison in decision.figures.comparisons),
         groups=groups(material),
         checks=tuple(_checks(material)),
         change=_lines(decision.change),
         next=_lines(decision.next),
         cannot=_lines(decision.cannot),
-        signatures=tuple(_signature(each) for each in material.signed.signatures),
+        signatures=tuple(_signature(signature) for signature in material.signed.signatures),
         pages=tuple(pages),
         theories=Rows.model_validate(published_verdicts(verdicts)),
         warnings=tuple(_warnings(material)),
     )
 
 
-def _signature(each: Signed) -> Signature:
-    return Signature(name=each.by, role=each.role, date=each.day, sha256=each.sha256, key=each.key)
+def _signature(signed: Signed) -> Signature:
+    return Signature(name=signed.by, role=signed.role, date=signed.day, sha256=signed.sha256, key=signed.key)
 
 
 def _warnings(material: Material) -> Iterator[str]:
@@ -208,21 +208,23 @@ def _headline(decision: Decision) -> HeadlineSaid:
     return HeadlineSaid(rule=decision.headline.rule, words=decision.headline.words, groups=named)
 
 
-def _figure(figures: Figures, each: Comparison) -> FigureShown:
+def _figure(figures: Figures, comparison: Comparison) -> FigureShown:
     return FigureShown(
-        name=each.name,
-        label=each.label,
-        detail=each.detail,
+        name=comparison.name,
+        label=comparison.label,
+        detail=comparison.detail,
         attribute=figures.attribute,
         group=figures.group,
         reference=figures.reference,
         among=figures.among,
-        state=each.state,
-        state_words=each.state_words,
-        points=Number(value=each.value, shown=each.shown),
-        interval=Interval(low=each.low, high=each.high, kind=each.interval, shown=each.shown_interval),
-        limit=Number(value=each.limit, shown=each.shown_limit),
-        n=people(each.n),
+        state=comparison.state,
+        state_words=comparison.state_words,
+        points=Number(value=comparison.value, shown=comparison.shown),
+        interval=Interval(
+            low=comparison.low, high=comparison.high, kind=comparison.interval, shown=comparison.shown_interval
+        ),
+        limit=Number(value=comparison.limit, shown=comparison.shown_limit),
+        n=people(comparison.n),
     )
 
 
@@ -241,5 +243,5 @@ def _checks(material: Material) -> Iterator[Checks]:
 
 
 def _broken(row: Mapping[str, Any]) -> Broken:
-    kept = {name: row[name] for name in ("expectation", "column", "expected", "elements", "unexpected")}
-    return Broken(**kept, set_aside=row["quarantined"])
+    copied = {name: row[name] for name in ("expectation", "column", "expected", "elements", "unexpected")}
+    return Broken(**copied, set_aside=row["quarantined"])

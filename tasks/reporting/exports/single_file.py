@@ -49,8 +49,8 @@ def single(files: Mapping[str, bytes]) -> bytes:
     Args:
         files: path -> content, as ``files.files`` gives them; others than pages of questions are left out.
     """
-    asked = (path for path in files if path.startswith(QUESTIONS) and path not in NOT_JOINED)
-    return joined({path: files[path].decode() for path in (FIRST, *asked)}).encode()
+    question_paths = (path for path in files if path.startswith(QUESTIONS) and path not in NOT_JOINED)
+    return joined({path: files[path].decode() for path in (FIRST, *question_paths)}).encode()
 
 
 def joined(pages: Mapping[str, str]) -> str:
@@ -75,36 +75,36 @@ def name_of(path: str) -> str:
 
 
 def _page(path: str, text: str, pages: Iterable[str]) -> str:
-    found = re.search(r'<body[^<>]*class="([^"]*)"', text)
+    match = re.search(r'<body[^<>]*class="([^"]*)"', text)
     content = _own(path, _inner(text, "header") + _inner(text, "main"), pages)
-    return f'<div class="page {found[1] if found else ""}" id="{name_of(path)}">\n{content}\n</div>'
+    return f'<div class="page {match[1] if match else ""}" id="{name_of(path)}">\n{content}\n</div>'
 
 
 def _inner(text: str, tag: str) -> str:
     """What is in the first element of a name that no element of that name is in."""
-    found = re.search(rf"<{tag}(?:\s[^<>]*)?>(.*?)</{tag}>", text, re.DOTALL)
-    return found[1] if found else ""
+    match = re.search(rf"<{tag}(?:\s[^<>]*)?>(.*?)</{tag}>", text, re.DOTALL)
+    return match[1] if match else ""
 
 
 def _own(path: str, text: str, pages: Iterable[str]) -> str:
     """The content of a page with its ids made its own. Text holds no tags: templates escape it."""
-    known = frozenset(pages)
+    known_pages = frozenset(pages)
 
-    def attribute(found: re.Match[str]) -> str:
-        name, value = found[1], found[2]
+    def attribute(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
         if name == "href":
-            target = _target(path, value, known)
+            target = _target(path, value, known_pages)
             return f' href="{target}"' if target else ""
-        return f' {name}="{" ".join(f"{name_of(path)}-{each}" for each in value.split())}"'
+        return f' {name}="{" ".join(f"{name_of(path)}-{fragment}" for fragment in value.split())}"'
 
     return _TAG.sub(lambda tag: _REFERENCE.sub(attribute, tag[0]), text)
 
 
-def _target(path: str, link: str, known: frozenset[str]) -> str:
+def _target(path: str, link: str, known_pages: frozenset[str]) -> str:
     """Where a link of a page leads in the joined file; nothing where its target is not in there."""
     file, _, anchor = link.partition("#")
     other = posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else path
-    if other not in known:
+    if other not in known_pages:
         return ""
     return f"#{name_of(other)}-{anchor}" if anchor else f"#{name_of(other)}"
 
@@ -153,8 +153,8 @@ def pdf(files: Mapping[str, bytes], paper: Paper = "a4") -> bytes:
     refusing = URLFetcher(allowed_protocols=())  # whatever a page names, a local file too
     page = HTML(string=single(files).decode(), url_fetcher=refusing)
     content = b""
-    for more in SHORTER:
-        sheet = CSS(string=f"@page {{ size: {paper}; }}\n{more}", url_fetcher=refusing)
+    for style in SHORTER:
+        sheet = CSS(string=f"@page {{ size: {paper}; }}\n{style}", url_fetcher=refusing)
         with _fixed_font_time():
             content = page.write_pdf(stylesheets=[sheet], pdf_variant="pdf/ua-1")
         if sheets_of(content) <= MOST_SHEETS:
@@ -177,9 +177,9 @@ def _fixed_font_time() -> Iterator[None]:
 def sheets_of(content: bytes) -> int:
     """Sheets of a PDF, whose objects may lie in compressed streams."""
     parts = [_STREAM.sub(b"", content)]
-    for found in _STREAM.finditer(content):
+    for match in _STREAM.finditer(content):
         with suppress(zlib.error):
-            parts.append(zlib.decompressobj().decompress(found[1]))
+            parts.append(zlib.decompressobj().decompress(match[1]))
     return sum(len(_SHEET.findall(part)) for part in parts)
 
 
@@ -212,7 +212,7 @@ def picture(decision: Decision, title: str) -> bytes:
     figures = _text(decision.figures.title, MARGIN, y, TEXT, bold=True)
     high = max(y + 40 + chart.draw(WIDE).height, end)
     texts = Markup("\n").join([*head, *rows, figures, *advice])
-    whole = Markup(
+    markup = Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h:.0f}" width="{w}" height="{h:.0f}" role="img">\n'
         '<title>{title}: {said}</title>\n<rect width="{w}" height="{h:.0f}" fill="{paper}"/>\n'
         '<g font-family="Arial, Helvetica, sans-serif">\n{texts}\n</g>\n'
@@ -221,13 +221,13 @@ def picture(decision: Decision, title: str) -> bytes:
         w=WIDTH, h=high, title=title, said=decision.headline.words, paper=LIGHT["paper"],
         texts=texts, margin=MARGIN, at=y + 12, chart=svg(chart, "figures"),
     )  # fmt: skip
-    return whole.encode()
+    return markup.encode()
 
 
 def _head(decision: Decision, title: str) -> tuple[list[Markup], float]:
-    said = lines(decision.headline.words, WIDTH - 2 * MARGIN, LARGE, most=3, bold=True)
-    texts = [_text(line, MARGIN, 72 + 30 * i, LARGE, bold=True) for i, line in enumerate(said)]
-    return [_text(title, MARGIN, 40, SMALL, "soft"), *texts], 72 + 30 * len(said) + 14
+    headline_lines = lines(decision.headline.words, WIDTH - 2 * MARGIN, LARGE, most=3, bold=True)
+    texts = [_text(line, MARGIN, 72 + 30 * i, LARGE, bold=True) for i, line in enumerate(headline_lines)]
+    return [_text(title, MARGIN, 40, SMALL, "soft"), *texts], 72 + 30 * len(headline_lines) + 14
 
 
 def _answers(decision: Decision, y: float) -> tuple[list[Markup], float]:
@@ -251,18 +251,18 @@ def _answers(decision: Decision, y: float) -> tuple[list[Markup], float]:
 def _advice(decision: Decision, y: float) -> tuple[list[Markup], float]:
     """What the page says beside its figures, and where that ends."""
     out: list[Markup] = []
-    for title, said in (("Do next", decision.next), ("What this cannot tell", decision.cannot)):
+    for title, advice_lines in (("Do next", decision.next), ("What this cannot tell", decision.cannot)):
         out.append(_text(title, LIST_AT, y, TEXT, bold=True))
-        for text in _wrapped(said):
+        for text in _wrapped(advice_lines):
             y += LEADING
             out.append(_text(text, LIST_AT, y, SMALL))
         y += 2 * LEADING
     return out, y
 
 
-def _wrapped(said: tuple[Line, ...]) -> Iterator[str]:
-    for each in said:
-        yield from lines(each.words, WIDTH - MARGIN - LIST_AT, SMALL, most=4)
+def _wrapped(advice_lines: tuple[Line, ...]) -> Iterator[str]:
+    for advice in advice_lines:
+        yield from lines(advice.words, WIDTH - MARGIN - LIST_AT, SMALL, most=4)
 
 
 def _text(text: str, x: float, y: float, size: float, colour: Colour = "ink", *, bold: bool = False) -> Markup:
@@ -349,7 +349,9 @@ class BudgetLine:
     @property
     def over(self) -> tuple[str, ...]:
         """Names of what it has too much of."""
-        pairs = ((each.name, getattr(self.has, each.name), getattr(self.most, each.name)) for each in fields(Size))
+        pairs = (
+            (column.name, getattr(self.has, column.name), getattr(self.most, column.name)) for column in fields(Size)
+        )
         return tuple(name for name, has, most in pairs if has is not None and most is not None and has > most)
 
 
@@ -358,15 +360,15 @@ def budget_lines(files: Mapping[str, bytes]) -> Iterator[BudgetLine]:
 
     The joined page and the PDF repeat other files, and are no part of the last line.
     """
-    found = [_line(path, content) for path, content in files.items()]
-    yield from found
-    parts = [line.has for line in found if line.path not in (SINGLE, PDF)]
-    whole = Size(bytes=_sum(size.bytes for size in parts), charts=_sum(size.charts for size in parts))
-    yield BudgetLine(TOTAL, whole, TOGETHER)
+    file_lines = [_line(path, content) for path, content in files.items()]
+    yield from file_lines
+    parts = [line.has for line in file_lines if line.path not in (SINGLE, PDF)]
+    total = Size(bytes=_sum(size.bytes for size in parts), charts=_sum(size.charts for size in parts))
+    yield BudgetLine(TOTAL, total, TOGETHER)
 
 
 def _line(path: str, content: bytes) -> BudgetLine:
-    budget = next((each for each in BUDGETS if fnmatchcase(path, each.files)), Budget(path, Size()))
+    budget = next((budget for budget in BUDGETS if fnmatchcase(path, budget.files)), Budget(path, Size()))
     if path.endswith(".html"):
         return BudgetLine(path, size_of(content, tables=budget.tables, opened=budget.opened), budget.most)
     sheets = sheets_of(content) if path.endswith(".pdf") else None
@@ -416,14 +418,14 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Count what begins here."""
-        said = dict(attrs)
-        self._count(tag, said)
+        attributes = dict(attrs)
+        self._count(tag, attributes)
         if tag in _VOID:
             return
         above = self._open[-1] if self._open else _Open("", True)
-        shown = above.shown and not (above.closed and tag != "summary") and not self._hidden(tag, said)
-        closed = tag == "details" and "open" not in said and not self._opened
-        self._open.append(_Open(tag, shown, closed))
+        is_visible = above.shown and not (above.closed and tag != "summary") and not self._hidden(tag, attributes)
+        closed = tag == "details" and "open" not in attributes and not self._opened
+        self._open.append(_Open(tag, is_visible, closed))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element of SVG that is empty."""
@@ -441,25 +443,25 @@ class _Reader(HTMLParser):
         if self._open and self._open[-1].tag == "style":
             self.requests += len(_STYLE_URL.findall(data))
         above = self._open[-1] if self._open else _Open("", True)
-        if above.shown and not above.closed and any(each.tag == "main" for each in self._open):
+        if above.shown and not above.closed and any(ancestor.tag == "main" for ancestor in self._open):
             self.text.append(data)
 
-    def _hidden(self, tag: str, said: Mapping[str, str | None]) -> bool:
-        silent = tag in _SILENT or "hidden" in said or said.get("display") == "none"
+    def _hidden(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
+        silent = tag in _SILENT or "hidden" in attributes or attributes.get("display") == "none"
         return silent or (tag == "table" and not self._with_tables)
 
-    def _count(self, tag: str, said: Mapping[str, str | None]) -> None:
+    def _count(self, tag: str, attributes: Mapping[str, str | None]) -> None:
         self._separate(tag)
-        if tag == "svg" and said.get("role") == "img" and said.get("display") != "none":
+        if tag == "svg" and attributes.get("role") == "img" and attributes.get("display") != "none":
             self.charts += 1
         if tag == "table":
             self.tables.append(0)
-        if tag == "tr" and self.tables and "thead" not in (each.tag for each in self._open):
+        if tag == "tr" and self.tables and "thead" not in (ancestor.tag for ancestor in self._open):
             self.tables[-1] += 1
-        link = said.get(_LOADING.get(tag, ""))
+        link = attributes.get(_LOADING.get(tag, ""))
         outside = link is not None and not link.startswith(("#", "data:"))
         self.requests += outside or tag == "script"
-        self.requests += len(_STYLE_URL.findall(said.get("style") or ""))
+        self.requests += len(_STYLE_URL.findall(attributes.get("style") or ""))
 
     def _separate(self, tag: str) -> None:
         if tag not in _INLINE:

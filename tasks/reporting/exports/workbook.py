@@ -141,13 +141,13 @@ def workbook(material: Material, decision: Decision) -> bytes:
 
 
 def _workbook(material: Material, decision: Decision, measures: tuple[Measure, ...]) -> bytes:
-    found, falls = groups(material), material.tables.get(PUBLISHED_WATERFALL.name, ())
+    group_results, falls = groups(material), material.tables.get(PUBLISHED_WATERFALL.name, ())
     return spreadsheet(
         (
             Sheet("Read me", ("what", "is"), tuple(_read_me(material, decision, len(measures)))),
             Sheet("Decide", ("part", "question", "state", "words"), tuple(_decide(decision))),
             Sheet("Figures", _FIGURES, tuple(_figures(material, decision))),
-            Sheet("Groups", _GROUPS, tuple(row for group in found for row in _group(group)), filtered=True),
+            Sheet("Groups", _GROUPS, tuple(row for group in group_results for row in _group(group)), filtered=True),
             Sheet("Checks", _names(VALIDATIONS), _cells(VALIDATIONS, material.rows(VALIDATIONS)), filtered=True),
             Sheet("Waterfall", _names(PUBLISHED_WATERFALL), _cells(PUBLISHED_WATERFALL, falls), filtered=True),
             _measures(material, measures),
@@ -207,10 +207,10 @@ _FIGURES = (
 
 def _figures(material: Material, decision: Decision) -> Iterator[tuple[object, ...]]:
     """The three comparisons of Decide, then every measure that is adjusted step by step."""
-    shown = decision.figures
-    for each in shown.comparisons:
-        ends = each.value, each.low, each.high, each.n, each.state_words
-        yield "forest", each.label, each.detail, "", shown.attribute, shown.group, *ends
+    group_figures = decision.figures
+    for comparison in group_figures.comparisons:
+        ends = comparison.value, comparison.low, comparison.high, comparison.n, comparison.state_words
+        yield "forest", comparison.label, comparison.detail, "", group_figures.attribute, group_figures.group, *ends
     named = words()
     for m in material.measures:
         if RUNG in m.said and m.subgroup == 0:
@@ -222,7 +222,7 @@ def _figures(material: Material, decision: Decision) -> Iterator[tuple[object, .
 
 def _of_approval(m: Measure) -> tuple[float | None, ...]:
     """A difference of denial and its ends as points of approval, the lower end first."""
-    return tuple(None if each is None else -100 * each for each in (m.value, m.high, m.low))
+    return tuple(None if share is None else -100 * share for share in (m.value, m.high, m.low))
 
 
 _GROUPS = (
@@ -233,41 +233,43 @@ _GROUPS = (
 
 def _group(group: GroupShown) -> Iterator[tuple[object, ...]]:
     """A line for the approvals by each decision maker, and one for each verdict."""
-    own = group.attribute, group.group, "yes" if group.reference else "", group.n.value
-    for each in group.approvals:
-        rate = each.rate
+    leading = group.attribute, group.group, "yes" if group.reference else "", group.n.value
+    for approval in group.approvals:
+        rate = approval.rate
         yield (
-            *own,
+            *leading,
             "Approvals",
-            each.decision_maker,
+            approval.decision_maker,
             "approval_rate",
             "",
             rate.value,
-            each.low,
-            each.high,
+            approval.low,
+            approval.high,
             rate.shown,
             "",
         )
     for row in group.verdicts:
-        shown = f"{row.effect.shown} {row.interval.shown}".strip()
-        numbers = row.effect.value, row.interval.low, row.interval.high, shown, row.unit
-        yield *own, QUESTIONS[Theory(row.theory)], row.decision_maker, row.measure, row.state_words, *numbers
+        text = f"{row.effect.shown} {row.interval.shown}".strip()
+        numbers = row.effect.value, row.interval.low, row.interval.high, text, row.unit
+        yield *leading, QUESTIONS[Theory(row.theory)], row.decision_maker, row.measure, row.state_words, *numbers
 
 
-def _measures(material: Material, told: tuple[Measure, ...]) -> Sheet:
-    names = tuple(each.name for each in fields(Measure))
-    if material.measures and not told:
+def _measures(material: Material, published_measures: tuple[Measure, ...]) -> Sheet:
+    names = tuple(column.name for column in fields(Measure))
+    if material.measures and not published_measures:
         told_where = f"{len(material.measures):,} measures are too many for a sheet: they are in measures.parquet"
         return Sheet("Measures", ("where",), ((told_where,),))
-    rows = tuple(tuple(getattr(m, name) for name in names) for m in told)
+    rows = tuple(tuple(getattr(m, name) for name in names) for m in published_measures)
     return Sheet("Measures", names, rows, filtered=True)
 
 
 def _glossary() -> Iterator[tuple[object, ...]]:
     """Measures in words, then terms, of outcomes and of every method."""
-    for one in all_declared().values():
-        yield from ((name, "measure", one.title, f"{m.words}: {m.meaning}") for name, m in one.measures.items())
-        yield from ((term, "term", one.title, meaning) for term, meaning in one.glossary.items())
+    for declaration in all_declared().values():
+        yield from (
+            (name, "measure", declaration.title, f"{m.words}: {m.meaning}") for name, m in declaration.measures.items()
+        )
+        yield from ((term, "term", declaration.title, meaning) for term, meaning in declaration.glossary.items())
 
 
 def _names(table: Table) -> tuple[str, ...]:

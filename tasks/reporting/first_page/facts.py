@@ -36,8 +36,8 @@ BANNED = re.compile(
 def sentences() -> Mapping[str, Any]:
     """The whole file, by part and name."""
     text = files(__package__).joinpath("sentences.yaml").read_text(encoding="utf-8")
-    found: Mapping[str, Any] = yaml.safe_load(text)
-    return found
+    content: Mapping[str, Any] = yaml.safe_load(text)
+    return content
 
 
 def forms(part: str, name: str) -> tuple[str, ...]:
@@ -46,8 +46,8 @@ def forms(part: str, name: str) -> tuple[str, ...]:
     Raises:
         KeyError: there is no such sentence.
     """
-    found = sentences()[part][name]
-    return (found,) if isinstance(found, str) else tuple(found)
+    form = sentences()[part][name]
+    return (form,) if isinstance(form, str) else tuple(form)
 
 
 def said(part: str, name: str, /, **words: object) -> tuple[str, ...]:
@@ -75,11 +75,11 @@ def words(*written: str) -> int:
 
 def fitting(candidates: Sequence[str], most: int) -> tuple[str, ...]:
     """The candidates of at most so many words, each shorter than the one before; the shortest where none fits."""
-    found: list[str] = []
-    for each in candidates:
-        if words(each) <= most and (not found or words(each) < words(found[-1])):
-            found.append(each)
-    return tuple(found) or (min(candidates, key=words),)
+    chosen: list[str] = []
+    for candidate in candidates:
+        if words(candidate) <= most and (not chosen or words(candidate) < words(chosen[-1])):
+            chosen.append(candidate)
+    return tuple(chosen) or (min(candidates, key=words),)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -208,8 +208,8 @@ class Row:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """From a row of the table; columns that the page does not need are left out, and what is not finite is None."""
-        known = {each.name: _known(row[each.name]) for each in fields(cls) if each.name in row}
-        return cls(**{**known, "theory": Theory(row["theory"]), "state": State(row["state"])})
+        values = {column.name: _known(row[column.name]) for column in fields(cls) if column.name in row}
+        return cls(**{**values, "theory": Theory(row["theory"]), "state": State(row["state"])})
 
     @property
     def key(self) -> Key:
@@ -359,8 +359,8 @@ class Run:
 
     def theory(self, theory: Theory) -> Row | None:
         """The row of a theory as a whole; None where the run has none."""
-        found = [row for row in self.rows if row.theory is theory and row.role == "theory"]
-        return found[0] if found else None
+        rows = [row for row in self.rows if row.theory is theory and row.role == "theory"]
+        return rows[0] if rows else None
 
 
 def _known(value: Any) -> Any:
@@ -441,8 +441,10 @@ class Groups:
     def standing(self, theory: Theory, key: Key) -> Standing:
         """The worst state over decision makers: of the primary row, or of one that adds a breach."""
         rows = self._rows.get((theory, key), [])
-        each = [self._of_maker(key, [row for row in rows if row.decision_maker == maker]) for maker in _makers(rows)]
-        return min(each, key=lambda standing: WORST.index(standing.state), default=Standing(key, State.NOT_RUN))
+        statuses = [
+            self._of_maker(key, [row for row in rows if row.decision_maker == maker]) for maker in _makers(rows)
+        ]
+        return min(statuses, key=lambda status: WORST.index(status.state), default=Standing(key, State.NOT_RUN))
 
     def beside(self, theory: Theory, key: Key, measure: str) -> Row | None:
         """The row of a second method; the lender's first."""
@@ -476,11 +478,11 @@ class Groups:
 
     def applicants(self, keys: Sequence[Key]) -> tuple[str, ...]:
         """Who is meant, in words: up to two by name, more by their number; the shorter form last."""
-        counted = said("groups", "counted", n=len(keys))
+        count_forms = said("groups", "counted", n=len(keys))
         if len(keys) > 2:
-            return counted
+            return count_forms
         named = said("groups", "named", names=listed([self.label(key) for key in keys]))
-        return named if len(keys) == 1 else (*named, *counted)
+        return named if len(keys) == 1 else (*named, *count_forms)
 
     def references(self, keys: Iterable[Key]) -> tuple[str, ...]:
         """With whom they are compared: by name where all have one reference group."""
@@ -550,14 +552,14 @@ class Groups:
         keys = sorted({*self.order, *self._published, *lost, *filter(None, references)})
         plain = {key: " ".join(key[1].split()) if is_seen(key[1]) else UNSEEN_NAME for key in keys}
         twice = Counter(plain.values())
-        whole = {k: f"{name} ({short(k[0], 2)})" if twice[name] > 1 else name for k, name in plain.items()}
-        cut = {key: short(name) for key, name in whole.items()}
+        full_names = {k: f"{name} ({short(k[0], 2)})" if twice[name] > 1 else name for k, name in plain.items()}
+        cut = {key: short(name) for key, name in full_names.items()}
         times = Counter(cut.values())
-        own = {
+        own_labels = {
             key: text if times[text] == 1 else f"{short(text, MOST_WORDS - 1)} ({number})"
             for number, (key, text) in enumerate(cut.items(), 1)
         }
-        return {key: _isolated(text) for key, text in own.items()}
+        return {key: _isolated(text) for key, text in own_labels.items()}
 
 
 def is_seen(name: str) -> bool:

@@ -69,17 +69,17 @@ def run_of(material: Material) -> Run:
     """All that the first page is decided from."""
     settings = material.settings
     rows = material.rows(VERDICTS)
-    judged = _judged(material)
+    deciding_rows = _judged(material)
     lenders = _lenders(settings.source)
     return Run(
         tuple(Row.of(row) for row in rows),
         tuple(_groups(material)),
         warnings=_warnings(material),
         minimum_n=settings.verdicts.minimum_n,
-        columns=_columns(material, judged),
+        columns=_columns(material, deciding_rows),
         neighbours=_neighbours(material),
         credit_history=_credit_history(material),
-        strongest=_strongest(material, judged),
+        strongest=_strongest(material, deciding_rows),
         files=_files(rows),
         graph_tests=_graph_tests(material),
         left_out=_left_out(material),
@@ -97,16 +97,16 @@ def run_of(material: Material) -> Run:
 
 def _asked(material: Material) -> tuple[int, int] | None:
     """How many were asked, of how many, of what fewest were asked of; as published, and so None where withheld."""
-    said = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
-    known = [asked_and_of(each) for each in sorted(said) if any(c.isdigit() for c in each)]
-    return min(known, key=lambda part: (part[0] / part[1], -part[1]), default=None)
+    samplings = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
+    counts = [asked_and_of(sampling) for sampling in sorted(samplings) if any(c.isdigit() for c in sampling)]
+    return min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None)
 
 
 def maker_of(material: Material) -> str:
     """Whose approvals are shown: those that decide how a group stands; without a verdict the lender's, if measured."""
     named = [r["decision_maker"] for r in material.rows(VERDICTS) if r["theory"] == Theory.OUTCOME and r["group"]]
-    known = {m.decision_maker for m in material.measures if m.measure == APPROVAL}
-    first = DecisionMaker.LENDER if DecisionMaker.LENDER in known else DecisionMaker.MODEL
+    makers = {m.decision_maker for m in material.measures if m.measure == APPROVAL}
+    first = DecisionMaker.LENDER if DecisionMaker.LENDER in makers else DecisionMaker.MODEL
     return str(min(named, key=lambda maker: maker != DecisionMaker.LENDER, default=first))
 
 
@@ -124,24 +124,24 @@ def _groups(material: Material) -> Iterator[Group]:
 
 def _approved(reason: str) -> str:
     """Approvals of 100 in words, where a range of the denied is published in place of a share; else empty."""
-    found = _RANGE.search(reason)
-    if found is None:
+    match = _RANGE.search(reason)
+    if match is None:
         return ""
-    denied = float(found["share"]) / (100 if found["percent"] else 1)
-    return f"{'more' if found['side'] == 'below' else 'less'} than {of_100(1 - denied)}"
+    denied = float(match["share"]) / (100 if match["percent"] else 1)
+    return f"{'more' if match['side'] == 'below' else 'less'} than {of_100(1 - denied)}"
 
 
 def decisions_of(material: Material) -> int | None:
     """Number of decisions: the sum over groups of the first attribute; None where one of them is withheld."""
     maker, first = maker_of(material), material.settings.protected[0].name
-    found = [
+    sizes = [
         m.n
         for m in material.measures
         if (m.method, m.measure, m.decision_maker, m.subgroup) == (OUTCOMES_METHOD, APPROVAL, maker, 0)
         and m.protected_attribute == first
     ]
-    known = [n for n in found if n is not None]
-    return sum(known) if known and len(known) == len(found) else None
+    finite = [n for n in sizes if n is not None]
+    return sum(finite) if finite and len(finite) == len(sizes) else None
 
 
 def _warnings(material: Material) -> tuple[str, ...]:
@@ -157,38 +157,42 @@ def _judged(material: Material) -> dict[Key, Mapping[str, Any]]:
     return {(row["protected_attribute"], row["group"]): row for row in ordered}
 
 
-def _benchmarks(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> Iterator[tuple[Key, Mapping[str, Any]]]:
+def _benchmarks(
+    material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]
+) -> Iterator[tuple[Key, Mapping[str, Any]]]:
     """Each control of the judged rung of each group, taken as strong as it is."""
     for row in material.named(BENCHMARKS):
         key = row["protected_attribute"], row["group"]
-        of = judged.get(key, {})
+        of = deciding_rows.get(key, {})
         if row["times"] == 1 and all(row[name] == of.get(name) for name in ("rung", "decision_maker")):
             yield key, row
 
 
-def _columns(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> dict[Key, int]:
+def _columns(material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]) -> dict[Key, int]:
     """Columns that the judged rung of each group adjusts for; of a group without benchmarks none."""
-    return dict(Counter(key for key, _ in _benchmarks(material, judged)))
+    return dict(Counter(key for key, _ in _benchmarks(material, deciding_rows)))
 
 
-def _strongest(material: Material, judged: Mapping[Key, Mapping[str, Any]]) -> dict[Key, Benchmark]:
+def _strongest(material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]) -> dict[Key, Benchmark]:
     """The control that explains most of what is left of denial, by group."""
-    found: dict[Key, Benchmark] = {}
-    for key, row in _benchmarks(material, judged):
+    strongest: dict[Key, Benchmark] = {}
+    for key, row in _benchmarks(material, deciding_rows):
         of_group, of_denial = row["of_group"], row["of_denial"]
-        if of_group is None or of_denial is None or (key in found and found[key].of_approval >= of_denial):
+        if of_group is None or of_denial is None or (key in strongest and strongest[key].of_approval >= of_denial):
             continue
         column = material.settings.columns.get(row["column"])
         label = column.label if column is not None and column.label else row["column"]
-        found[key] = Benchmark(label.partition(" (")[0], of_group, of_denial)
-    return found
+        strongest[key] = Benchmark(label.partition(" (")[0], of_group, of_denial)
+    return strongest
 
 
 def _neighbours(material: Material) -> int | None:
     """Nearest applicants that each is compared with; None where nobody was."""
     methods = {row["method"] for row in material.rows(VERDICTS) if row["measure"] == NEAREST}
     settings = [material.settings.methods.by_name.get(name) for name in sorted(methods)]
-    return next((int(k) for each in settings if (k := getattr(each, "k", None)) is not None), None)
+    return next(
+        (int(k) for method_settings in settings if (k := getattr(method_settings, "k", None)) is not None), None
+    )
 
 
 def _credit_history(material: Material) -> bool:
@@ -196,8 +200,8 @@ def _credit_history(material: Material) -> bool:
     settings = material.settings
     blocks = getattr(settings.methods.by_name.get(ADJUSTED), "blocks", {})
     named = {column for column in blocks.get(HISTORY, ()) if column in settings.columns}
-    own = (_tells_history(*each, settings.source) for each in settings.columns.items())
-    return any(own) or (bool(named) and settings.source.kind != "hmda")
+    has_history = (_tells_history(*named_column, settings.source) for named_column in settings.columns.items())
+    return any(has_history) or (bool(named) and settings.source.kind != "hmda")
 
 
 def _tells_history(name: str, column: ColumnSpec, source: Source) -> bool:
@@ -210,14 +214,14 @@ def _tells_history(name: str, column: ColumnSpec, source: Source) -> bool:
 
 def _files(rows: Rows) -> dict[Key, Files]:
     """Denied applicants of each group that was compared with its nearest ones, and how their files are packed."""
-    found: dict[Key, Files] = {}
+    packs: dict[Key, Files] = {}
     for row in sorted(rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER):  # the lender's last
         if row["measure"] != NEAREST or row["events"] is None or row["withheld"]:
             continue
         n, key = min(FILES_READ, row["events"]), (row["protected_attribute"], row["group"])
         chosen = f"{_option('--attribute', key[0])} {_option('--group', key[1])} --denied"
-        found[key] = Files(n or None, f"evenhand findings --file-pack {n} {chosen}" if n else "")
-    return found
+        packs[key] = Files(n or None, f"evenhand findings --file-pack {n} {chosen}" if n else "")
+    return packs
 
 
 def _option(name: str, value: str) -> str:
@@ -227,7 +231,7 @@ def _option(name: str, value: str) -> str:
 
 def _graph_tests(material: Material) -> GraphTests | None:
     """How many tests of the assumed graph speak against it; None where it was not tested."""
-    tests = [each["q"] for each in material.named(CAUSAL_CHECKS.name) if each["q"] is not None]
+    tests = [row["q"] for row in material.named(CAUSAL_CHECKS.name) if row["q"] is not None]
     return GraphTests(len(tests), sum(q < LEVEL for q in tests)) if tests else None
 
 
@@ -270,8 +274,8 @@ def _lenders(source: Source) -> int | None:
 
     A file that is given by its path may be of one or of many: None.
     """
-    kept = any(len(source.keep[name].values) == 1 for name in LENDER if name in source.keep)
-    if source.kind != "hmda" or kept:
+    is_one_lender = any(len(source.keep[name].values) == 1 for name in LENDER if name in source.keep)
+    if source.kind != "hmda" or is_one_lender:
         return 1
     if source.vintage_file is None:
         return None
@@ -292,19 +296,19 @@ Ruled = tuple[tuple[str, tuple[str, ...]], ...]
 def decide(run: Run) -> Decision:
     """The first page of a run. Equal runs give equal pages, in whatever order their rows and groups are."""
     groups = Groups(run)
-    shown = figures(groups)
-    view = View(groups, shown.key)
-    asked, change, steps, cannot = questions(groups), changes(view), next_steps(view), cannot_tell(view)
+    chart = figures(groups)
+    view = View(groups, chart.key)
+    answers, change, steps, cannot = questions(groups), changes(view), next_steps(view), cannot_tell(view)
     command = _command(view)
     page = Decision(
         headline(groups),
-        tuple(row for row, _ in asked),
-        shown,
+        tuple(row for row, _ in answers),
+        chart,
         _lines(change),
         tuple(replace(line, command=command if line.rule == "read_files" else "") for line in _lines(steps)),
         _lines(cannot),
     )
-    return _fitted(page, [forms for _, forms in asked], [forms for _, forms in change], [forms for _, forms in steps])
+    return _fitted(page, [forms for _, forms in answers], [forms for _, forms in change], [forms for _, forms in steps])
 
 
 def _lines(ruled: Ruled) -> tuple[Line, ...]:
@@ -312,13 +316,13 @@ def _lines(ruled: Ruled) -> tuple[Line, ...]:
 
 
 def _command(view: View) -> str:
-    found = files_of(view)
-    return "" if found is None else found[1].command
+    group_files = files_of(view)
+    return "" if group_files is None else group_files[1].command
 
 
 def _fitted(
     page: Decision,
-    asked: Sequence[tuple[str, ...]],
+    answers: Sequence[tuple[str, ...]],
     change: Sequence[tuple[str, ...]],
     steps: Sequence[tuple[str, ...]],
 ) -> Decision:
@@ -327,7 +331,7 @@ def _fitted(
     The last step goes before the last line of what would change it; what the page cannot tell stays whole.
     """
     while below_headline(page) > MOST_WORDS:
-        at, form = _shorter([row.sentence for row in page.questions], asked)
+        at, form = _shorter([row.sentence for row in page.questions], answers)
         if form:
             page = replace(page, questions=_exchanged(page.questions, at, sentence=form))
             continue

@@ -116,8 +116,8 @@ class Decision:
         for row in self.questions:
             yield from (row.question, row.state_words, row.sentence)
         yield from (self.figures.title, self.figures.caption)
-        for each in self.figures.comparisons:
-            yield from (each.label, each.detail, each.shown, each.shown_interval)
+        for comparison in self.figures.comparisons:
+            yield from (comparison.label, comparison.detail, comparison.shown, comparison.shown_interval)
         for line in (*self.change, *self.next, *self.cannot):
             yield from (line.words, line.command)
 
@@ -162,36 +162,41 @@ def figures(groups: Groups) -> Figures:
 def _of_nobody(name: str, groups: Groups) -> State:
     """How a comparison stands where no group has enough people: computed for some, it says too little."""
     if name == "nearest":
-        found = [row.state for row in groups.run.rows if row.measure == NEAREST]
+        states = [row.state for row in groups.run.rows if row.measure == NEAREST]
     else:
-        whole = groups.run.theory(Theory.OUTCOME if name == "all" else Theory.DIRECT)
-        found = [] if whole is None else [whole.state]
-    if not found or set(found) == {State.NOT_RUN}:
+        overall_row = groups.run.theory(Theory.OUTCOME if name == "all" else Theory.DIRECT)
+        states = [] if overall_row is None else [overall_row.state]
+    if not states or set(states) == {State.NOT_RUN}:
         return State.NOT_RUN
-    return State.NO_LIMIT if set(found) == {State.NO_LIMIT} else State.INSUFFICIENT_EVIDENCE
+    return State.NO_LIMIT if set(states) == {State.NO_LIMIT} else State.INSUFFICIENT_EVIDENCE
 
 
-def forest(shown: Figures) -> Forest:
+def forest(group_figures: Figures) -> Forest:
     """The three comparisons as they are drawn, each with its own limit."""
-    kinds = {each.interval for each in shown.comparisons if each.interval}
+    kinds = {comparison.interval for comparison in group_figures.comparisons if comparison.interval}
     name = "95 % interval" if kinds == {"plain"} else "verdict interval"
-    return Forest(title=shown.title, unit=POINTS, rows=tuple(_mark(each) for each in shown.comparisons), interval=name)
+    return Forest(
+        title=group_figures.title,
+        unit=POINTS,
+        rows=tuple(_mark(comparison) for comparison in group_figures.comparisons),
+        interval=name,
+    )
 
 
-def _mark(each: Comparison) -> Mark:
+def _mark(comparison: Comparison) -> Mark:
     """A comparison without a number says why in the place of its mark."""
-    hidden = each.shown == WITHHELD
-    lacks = "interval" if each.value is not None else "figure"
-    note = "" if each.low is not None or hidden else f"{capital(each.state_words)}: no {lacks}."
+    hidden = comparison.shown == WITHHELD
+    lacks = "interval" if comparison.value is not None else "figure"
+    note = "" if comparison.low is not None or hidden else f"{capital(comparison.state_words)}: no {lacks}."
     return Mark(
-        label=each.label,
-        detail=each.detail,
-        value=WITHHELD if hidden else each.value,
-        low=each.low,
-        high=each.high,
+        label=comparison.label,
+        detail=comparison.detail,
+        value=WITHHELD if hidden else comparison.value,
+        low=comparison.low,
+        high=comparison.high,
         note=note,
-        state=verdicts.WITHHELD if hidden else str(each.state),
-        limit=float(each.shown_limit.replace(MINUS, "-")) if each.shown_limit else None,
+        state=verdicts.WITHHELD if hidden else str(comparison.state),
+        limit=float(comparison.shown_limit.replace(MINUS, "-")) if comparison.shown_limit else None,
     )
 
 
@@ -250,8 +255,8 @@ def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
     labels, of = _labels(groups), _standings(key, groups)
     gap, adjusted, nearest = of.values()
     columns = groups.run.columns.get(key)
-    one, several = forms("figures", "columns")
-    by = "" if columns is None else (one if columns == 1 else several).format(n=columns)
+    singular, several = forms("figures", "columns")
+    by = "" if columns is None else (singular if columns == 1 else several).format(n=columns)
     return (
         _comparison("all", labels, "", gap, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals),
         _comparison("adjusted", labels, by, adjusted, _of_approval),
@@ -268,20 +273,20 @@ def _comparison(
     name: str,
     labels: dict[str, str],
     by: str,
-    standing: Standing,
+    status: Standing,
     unit: InPoints,
     gap_decimals: int = 0,
 ) -> Comparison:
     """A figure in points of approval, with its interval and limit in the same unit."""
-    row, label = standing.row, labels[name]
+    row, label = status.row, labels[name]
     n = None if row is None else row.n
     people = "" if row is None else said("figures", "people", n=WITHHELD if n is None else count(n))[0]
     detail = ", ".join(filter(None, (by, people)))
-    if row is None or row.value is None or standing.withheld:
-        return _missing(name, label, detail, standing.state, withheld=standing.withheld)
+    if row is None or row.value is None or status.withheld:
+        return _missing(name, label, detail, status.state, withheld=status.withheld)
     value, ends = unit(row.value), row.ends
     if value is None:
-        return _missing(name, label, detail, standing.state, withheld=True)
+        return _missing(name, label, detail, status.state, withheld=True)
     low, high = _sorted(ends, unit)
     plain_low, plain_high = _sorted((row.plain_low, row.plain_high), unit)
     limit = None if row.limit is None else unit(row.limit)
@@ -291,8 +296,8 @@ def _comparison(
         name,  # type: ignore[arg-type]
         label,
         detail,
-        standing.state,
-        STATES[standing.state],
+        status.state,
+        STATES[status.state],
         value,
         low,
         high,
@@ -322,5 +327,5 @@ def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> t
 
 def _missing(name: str, label: str, detail: str, state: State, *, withheld: bool = False) -> Comparison:
     """An empty line, with the reason in place of a number."""
-    shown = WITHHELD if withheld else STATES[state]
-    return Comparison(name, label, detail, state, STATES[state], shown=shown)  # type: ignore[arg-type]
+    text = WITHHELD if withheld else STATES[state]
+    return Comparison(name, label, detail, state, STATES[state], shown=text)  # type: ignore[arg-type]

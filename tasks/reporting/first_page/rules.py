@@ -81,14 +81,14 @@ OF_ALL: tuple[tuple[str, State], ...] = (("inside", State.WITHIN), ("no_limit", 
 def headline(groups: Groups) -> Headline:
     """The sentence of a run, of at most 25 words."""
     if groups.run.warnings:
-        found = said("headline", "check_data", what=_what(groups.run.warnings))
-        return Headline("check_data", fitting(found, MOST_WORDS)[0])
-    known = cases(groups)
+        candidates = said("headline", "check_data", what=_what(groups.run.warnings))
+        return Headline("check_data", fitting(candidates, MOST_WORDS)[0])
+    judged_cases = cases(groups)
     for rule, meets in NAMING:
-        meeting = [case.key for case in known if groups.enough(case.key) and meets(case)]
+        meeting = [case.key for case in judged_cases if groups.enough(case.key) and meets(case)]
         if meeting:
             return Headline(rule, _naming(rule, meeting, groups), tuple(meeting))
-    return _of_all(known, groups)
+    return _of_all(judged_cases, groups)
 
 
 def cases(groups: Groups) -> tuple[Case, ...]:
@@ -104,18 +104,18 @@ def _case(key: Key, groups: Groups) -> Case:
 
 def _naming(rule: str, keys: Sequence[Key], groups: Groups) -> str:
     """The longest form that fits; groups keep their names longer than the reference group keeps its own."""
-    who, whom = groups.applicants(keys), groups.references(keys)
+    applicant_forms, reference_forms = groups.applicants(keys), groups.references(keys)
     filled = [
         capital(form.format(applicants=applicants, reference=reference))
-        for applicants, reference, form in product(who, whom, forms("headline", rule))
+        for applicants, reference, form in product(applicant_forms, reference_forms, forms("headline", rule))
     ]
     return fitting(filled, MOST_WORDS)[0]
 
 
-def _of_all(known: Sequence[Case], groups: Groups) -> Headline:
+def _of_all(judged_cases: Sequence[Case], groups: Groups) -> Headline:
     elsewhere = _elsewhere(groups)
     for name, state in OF_ALL:
-        if known and all(case.gap is state and case.adjusted is state for case in known):
+        if judged_cases and all(case.gap is state and case.adjusted is state for case in judged_cases):
             rule = name
             break
     else:
@@ -158,11 +158,15 @@ def _sizes(groups: Groups) -> dict[str, str]:
 def _what(warnings: Sequence[str]) -> str:
     """The first warning in words, and how many more there are; known ones first, in the order of the file."""
     words = sentences()["what"]
-    known = [name for name in words if name != "more" and any(each.startswith(name) for each in warnings)]
-    others = sorted({each for each in warnings if not each.startswith(tuple(known))} if known else set(warnings))
-    first = words[known[0]] if known else short(others[0].rstrip("."), MOST_WORDS_OF_WARNING)
-    more = len(known) + len(others) - 1
-    return said("what", "more", first=first, others=more)[0] if more else str(first)
+    warning_names = [name for name in words if name != "more" and any(warning.startswith(name) for warning in warnings)]
+    other_warnings = sorted(
+        {warning for warning in warnings if not warning.startswith(tuple(warning_names))}
+        if warning_names
+        else set(warnings)
+    )
+    first = words[warning_names[0]] if warning_names else short(other_warnings[0].rstrip("."), MOST_WORDS_OF_WARNING)
+    number_more = len(warning_names) + len(other_warnings) - 1
+    return said("what", "more", first=first, others=number_more)[0] if number_more else str(first)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -182,10 +186,10 @@ def questions(groups: Groups) -> tuple[tuple[Question, tuple[str, ...]], ...]:
 
 
 def _question(theory: Theory, groups: Groups) -> tuple[Question, tuple[str, ...]]:
-    whole = groups.run.theory(theory)
-    state = State.NOT_RUN if whole is None else whole.state
-    found = fitting([capital(form) for form in _forms(theory, state, groups)], QUESTIONS_MOST_WORDS)
-    return Question(theory, PAGES[theory], QUESTIONS[theory], state, STATES[state], found[0]), found
+    overall_row = groups.run.theory(theory)
+    state = State.NOT_RUN if overall_row is None else overall_row.state
+    candidates = fitting([capital(form) for form in _forms(theory, state, groups)], QUESTIONS_MOST_WORDS)
+    return Question(theory, PAGES[theory], QUESTIONS[theory], state, STATES[state], candidates[0]), candidates
 
 
 def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
@@ -196,14 +200,14 @@ def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
     if theory is Theory.OWN:
         return [*_of_limits(state, groups)]
     standings = groups.standings(theory)
-    own: Mapping[Theory, Callable[[State, Sequence[Standing], Groups], Iterator[str]]] = {
+    builders: Mapping[Theory, Callable[[State, Sequence[Standing], Groups], Iterator[str]]] = {
         Theory.DIRECT: _effects,
         Theory.TOTAL: _effects,
         Theory.RECOURSE: _ways,
         Theory.REASONS: _reasons,
     }
-    told = own[theory](state, standings, groups) if theory in own and standings else iter(())
-    return [*told, *_counted(state, standings)]
+    own_forms = builders[theory](state, standings, groups) if theory in builders and standings else iter(())
+    return [*own_forms, *_counted(state, standings)]
 
 
 def _rates(groups: Groups) -> Iterator[str]:
@@ -213,24 +217,38 @@ def _rates(groups: Groups) -> Iterator[str]:
     """
     makers = {group.decision_maker for group in groups.run.groups}
     name = "rates_of_model" if makers == {DecisionMaker.MODEL} else "rates"
-    shown = [group for group in groups.run.groups if group.approval is not None or group.shown]
-    hidden = len(groups.run.groups) - len(shown)
-    if not shown:
+    visible_groups = [group for group in groups.run.groups if group.approval is not None or group.shown]
+    hidden = len(groups.run.groups) - len(visible_groups)
+    if not visible_groups:
         yield from forms("questions", "rates_withheld") if hidden else ()
         return
     attributes = sorted({group.attribute for group in groups.run.groups})
     of = [sorted((g for g in groups.run.groups if g.attribute == a), key=_by_rate) for a in attributes]
     every = "; ".join(", ".join(_rate(group, groups) for group in ordered) for ordered in of)
     yield said("questions", name, rates=every)[0]
-    more = said("questions", "and_withheld", n=hidden)[0] if hidden else ""
-    reference = next((group for group in shown if group.reference), None)
-    others = [group for group in shown if group is not reference]
-    if reference is not None and others and len(attributes) == 1:
-        told = {"reference": groups.label(reference.key), "rate": _of_100(reference), "range": _range(others)}
-        rates = said("questions", "rates_of_others", others=_number("others", len(others)), withheld=more, **told)[0]
+    withheld_words = said("questions", "and_withheld", n=hidden)[0] if hidden else ""
+    reference = next((group for group in visible_groups if group.reference), None)
+    other_groups = [group for group in visible_groups if group is not reference]
+    if reference is not None and other_groups and len(attributes) == 1:
+        words_of_rates = {
+            "reference": groups.label(reference.key),
+            "rate": _of_100(reference),
+            "range": _range(other_groups),
+        }
+        rates = said(
+            "questions",
+            "rates_of_others",
+            others=_number("others", len(other_groups)),
+            withheld=withheld_words,
+            **words_of_rates,
+        )[0]
         yield said("questions", name, rates=rates)[0]
-    told = {"range": _range(shown), "groups": _number("groups", len(shown)), "withheld": more}
-    yield said("questions", name, rates=said("questions", "rates_by_range", **told)[0])[0]
+    words_of_rates = {
+        "range": _range(visible_groups),
+        "groups": _number("groups", len(visible_groups)),
+        "withheld": withheld_words,
+    }
+    yield said("questions", name, rates=said("questions", "rates_by_range", **words_of_rates)[0])[0]
 
 
 def _by_rate(group: Group) -> tuple[bool, float, str]:
@@ -250,63 +268,65 @@ def _of_100(group: Group) -> str:
     return WITHHELD if group.approval is None else of_100(group.approval)
 
 
-def _range(shown: Sequence[Group]) -> str:
-    ordered = [_of_100(group) for group in sorted(shown, key=_by_rate)]
+def _range(visible_groups: Sequence[Group]) -> str:
+    ordered = [_of_100(group) for group in sorted(visible_groups, key=_by_rate)]
     return ordered[0] if len(set(ordered)) == 1 else f"{ordered[-1]} to {ordered[0]}"
 
 
 def _effects(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """Each group's points of approval, the worst state first, with its own state where it is not the theory's."""
     ordered = _ordered(standings)
-    first = next((each for each in ordered if _value(each) is not None), None)
+    first = next((status for status in ordered if _value(status) is not None), None)
 
     def told(those: Sequence[Standing], parts: bool) -> str:
-        return "; ".join(_effect(each, each is first, state, groups, parts) for each in those)
+        return "; ".join(_effect(status, status is first, state, groups, parts) for status in those)
 
-    shares = {_part(each, groups) if each.state is State.BREACH and not each.disagree else "" for each in ordered}
-    if len(ordered) > 1 and len(shares) == 1 and "" not in shares and all(each.state is state for each in ordered):
+    shares = {
+        _part(status, groups) if status.state is State.BREACH and not status.disagree else "" for status in ordered
+    }
+    if len(ordered) > 1 and len(shares) == 1 and "" not in shares and all(status.state is state for status in ordered):
         yield f"{told(ordered, False)}; {said('questions', 'gap_left_each', part=shares.pop())[0]}."
     for parts in (True, False):
         yield f"{told(ordered, parts)}."
-    same = [each for each in ordered if each.state is state and not each.withheld]
+    same = [status for status in ordered if status.state is state and not status.withheld]
     if same and len(same) < len(ordered):
-        yield f"{told(same, False)}; {_counts([each for each in ordered if each not in same], 'groups')}."
+        yield f"{told(same, False)}; {_counts([status for status in ordered if status not in same], 'groups')}."
 
 
 def _ordered(standings: Sequence[Standing]) -> list[Standing]:
     """Those outside first, those withheld last; within a state in the order of groups."""
-    return sorted(standings, key=lambda each: (each.withheld, WORST.index(each.state)))
+    return sorted(standings, key=lambda status: (status.withheld, WORST.index(status.state)))
 
 
-def _value(each: Standing) -> float | None:
-    return None if each.row is None else each.row.value
+def _value(status: Standing) -> float | None:
+    return None if status.row is None else status.row.value
 
 
-def _effect(each: Standing, first: bool, state: State, groups: Groups, parts: bool) -> str:
-    name, value = groups.label(each.key), _value(each)
+def _effect(status: Standing, first: bool, state: State, groups: Groups, parts: bool) -> str:
+    name, value = groups.label(status.key), _value(status)
     if value is None:
-        return f"{name} {WITHHELD if each.withheld else STATES[each.state]}"
+        return f"{name} {WITHHELD if status.withheld else STATES[status.state]}"
     text = f"{name} {in_points(-100 * value) if first else points(-100 * value)}"
-    if each.disagree:
+    if status.disagree:
         return f"{text}, {forms('questions', 'disagree')[0]}"
-    if each.state is not state:
-        return f"{text}, {STATES[each.state]}"
-    left = _part(each, groups) if parts and each.state is State.BREACH else ""
-    return f"{text}, {said('questions', 'gap_left', part=left)[0]}" if left else text
+    if status.state is not state:
+        return f"{text}, {STATES[status.state]}"
+    part_left = _part(status, groups) if parts and status.state is State.BREACH else ""
+    return f"{text}, {said('questions', 'gap_left', part=part_left)[0]}" if part_left else text
 
 
-def _part(each: Standing, groups: Groups) -> str:
+def _part(status: Standing, groups: Groups) -> str:
     """How much of the gap is left among similar records, in words; empty where it is no part of it.
 
     Both are those that the page prints: the plain gap in approvals, and the adjusted one of the same decision maker.
     """
-    if each.row is None or each.row.theory is not Theory.DIRECT or each.row.value is None:
+    if status.row is None or status.row.theory is not Theory.DIRECT or status.row.value is None:
         return ""
-    plain = groups.standing(Theory.OUTCOME, each.key).row
+    plain = groups.standing(Theory.OUTCOME, status.key).row
     gap = groups.gap_points(plain)
-    if plain is None or gap is None or gap >= 0 or plain.decision_maker != each.row.decision_maker:
+    if plain is None or gap is None or gap >= 0 or plain.decision_maker != status.row.decision_maker:
         return ""
-    share = -100 * each.row.value / gap
+    share = -100 * status.row.value / gap
     return part(share) if 0 < share <= 1 else ""
 
 
@@ -316,42 +336,44 @@ def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterat
     if added:
         yield from _with_others("without_a_way", added, standings, groups)
     if state is State.INSUFFICIENT_EVIDENCE:
-        known = [(each, each.row.events) for each in standings if each.row is not None and not each.withheld]
-        denied = [f"{count(n)} {groups.label(each.key)}" for each, n in known if n is not None]
-        makers = {each.row.decision_maker for each, _ in known if each.row is not None}
+        with_events = [
+            (status, status.row.events) for status in standings if status.row is not None and not status.withheld
+        ]
+        denied = [f"{count(n)} {groups.label(status.key)}" for status, n in with_events if n is not None]
+        makers = {status.row.decision_maker for status, _ in with_events if status.row is not None}
         if denied and len(denied) == len(standings) and len(makers) == 1:
             name = "denials_of_model" if makers == {DecisionMaker.MODEL} else "denials"
             yield said("questions", name, denials=listed(denied))[0]
         return
-    yield said("questions", "costs", costs="; ".join(_cost(each, state, groups) for each in _ordered(standings)))[0]
+    yield said("questions", "costs", costs="; ".join(_cost(status, state, groups) for status in _ordered(standings)))[0]
 
 
-def _cost(each: Standing, state: State, groups: Groups) -> str:
-    name = groups.label(each.key)
-    if each.withheld or each.row is None or each.row.value is None or each.row.role == "adds":
-        return f"{name} {WITHHELD if each.withheld else STATES[each.state]}"
-    own = "" if each.state is state else f", {STATES[each.state]}"
-    return f"{name} {of_100(each.row.value)}{own}"
+def _cost(status: Standing, state: State, groups: Groups) -> str:
+    name = groups.label(status.key)
+    if status.withheld or status.row is None or status.row.value is None or status.row.role == "adds":
+        return f"{name} {WITHHELD if status.withheld else STATES[status.state]}"
+    own_state = "" if status.state is state else f", {STATES[status.state]}"
+    return f"{name} {of_100(status.row.value)}{own_state}"
 
 
 def _reasons(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """Whether reasons differ by more than within a group; a score has no unit that the page could print."""
-    known = [(each, each.row.value) for each in standings if each.row is not None and not each.withheld]
-    above = [groups.label(each.key) for each, value in known if value is not None and value > 0]
+    with_values = [(status, status.row.value) for status in standings if status.row is not None and not status.withheld]
+    above = [groups.label(status.key) for status, value in with_values if value is not None and value > 0]
     if state is State.BREACH:
         yield from _with_others("own_reasons_outside", [e for e in standings if e.state is state], standings, groups)
     elif above:
         yield said("questions", "own_reasons_above", groups=listed(above))[0]
-    elif known and len(known) == len(standings) and all(value is not None for _, value in known):
+    elif with_values and len(with_values) == len(standings) and all(value is not None for _, value in with_values):
         yield forms("questions", "own_reasons_within")[0]
 
 
 def _with_others(name: str, named: Sequence[Standing], standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """A sentence that names groups, and the number of the others by state."""
-    others = [each for each in standings if each not in named]
-    more = f"; {_counts(others, 'groups')}" if others else ""
+    other_statuses = [status for status in standings if status not in named]
+    remark = f"; {_counts(other_statuses, 'groups')}" if other_statuses else ""
     if named:
-        yield said("questions", name, groups=listed([groups.label(each.key) for each in named]), others=more)[0]
+        yield said("questions", name, groups=listed([groups.label(status.key) for status in named]), others=remark)[0]
 
 
 def _of_limits(state: State, groups: Groups) -> Iterator[str]:
@@ -364,13 +386,13 @@ def _of_limits(state: State, groups: Groups) -> Iterator[str]:
 
 def _counted(state: State, standings: Sequence[Standing]) -> Iterator[str]:
     """How many groups are in each state; only where that is too long, how many in that of the theory."""
-    told = said("questions", "counted", counts=_counts(standings, "groups"))[0]
-    yield told if standings and words(told) <= QUESTIONS_MOST_WORDS else _same(state, standings, "groups")
+    sentence = said("questions", "counted", counts=_counts(standings, "groups"))[0]
+    yield sentence if standings and words(sentence) <= QUESTIONS_MOST_WORDS else _same(state, standings, "groups")
 
 
 def _same(state: State, standings: Sequence[Standing], noun: str) -> str:
-    same = sum(each.state is state and not each.withheld for each in standings)
-    withheld = sum(each.withheld for each in standings)
+    same = sum(status.state is state and not status.withheld for status in standings)
+    withheld = sum(status.withheld for status in standings)
     if same:
         return said("questions", "most_of", n=same, groups=_number(noun, len(standings)), state=STATES[state])[0]
     return said("questions", "withheld", groups=_number(noun, withheld))[0] if withheld else _nothing()
@@ -382,23 +404,23 @@ def _nothing() -> str:
 
 def _counts(standings: Sequence[Standing], noun: str = "") -> str:
     """Numbers by state, the worst first, and of what: "2 groups outside limit, 3 too little to say"."""
-    of = Counter(WITHHELD if each.withheld else STATES[each.state] for each in standings)
+    of = Counter(WITHHELD if status.withheld else STATES[status.state] for status in standings)
     ordered = [word for word in (*(STATES[state] for state in WORST), WITHHELD) if word in of]
     first = {word: _number(noun, of[word]) for word in ordered[:1] if noun}
     return ", ".join(f"{first.get(word, of[word])} {word}" for word in ordered)
 
 
-def _why_not(whole: Row | None) -> str:
+def _why_not(overall_row: Row | None) -> str:
     """Why a theory did not run, without the name of a method."""
-    known: Mapping[str, str] = sentences()["not_run"]
-    reason = "" if whole is None else whole.reason
-    return next((text for pattern, text in known.items() if fnmatchcase(reason, pattern)), _nothing())
+    reasons: Mapping[str, str] = sentences()["not_run"]
+    reason = "" if overall_row is None else overall_row.reason
+    return next((text for pattern, text in reasons.items() if fnmatchcase(reason, pattern)), _nothing())
 
 
 def _number(name: str, n: int) -> str:
     """A number with its noun."""
-    one, several = forms("questions", name)
-    return (one if n == 1 else several).format(n=n)
+    singular, several = forms("questions", name)
+    return (singular if n == 1 else several).format(n=n)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -451,14 +473,14 @@ class View:
         """Rows with too little to say of groups with enough people, by theory, the group of the figures first."""
         for theory in MEASURED:
             for key in self.ordered():
-                standing = self.groups.standing(theory, key)
-                if standing.row is not None and not standing.withheld and standing.state is State.INSUFFICIENT_EVIDENCE:
-                    yield standing.row
+                status = self.groups.standing(theory, key)
+                if status.row is not None and not status.withheld and status.state is State.INSUFFICIENT_EVIDENCE:
+                    yield status.row
 
     def without_limit(self) -> bool:
         """Whether a theory that could have a limit was measured without one."""
-        found = [self.groups.run.theory(theory) for theory in LIMITED]
-        return any(row is not None and row.state is State.NO_LIMIT for row in found)
+        rows = [self.groups.run.theory(theory) for theory in LIMITED]
+        return any(row is not None and row.state is State.NO_LIMIT for row in rows)
 
 
 Rule = Callable[[View], tuple[str, ...]]
@@ -471,8 +493,8 @@ def changes(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def first(rules: Sequence[tuple[str, Rule]], view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The first three rules that apply, in their order."""
-    told = ((name, rule(view)) for name, rule in rules)
-    return tuple((name, tuple(capital(form) for form in found)) for name, found in told if found)[:MOST_LINES]
+    lines = ((name, rule(view)) for name, rule in rules)
+    return tuple((name, tuple(capital(form) for form in texts)) for name, texts in lines if texts)[:MOST_LINES]
 
 
 def _confounder(view: View) -> tuple[str, ...]:
@@ -482,11 +504,11 @@ def _confounder(view: View) -> tuple[str, ...]:
         if row is None or row.robustness is None:
             continue
         words = {"share": percent(row.robustness), "attribute": short(key[0], 3)}
-        known = view.groups.run.strongest.get(key)
-        if known is None:
+        benchmark = view.groups.run.strongest.get(key)
+        if benchmark is None:
             return tuple(form.format(**words) for form in forms("change", "confounder")[1:])
-        words |= {"column": capital(short(known.column, 4))}
-        words |= {"of_group": whole_percent(known.of_group), "of_approval": whole_percent(known.of_approval)}
+        words |= {"column": capital(short(benchmark.column, 4))}
+        words |= {"of_group": whole_percent(benchmark.of_group), "of_approval": whole_percent(benchmark.of_approval)}
         return said("change", "confounder", **words)
     return ()
 
@@ -506,19 +528,19 @@ def _year_lacks(view: View) -> tuple[str, ...]:
     run = view.groups.run
     if not run.lacking:
         return ()
-    found = said("change", "year_lacks", year=run.year, columns=listed(short(each, 4) for each in run.lacking))
-    return found if len(run.lacking) <= MOST_COLUMNS else found[1:]
+    texts = said("change", "year_lacks", year=run.year, columns=listed(short(column, 4) for column in run.lacking))
+    return texts if len(run.lacking) <= MOST_COLUMNS else texts[1:]
 
 
 def _left_out(view: View) -> tuple[str, ...]:
     """More than 5 % of applications lack a column."""
-    left = view.groups.run.left_out
-    if left is None or not left.is_told:
+    left_out = view.groups.run.left_out
+    if left_out is None or not left_out.is_told:
         return ()
-    if left.denied is None or left.denied_of_others is None:
-        return tuple(form.format(n=count(left.n)) for form in forms("change", "left_out")[1:])
-    rates = {"denied": of_100(left.denied), "others": of_100(left.denied_of_others)}
-    return said("change", "left_out", n=count(left.n), **rates)
+    if left_out.denied is None or left_out.denied_of_others is None:
+        return tuple(form.format(n=count(left_out.n)) for form in forms("change", "left_out")[1:])
+    rates = {"denied": of_100(left_out.denied), "others": of_100(left_out.denied_of_others)}
+    return said("change", "left_out", n=count(left_out.n), **rates)
 
 
 def _detectable(view: View) -> tuple[str, ...]:
@@ -611,8 +633,8 @@ def _group_lost(view: View, each: Lost, columns: int) -> str:
     return said("lost", "group_lacks", columns=lacks, **words)[0]
 
 
-def _of_asked(asked: int, of: int) -> tuple[str, ...]:
-    return said("cannot", "asked", asked=count(asked), of=count(of))
+def _of_asked(sampled: int, of: int) -> tuple[str, ...]:
+    return said("cannot", "asked", asked=count(sampled), of=count(of))
 
 
 def files_of(view: View) -> tuple[Key, Files] | None:
@@ -627,8 +649,12 @@ def _fix_data(view: View) -> tuple[str, ...]:
 
 def _add_columns(view: View) -> tuple[str, ...]:
     """Public data: the lender's files know more, wherever similar records are not shown to be inside."""
-    whole = view.groups.run.theory(Theory.DIRECT)
-    measured = whole is not None and whole.state in (State.BREACH, State.INSUFFICIENT_EVIDENCE, State.NO_LIMIT)
+    overall_row = view.groups.run.theory(Theory.DIRECT)
+    measured = overall_row is not None and overall_row.state in (
+        State.BREACH,
+        State.INSUFFICIENT_EVIDENCE,
+        State.NO_LIMIT,
+    )
     return forms("next", "add_columns") if view.groups.run.public and measured else ()
 
 
@@ -646,10 +672,10 @@ def _read_later(view: View) -> tuple[str, ...]:
 
 def _read_files(view: View) -> tuple[str, ...]:
     """Similar records are outside, and the data are the lender's own."""
-    found = files_of(view)
-    if found is None or view.groups.run.public:
+    group_files = files_of(view)
+    if group_files is None or view.groups.run.public:
         return ()
-    key, files = found
+    key, files = group_files
     words = _named(view, key)
     if files.n is None:
         return tuple(form.format(**words) for form in forms("next", "read_files")[1:])
@@ -684,13 +710,13 @@ def _named(view: View, key: Key) -> dict[str, str]:
     return {"group": view.groups.label(key), "reference": view.groups.reference_label(key[0])}
 
 
-def _years(needed: float) -> str:
+def _years(years: float) -> str:
     """Years at this year's number."""
-    n = math.ceil(needed - 1e-9)
+    n = math.ceil(years - 1e-9)
     if n > LONGEST:
         return said("years", "many", n=LONGEST)[0]
-    one, several = forms("years", "years")
-    return (one if n == 1 else several).format(n=n)
+    singular, several = forms("years", "years")
+    return (singular if n == 1 else several).format(n=n)
 
 
 def _set_limits(view: View) -> tuple[str, ...]:

@@ -59,11 +59,16 @@ def apart(rows: Iterable[Said]) -> tuple[Apart, ...]:
     for row in rows:
         of.setdefault((row["theory"], row["decision_maker"], _key(row)), []).append(row)
     states = (State.BREACH, State.WITHIN)
-    found = [
-        Apart(Theory(theory), maker, key, *(tuple(row["measure"] for row in said if row["state"] == s) for s in states))
-        for (theory, maker, key), said in of.items()
+    groups = [
+        Apart(
+            Theory(theory),
+            maker,
+            key,
+            *(tuple(row["measure"] for row in verdicts if row["state"] == s) for s in states),
+        )
+        for (theory, maker, key), verdicts in of.items()
     ]
-    return tuple(each for each in found if each.outside and each.inside)
+    return tuple(group for group in groups if group.outside and group.inside)
 
 
 def agreement(rows: Iterable[Said], groups: Groups, words: Callable[[str], str]) -> Section | None:
@@ -75,19 +80,21 @@ def agreement(rows: Iterable[Said], groups: Groups, words: Callable[[str], str])
         words: a measure in words.
     """
     order = list(PAGES)
-    said = sorted(rows, key=lambda row: (order.index(row["theory"]), row["decision_maker"] != DecisionMaker.LENDER))
+    ordered_rows = sorted(
+        rows, key=lambda row: (order.index(row["theory"]), row["decision_maker"] != DecisionMaker.LENDER)
+    )
     cells: dict[tuple[Key, str], str] = {}
-    for row in said:
+    for row in ordered_rows:
         cells.setdefault((_key(row), row["measure"]), row["state"])
     keys = {key for key, _ in cells}
     if not keys:
         return None
-    against = {each.key for each in apart(said)}
+    against = {group.key for group in apart(ordered_rows)}
     ordered = [key for key in groups.order if key in keys]
-    kept = set(sorted(ordered, key=lambda key: (key not in against, ordered.index(key)))[:MOST_GROUPS])
-    chart = _matrix([key for key in ordered if key in kept], cells, groups, words)
-    more = f" The first {len(kept)} of {len(ordered)} groups." if len(kept) < len(ordered) else ""
-    return Section(TITLE, "agreement", (_words(len(against)),), figures=(Figure(chart, "State by method." + more),))
+    shown_keys = set(sorted(ordered, key=lambda key: (key not in against, ordered.index(key)))[:MOST_GROUPS])
+    chart = _matrix([key for key in ordered if key in shown_keys], cells, groups, words)
+    remark = f" The first {len(shown_keys)} of {len(ordered)} groups." if len(shown_keys) < len(ordered) else ""
+    return Section(TITLE, "agreement", (_words(len(against)),), figures=(Figure(chart, "State by method." + remark),))
 
 
 def _matrix(
@@ -160,22 +167,22 @@ def _plain(mark: Mark, row: FactsRow | None, scale: Scale) -> Mark:
 
 def _first(matter: Matter, question: Question) -> list[Key]:
     """Groups with enough people: that of the first page, those outside, then the others."""
-    shown = matter.decision.figures.key
+    chart_key = matter.decision.figures.key
     keys = [key for key in matter.shown(question) if matter.groups.enough(key)]
     outside = {key for key in keys if matter.groups.standing(question.theory, key).state is State.BREACH}
-    return sorted(keys, key=lambda key: (key != shown, key not in outside))
+    return sorted(keys, key=lambda key: (key != chart_key, key not in outside))
 
 
 def _rungs(matter: Matter, row: FactsRow, picture: Picture, scale: Scale) -> Iterator[Mark]:
     """A mark a rung; the judged one has its state and the interval of its verdict."""
     words = declaration().pictures
-    standing = Standing(row.key, row.state, row)
-    rungs = [each for series in picture.series for each in matter.rungs(series, row)]
-    judged = _judged_rung(_benchmarks(matter, row, picture))
+    status = Standing(row.key, row.state, row)
+    rungs = [rung for series in picture.series for rung in matter.rungs(series, row)]
+    deciding_rung = _judged_rung(_benchmarks(matter, row, picture))
     for name, m in rungs:
         label = words["rung_none"] if name == NO_BLOCK else words["rung"].format(block=name)
-        if name == judged:
-            mark = verdict_mark(matter, row, standing, scale)
+        if name == deciding_rung:
+            mark = verdict_mark(matter, row, status, scale)
             yield replace(_plain(mark, row, scale), label=label, detail=words["judged"], n=None, limit=None)
         else:
             yield _rung(m, label, scale)
@@ -193,13 +200,17 @@ def _rung(m: Measure, label: str, scale: Scale) -> Mark:
 
 def _judged_rung(benchmarks: list[Mapping[str, Any]]) -> str | None:
     """The last block of the rung that benchmarks are about, which is the judged one; None without any."""
-    return next((each["blocks"].rpartition(" + ")[2] or NO_BLOCK for each in benchmarks), None)
+    return next((benchmark["blocks"].rpartition(" + ")[2] or NO_BLOCK for benchmark in benchmarks), None)
 
 
 def _benchmarks(matter: Matter, row: FactsRow, picture: Picture) -> list[Mapping[str, Any]]:
     """Columns on file as benchmarks of a group, on the judged rung."""
     named = {"decision_maker": row.decision_maker, "protected_attribute": row.key[0], "group": row.key[1]}
-    return [each for each in matter.material.named(picture.table) if all(each[name] == named[name] for name in named)]
+    return [
+        benchmark
+        for benchmark in matter.material.named(picture.table)
+        if all(benchmark[name] == named[name] for name in named)
+    ]
 
 
 def sensitivity(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
@@ -209,13 +220,18 @@ def sensitivity(matter: Matter, question: Question, picture: Picture) -> Iterato
     if key is None or row is None or row.withheld:
         return
     scale = SCALES[question.scale]
-    found = [each for each in _benchmarks(matter, row, picture) if each["value"] is not None]
-    ranked = sorted((each for each in found if each["times"] == 1), key=lambda each: abs(each["value"]))
+    benchmarks = [benchmark for benchmark in _benchmarks(matter, row, picture) if benchmark["value"] is not None]
+    ranked = sorted(
+        (benchmark for benchmark in benchmarks if benchmark["times"] == 1),
+        key=lambda benchmark: abs(benchmark["value"]),
+    )
     if not ranked:
         return
-    several = [each for each in found if each["times"] > 1 and each["column"] == ranked[0]["column"]]
-    strong = [_as_strong(matter, each, scale) for each in (*reversed(ranked[:MOST_COLUMNS]), *several)]
-    rung, label = _judged_rung(found), declaration().pictures["as_measured"]
+    several = [
+        benchmark for benchmark in benchmarks if benchmark["times"] > 1 and benchmark["column"] == ranked[0]["column"]
+    ]
+    strong = [_as_strong(matter, benchmark, scale) for benchmark in (*reversed(ranked[:MOST_COLUMNS]), *several)]
+    rung, label = _judged_rung(benchmarks), declaration().pictures["as_measured"]
     measured = [_rung(m, label, scale) for s in picture.series for name, m in matter.rungs(s, row) if name == rung]
     rows = [*(replace(mark, low=None, high=None) for mark in measured), *strong]
     title = picture.title.format(group=matter.groups.label(key))
@@ -223,11 +239,11 @@ def sensitivity(matter: Matter, question: Question, picture: Picture) -> Iterato
     yield Figure(Steps(title=title, unit=scale.unit, rows=tuple(rows), limit=limit, bars=True), picture.caption)
 
 
-def _as_strong(matter: Matter, each: Mapping[str, Any], scale: Scale) -> Mark:
-    words, column = declaration().pictures, matter.material.settings.columns.get(each["column"])
-    name = short((column.label if column else "") or each["column"])
-    said = words["as_strong" if each["times"] == 1 else "times"].format(times=each["times"])
-    return Mark(label=name, detail=said, value=scale.of(each["value"]))
+def _as_strong(matter: Matter, benchmark: Mapping[str, Any], scale: Scale) -> Mark:
+    words, column = declaration().pictures, matter.material.settings.columns.get(benchmark["column"])
+    name = short((column.label if column else "") or benchmark["column"])
+    description = words["as_strong" if benchmark["times"] == 1 else "times"].format(times=benchmark["times"])
+    return Mark(label=name, detail=description, value=scale.of(benchmark["value"]))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -244,7 +260,7 @@ NEITHER = (Refusal.DECISION_NOT_AUDITED, Refusal.MISSING_DECISION)
 def figures(matter: Matter, question: Question, room: Room) -> tuple[Figure, ...]:
     """The charts of a page, in the order of its declaration; none without groups."""
     pictures = question.pictures if matter.shown(question) else ()
-    return tuple(each for picture in pictures for each in _of(matter, question, picture, room))[:MOST_FIGURES]
+    return tuple(figure for picture in pictures for figure in _of(matter, question, picture, room))[:MOST_FIGURES]
 
 
 def _of(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
@@ -255,22 +271,22 @@ def _of(matter: Matter, question: Question, picture: Picture, room: Room) -> Ite
     elif picture.kind == "undecided":
         yield from _undecided(matter, question, picture, room)
     else:
-        drawn: Mapping[str, Callable[[Matter, Question, Picture], Iterator[Figure]]] = {
+        builders: Mapping[str, Callable[[Matter, Question, Picture], Iterator[Figure]]] = {
             "ladder": ladder,
             "sensitivity": sensitivity,
         }
-        yield from drawn[picture.kind](matter, question, picture)
+        yield from builders[picture.kind](matter, question, picture)
 
 
 def _judged(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
     """What is judged, or the second method beside it, with its limits."""
     scale, keys = SCALES[question.scale], matter.shown(question)
     every = [(key, _number(matter, question, picture, key, scale)) for key in keys]
-    shown = largest(every, room.charts, scale)
-    rows = [_named(matter, mark, key) for key, mark in every if key in shown]
+    largest_keys = largest(every, room.charts, scale)
+    rows = [_named(matter, mark, key) for key, mark in every if key in largest_keys]
     if picture.kind == "verdicts" or any(mark.value is not None for mark in rows):
-        found = (matter.primary(question.theory, key) for key in shown)
-        makers = [row.decision_maker for row in found if row is not None]
+        deciding_rows = (matter.primary(question.theory, key) for key in largest_keys)
+        makers = [row.decision_maker for row in deciding_rows if row is not None]
         yield _figure(matter, picture, scale, rows, keys, makers)
 
 
@@ -283,28 +299,30 @@ def _number(matter: Matter, question: Question, picture: Picture, key: Key, scal
 
 def _series(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
     """Measures, those that the run has."""
-    series = [each for each in picture.series if matter.has(each)]
+    series = [of_picture for of_picture in picture.series if matter.has(of_picture)]
     scale, keys = SCALES[picture.scale], matter.shown(question)
     most = max(room.charts // max(len(series), 1), 1)
     if picture.references:
-        own = SCALES[question.scale]
-        shown = largest(((key, _number(matter, question, picture, key, own)) for key in keys), most, own)
-    else:
-        shown = largest(
-            ((key, measure_mark(matter, each, key, scale)) for each in series[:1] for key in keys), most, scale
+        row_scale = SCALES[question.scale]
+        largest_keys = largest(
+            ((key, _number(matter, question, picture, key, row_scale)) for key in keys), most, row_scale
         )
-    wanted = matter.with_references(shown) if picture.references else shown
-    rows = [_named(matter, _ranged(measure_mark(matter, each, key, scale)), key) for key in wanted for each in series]
+    else:
+        largest_keys = largest(
+            ((key, measure_mark(matter, part, key, scale)) for part in series[:1] for key in keys), most, scale
+        )
+    row_keys = matter.with_references(largest_keys) if picture.references else largest_keys
+    rows = [_named(matter, _ranged(measure_mark(matter, part, key, scale)), key) for key in row_keys for part in series]
     if rows:
-        found = (matter.measure(each, key) for each in series for key in shown)
-        yield _figure(matter, picture, scale, rows, keys, [m.decision_maker for m in found if m is not None])
+        measures = (matter.measure(part, key) for part in series for key in largest_keys)
+        yield _figure(matter, picture, scale, rows, keys, [m.decision_maker for m in measures if m is not None])
 
 
 def _undecided(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
     """What became of all records, of the groups that stand first on the page."""
     keys = matter.shown(question)
-    wanted = matter.with_references(keys[: max(room.charts // 3, 1)])
-    rows = [_named(matter, mark, key) for key in wanted for mark in _undecided_marks(matter, picture, key)]
+    row_keys = matter.with_references(keys[: max(room.charts // 3, 1)])
+    rows = [_named(matter, mark, key) for key in row_keys for mark in _undecided_marks(matter, picture, key)]
     if rows:
         yield _figure(matter, picture, SCALES[picture.scale], rows, keys, ())
 
@@ -328,15 +346,15 @@ def _counts(matter: Matter, picture: Picture, key: Key) -> tuple[int | None, dic
     lines = [
         r for r in matter.material.named(PUBLISHED_WATERFALL.name) if (r["protected_attribute"], r["group"]) == key
     ]
-    left = [row["n"] for row in lines if row["kind"] == "refused" and row["reason"] in NEITHER]
+    undecided_counts = [row["n"] for row in lines if row["kind"] == "refused" and row["reason"] in NEITHER]
     source = next((row["n"] for row in lines if row["kind"] == "source"), None)
-    if not any(count is None or count for count in left):
+    if not any(count is None or count for count in undecided_counts):
         return source, None
     rate = matter.measure(picture.series[0], key)
-    known = rate is not None and rate.value is not None and rate.n is not None
-    approved = round(rate.value * rate.n) if known else None  # type: ignore[union-attr, operator]
-    denied = rate.n - approved if known else None  # type: ignore[union-attr, operator]
-    neither = None if None in left else sum(left)
+    has_rate = rate is not None and rate.value is not None and rate.n is not None
+    approved = round(rate.value * rate.n) if has_rate else None  # type: ignore[union-attr, operator]
+    denied = rate.n - approved if has_rate else None  # type: ignore[union-attr, operator]
+    neither = None if None in undecided_counts else sum(undecided_counts)
     names = declaration().pictures
     return source, {names["approved"]: approved, names["denied"]: denied, names["neither"]: neither}
 
@@ -357,33 +375,39 @@ def _figure(
     matter: Matter, picture: Picture, scale: Scale, rows: Sequence[Mark], keys: Sequence[Key], makers: Iterable[str]
 ) -> Figure:
     """The chart, its caption with whose decisions it is of, and how many of the groups it shows."""
-    said, known = declaration().pictures, {"reference": matter.references(keys)}
-    caption = [picture.caption.format(**known)]
+    texts, placeholders = declaration().pictures, {"reference": matter.references(keys)}
+    caption = [picture.caption.format(**placeholders)]
     whose = [matter.material.whose(maker) for maker in dict.fromkeys(makers)]
-    caption += [said["whose"].format(whose=listed(whose))] if whose else []
-    shown = len({mark.label for mark in rows} & {matter.groups.label(key) for key in keys})
-    first = said["first_apart" if picture.references else "first"]
-    caption += [first.format(n=shown, of=len(keys))] if shown < len(keys) else []
-    title = picture.title.format(**known)
+    caption += [texts["whose"].format(whose=listed(whose))] if whose else []
+    number_shown = len({mark.label for mark in rows} & {matter.groups.label(key) for key in keys})
+    first = texts["first_apart" if picture.references else "first"]
+    caption += [first.format(n=number_shown, of=len(keys))] if number_shown < len(keys) else []
+    title = picture.title.format(**placeholders)
     return Figure(chart(title, scale, rows, picture.kind not in ("series", "undecided")), " ".join(caption))
 
 
-def chart(title: str, scale: Scale, rows: Sequence[Mark], judged: bool) -> Forest:
+def chart(title: str, scale: Scale, rows: Sequence[Mark], has_verdicts: bool) -> Forest:
     """A forest; bars where no row has an interval.
 
     Args:
         title: of the chart.
         scale: of its numbers.
         rows: one at least.
-        judged: whether intervals are those of verdicts.
+        has_verdicts: whether intervals are those of verdicts.
     """
     limits = {row.limit for row in rows if row.limit is not None}
-    one = limits.pop() if len(limits) == 1 else None
+    common_limit = limits.pop() if len(limits) == 1 else None
     words = declaration().pictures
-    kind = words["interval_verdict" if judged and (one is not None or limits) else "interval_plain"]
-    own = rows if one is None else [replace(row, limit=None) for row in rows]
+    kind = words["interval_verdict" if has_verdicts and (common_limit is not None or limits) else "interval_plain"]
+    marks = rows if common_limit is None else [replace(row, limit=None) for row in rows]
     return _kind(rows)(
-        title=title, unit=scale.unit, rows=tuple(own), limit=one, side=scale.side, interval=kind, head="Group"
+        title=title,
+        unit=scale.unit,
+        rows=tuple(marks),
+        limit=common_limit,
+        side=scale.side,
+        interval=kind,
+        head="Group",
     )
 
 

@@ -237,24 +237,29 @@ class Matter:
     @cached_property
     def _makers(self) -> dict[tuple[str, str], list[str]]:
         """Method and measure -> whose decisions, the lender's first."""
-        found: dict[tuple[str, str], set[str]] = {}
+        makers_of: dict[tuple[str, str], set[str]] = {}
         for m in self.material.measures:
-            found.setdefault((m.method, m.measure), set()).add(m.decision_maker)
-        return {each: sorted(makers, key=lambda maker: maker != DecisionMaker.LENDER) for each, makers in found.items()}
+            makers_of.setdefault((m.method, m.measure), set()).add(m.decision_maker)
+        return {
+            place: sorted(makers, key=lambda maker: maker != DecisionMaker.LENDER)
+            for place, makers in makers_of.items()
+        }
 
     def measure(self, series: Series, key: Key) -> Measure | None:
         """A measure of a group; None where the run did not make it."""
         makers = self._makers.get((series.method, series.measure), [])
-        wanted = [series.maker] if series.maker else makers[:1]
-        said = json.dumps(series.at, sort_keys=True)
-        found = (self._measures.get((series.method, maker, *key, series.measure, said)) for maker in wanted)
-        return next((m for m in found if m is not None), None)
+        decision_makers = [series.maker] if series.maker else makers[:1]
+        parameters = json.dumps(series.at, sort_keys=True)
+        measures = (
+            self._measures.get((series.method, maker, *key, series.measure, parameters)) for maker in decision_makers
+        )
+        return next((m for m in measures if m is not None), None)
 
     def every(self, series: Series, key: Key) -> Iterator[Measure]:
         """A measure of a group at all its parameters, of the decision maker whose is looked at."""
         makers = self._makers.get((series.method, series.measure), [])
-        wanted = (series.method, series.maker or next(iter(makers), ""), *key, series.measure)
-        yield from (m for found, m in self._measures.items() if found[:5] == wanted)
+        prefix = (series.method, series.maker or next(iter(makers), ""), *key, series.measure)
+        yield from (m for index, m in self._measures.items() if index[:5] == prefix)
 
     def has(self, series: Series) -> bool:
         """Whether the run has the measure of any group."""
@@ -262,17 +267,17 @@ class Matter:
 
     def rungs(self, series: Series, row: Row) -> Iterator[tuple[str, Measure]]:
         """The ladder of a row's group: last block of each rung, and its estimate; in the order of the measures."""
-        wanted = (series.method, row.decision_maker, *row.key, series.measure)
-        for found, m in self._measures.items():
-            if found[:5] == wanted and "rung" in m.said and m.said == {**series.at, "rung": m.said["rung"]}:
+        prefix = (series.method, row.decision_maker, *row.key, series.measure)
+        for index, m in self._measures.items():
+            if index[:5] == prefix and "rung" in m.said and m.said == {**series.at, "rung": m.said["rung"]}:
                 yield str(m.said["rung"]), m
 
     def p(self, row: Row) -> float | None:
         """One-sided p of an effect at or inside the limit, after Holm over the rows judged together."""
         named = ("theory", "role", "protected_attribute", "group", "decision_maker", "measure", "limit", "side")
-        for each in self.material.named(VERDICTS.name):
-            if all(each[name] == getattr(row, name) for name in named):
-                p: float | None = each["p_breach_holm"]
+        for verdict in self.material.named(VERDICTS.name):
+            if all(verdict[name] == getattr(row, name) for name in named):
+                p: float | None = verdict["p_breach_holm"]
                 return p
         return None
 
@@ -281,21 +286,21 @@ class Matter:
         row = self.groups.standing(theory, key).row
         if row is None or row.role == "primary":
             return row
-        rows = (each for each in self.groups.run.rows if each.theory is theory and each.key == key)
-        return next((each for each in rows if each.role == "primary"), None)
+        rows = (row for row in self.groups.run.rows if row.theory is theory and row.key == key)
+        return next((row for row in rows if row.role == "primary"), None)
 
     def shown(self, question: Question) -> tuple[Key, ...]:
         """The groups of the page, in the one order of all pages."""
-        return tuple(each.key for each in self.groups.standings(question.theory)) or self.groups.order
+        return tuple(status.key for status in self.groups.standings(question.theory)) or self.groups.order
 
     def with_references(self, keys: Iterable[Key]) -> tuple[Key, ...]:
         """The same groups, before those of each attribute its reference group."""
-        found: dict[Key, None] = {}
+        ordered_keys: dict[Key, None] = {}
         for key in keys:
             reference = self.groups.reference_key(key[0])
-            found |= {reference: None} if reference else {}
-            found[key] = None
-        return tuple(found)
+            ordered_keys |= {reference: None} if reference else {}
+            ordered_keys[key] = None
+        return tuple(ordered_keys)
 
     def is_reference(self, key: Key) -> bool:
         """Whether others are compared with the group."""
@@ -357,38 +362,38 @@ def limit_of(groups: Groups, row: Row, scale: Scale) -> float | None:
 def ends_of(groups: Groups, row: Row, scale: Scale) -> tuple[float, float] | tuple[None, None]:
     """Both ends of a row's interval in the unit of its page, the lower one first; None without one."""
     ends = (number_of(groups, row, scale, end) for end in row.ends or ())
-    known = sorted(end for end in ends if end is not None)
-    return (known[0], known[1]) if len(known) == 2 else (None, None)
+    finite_ends = sorted(end for end in ends if end is not None)
+    return (finite_ends[0], finite_ends[1]) if len(finite_ends) == 2 else (None, None)
 
 
-def verdict_mark(matter: Matter, row: Row | None, standing: Standing, scale: Scale) -> Mark:
+def verdict_mark(matter: Matter, row: Row | None, status: Standing, scale: Scale) -> Mark:
     """A judged number of a group: the row, and the state in which the group stands."""
     groups, words = matter.groups, declaration().missing
-    state = verdicts.WITHHELD if standing.withheld else str(standing.state)
-    blank = Mark(label=groups.label(standing.key), n=count_of(groups, standing.key), state=state)
-    if standing.withheld or (row is not None and row.withheld):
+    state = verdicts.WITHHELD if status.withheld else str(status.state)
+    blank = Mark(label=groups.label(status.key), n=count_of(groups, status.key), state=state)
+    if status.withheld or (row is not None and row.withheld):
         return replace(blank, value=WITHHELD, note=words["withheld_note"])
     value = None if row is None else number_of(groups, row, scale, row.value)
     if row is None or value is None:
         hidden = row is not None and row.value is not None
-        return replace(blank, value=WITHHELD if hidden else None, note=_why(row, standing) if not hidden else "")
+        return replace(blank, value=WITHHELD if hidden else None, note=_why(row, status) if not hidden else "")
     limit = limit_of(groups, row, scale)
     low, high = ends_of(groups, row, scale)
-    note = "" if low is not None else words["no_interval"].format(value=STATES[standing.state].capitalize())
+    note = "" if low is not None else words["no_interval"].format(value=STATES[status.state].capitalize())
     return replace(blank, value=value, low=low, high=high, limit=limit, note=note)
 
 
 def judged_mark(matter: Matter, question: Question, key: Key) -> Mark:
     """What is judged of a group, on the page of its question."""
-    row, standing = matter.primary(question.theory, key), matter.groups.standing(question.theory, key)
-    return verdict_mark(matter, row, standing, SCALES[question.scale])
+    row, status = matter.primary(question.theory, key), matter.groups.standing(question.theory, key)
+    return verdict_mark(matter, row, status, SCALES[question.scale])
 
 
 def beside_mark(matter: Matter, theory: Theory, key: Key, measure: str, scale: Scale) -> Mark:
     """The same of a second method, with its own state."""
     row = matter.groups.beside(theory, key, measure)
-    standing = Standing(key, State.NOT_RUN if row is None else row.state, row)
-    return verdict_mark(matter, row, standing, scale)
+    status = Standing(key, State.NOT_RUN if row is None else row.state, row)
+    return verdict_mark(matter, row, status, scale)
 
 
 def measure_mark(matter: Matter, series: Series, key: Key, scale: Scale) -> Mark:
@@ -401,8 +406,10 @@ def measure_mark(matter: Matter, series: Series, key: Key, scale: Scale) -> Mark
     n: Count = None if m.of_draws else WITHHELD if m.n is None else m.n
     if m.value is None:
         why = words["withheld_note"] if m.withheld else _because(m.reason)
-        shown = _published_range(matter, series, key)
-        return replace(blank, n=n, value=WITHHELD if m.withheld and not shown else None, note=shown or why)
+        published_range = _published_range(matter, series, key)
+        return replace(
+            blank, n=n, value=WITHHELD if m.withheld and not published_range else None, note=published_range or why
+        )
     low, high = _ends(m, scale)
     return replace(blank, n=n, value=scale.of(m.value), low=low, high=high, note=_draws(m, scale))
 
@@ -437,11 +444,11 @@ def _published_range(matter: Matter, series: Series, key: Key) -> str:
     return group.shown if group is not None and series.measure == "approval_rate" else ""
 
 
-def _why(row: Row | None, standing: Standing) -> str:
+def _why(row: Row | None, status: Standing) -> str:
     """Why a number is not there."""
     words = declaration().missing
     if row is None:
-        return words["not_primary"] if standing.row is not None else words["none_note"]
+        return words["not_primary"] if status.row is not None else words["none_note"]
     return _because(row.reason)
 
 
@@ -455,9 +462,9 @@ def value_cell(mark: Mark, unit: Unit, ends: bool = False) -> Cell:
     """The number of a mark; behind it the range of draws or, if asked for, the interval."""
     if mark.value is None or mark.value == WITHHELD:
         return Cell(declaration().missing["withheld" if mark.value else "none"], "none")
-    drawn = mark.note if mark.note.startswith("(") else ""
+    draws_range = mark.note if mark.note.startswith("(") else ""
     interval = interval_cell(mark, unit).text if ends and mark.point is not None else ""
-    return Cell(value_text(mark, unit), "number", detail=drawn or interval)
+    return Cell(value_text(mark, unit), "number", detail=draws_range or interval)
 
 
 def interval_cell(mark: Mark, unit: Unit) -> Cell:
@@ -471,10 +478,10 @@ def count_cell(n: Count) -> Cell:
     return Cell(people(n), "none" if n == WITHHELD else "number")
 
 
-def state_cell(standing: Standing) -> Cell:
+def state_cell(status: Standing) -> Cell:
     """The state of a group in words."""
-    words = STATES[standing.state] + f" ({WITHHELD})" * standing.withheld
-    return Cell(words, "state", str(standing.state))
+    words = STATES[status.state] + f" ({WITHHELD})" * status.withheld
+    return Cell(words, "state", str(status.state))
 
 
 def adjusted_p_cell(matter: Matter, row: Row | None) -> Cell:
@@ -484,12 +491,12 @@ def adjusted_p_cell(matter: Matter, row: Row | None) -> Cell:
 
 def largest(marks: Iterable[tuple[Key, Mark]], most: int, scale: Scale) -> tuple[Key, ...]:
     """The keys of the largest values, those outside a limit before them, in the order in which they came."""
-    found = list(marks)
-    ranked = sorted(range(len(found)), key=lambda i: _rank(found[i][1], scale.centre))[:most]
-    return tuple(found[i][0] for i in sorted(ranked))
+    pairs = list(marks)
+    ranked = sorted(range(len(pairs)), key=lambda i: _rank(pairs[i][1], scale.centre))[:most]
+    return tuple(pairs[i][0] for i in sorted(ranked))
 
 
 def _rank(mark: Mark, centre: float) -> tuple[bool, bool, float]:
-    known = isinstance(mark.value, int | float)
+    is_number = isinstance(mark.value, int | float)
     size = abs(float(mark.value) - centre) if isinstance(mark.value, int | float) else 0.0
-    return mark.state != State.BREACH, not known, -size
+    return mark.state != State.BREACH, not is_number, -size

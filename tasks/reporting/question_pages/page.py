@@ -64,18 +64,18 @@ def by_group(matter: Matter, question: Question, room: Room) -> TableView | None
     if not keys:
         return None
     marks = {key: judged_mark(matter, question, key) for key in keys}
-    columns = [each for each in question.columns if matter.has(each.series)]
-    references = {each[0] for each in keys} if any(each.references for each in columns) else set()
-    shown = largest(marks.items(), room.table - len(references), SCALES[question.scale])
-    wanted = matter.with_references(shown) if references else shown
-    whole = len(keys) + len(references) if len(shown) < len(keys) else 0
-    words, made = declaration().table, _cells(matter, question, marks, columns)
-    cells = {header: [make(key) for key in wanted] for header, make in made.items()}
+    columns = [column for column in question.columns if matter.has(column.series)]
+    references = {key[0] for key in keys} if any(column.references for column in columns) else set()
+    largest_keys = largest(marks.items(), room.table - len(references), SCALES[question.scale])
+    row_keys = matter.with_references(largest_keys) if references else largest_keys
+    total = len(keys) + len(references) if len(largest_keys) < len(keys) else 0
+    words, makers = declaration().table, _cells(matter, question, marks, columns)
+    cells = {header: [make(key) for key in row_keys] for header, make in makers.items()}
     cells = {header: column for header, column in cells.items() if any(cell.text != DASH.text for cell in column)}
     besides = [cell for column in columns for cell in cells.get(column.words, ())]
     plain = words["plain"] if any(cell.detail.startswith("[") for cell in besides) else ""
     note = " ".join(filter(None, (words["note"] if words["p"] in cells else "", plain)))
-    return TableView(words["title"], tuple(cells), tuple(zip(*cells.values(), strict=True)), note, whole=whole)
+    return TableView(words["title"], tuple(cells), tuple(zip(*cells.values(), strict=True)), note, whole=total)
 
 
 def _cells(matter: Matter, question: Question, marks: dict[Key, Mark], columns: list[Column]) -> dict[str, Make]:
@@ -88,12 +88,12 @@ def _cells(matter: Matter, question: Question, marks: dict[Key, Mark], columns: 
     return {
         words["group"]: lambda key: _name(matter, key),
         words["n"]: lambda key: count_cell(count_of(matter.groups, key)),
-        **{each.words: _made(matter, each) for each in columns if each.references},
+        **{column.words: _made(matter, column) for column in columns if column.references},
         question.value: judged(lambda key: value_cell(marks[key], unit)),
         words["interval"]: judged(lambda key: interval_cell(marks[key], unit)),
         words["state"]: judged(lambda key: state_cell(matter.groups.standing(question.theory, key))),
         words["p"]: judged(lambda key: adjusted_p_cell(matter, matter.primary(question.theory, key))),
-        **{each.words: _made(matter, each) for each in columns if not each.references},
+        **{column.words: _made(matter, column) for column in columns if not column.references},
     }
 
 
@@ -105,9 +105,9 @@ def _made(matter: Matter, column: Column) -> Make:
         if matter.is_reference(key) and not column.references:
             return DASH
         mark = measure_mark(matter, column.series, key, scale)
-        shown = matter.groups.published(key)
-        if mark.value is None and shown is not None and shown.shown and mark.note == shown.shown:
-            return Cell(shown.shown, "number")
+        group_rate = matter.groups.published(key)
+        if mark.value is None and group_rate is not None and group_rate.shown and mark.note == group_rate.shown:
+            return Cell(group_rate.shown, "number")
         return value_cell(mark, scale.unit, ends=True)
 
     return cell
@@ -130,8 +130,8 @@ Rule = Callable[[Matter, Question], Iterator[str]]
 
 def sentences(matter: Matter, question: Question) -> tuple[str, ...]:
     """All that apply, and last what the answer hangs on."""
-    found = (each for name in question.sure for each in RULES[name](matter, question))
-    return (*found, question.hangs)
+    rule_sentences = (sentence for name in question.sure for sentence in RULES[name](matter, question))
+    return (*rule_sentences, question.hangs)
 
 
 def _said(name: str, **words: object) -> str:
@@ -155,9 +155,9 @@ def named_sizes(matter: Matter, sizes: Mapping[Key, str], order: Sequence[float]
 
 def _interval(matter: Matter, question: Question) -> Iterator[str]:
     rows = _rows(matter, question)
-    judged = [row for row in rows if row.low is not None and row.limit is not None]
-    if judged:
-        yield _said("interval_verdict" if len(judged) > 1 else "interval_one", n=len(judged))
+    limited_rows = [row for row in rows if row.low is not None and row.limit is not None]
+    if limited_rows:
+        yield _said("interval_verdict" if len(limited_rows) > 1 else "interval_one", n=len(limited_rows))
     elif any(row.value is not None for row in rows):
         yield _said("interval_plain" if any(row.ends for row in rows) else "interval_none")
 
@@ -169,50 +169,50 @@ def _widened(matter: Matter, question: Question) -> Iterator[str]:
 
 
 def _robustness(matter: Matter, question: Question) -> Iterator[str]:
-    known = {row.key: row.robustness for row in _rows(matter, question) if row.robustness is not None}
-    if known:
-        sizes = {key: f"{percent(value)} %" for key, value in known.items()}
-        yield _said("robustness", sizes=named_sizes(matter, sizes, list(known.values())))
+    robustness = {row.key: row.robustness for row in _rows(matter, question) if row.robustness is not None}
+    if robustness:
+        sizes = {key: f"{percent(value)} %" for key, value in robustness.items()}
+        yield _said("robustness", sizes=named_sizes(matter, sizes, list(robustness.values())))
 
 
 def _strongest(matter: Matter, _question: Question) -> Iterator[str]:
     key = matter.decision.figures.key
-    known = None if key is None else matter.groups.run.strongest.get(key)
-    if key is not None and known is not None:
-        shares = {"of_approval": whole_percent(known.of_approval), "of_group": whole_percent(known.of_group)}
-        column = short(known.column, 4)
+    benchmark = None if key is None else matter.groups.run.strongest.get(key)
+    if key is not None and benchmark is not None:
+        shares = {"of_approval": whole_percent(benchmark.of_approval), "of_group": whole_percent(benchmark.of_group)}
+        column = short(benchmark.column, 4)
         yield _said("strongest", column=capital(column), group=matter.groups.label(key), **shares)
 
 
 def _detectable(matter: Matter, question: Question) -> Iterator[str]:
-    found = {row.key: matter.groups.detectable_points(row) for row in _rows(matter, question)}
-    known = {key: size for key, size in found.items() if size is not None and size > 0}
-    if known:
-        sizes = {key: some_points(size).split()[0] for key, size in known.items()}
-        yield _said("detectable", sizes=named_sizes(matter, sizes, list(known.values())))
+    points = {row.key: matter.groups.detectable_points(row) for row in _rows(matter, question)}
+    detectable = {key: size for key, size in points.items() if size is not None and size > 0}
+    if detectable:
+        sizes = {key: some_points(size).split()[0] for key, size in detectable.items()}
+        yield _said("detectable", sizes=named_sizes(matter, sizes, list(detectable.values())))
 
 
 def _needed(matter: Matter, question: Question) -> Iterator[str]:
     open_rows = [row for row in _rows(matter, question) if row.state is State.INSUFFICIENT_EVIDENCE]
-    known = {row.key: row.needed for row in open_rows if row.needed is not None}
-    if known:
-        sizes = {key: forecast(n) for key, n in known.items()}
-        yield _said("needed", sizes=named_sizes(matter, sizes, list(known.values())))
+    needed_years = {row.key: row.needed for row in open_rows if row.needed is not None}
+    if needed_years:
+        sizes = {key: forecast(n) for key, n in needed_years.items()}
+        yield _said("needed", sizes=named_sizes(matter, sizes, list(needed_years.values())))
 
 
 def _few(matter: Matter, question: Question) -> Iterator[str]:
     few = [key for key in matter.shown(question) if not matter.groups.enough(key)]
     if few:
         names = [matter.groups.label(key) for key in few[:MOST_NAMED]]
-        more = f"; {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
+        rest = f"; {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
         hides = any(matter.groups.people(key) is None for key in few)  # withheld for others, it may have many
-        yield _said("few_withheld" if hides else "few", n=matter.groups.run.minimum_n, groups=listed(names) + more)
+        yield _said("few_withheld" if hides else "few", n=matter.groups.run.minimum_n, groups=listed(names) + rest)
 
 
 def _draws(matter: Matter, question: Question) -> Iterator[str]:
-    series = (each for picture in question.pictures for each in picture.series)
-    found = (matter.measure(each, key) for each in series for key in matter.shown(question))
-    if any(m is not None and m.of_draws and m.low is not None for m in found):
+    series = (series_of_picture for picture in question.pictures for series_of_picture in picture.series)
+    measures = (matter.measure(part, key) for part in series for key in matter.shown(question))
+    if any(m is not None and m.of_draws and m.low is not None for m in measures):
         yield _said("draws")
 
 
@@ -222,8 +222,8 @@ def _graph(matter: Matter, _question: Question) -> Iterator[str]:
         of: dict[str, list[str]] = {}
         for source, target in edges:
             of.setdefault(matter.material.label(source), []).append(matter.material.label(target))
-        told = "; ".join(f"{source} on {listed(targets)}" for source, targets in of.items())
-        yield _said("edges" if len(edges) <= MOST_EDGES else "edges_more", n=len(edges), edges=told)
+        edge_words = "; ".join(f"{source} on {listed(targets)}" for source, targets in of.items())
+        yield _said("edges" if len(edges) <= MOST_EDGES else "edges_more", n=len(edges), edges=edge_words)
     tests = matter.groups.run.graph_tests
     yield _said("checked", n=tests.n, against=tests.against) if tests else _said("unchecked")
 
@@ -231,13 +231,13 @@ def _graph(matter: Matter, _question: Question) -> Iterator[str]:
 def _lifted(matter: Matter, question: Question) -> Iterator[str]:
     if question.lifted is None:
         return
-    found = {key: list(matter.every(question.lifted, key)) for key in matter.shown(question)}
-    shares = {key: [100 * m.value for m in each if m.value is not None] for key, each in found.items()}
-    known = {key: each for key, each in shares.items() if each}
-    if known:
-        sizes = {key: _span(each) for key, each in known.items()}
+    measures = {key: list(matter.every(question.lifted, key)) for key in matter.shown(question)}
+    shares = {key: [100 * m.value for m in of_key if m.value is not None] for key, of_key in measures.items()}
+    known_shares = {key: values for key, values in shares.items() if values}
+    if known_shares:
+        sizes = {key: _span(values) for key, values in known_shares.items()}
         named = dict(list(sizes.items())[:MOST_NAMED])
-        yield _said("lifted", sizes=named_sizes(matter, named, [min(each) for each in known.values()]))
+        yield _said("lifted", sizes=named_sizes(matter, named, [min(values) for values in known_shares.values()]))
 
 
 def _span(shares: Sequence[float]) -> str:
@@ -248,11 +248,11 @@ def _span(shares: Sequence[float]) -> str:
 def _permuted(matter: Matter, question: Question) -> Iterator[str]:
     if question.permuted is None:
         return
-    found = {key: matter.measure(question.permuted, key) for key in matter.shown(question)}
-    known = {key: m.value for key, m in found.items() if m is not None and m.value is not None}
-    if known:
-        sizes = {key: p_text(p) for key, p in known.items()}
-        yield _said("permuted", sizes=named_sizes(matter, sizes, list(known.values())))
+    measures = {key: matter.measure(question.permuted, key) for key in matter.shown(question)}
+    p_values = {key: m.value for key, m in measures.items() if m is not None and m.value is not None}
+    if p_values:
+        sizes = {key: p_text(p) for key, p in p_values.items()}
+        yield _said("permuted", sizes=named_sizes(matter, sizes, list(p_values.values())))
 
 
 RULES: Mapping[str, Rule] = {
@@ -277,9 +277,9 @@ RULES: Mapping[str, Rule] = {
 def page(matter: Matter, name: str, question: Question) -> Section:
     """A page within its words: of many groups it shows as many as there is room for."""
     for room in ROOMS[:-1]:
-        made = _page(matter, name, question, room)
-        if words(made) <= MOST_WORDS:
-            return made
+        section = _page(matter, name, question, room)
+        if words(section) <= MOST_WORDS:
+            return section
     return _page(matter, name, question, ROOMS[-1])
 
 
@@ -299,14 +299,14 @@ def _page(matter: Matter, name: str, question: Question, room: Room) -> Section:
 
 def _answer(matter: Matter, question: Question) -> Section:
     """What Decide says, the numbers in full, and the states; of an open answer the numbers come first."""
-    said = tuple(each.sentence for each in matter.decision.questions if each.theory is question.theory)[:1]
-    whole = matter.groups.run.theory(question.theory)
+    answers = tuple(answer.sentence for answer in matter.decision.questions if answer.theory is question.theory)[:1]
+    overall_row = matter.groups.run.theory(question.theory)
     leads = tuple(_leads(matter, question))
-    is_open = whole is not None and whole.state is State.INSUFFICIENT_EVIDENCE
+    is_open = overall_row is not None and overall_row.state is State.INSUFFICIENT_EVIDENCE
     return Section(
         declaration().parts["answer"],
         "answer",
-        (*((*leads, *said) if is_open else (*said, *leads)), _whole(matter, question)),
+        (*((*leads, *answers) if is_open else (*answers, *leads)), _whole(matter, question)),
         tuple(_states(matter, question)),
         tuple(_apart(matter, question)),
     )
@@ -339,13 +339,13 @@ def _beside(matter: Matter, lead: Lead, key: Key, size: str) -> str:
 def _whose(matter: Matter, question: Question, lead: Lead, keys: Sequence[Key]) -> str:
     """By whose decisions: one decision maker, as the pictures say."""
     of = (matter.measure(lead.series, key) if lead.series else matter.primary(question.theory, key) for key in keys)
-    return next(matter.material.whose(each.decision_maker) for each in of if each is not None)
+    return next(matter.material.whose(measure.decision_maker) for measure in of if measure is not None)
 
 
 def _whole(matter: Matter, question: Question) -> str:
     """The state of the question, and its limit."""
-    words, whole = declaration().answer, matter.groups.run.theory(question.theory)
-    state = STATES[State.NOT_RUN if whole is None else whole.state]
+    words, overall_row = declaration().answer, matter.groups.run.theory(question.theory)
+    state = STATES[State.NOT_RUN if overall_row is None else overall_row.state]
     rows = [row for key in matter.shown(question) if (row := matter.primary(question.theory, key))]
     limits = {limit for row in rows if (limit := _limit(matter, question, row))}
     if len(limits) > 1:
@@ -364,14 +364,14 @@ def _states(matter: Matter, question: Question) -> Iterator[str]:
     """A line a state, with its groups in their order."""
     words = declaration().answer
     of: dict[tuple[int, bool], list[Key]] = {}
-    for each in matter.groups.standings(question.theory):
-        of.setdefault((WORST.index(each.state), each.withheld), []).append(each.key)
+    for status in matter.groups.standings(question.theory):
+        of.setdefault((WORST.index(status.state), status.withheld), []).append(status.key)
     for (place, withheld), keys in sorted(of.items()):
         names = [matter.groups.label(key) for key in keys]
-        more = {"names": ", ".join(names[:MOST_NAMED]), "n": len(names) - MOST_NAMED}
-        told = listed(names) if len(names) <= MOST_NAMED else words["more"].format(**more)
+        name_words = {"names": ", ".join(names[:MOST_NAMED]), "n": len(names) - MOST_NAMED}
+        group_words = listed(names) if len(names) <= MOST_NAMED else words["more"].format(**name_words)
         state = STATES[WORST[place]] + f" ({WITHHELD})" * withheld
-        yield words["state"].format(state=capital(state), groups=told)
+        yield words["state"].format(state=capital(state), groups=group_words)
 
 
 def _apart(matter: Matter, question: Question) -> Iterator[Notice]:
@@ -379,25 +379,25 @@ def _apart(matter: Matter, question: Question) -> Iterator[Notice]:
     words = declaration().answer
     tests = matter.groups.run.graph_tests if question.theory is Theory.TOTAL else None
     if tests is not None and tests.against:
-        said = declaration().sure["checked"].format(n=tests.n, against=tests.against)
-        yield Notice(words["doubted"], said)
-    found = [each for each in apart(matter.material.named("agreement")) if each.theory == question.theory]
-    if found:
-        points = tuple(words["apart"].format(**_named(matter, each)) for each in found)
+        doubt = declaration().sure["checked"].format(n=tests.n, against=tests.against)
+        yield Notice(words["doubted"], doubt)
+    groups = [group for group in apart(matter.material.named("agreement")) if group.theory == question.theory]
+    if groups:
+        points = tuple(words["apart"].format(**_named(matter, group)) for group in groups)
         yield Notice(words["apart_title"], words["quality"], points[:MOST_NAMED])
 
 
-def _named(matter: Matter, each: Apart) -> dict[str, str]:
-    outside, inside = (listed([in_words(name) for name in names]) for names in (each.outside, each.inside))
-    return {"group": matter.groups.label(each.key), "outside": outside, "inside": inside}
+def _named(matter: Matter, group: Apart) -> dict[str, str]:
+    outside, inside = (listed([in_words(name) for name in names]) for names in (group.outside, group.inside))
+    return {"group": matter.groups.label(group.key), "outside": outside, "inside": inside}
 
 
 def _nothing(matter: Matter, question: Question) -> tuple[str, ...]:
     """Why there is neither picture nor table."""
     if matter.shown(question):
         return ()
-    whole = matter.groups.run.theory(question.theory)
-    reason = whole.reason if whole is not None and whole.reason else STATES[State.NOT_RUN]
+    overall_row = matter.groups.run.theory(question.theory)
+    reason = overall_row.reason if overall_row is not None and overall_row.reason else STATES[State.NOT_RUN]
     return (declaration().pictures["nothing"].format(reason=reason.rstrip(".")),)
 
 
@@ -429,8 +429,12 @@ def question_pages(material: Material, decision: Decision) -> dict[str, Section]
 
 def pages_of(matter: Matter) -> dict[str, Section]:
     """The same of what was read before."""
-    asked = declaration().questions
-    return {name: page(matter, name, question) for name, question in asked.items() if _is_there(matter, question)}
+    declared_questions = declaration().questions
+    return {
+        name: page(matter, name, question)
+        for name, question in declared_questions.items()
+        if _is_there(matter, question)
+    }
 
 
 def _is_there(matter: Matter, question: Question) -> bool:

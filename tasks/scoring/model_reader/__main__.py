@@ -73,7 +73,11 @@ def _import(kind: Format) -> None:
 def _told(model: Readable) -> Frame:
     if isinstance(model, Network):
         layers = zip(model.weights, model.biases, strict=True)
-        arrays = {f"{at}.{part}": each for at, pair in enumerate(layers) for part, each in zip("wb", pair, strict=True)}
+        arrays = {
+            f"{at}.{part}": parameter
+            for at, pair in enumerate(layers)
+            for part, parameter in zip("wb", pair, strict=True)
+        }
         return Frame({"activation": model.activation}, arrays)
     if isinstance(model, Linear):
         return Frame({"intercept": model.intercept}, {"coefficients": model.coefficients})
@@ -83,8 +87,8 @@ def _told(model: Readable) -> Frame:
     linear = None if form is None else {"coefficients": form.coefficients.tolist(), "intercept": form.intercept}
     width = inputs_taken(model)
     inputs = None if width is None else int(width)
-    said = {"kind": kind, "inputs": inputs, "names": names_of(model), "log_odds": log_odds, "gradient": module}
-    return Frame({**said, "linear": linear})
+    description = {"kind": kind, "inputs": inputs, "names": names_of(model), "log_odds": log_odds, "gradient": module}
+    return Frame({**description, "linear": linear})
 
 
 def _try(model: Readable) -> None:
@@ -106,23 +110,23 @@ def _try(model: Readable) -> None:
 
 
 def _serve(model: Readable, answers: BinaryIO) -> None:
-    while select.select([sys.stdin], [], [], IDLE)[0] and (asked := received(sys.stdin.buffer)) is not None:
+    while select.select([sys.stdin], [], [], IDLE)[0] and (question := received(sys.stdin.buffer)) is not None:
         allow_seconds(BATCH)
         try:
-            answer = Frame({}, {"found": np.asarray(_answer(model, asked.said["asked"], asked.arrays["rows"]))})
+            answer = Frame({}, {"found": np.asarray(_answer(model, question.said["asked"], question.arrays["rows"]))})
         except Exception as error:  # of scikit-learn, of torch, or of the program in the file
             answer = _refused(error)
         _send(answers, answer)
 
 
-def _answer(model: Any, asked: str, rows: Floats) -> Floats:
-    if asked == "gradient":
-        found: Floats = model.gradient(rows)
-    elif asked == "logit":
-        found = model.logit(rows) if isinstance(model, Module) else model.decision_function(named(model, rows))
+def _answer(model: Any, quantity: str, rows: Floats) -> Floats:
+    if quantity == "gradient":
+        values: Floats = model.gradient(rows)
+    elif quantity == "logit":
+        values = model.logit(rows) if isinstance(model, Module) else model.decision_function(named(model, rows))
     else:
-        found = probabilities(model, rows)
-    return found
+        values = probabilities(model, rows)
+    return values
 
 
 def _refused(error: Exception) -> Frame:

@@ -66,8 +66,8 @@ def opened(file: ModelFile) -> Readable:
         SpecError: The file is not trusted, not known, no model of two classes, or ended the process that read it.
         InfrastructureError: The library that its format needs is not installed.
     """
-    found = vouched(file)
-    if found in ("skops", "torchscript"):
+    file_format = vouched(file)
+    if file_format in ("skops", "torchscript"):
         check_archive(file.content, file.name)
     model = confined(file, os.getpid())
     return model if model.arrays is None else model.arrays
@@ -118,29 +118,32 @@ class Confined:
         """``(r, p)`` gradients of a module's logit."""
         return self._batches("gradient", x)
 
-    def _batches(self, asked: str, x: Floats) -> Floats:
+    def _batches(self, quantity: str, x: Floats) -> Floats:
         size = ROWS_AT_ONCE["module" if self.facts.gradient else "classifier"]
-        size = max(len(x), 1) if asked == "gradient" else size  # whoever asks for gradients asks for few at once
-        parts = [self._batch(asked, x[start : start + size]) for start in range(0, len(x), size)]
-        return np.concatenate([np.zeros((0, *x.shape[1:]) if asked == "gradient" else 0), *parts])
+        size = max(len(x), 1) if quantity == "gradient" else size  # whoever asks for gradients asks for few at once
+        parts = [self._batch(quantity, x[start : start + size]) for start in range(0, len(x), size)]
+        return np.concatenate([np.zeros((0, *x.shape[1:]) if quantity == "gradient" else 0), *parts])
 
-    def _batch(self, asked: str, rows: Floats) -> Floats:
+    def _batch(self, quantity: str, rows: Floats) -> Floats:
         with self._lock:
-            answer = self._answered(Frame({"asked": asked}, {"rows": np.asarray(rows, np.float64)}))
+            answer = self._answered(Frame({"asked": quantity}, {"rows": np.asarray(rows, np.float64)}))
         if (kind := answer.said.get("error")) is not None:
-            told = str(answer.said["message"]).rpartition("\n")[2]
-            raise self._refusal(answer.said) if kind else self._unanswered(told)
-        found, wanted = answer.arrays.get("found", NONE), rows.shape if asked == "gradient" else (len(rows),)
-        if found.shape != wanted:
-            raise SpecError(f"{self.name} gives {found.shape} for {len(rows)} rows; expected {wanted}")
-        return found
+            last_line = str(answer.said["message"]).rpartition("\n")[2]
+            raise self._refusal(answer.said) if kind else self._unanswered(last_line)
+        values, expected_shape = (
+            answer.arrays.get("found", NONE),
+            rows.shape if quantity == "gradient" else (len(rows),),
+        )
+        if values.shape != expected_shape:
+            raise SpecError(f"{self.name} gives {values.shape} for {len(rows)} rows; expected {expected_shape}")
+        return values
 
     def _begun(self) -> Frame:
         """A new process, once it has read the file, and what it says of it."""
         self._process = started()
         self._end = weakref.finalize(self, ended, self._process)
-        said = {"name": self.name, "sha256": self._file.sha256, "output": self._file.output}
-        answer = self._asked(Frame(said, {"content": np.frombuffer(self._file.content, np.uint8)}), READING)
+        header = {"name": self.name, "sha256": self._file.sha256, "output": self._file.output}
+        answer = self._asked(Frame(header, {"content": np.frombuffer(self._file.content, np.uint8)}), READING)
         if answer.said.get("error") is not None:
             self._end()
             raise self._refusal(answer.said)
@@ -173,20 +176,20 @@ class Confined:
             self._end()
             raise
 
-    def _unanswered(self, told: str) -> UnansweredError:
-        error = UnansweredError(f"{self.name} does not take the rows that it gets: {told}; look at its inputs")
-        error.told = told
+    def _unanswered(self, detail: str) -> UnansweredError:
+        error = UnansweredError(f"{self.name} does not take the rows that it gets: {detail}; look at its inputs")
+        error.told = detail
         return error
 
     def _made(self, answer: Frame) -> Network | Linear:
-        said, arrays = answer.said, answer.arrays
-        if "intercept" in said:
-            return Linear(arrays["coefficients"], said["intercept"])
+        header, arrays = answer.said, answer.arrays
+        if "intercept" in header:
+            return Linear(arrays["coefficients"], header["intercept"])
         weights, biases = (tuple(arrays[f"{at}.{part}"] for at in range(len(arrays) // 2)) for part in "wb")
-        return Network(weights, biases, said["activation"])
+        return Network(weights, biases, header["activation"])
 
-    def _refusal(self, said: Mapping[str, Any]) -> Exception:
-        kind, message = said["error"], said["message"]
+    def _refusal(self, header: Mapping[str, Any]) -> Exception:
+        kind, message = header["error"], header["message"]
         if kind == "MemoryError":
             needs = f"{self.name} needs more than {ADDRESSES / 1e9:g} GB beside four times its own size"
             return SpecError(f"{needs}: it is damaged or made to do harm; give a smaller one")

@@ -161,8 +161,8 @@ class Frame:
             arrays = load(content)
             length = int.from_bytes(content[:HEAD], "little")
             words = json.loads(json.loads(content[HEAD : HEAD + length])["__metadata__"]["said"])
-            said, columns = words["said"], words["columns"]
-            return cls(said, {name: array.T if name in columns else array for name, array in arrays.items()})
+            header, columns = words["said"], words["columns"]
+            return cls(header, {name: array.T if name in columns else array for name, array in arrays.items()})
         except (SafetensorError, KeyError, TypeError, RecursionError) as error:
             raise ValueError(f"no message: {error!r}") from error
 
@@ -205,7 +205,7 @@ def exchanged(process: "subprocess.Popen[bytes]", question: bytes, seconds: floa
     Raises:
         SilentError: there is none.
     """
-    until, left, answer = time.monotonic() + seconds, memoryview(question), bytearray()
+    until, remaining, answer = time.monotonic() + seconds, memoryview(question), bytearray()
     most = MOST + TIMES * len(question)
     into, out, other = process.stdin, process.stdout, process.stderr
     assert into is not None and out is not None and other is not None  # noqa: S101, PT018 it was started with pipes
@@ -220,8 +220,8 @@ def exchanged(process: "subprocess.Popen[bytes]", question: bytes, seconds: floa
                 raise TooLateError
             for key, _ in events:
                 if key.fileobj is into:
-                    left = _written(into.fileno(), left)
-                    if not left:
+                    remaining = _written(into.fileno(), remaining)
+                    if not remaining:
                         ready.unregister(into)
                     continue
                 piece = os.read(key.fd, PIECE)
@@ -234,14 +234,14 @@ def exchanged(process: "subprocess.Popen[bytes]", question: bytes, seconds: floa
     return bytes(answer[HEAD:])
 
 
-def _written(into: int, left: memoryview) -> memoryview:
+def _written(into: int, remaining: memoryview) -> memoryview:
     """What is left of a question once a piece of it is written; nothing where nobody reads any more."""
     with suppress(BlockingIOError):
         try:
-            return left[os.write(into, left[:PIECE]) :]
+            return remaining[os.write(into, remaining[:PIECE]) :]
         except BrokenPipeError:
-            return left[:0]
-    return left
+            return remaining[:0]
+    return remaining
 
 
 def _whole(answer: bytearray) -> bool:

@@ -118,7 +118,7 @@ def test_a_task_tells_prefect_plain_words_and_the_flow_the_error_itself() -> Non
         in_own_words(task)
     assert raised.value is error
     assert error.__context__ is None
-    with pytest.raises(ToldError, match="a cell is \u2026") as told, in_plain_words(kept=False):
+    with pytest.raises(ToldError, match="a cell is \u2026") as told, in_plain_words(keep_error=False):
         raise error
     assert "Jane" not in "".join(traceback.format_exception(told.value)), "which Prefect logs"
     with pytest.raises(OSError, match="full"), in_plain_words():
@@ -163,7 +163,7 @@ def _killed() -> InfrastructureError:
 def test_a_stage_that_died_or_had_no_memory_is_tried_again_through_the_words_that_prefect_is_told(
     error: Exception, again: bool, kept: bool
 ) -> None:
-    with pytest.raises(ToldError) as told, in_plain_words(kept=kept):
+    with pytest.raises(ToldError) as told, in_plain_words(keep_error=kept):
         raise error
     assert may_pass(told.value) is again
     if not kept:

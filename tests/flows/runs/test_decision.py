@@ -54,7 +54,7 @@ def test_a_command_stands_whole_on_a_line_of_its_own() -> None:
 @pytest.mark.parametrize(("number", "steps"), [(0, 2), (2, 1), (30, 1)])
 def test_what_else_is_told_has_room_before_the_second_step(number: int, steps: int) -> None:
     more = [f"Method {i} did not run, as it is off." for i in range(number)]
-    lines = summary(said(boston(-2)), PLACE, more=more)
+    lines = summary(said(boston(-2)), PLACE, notes=more)
     whole = " ".join(" ".join(lines).split())
     told = sum(sentence in whole for sentence in more)
     assert [sentence in whole for sentence in more] == [True] * told + [False] * (number - told)

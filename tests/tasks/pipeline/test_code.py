@@ -228,7 +228,7 @@ def test_without_a_place_to_keep_shapes_digests_are_the_same(digest: Digest, tmp
 
 def test_the_projects_own_modules_have_digests(tmp_path: Path) -> None:
     """There is no circle among them, and each import can be followed."""
-    ours = Sources(REPOSITORY, kept=tmp_path / "kept.json")
+    ours = Sources(REPOSITORY, cache_path=tmp_path / "kept.json")
     found = ours.digests(["tasks.metrics.stage", "tasks.scoring.stage", "tasks.lake.store", "flows.cli.main"])
     assert len(set(found)) == 4
     assert found[2] == "unreached"
@@ -238,11 +238,11 @@ def test_a_fix_in_an_algorithm_changes_the_digest_of_the_stages_that_reach_it(tm
     for package in ("tasks", "schemas"):
         shutil.copytree(REPOSITORY / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     names = ["tasks.metrics.stage", "tasks.feasibility_graph.stage"]
-    before = Sources(tmp_path, kept=tmp_path / "kept.json").digests(names)
-    assert before == Sources(REPOSITORY, kept=tmp_path / "kept.json").digests(names)
+    before = Sources(tmp_path, cache_path=tmp_path / "kept.json").digests(names)
+    assert before == Sources(REPOSITORY, cache_path=tmp_path / "kept.json").digests(names)
     fixed = tmp_path / "tasks" / "numerics" / "statistics" / "intervals.py"
     text = fixed.read_text()
     assert "(1 + beyond)" in text
     fixed.write_text(text.replace("(1 + beyond)", "(0 + beyond)"))
-    after = Sources(tmp_path, kept=tmp_path / "kept.json").digests(names)
+    after = Sources(tmp_path, cache_path=tmp_path / "kept.json").digests(names)
     assert (after[0] != before[0], after[1] == before[1]) == (True, True)

@@ -93,15 +93,15 @@ class Table:
 # Losses are sums over networks of means over rows, so the gradients of networks are independent.
 
 
-def mixed_in(shown: Tensor, member: Tensor, mediators: Tensor) -> Tensor:
+def mixed_in(generated: Tensor, member: Tensor, mediators: Tensor) -> Tensor:
     """G~: what was observed in the place of each row's own category (equation 5), ``(s, k, d, r)``.
 
     Args:
-        shown: ``(s, k, d, r)`` what was generated.
+        generated: ``(s, k, d, r)`` what was generated.
         member: ``(s, k, r)`` one-hot category, as truth values.
         mediators: ``(s, d, r)`` what was observed.
     """
-    return torch.where(member[:, :, None], mediators[:, None], shown)
+    return torch.where(member[:, :, None], mediators[:, None], generated)
 
 
 def reconstruction(soft: Tensor, member: Tensor, mediators: Tensor) -> Tensor:
@@ -125,8 +125,8 @@ def adversarial(logits: Tensor, member: Tensor, category: Tensor, kind: Adversar
         kind: Which of the losses.
     """
     if kind == "non_saturating":
-        others = logits.masked_fill(member, -torch.inf).logsumexp(1)
-        return (logits.logsumexp(1) - others).mean(1).sum()
+        other_logits = logits.masked_fill(member, -torch.inf).logsumexp(1)
+        return (logits.logsumexp(1) - other_logits).mean(1).sum()
     return (-2 if kind == "algorithm_1" else -1) * told_apart(logits, category).mean(1).sum()
 
 
@@ -151,8 +151,8 @@ class AutogradGame:
         generators, discriminators = fresh(shape, settings)
         networks = generators.to(device), discriminators.to(device)
         sides = [
-            ModuleSide(name, one, torch.optim.Adam(one.parameters(), settings.learning_rate, fused=True))
-            for name, one in zip(("generators", "discriminators"), networks, strict=True)
+            ModuleSide(name, network, torch.optim.Adam(network.parameters(), settings.learning_rate, fused=True))
+            for name, network in zip(("generators", "discriminators"), networks, strict=True)
         ]
         return cls(settings, shape, Table.of(encoded, shape.categories, device), networks, sides)
 
@@ -169,15 +169,15 @@ class AutogradGame:
     def turn(self, batch: Batch) -> None:
         """One step of the discriminators, then one of the generators, from one pass of the latter."""
         (generators, discriminators), (generate, discriminate) = self.networks, self.sides
-        made = generators(batch.covariates, batch.member.to(batch.mediators.dtype), batch.mediators)
-        soft = softened(made, self.shape.heads)
-        shown = mixed_in(chosen(soft, self.shape.heads), batch.member, batch.mediators)
+        outputs = generators(batch.covariates, batch.member.to(batch.mediators.dtype), batch.mediators)
+        soft = softened(outputs, self.shape.heads)
+        mixed = mixed_in(chosen(soft, self.shape.heads), batch.member, batch.mediators)
         discriminate.optimizer.zero_grad()
-        logits = discriminators(batch.covariates, shown.detach())
+        logits = discriminators(batch.covariates, mixed.detach())
         told_apart(logits, batch.category).mean(1).sum().backward()  # type: ignore[no-untyped-call]
         discriminate.optimizer.step()
         generate.optimizer.zero_grad()
-        logits = discriminators(batch.covariates, shown)
+        logits = discriminators(batch.covariates, mixed)
         played = adversarial(logits, batch.member, batch.category, self.settings.adversarial)
         missed = reconstruction(soft, batch.member, batch.mediators).sum()
         loss = played + self.settings.alpha * missed
@@ -197,11 +197,11 @@ class AutogradGame:
     def _standing(self, batch: Batch) -> Tensor:
         generators, discriminators = self.networks
         generators.eval()
-        made = generators(batch.covariates, batch.member.float(), batch.mediators)
+        outputs = generators(batch.covariates, batch.member.float(), batch.mediators)
         generators.train()
-        soft = softened(made, self.shape.heads)
-        shown = mixed_in(chosen(soft, self.shape.heads), batch.member, batch.mediators)
-        logits = discriminators(batch.covariates, shown)
+        soft = softened(outputs, self.shape.heads)
+        mixed = mixed_in(chosen(soft, self.shape.heads), batch.member, batch.mediators)
+        logits = discriminators(batch.covariates, mixed)
         right = (logits.argmax(1) == batch.category).float().mean(1)
         missed = reconstruction(soft, batch.member, batch.mediators)
         return torch.stack([missed, told_apart(logits, batch.category).mean(1), right], dim=1)[None].cpu()

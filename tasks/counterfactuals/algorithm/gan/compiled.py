@@ -143,11 +143,11 @@ def discriminator(flat: Reals, rules: Rules) -> Discriminator:
 def kept(rules: Rules, rows: int, like: Reals) -> Pass:
     """Room for so many rows, in the precision of ``like``."""
     r, h, c, k = rows, rules.hidden, rules.covariates, rules.categories
-    made, kind = k * rules.mediators, like.dtype
+    outputs, kind = k * rules.mediators, like.dtype
     return Pass(
         np.empty((r, c + k + rules.mediators), kind), np.empty((r, h), kind), np.empty(h, kind),
-        np.empty((r, h), kind), np.empty((r, made), kind), np.empty((r, c + made), kind), np.empty((r, h), kind),
-        np.empty((r, k), kind), np.empty((r, h), kind), np.empty((r, c + made), kind), np.empty((r, made), kind),
+        np.empty((r, h), kind), np.empty((r, outputs), kind), np.empty((r, c + outputs), kind), np.empty((r, h), kind),
+        np.empty((r, k), kind), np.empty((r, h), kind), np.empty((r, c + outputs), kind), np.empty((r, outputs), kind),
         np.empty((r, k), kind), np.empty((r, k), kind),
     )  # fmt: skip
 
@@ -330,31 +330,31 @@ def _judge_slopes(at: Pass, of: Discriminator) -> None:
 
 
 @compiled
-def discriminator_gradients(at: Pass, of: Discriminator, found: Discriminator, own: Longs) -> None:
+def discriminator_gradients(at: Pass, of: Discriminator, gradients: Discriminator, row_category: Longs) -> None:
     """Gradients of the mean of -log D_A (equation 7 with its sign turned).
 
     Args:
         at: A batch after both passes.
         of: Weights.
-        found: Filled in.
-        own: ``(r,)`` category of each row.
+        gradients: Filled in.
+        row_category: ``(r,)`` category of each row.
     """
     kind = at.logits.dtype.type
-    rows = own.shape[0]
+    rows = row_category.shape[0]
     for row in range(rows):
         _shares(at.of_logits, at.logits, row, _NONE)
-        at.of_logits[row, own[row]] -= kind(1)
+        at.of_logits[row, row_category[row]] -= kind(1)
         for place in range(at.of_logits.shape[1]):
             at.of_logits[row, place] /= kind(rows)
     _judge_slopes(at, of)
-    np.dot(at.of_logits.T, at.judged, found.last)
-    _sums(found.last_bias, at.of_logits)
-    np.dot(at.slopes.T, at.shown, found.first)
-    _sums(found.first_bias, at.slopes)
+    np.dot(at.of_logits.T, at.judged, gradients.last)
+    _sums(gradients.last_bias, at.of_logits)
+    np.dot(at.slopes.T, at.shown, gradients.first)
+    _sums(gradients.first_bias, at.slopes)
 
 
 @compiled
-def _adversarial_slopes(at: Pass, own: Longs, saturating: float) -> None:
+def _adversarial_slopes(at: Pass, row_category: Longs, saturating: float) -> None:
     """Derivatives of the generators' adversarial loss by the logits (equation 8, Algorithm 1, or non-saturating)."""
     kind = at.logits.dtype.type
     rows, categories = at.logits.shape
@@ -362,9 +362,9 @@ def _adversarial_slopes(at: Pass, own: Longs, saturating: float) -> None:
     for row in range(rows):
         _shares(at.of_logits, at.logits, row, _NONE)
         if saturating > 0:
-            at.of_logits[row, own[row]] -= kind(1)
+            at.of_logits[row, row_category[row]] -= kind(1)
         else:
-            _shares(at.others, at.logits, row, own[row])
+            _shares(at.others, at.logits, row, row_category[row])
             for place in range(categories):
                 at.of_logits[row, place] -= at.others[row, place]
         for place in range(categories):
@@ -372,16 +372,16 @@ def _adversarial_slopes(at: Pass, own: Longs, saturating: float) -> None:
 
 
 @compiled
-def _made_slopes(at: Pass, rules: Rules, own: Longs) -> None:
+def _made_slopes(at: Pass, rules: Rules, row_category: Longs) -> None:
     """Derivatives by what is made: of the reconstruction in the own category, of what is shown in the others."""
     kind = at.soft.dtype.type
     c, k, d = rules.covariates, rules.categories, rules.mediators
-    weight = kind(2 * rules.alpha / own.shape[0])
-    for row in range(own.shape[0]):
+    weight = kind(2 * rules.alpha / row_category.shape[0])
+    for row in range(row_category.shape[0]):
         for category in range(k):
             first = category * d
             for place in range(d):
-                if category == own[row]:
+                if category == row_category[row]:
                     missed = at.soft[row, first + place] - at.inputs[row, c + k + place]
                     at.of_made[row, first + place] = weight * missed
                 else:
@@ -396,25 +396,27 @@ def _made_slopes(at: Pass, rules: Rules, own: Longs) -> None:
 
 
 @compiled
-def _normal_slopes(at: Pass, of: Generator, found: Generator) -> None:
+def _normal_slopes(at: Pass, of: Generator, gradients: Generator) -> None:
     """Derivatives before batch normalisation by those behind it, in place, and those of its gain and shift."""
     kind = at.normal.dtype.type
     rows, units = at.normal.shape
-    _sums(found.shift, at.slopes)
-    found.gain[:] = 0
+    _sums(gradients.shift, at.slopes)
+    gradients.gain[:] = 0
     for row in range(rows):
         for unit in range(units):
-            found.gain[unit] += at.slopes[row, unit] * at.normal[row, unit]
+            gradients.gain[unit] += at.slopes[row, unit] * at.normal[row, unit]
     share = kind(1) / kind(rows)
     for row in range(rows):
         for unit in range(units):
-            left = at.slopes[row, unit] - share * (found.shift[unit] + at.normal[row, unit] * found.gain[unit])
-            at.slopes[row, unit] = left * of.gain[unit] * at.inverse[unit]
+            centred = at.slopes[row, unit] - share * (
+                gradients.shift[unit] + at.normal[row, unit] * gradients.gain[unit]
+            )
+            at.slopes[row, unit] = centred * of.gain[unit] * at.inverse[unit]
 
 
 @compiled
 def generator_gradients(
-    at: Pass, of: Generator, against: Discriminator, found: Generator, own: Longs, rules: Rules
+    at: Pass, of: Generator, against: Discriminator, gradients: Generator, row_category: Longs, rules: Rules
 ) -> None:
     """Gradients of the adversarial loss and alpha times the reconstruction (equation 8).
 
@@ -422,20 +424,20 @@ def generator_gradients(
         at: A batch after both passes.
         of: Weights of the generator.
         against: Weights of the discriminator.
-        found: Filled in.
-        own: ``(r,)`` category of each row.
+        gradients: Filled in.
+        row_category: ``(r,)`` category of each row.
         rules: Loss and alpha.
     """
-    _adversarial_slopes(at, own, rules.saturating)
+    _adversarial_slopes(at, row_category, rules.saturating)
     _judge_slopes(at, against)
     np.dot(at.slopes, against.first, at.of_shown)
-    _made_slopes(at, rules, own)
-    np.dot(at.of_made.T, at.active, found.last)
-    _sums(found.bias, at.of_made)
+    _made_slopes(at, rules, row_category)
+    np.dot(at.of_made.T, at.active, gradients.last)
+    _sums(gradients.bias, at.of_made)
     np.dot(at.of_made, of.last, at.slopes)
     _through(at.slopes, at.active)
-    _normal_slopes(at, of, found)
-    np.dot(at.slopes.T, at.inputs, found.first)
+    _normal_slopes(at, of, gradients)
+    np.dot(at.slopes.T, at.inputs, gradients.first)
 
 
 @compiled
@@ -468,21 +470,21 @@ def run_epoch(
         rules: Sizes and settings.
         done: Steps before these.
     """
-    made, told = sides
-    of, against = generator(made[WEIGHTS], rules), discriminator(told[WEIGHTS], rules)
-    of_made, of_told = np.empty_like(made[WEIGHTS]), np.empty_like(told[WEIGHTS])
+    generator_flat, discriminator_flat = sides
+    of, against = generator(generator_flat[WEIGHTS], rules), discriminator(discriminator_flat[WEIGHTS], rules)
+    of_made, of_told = np.empty_like(generator_flat[WEIGHTS]), np.empty_like(discriminator_flat[WEIGHTS])
     at = kept(rules, rules.batch, table)
     for turn in range(order.shape[0] // rules.batch):
         rows = order[turn * rules.batch : (turn + 1) * rules.batch]
-        own = category[rows]
+        row_category = category[rows]
         take(at, table, rows)
         generate(at, of, rules, running, True)
         judge(at, against)
-        discriminator_gradients(at, against, discriminator(of_told, rules), own)
-        _step(told, of_told, rules.rate, done + turn + 1)
+        discriminator_gradients(at, against, discriminator(of_told, rules), row_category)
+        _step(discriminator_flat, of_told, rules.rate, done + turn + 1)
         judge(at, against)
-        generator_gradients(at, of, against, generator(of_made, rules), own, rules)
-        _step(made, of_made, rules.rate, done + turn + 1)
+        generator_gradients(at, of, against, generator(of_made, rules), row_category, rules)
+        _step(generator_flat, of_made, rules.rate, done + turn + 1)
 
 
 @compiled
@@ -505,19 +507,19 @@ def standing(
         missed += _missed(at, rules, category[rows])
         for row in range(rows.shape[0]):
             _shares(at.of_logits, at.logits, row, _NONE)
-            own = category[rows[row]]
-            loss -= np.log(at.of_logits[row, own])
-            right += np.argmax(at.logits[row]) == own
+            own_category = category[rows[row]]
+            loss -= np.log(at.of_logits[row, own_category])
+            right += np.argmax(at.logits[row]) == own_category
     return missed / total, loss / total, right / total
 
 
 @compiled
-def _missed(at: Pass, rules: Rules, own: Longs) -> float:
+def _missed(at: Pass, rules: Rules, row_category: Longs) -> float:
     """Sum over rows of the squared error of the observed mediators (equation 4)."""
     first, missed = rules.covariates + rules.categories, 0.0
-    for row in range(own.shape[0]):
+    for row in range(row_category.shape[0]):
         for place in range(rules.mediators):
-            apart = at.soft[row, own[row] * rules.mediators + place] - at.inputs[row, first + place]
+            apart = at.soft[row, row_category[row] * rules.mediators + place] - at.inputs[row, first + place]
             missed += apart * apart
     return missed
 
@@ -549,34 +551,34 @@ class FlatSide:
     @classmethod
     def of(cls, name: str, module: nn.Module, networks: int) -> "FlatSide":
         """The weights of a module, and moments of 0."""
-        weights = [each.detach().numpy().reshape(networks, -1) for each in module.parameters()]
-        values = np.zeros((networks, 3, sum(each.shape[1] for each in weights)), np.float32)
+        weights = [parameter.detach().numpy().reshape(networks, -1) for parameter in module.parameters()]
+        values = np.zeros((networks, 3, sum(weight.shape[1] for weight in weights)), np.float32)
         values[:, WEIGHTS] = np.concatenate(weights, axis=1)
-        buffers = [each.numpy().reshape(networks, -1) for each in module.buffers()]
+        buffers = [buffer.numpy().reshape(networks, -1) for buffer in module.buffers()]
         return cls(name, module, values, np.stack(buffers, axis=1) if buffers else np.zeros((0, 2, 0), np.float32))
 
     def tensors(self) -> dict[str, Tensor]:
         """Weights, running statistics and, once there are any, Adam's moments, by the names that torch gives them."""
-        found = dict(self._state())
+        tensors = dict(self._state())
         for number, (_, shape, part) in enumerate(self._parts()):
             if self.steps:
                 prefix = f"{self.name}.adam.{number}"
-                found[f"{prefix}.step"] = torch.tensor(float(self.steps))
-                found |= {f"{prefix}.{each}": self._tensor(row, part, shape) for each, row in _ROWS.items()}
-        return found
+                tensors[f"{prefix}.step"] = torch.tensor(float(self.steps))
+                tensors |= {f"{prefix}.{moment}": self._tensor(row, part, shape) for moment, row in _ROWS.items()}
+        return tensors
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take over weights, and moments once there are any."""
-        own, networks = checkpoint.tensors, len(self.values)
+        tensors, networks = checkpoint.tensors, len(self.values)
         for number, (name, _, part) in enumerate(self._parts()):
-            self.values[:, WEIGHTS, part] = own[f"{self.name}.{name}"].numpy().reshape(networks, -1)
+            self.values[:, WEIGHTS, part] = tensors[f"{self.name}.{name}"].numpy().reshape(networks, -1)
             if checkpoint.epoch:
                 prefix = f"{self.name}.adam.{number}"
-                self.steps = int(own[f"{prefix}.step"])
-                for each, row in _ROWS.items():
-                    self.values[:, row, part] = own[f"{prefix}.{each}"].numpy().reshape(networks, -1)
+                self.steps = int(tensors[f"{prefix}.step"])
+                for moment, row in _ROWS.items():
+                    self.values[:, row, part] = tensors[f"{prefix}.{moment}"].numpy().reshape(networks, -1)
         for at, name in enumerate(_RUNNING if len(self.running) else ()):
-            self.running[:, at] = own[f"{self.name}.{name}"].numpy().reshape(networks, -1)
+            self.running[:, at] = tensors[f"{self.name}.{name}"].numpy().reshape(networks, -1)
 
     def load(self) -> None:
         """Put weights and running statistics into the module."""
@@ -634,10 +636,10 @@ class CompiledGame:
 
             def epoch(number: int, rate: float) -> Tensor:
                 rules, networks = self._rules(rate), range(self.settings.networks)
-                told = list(pool.map(lambda at: self._network(at, number, rules), networks))
+                losses = list(pool.map(lambda at: self._network(at, number, rules), networks))
                 for side in self.sides:
                     side.steps += len(self.table) // self.settings.batch
-                return torch.tensor(told, dtype=torch.float32)[None]
+                return torch.tensor(losses, dtype=torch.float32)[None]
 
             yield epoch
 
@@ -648,11 +650,18 @@ class CompiledGame:
 
     def _network(self, at: int, epoch: int, rules: Rules) -> tuple[float, float, float]:
         """An epoch of one network, in the order of the rows that it has for it."""
-        made, told = self.sides
+        generator_side, discriminator_side = self.sides
         order = draws(self.settings.seed, self.settings.first + at, epoch).permutation(len(self.category))
-        whole = self.table, self.category, order, (made.values[at], told.values[at]), made.running[at], rules
-        run_epoch(*whole, made.steps)
-        return standing(*whole)
+        arguments = (
+            self.table,
+            self.category,
+            order,
+            (generator_side.values[at], discriminator_side.values[at]),
+            generator_side.running[at],
+            rules,
+        )
+        run_epoch(*arguments, generator_side.steps)
+        return standing(*arguments)
 
     def _rules(self, rate: float) -> Rules:
         shape, settings = self.shape, self.settings

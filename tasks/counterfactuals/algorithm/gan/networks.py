@@ -131,8 +131,8 @@ class Generators(nn.Module):
         normal = functional.batch_norm(
             flat, self.mean, self.variance, self.gain, self.shift, self.training, MOMENTUM
         ).view_as(hidden)
-        made = torch.baddbmm(self.bias, self.last, functional.leaky_relu(normal, SLOPE))
-        return made.view(len(made), self.shape.categories, self.shape.mediators, -1)
+        outputs = torch.baddbmm(self.bias, self.last, functional.leaky_relu(normal, SLOPE))
+        return outputs.view(len(outputs), self.shape.categories, self.shape.mediators, -1)
 
 
 class Discriminators(nn.Module):
@@ -146,18 +146,18 @@ class Discriminators(nn.Module):
         self.last = _weights(rngs, shape.categories, shape.hidden)
         self.last_bias = nn.Parameter(torch.zeros(len(rngs), shape.categories, 1))
 
-    def forward(self, covariates: Tensor, shown: Tensor) -> Tensor:
+    def forward(self, covariates: Tensor, mediators: Tensor) -> Tensor:
         """Logits ``(s, k, r)`` of covariates ``(s, c, r)`` and mediators by category ``(s, k, d, r)``."""
-        inputs = torch.cat([covariates, shown.flatten(1, 2)], dim=1)
+        inputs = torch.cat([covariates, mediators.flatten(1, 2)], dim=1)
         hidden = functional.leaky_relu(torch.baddbmm(self.first_bias, self.first, inputs), SLOPE)
         return torch.baddbmm(self.last_bias, self.last, hidden)
 
 
-def softened(made: Tensor, heads: tuple[tuple[int, int], ...]) -> Tensor:
+def softened(outputs: Tensor, heads: tuple[tuple[int, int], ...]) -> Tensor:
     """``(s, k, d, r)`` with logits of heads turned into shares."""
     if not heads:
-        return made
-    return torch.cat([made[:, :, : heads[0][0]], *(made[:, :, a:b].softmax(2) for a, b in heads)], dim=2)
+        return outputs
+    return torch.cat([outputs[:, :, : heads[0][0]], *(outputs[:, :, a:b].softmax(2) for a, b in heads)], dim=2)
 
 
 def chosen(soft: Tensor, heads: tuple[tuple[int, int], ...]) -> Tensor:
@@ -182,8 +182,8 @@ def fresh(shape: Shape, settings: GanSettings) -> tuple[Generators, Discriminato
 def _weights(rngs: Draws, outputs: int, inputs: int) -> nn.Parameter:
     """``(s, outputs, inputs)`` uniform within 1 / sqrt(inputs), which is torch's own default."""
     bound = inputs**-0.5
-    drawn = np.stack([rng.uniform(-bound, bound, (outputs, inputs)) for rng in rngs])
-    return nn.Parameter(torch.from_numpy(drawn.astype(np.float32)))
+    weights = np.stack([rng.uniform(-bound, bound, (outputs, inputs)) for rng in rngs])
+    return nn.Parameter(torch.from_numpy(weights.astype(np.float32)))
 
 
 # --------------------------------------------------------------------------------------------------------------------

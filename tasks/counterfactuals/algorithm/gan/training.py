@@ -49,8 +49,8 @@ class Categories:
     @property
     def groups(self) -> Longs:
         """``(k,)`` groups that are categories; none if the reference group is not, or there is nobody to compare."""
-        kept = np.flatnonzero([not reason for reason in self.reasons])
-        return kept if len(kept) > 1 and self.reference in kept else kept[:0]
+        trainable = np.flatnonzero([not reason for reason in self.reasons])
+        return trainable if len(trainable) > 1 and self.reference in trainable else trainable[:0]
 
     @property
     def rows(self) -> Longs:
@@ -60,16 +60,16 @@ class Categories:
     @property
     def refused(self) -> tuple[Longs, list[str]]:
         """Rows outside the reference group that cannot be imagined in it, and why."""
-        known: Bools = np.isin(self.group, self.groups) | (self.group == self.reference)
-        rows = np.flatnonzero(~known)
-        there = self.reasons[self.reference]
-        return rows, [self.reasons[number] or there for number in self.group[rows]]
+        is_imaginable: Bools = np.isin(self.group, self.groups) | (self.group == self.reference)
+        rows = np.flatnonzero(~is_imaginable)
+        reference_reason = self.reasons[self.reference]
+        return rows, [self.reasons[number] or reference_reason for number in self.group[rows]]
 
     def asked(self, to: int) -> Bools:
         """``(n,)`` whom to imagine as a member of a category: all others of the reference group, or its members."""
-        there: Bools = self.group == self.reference
-        others: Bools = np.isin(self.group, self.groups) & ~there
-        return others if to == self.reference else there
+        in_reference: Bools = self.group == self.reference
+        in_other_groups: Bools = np.isin(self.group, self.groups) & ~in_reference
+        return in_other_groups if to == self.reference else in_reference
 
 
 def categories(group: Ints, groups: int, reference: int, mediators: Floats, learnt: Longs, fewest: int) -> Categories:
@@ -83,8 +83,8 @@ def categories(group: Ints, groups: int, reference: int, mediators: Floats, lear
         learnt: ``(r,)`` the rows that generators are to learn from.
         fewest: Of them, those that a category has to have.
     """
-    own = (mediators[learnt[group[learnt] == number]] for number in range(groups))
-    return Categories(group, reference, tuple(_reason(values, fewest) for values in own))
+    group_mediators = (mediators[learnt[group[learnt] == number]] for number in range(groups))
+    return Categories(group, reference, tuple(_reason(values, fewest) for values in group_mediators))
 
 
 def _reason(mediators: Floats, fewest: int) -> str:
@@ -157,8 +157,8 @@ class Imaginer:
             torch.from_numpy(np.ascontiguousarray(part)).float().expand(len(self.generators.first), -1, -1)
             for part in (encoded.covariates.T, member, encoded.mediators.T)
         )
-        made = chosen(softened(self.generators(covariates, category, mediators), heads), heads)
-        return self.encoder.decode(made.double().numpy(), rows)
+        outputs = chosen(softened(self.generators(covariates, category, mediators), heads), heads)
+        return self.encoder.decode(outputs.double().numpy(), rows)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -242,8 +242,8 @@ def train(
     restore(state, game.sides, mark)
     with game.playing() as play:
         for epoch in range(state.epoch, settings.epochs):
-            standing = play(epoch, _rate(settings, epoch))
-            state = _finite(take(game.sides, torch.cat([state.history, standing]), mark), state)
+            epoch_losses = play(epoch, _rate(settings, epoch))
+            state = _finite(take(game.sides, torch.cat([state.history, epoch_losses]), mark), state)
             if on_epoch is not None:
                 on_epoch(state)
     return Trained(Imaginer(encoder, game.generators()), state)
@@ -264,8 +264,8 @@ def _begin(encoded: Encoded, shape: Shape, settings: GanSettings) -> Game:
 
 def _rate(settings: GanSettings, epoch: int) -> float:
     """The learning rate of an epoch, from 0: as given, then falling linearly from ``decay_from`` on."""
-    epochs, whole = settings.epochs, settings.decay_from
-    share = 1.0 if whole >= 1 else min(1.0, (epochs - epoch) / (epochs * (1 - whole)))
+    epochs, full_rate_share = settings.epochs, settings.decay_from
+    share = 1.0 if full_rate_share >= 1 else min(1.0, (epochs - epoch) / (epochs * (1 - full_rate_share)))
     return settings.learning_rate * share
 
 

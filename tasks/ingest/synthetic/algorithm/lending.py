@@ -192,8 +192,8 @@ def synthetic(settings: Synthetic, rng: np.random.Generator) -> MediatedRows:
         return mediators
 
     def logit(mediators: Floats) -> Floats:
-        found: Floats = settings.beta_5 * u_x + settings.beta_6 * mediators[:, 0] + u_y
-        return found
+        log_odds: Floats = settings.beta_5 * u_x + settings.beta_6 * mediators[:, 0] + u_y
+        return log_odds
 
     return _rows(u_x[:, None], category, mechanism, u_m[:, None], settings.noise, logit, rng)
 
@@ -203,19 +203,19 @@ def law_school(settings: LawSchool, people: People, rng: np.random.Generator) ->
 
     The gender of a student stays with the covariates; the paper gives no equation for it.
     """
-    drawn = rng.integers(len(people.gender), size=settings.rows)
-    covariates = np.column_stack([people.resident[drawn], people.race[drawn]]).astype(np.float64)
+    sampled_rows = rng.integers(len(people.gender), size=settings.rows)
+    covariates = np.column_stack([people.resident[sampled_rows], people.race[sampled_rows]]).astype(np.float64)
     base = covariates @ [settings.w_x1, settings.w_x2]
     noise = settings.noise * rng.standard_normal((settings.rows, 2))
     u_y = settings.noise * rng.standard_normal(settings.rows)
     weights = np.array([settings.w_m1, settings.w_m2])
 
     def logit(mediators: Floats) -> Floats:
-        found: Floats = mediators @ weights + base + u_y + settings.intercept
-        return found
+        log_odds: Floats = mediators @ weights + base + u_y + settings.intercept
+        return log_odds
 
     mechanism = _sigmoid(settings, base) if settings.form == "sigmoid" else _sin(settings, base)
-    return _rows(covariates, people.gender[drawn] == 1, mechanism, noise, settings.noise, logit, rng)
+    return _rows(covariates, people.gender[sampled_rows] == 1, mechanism, noise, settings.noise, logit, rng)
 
 
 def _sigmoid(settings: LawSchool, base: Floats) -> Mechanism:

@@ -179,12 +179,12 @@ def check(settings: TwinSettings) -> None:
     _require(0 < settings.denied < 1, settings, "denied", "a share between 0 and 1")
     _require(settings.rows >= 1 and settings.lenders >= 1, settings, "rows", "at least one, and one of lenders")
     _require(YEARS[0] <= settings.year <= YEARS[1], settings, "year", f"a year from {YEARS[0]} to {YEARS[1]}")
-    others = settings.withdrawn + settings.incomplete + settings.purchased
-    _require(others < 1, settings, "purchased", "a share that leaves room for decisions beside the other two")
+    other_outcomes = settings.withdrawn + settings.incomplete + settings.purchased
+    _require(other_outcomes < 1, settings, "purchased", "a share that leaves room for decisions beside the other two")
 
 
-def _require(kept: bool, settings: TwinSettings, name: str, expected: str) -> None:
-    if not kept:
+def _require(condition: bool, settings: TwinSettings, name: str, expected: str) -> None:
+    if not condition:
         raise ValueError(f"{name} of the twin is {getattr(settings, name)!r}; expected {expected}")
 
 
@@ -232,8 +232,8 @@ def draw(settings: TwinSettings, n: int, rng: np.random.Generator) -> People:
         return np.searchsorted(np.cumsum(shares)[:-1], rng.random(n), side="right").astype(np.int32)
 
     def some(share: float) -> Bools:
-        drawn: Bools = rng.random(n) < share
-        return drawn
+        mask: Bools = rng.random(n) < share
+        return mask
 
     def number(below: int) -> Ints:
         return rng.integers(below, size=n, dtype=np.int32)
@@ -303,8 +303,8 @@ def sizes(rows: int) -> Longs:
         raise ValueError(f"{rows} rows are too few for {lenders} lenders")
     weights = np.exp(SPREAD * norm.ppf(1 - (np.arange(lenders) + 0.5) / lenders))
     ends = np.round(np.cumsum(weights) / weights.sum() * (rows - lenders)).astype(np.int64)
-    found: Longs = np.sort(np.diff(ends, prepend=0) + 1)[::-1]
-    return found
+    lender_sizes: Longs = np.sort(np.diff(ends, prepend=0) + 1)[::-1]
+    return lender_sizes
 
 
 @dataclass(frozen=True)
@@ -396,8 +396,8 @@ def causal_draw(n: int, rng: np.random.Generator) -> Noise:
 
 def disadvantage(settings: TwinSettings, race: Ints, sex: Ints) -> Floats:
     """``(n,)`` D of people of some races and sexes."""
-    found: Floats = np.array(settings.race_disadvantage)[race] + np.array(settings.sex_disadvantage)[sex]
-    return found
+    burden: Floats = np.array(settings.race_disadvantage)[race] + np.array(settings.sex_disadvantage)[sex]
+    return burden
 
 
 def world(settings: TwinSettings, people: People, noise: Noise, burdened: Floats) -> World:
@@ -414,20 +414,20 @@ def usually(settings: TwinSettings, purpose: Ints) -> Floats:
     income = np.log(settings.income) + years * np.log1p(settings.income_growth)
     value = np.log(settings.property_value) + years * np.log1p(settings.value_growth)
     loan = value + np.log(settings.loan_ratios)
-    found = np.empty((len(purpose), len(MEDIATORS)))
-    found[:, INCOME], found[:, VALUE], found[:, LOAN] = income, value, loan[purpose]
-    found[:, DEBT], found[:, RATIO] = settings.debt_to_income, np.array(settings.loan_to_value)[purpose]
-    return found
+    mediators = np.empty((len(purpose), len(MEDIATORS)))
+    mediators[:, INCOME], mediators[:, VALUE], mediators[:, LOAN] = income, value, loan[purpose]
+    mediators[:, DEBT], mediators[:, RATIO] = settings.debt_to_income, np.array(settings.loan_to_value)[purpose]
+    return mediators
 
 
 def deviations(settings: TwinSettings, noise: Floats, burdened: Floats) -> Floats:
     """``(n, 5)`` how far mediators lie from what is usual, of noise ``(n, 5)`` and a disadvantage ``(n,)``."""
-    own = noise * _spreads(settings) + burdened[:, None] * np.array(settings.shifts)
-    income = own[:, INCOME]
-    value = settings.value_on_income * income + own[:, VALUE]
-    loan = value + own[:, LOAN]
-    debt = settings.debt_on_income * income + settings.debt_on_loan * loan + own[:, DEBT]
-    ratio = settings.ratio_on_loan * (loan - value) + own[:, RATIO]
+    shifts = noise * _spreads(settings) + burdened[:, None] * np.array(settings.shifts)
+    income = shifts[:, INCOME]
+    value = settings.value_on_income * income + shifts[:, VALUE]
+    loan = value + shifts[:, LOAN]
+    debt = settings.debt_on_income * income + settings.debt_on_loan * loan + shifts[:, DEBT]
+    ratio = settings.ratio_on_loan * (loan - value) + shifts[:, RATIO]
     return np.column_stack([income, value, loan, debt, ratio])
 
 
@@ -499,14 +499,14 @@ def publish(mediators: Floats, modern: bool) -> Published:
 def band(percent: Floats) -> Longs:
     """``(n,)`` places in ``DEBT_BANDS`` of ratios in percent: 60 is the last of the band before the last."""
     inside = np.searchsorted(_STARTS, percent, side="right")
-    found: NDArray[np.int64] = np.where(percent > _MOST_DEBT, len(DEBT_BANDS) - 1, inside).astype(np.int64)
-    return found
+    band_index: NDArray[np.int64] = np.where(percent > _MOST_DEBT, len(DEBT_BANDS) - 1, inside).astype(np.int64)
+    return band_index
 
 
 def _middle(dollars: Floats) -> Longs:
     """The middle of the band of 10,000 dollars that an amount lies in."""
-    found: NDArray[np.int64] = (np.floor(dollars / _BAND) * _BAND + _BAND // 2).astype(np.int64)
-    return found
+    midpoint: NDArray[np.int64] = (np.floor(dollars / _BAND) * _BAND + _BAND // 2).astype(np.int64)
+    return midpoint
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -534,8 +534,8 @@ def unreported_draw(settings: TwinSettings, denied: Bools, rng: np.random.Genera
     times = settings.missing * np.where(denied, settings.denied_missing, 1.0)
 
     def gaps(share: float) -> Bools:
-        drawn: Bools = rng.random(len(denied)) < share * times
-        return drawn
+        mask: Bools = rng.random(len(denied)) < share * times
+        return mask
 
     value = gaps(settings.missing_value)
     income, debt = gaps(settings.missing_income), gaps(settings.missing_debt_to_income)
@@ -598,12 +598,12 @@ def generate(settings: TwinSettings, rng: np.random.Generator) -> Twin:
 
 
 def _block(settings: TwinSettings, n: int, rng: np.random.Generator) -> Twin:
-    who, noise = draw(settings, n, rng), causal_draw(n, rng)
-    happened = world(settings, who, noise, disadvantage(settings, who.race, who.sex))
-    action = _actions(settings, happened.approved, who.purpose == PURCHASE, rng)
+    persons, noise = draw(settings, n, rng), causal_draw(n, rng)
+    happened = world(settings, persons, noise, disadvantage(settings, persons.race, persons.sex))
+    action = _actions(settings, happened.approved, persons.purpose == PURCHASE, rng)
     denied = np.isin(action, (DENIED, PREAPPROVAL_DENIED))
     published = publish(happened.mediators, settings.modern)
-    return Twin(settings, who, noise, happened, action, published, unreported_draw(settings, denied, rng))
+    return Twin(settings, persons, noise, happened, action, published, unreported_draw(settings, denied, rng))
 
 
 def _actions(settings: TwinSettings, approved: Bools, purchase: Bools, rng: np.random.Generator) -> Ints:
@@ -682,8 +682,15 @@ class FlipShare:
 def flip_shares(twin: Twin) -> list[FlipShare]:
     """The true share of decisions that would have been others, by attribute and group that somebody is of."""
     out = []
-    for found in otherwise(twin):
-        for group in np.unique(found.group).tolist():
-            own = (found.group == group) & twin.decided
-            out.append(FlipShare(found.attribute, found.names[group], int(own.sum()), int((found.flips & own).sum())))
+    for counterfactual in otherwise(twin):
+        for group in np.unique(counterfactual.group).tolist():
+            in_group = (counterfactual.group == group) & twin.decided
+            out.append(
+                FlipShare(
+                    counterfactual.attribute,
+                    counterfactual.names[group],
+                    int(in_group.sum()),
+                    int((counterfactual.flips & in_group).sum()),
+                )
+            )
     return out

@@ -57,12 +57,12 @@ def cases(
     """
     for maker, rows, denied in _decided(applications, decisions, settings):
         ids = rows["row_id"].to_numpy()
-        own = tuple(_blocks(rows, left_out, settings))
+        own_blocks = tuple(_blocks(rows, left_out, settings))
         groups = groups_of(memberships, ids, settings.protected)
         cluster = _clusters(rows, settings)
         for p in (each for each in settings.protected if groups[each.name].compared):
-            others = _others(rows, memberships, p, settings) if settings.ladder.cross else ()
-            blocks = (*own, Block(CROSS, others)) if others else own
+            other_attributes = _others(rows, memberships, p, settings) if settings.ladder.cross else ()
+            blocks = (*own_blocks, Block(CROSS, other_attributes)) if other_attributes else own_blocks
             yield Case(maker, p.name, Applications(denied, **vars(groups[p.name]), blocks=blocks, cluster=cluster))
 
 
@@ -74,8 +74,8 @@ def judged(settings: AdjustSettings, case: Case) -> AdjustSettings:
     if settings.ladder.primary is not None:
         return settings
     names = [block.name for block in case.applications.blocks if block.name not in (PLACE, CROSS)]
-    known = [block.name for block in case.applications.blocks]
-    primary = settings.primary if settings.primary in known else names[-1] if names else NO_BLOCK
+    block_names = [block.name for block in case.applications.blocks]
+    primary = settings.primary if settings.primary in block_names else names[-1] if names else NO_BLOCK
     ladder = settings.ladder.model_copy(update={"primary": None if primary == NO_BLOCK else primary})
     return settings.model_copy(update={"primary": primary, "ladder": ladder})
 
@@ -88,10 +88,14 @@ def _decided(
     The lender decided on every application, the model on the complete ones; of its decisions those count which it
     made on rows that it was not fitted to.
     """
-    made = decisions.filter(decisions["explained"]).select(["row_id", "decision_maker", "favourable"]).to_pandas()
+    explained_decisions = (
+        decisions.filter(decisions["explained"]).select(["row_id", "decision_maker", "favourable"]).to_pandas()
+    )
     if DecisionMaker.LENDER in settings.explain.decision_makers:
         yield str(DecisionMaker.LENDER), applications, ~applications["favourable"].to_numpy()
-    model = made[made["decision_maker"] == str(DecisionMaker.MODEL)].set_index("row_id")["favourable"]
+    model = explained_decisions[explained_decisions["decision_maker"] == str(DecisionMaker.MODEL)].set_index("row_id")[
+        "favourable"
+    ]
     if DecisionMaker.MODEL in settings.explain.decision_makers and len(model):
         ids = applications["row_id"].to_pandas()
         rows = applications.filter(pa.array(ids.isin(model.index)))
@@ -113,14 +117,14 @@ def control(rows: pa.Table, name: str, column: ColumnSpec) -> Control:
     if column.type is Kind.CONTINUOUS:
         values = rows[name].to_numpy().astype(np.float64)
         return Control(name, "number", values, scale=column.scale)
-    found = _category(name, rows[name].to_pandas(), column.order)
-    return Control(name, "number", found.values) if column.type is Kind.BINARY else found
+    category_control = _category(name, rows[name].to_pandas(), column.order)
+    return Control(name, "number", category_control.values) if column.type is Kind.BINARY else category_control
 
 
 def _category(name: str, values: pd.Series, order: tuple[str, ...]) -> Control:
-    known = order or tuple(sorted(values.dropna().unique()))
-    codes = pd.Categorical(values, categories=list(known)).codes.astype(np.float64)
-    return Control(name, "category", np.where(codes < 0, np.nan, codes), known, ordered=bool(order))
+    categories = order or tuple(sorted(values.dropna().unique()))
+    codes = pd.Categorical(values, categories=list(categories)).codes.astype(np.float64)
+    return Control(name, "category", np.where(codes < 0, np.nan, codes), categories, ordered=bool(order))
 
 
 def _others(rows: pa.Table, memberships: pa.Table, p: Protected, settings: AdjustSettings) -> tuple[Control, ...]:
@@ -129,8 +133,8 @@ def _others(rows: pa.Table, memberships: pa.Table, p: Protected, settings: Adjus
     ids: np.ndarray[Any, Any] = rows["row_id"].to_numpy()
     wide = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
     groups = (_category(other.name, wide[other.name].reset_index(drop=True), ()) for other in apart)
-    own: Mapping[str, ColumnSpec] = {name: settings.columns[name] for name in settings.personal}
-    return (*groups, *(control(rows, name, column) for name, column in own.items()))
+    personal_columns: Mapping[str, ColumnSpec] = {name: settings.columns[name] for name in settings.personal}
+    return (*groups, *(control(rows, name, column) for name, column in personal_columns.items()))
 
 
 def _clusters(rows: pa.Table, settings: AdjustSettings) -> Ints | None:
@@ -140,11 +144,11 @@ def _clusters(rows: pa.Table, settings: AdjustSettings) -> Ints | None:
     """
     if settings.cluster is None:
         return None
-    codes, known = pd.factorize(rows[settings.cluster].to_pandas())
-    if settings.ladder.cluster is None and len(known) < 2:
+    codes, clusters = pd.factorize(rows[settings.cluster].to_pandas())
+    if settings.ladder.cluster is None and len(clusters) < 2:
         return None
-    found: Ints = codes.astype(np.int32)
-    return found
+    cluster_codes: Ints = codes.astype(np.int32)
+    return cluster_codes
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -165,35 +169,39 @@ def exchanged(
     """
     rows: list[dict[str, Any]] = []
     if DecisionMaker.MODEL in settings.explain.decision_makers and exchanges.num_rows:
-        own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-        groups = groups_of(memberships, own["row_id"].to_numpy(), settings.protected)
-        for each in exchanges.to_pylist():
-            mine = decided.filter(pc.equal(decided["protected_attribute"], each["protected_attribute"]))
-            rows += _rows(each, own, mine, groups[each["protected_attribute"]], settings.level)
+        model_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
+        groups = groups_of(memberships, model_decisions["row_id"].to_numpy(), settings.protected)
+        for exchange in exchanges.to_pylist():
+            attribute_decisions = decided.filter(
+                pc.equal(decided["protected_attribute"], exchange["protected_attribute"])
+            )
+            rows += _rows(
+                exchange, model_decisions, attribute_decisions, groups[exchange["protected_attribute"]], settings.level
+            )
     return ADJUSTED_EXCHANGED.build(**{c.name: [row.get(c.name) for row in rows] for c in ADJUSTED_EXCHANGED.columns})
 
 
 def _rows(
-    each: dict[str, Any], own: pa.Table, decided: pa.Table, grouped: Grouped, level: float
+    record: dict[str, Any], model_decisions: pa.Table, decided: pa.Table, grouped: Grouped, level: float
 ) -> Iterator[dict[str, Any]]:
     """A row for each group other than the reference group; the stage ``score`` wrote both tables in one order."""
-    whose = {"decision_maker": str(DecisionMaker.MODEL), **each}
-    denied = ~own["favourable"].to_numpy()
-    if each["reason"]:
+    whose = {"decision_maker": str(DecisionMaker.MODEL), **record}
+    denied = ~model_decisions["favourable"].to_numpy()
+    if record["reason"]:
         for number, group in enumerate(grouped.groups):
             of = grouped.group == number
             if number != grouped.reference:
                 yield whose | {"group": group, "n": int(of.sum()), "events": int(np.sum(denied & of))}
         return
-    there = ~decided["favourable"].to_numpy()
-    for found in effects(denied, there, grouped.group, len(grouped.groups), grouped.reference, level):
-        yield whose | {"group": grouped.groups[found.group], **_numbers(found)}
+    exchanged_denied = ~decided["favourable"].to_numpy()
+    for effect in effects(denied, exchanged_denied, grouped.group, len(grouped.groups), grouped.reference, level):
+        yield whose | {"group": grouped.groups[effect.group], **_numbers(effect)}
 
 
-def _numbers(found: Exchange) -> dict[str, Any]:
-    of = found.changes
-    counts = {"n": of.n, "events": found.denied, "raised": of.raised, "lowered": of.lowered}
-    return counts | {"effect": found.value, "low": found.low, "high": found.high}
+def _numbers(exchange: Exchange) -> dict[str, Any]:
+    of = exchange.changes
+    counts = {"n": of.n, "events": exchange.denied, "raised": of.raised, "lowered": of.lowered}
+    return counts | {"effect": exchange.value, "low": exchange.low, "high": exchange.high}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -206,16 +214,18 @@ JOINED = " + "
 
 def rows_of(case: Case, ladder: Ladder, settings: AdjustSettings) -> dict[str, pa.Table]:
     """The tables of one decision maker and protected attribute."""
-    given, told = case.applications, telling(case.applications)
-    blocks = {n: JOINED.join(block.name for block in given.blocks[:n]) for n in range(len(given.blocks) + 1)}
-    rows: Mapping[Table, Iterable[Mapping[str, Any]]] = {
-        ADJUSTED: (_effect(case, effect, settings, told) for effect in ladder.effects),
-        ADJUSTED_SUPPORT: (_of_group(case, each) | {"blocks": blocks[each.rung]} for each in ladder.support),
-        ADJUSTED_INTERACTIONS: (_interaction(case, each) for each in ladder.interactions),
-        ADJUSTED_BENCHMARKS: (row for effect in ladder.effects for row in _benchmarks(case, effect, settings)),
-        ADJUSTED_ROWS: (*_used(case, ladder), *(_counted(case, *astuple(each)) for each in ladder.left_out)),
+    applications, block_of_control = case.applications, telling(case.applications)
+    blocks = {
+        n: JOINED.join(block.name for block in applications.blocks[:n]) for n in range(len(applications.blocks) + 1)
     }
-    return {table.name: _table(table, list(found)) for table, found in rows.items()}
+    rows: Mapping[Table, Iterable[Mapping[str, Any]]] = {
+        ADJUSTED: (_effect(case, effect, settings, block_of_control) for effect in ladder.effects),
+        ADJUSTED_SUPPORT: (_of_group(case, support) | {"blocks": blocks[support.rung]} for support in ladder.support),
+        ADJUSTED_INTERACTIONS: (_interaction(case, interaction) for interaction in ladder.interactions),
+        ADJUSTED_BENCHMARKS: (row for effect in ladder.effects for row in _benchmarks(case, effect, settings)),
+        ADJUSTED_ROWS: (*_used(case, ladder), *(_counted(case, *astuple(left_out)) for left_out in ladder.left_out)),
+    }
+    return {table.name: _table(table, list(table_rows)) for table, table_rows in rows.items()}
 
 
 def of_columns(case: Case, reasons: Mapping[str, str]) -> dict[str, pa.Table]:
@@ -224,9 +234,11 @@ def of_columns(case: Case, reasons: Mapping[str, str]) -> dict[str, pa.Table]:
     return {ADJUSTED_ROWS.name: _table(ADJUSTED_ROWS, rows)}
 
 
-def _effect(case: Case, effect: Effect, settings: AdjustSettings, told: Mapping[str, str]) -> dict[str, Any]:
+def _effect(
+    case: Case, effect: Effect, settings: AdjustSettings, block_of_control: Mapping[str, str]
+) -> dict[str, Any]:
     own_logit = (effect.estimator, effect.average_over) == ("logit", "own")
-    telling_ones = ", ".join(name for name, block in told.items() if block in effect.blocks)
+    telling_ones = ", ".join(name for name, block in block_of_control.items() if block in effect.blocks)
     reasons = [effect.reason, f"{TELLING}: {telling_ones}" if telling_ones else ""]
     return _of_group(case, effect) | {
         "blocks": JOINED.join(effect.blocks),
@@ -234,7 +246,7 @@ def _effect(case: Case, effect: Effect, settings: AdjustSettings, told: Mapping[
         "primary": own_logit and _is_primary(effect, settings),
         "strongest": effect.strongest or None,
         "unseen": _unit_bias(effect),
-        "reason": "; ".join(each for each in reasons if each),
+        "reason": "; ".join(reason for reason in reasons if reason),
         "method": effect.fit or None,
     }
 
@@ -254,29 +266,29 @@ def _benchmarks(case: Case, effect: Effect, settings: AdjustSettings) -> Iterato
     """The linear effect of the primary rung beside unseen columns as strong as the controls."""
     if effect.unseen is None or not _is_primary(effect, settings):
         return
-    for each in effect.unseen.benchmarks:
-        ends = (math.nan, math.nan) if each.effect is None else each.effect.interval(settings.level)
-        explained = effect.unseen.columns[each.column]
+    for benchmark in effect.unseen.benchmarks:
+        ends = (math.nan, math.nan) if benchmark.effect is None else benchmark.effect.interval(settings.level)
+        explained = effect.unseen.columns[benchmark.column]
         yield _of_group(case, effect) | {
             "blocks": JOINED.join(effect.blocks),
-            "column": each.column,
-            "times": each.times,
+            "column": benchmark.column,
+            "times": benchmark.times,
             "column_of_denial": explained.outcome,
             "column_of_group": explained.group,
-            "of_denial": None if each.confounder is None else each.confounder.outcome,
-            "of_group": None if each.confounder is None else each.confounder.group,
-            "value": None if each.effect is None else each.effect.value,
+            "of_denial": None if benchmark.confounder is None else benchmark.confounder.outcome,
+            "of_group": None if benchmark.confounder is None else benchmark.confounder.group,
+            "value": None if benchmark.effect is None else benchmark.effect.value,
             "low": ends[0],
             "high": ends[1],
         }
 
 
-def _interaction(case: Case, found: Interaction) -> dict[str, Any]:
+def _interaction(case: Case, interaction: Interaction) -> dict[str, Any]:
     """A number stands in the user's units, a category by its name."""
     controls = {each.name: each for block in case.applications.blocks for each in block.controls}
-    names = controls[found.column].categories
-    at = None if math.isnan(found.at) else names[int(found.at)] if names else f"{found.at:.6g}"
-    return _of_group(case, found) | {"at": at}
+    names = controls[interaction.column].categories
+    at = None if math.isnan(interaction.at) else names[int(interaction.at)] if names else f"{interaction.at:.6g}"
+    return _of_group(case, interaction) | {"at": at}
 
 
 def _of_group(case: Case, row: Any) -> dict[str, Any]:
@@ -286,11 +298,14 @@ def _of_group(case: Case, row: Any) -> dict[str, Any]:
 
 def _used(case: Case, ladder: Ladder) -> Iterator[dict[str, Any]]:
     """What is left of each group without the rows left out."""
-    given = case.applications
-    for number in range(len(given.groups)):
-        own, out = given.group == number, [each for each in ladder.left_out if each.group == number]
-        rows = int(own.sum()) - sum(each.rows for each in out)
-        denied = int(given.denied[own].sum()) - sum(each.denied for each in out)
+    applications = case.applications
+    for number in range(len(applications.groups)):
+        in_group, out = (
+            applications.group == number,
+            [left_out for left_out in ladder.left_out if left_out.group == number],
+        )
+        rows = int(in_group.sum()) - sum(left_out.rows for left_out in out)
+        denied = int(applications.denied[in_group].sum()) - sum(left_out.denied for left_out in out)
         if rows:
             yield _counted(case, "", number, rows, denied)
 

@@ -47,50 +47,57 @@ class ControlBlock(Strict):
     columns: tuple[str, ...] = Field(min_length=1)
 
 
-def blocks_of(spec: AuditSpec, asked: AdjustedSettings) -> tuple[ControlBlock, ...]:
+def blocks_of(spec: AuditSpec, settings: AdjustedSettings) -> tuple[ControlBlock, ...]:
     """The blocks in the order of the rungs; without those that have no column, and without ``cross``."""
-    if asked.blocks:
-        return tuple(ControlBlock(name=name, columns=columns) for name, columns in asked.blocks.items() if columns)
+    if settings.blocks:
+        return tuple(ControlBlock(name=name, columns=columns) for name, columns in settings.blocks.items() if columns)
     block = {name: _block(spec, name) for name in spec.kept()}
-    found = in_order(each for each in block.values() if each is not None)
+    block_names = in_order(block_name for block_name in block.values() if block_name is not None)
     return tuple(
-        ControlBlock(name=each, columns=tuple(name for name, own in block.items() if own == each)) for each in found
+        ControlBlock(
+            name=block_name, columns=tuple(name for name, column_block in block.items() if column_block == block_name)
+        )
+        for block_name in block_names
     )
 
 
-def primary_of(blocks: Collection[ControlBlock], asked: AdjustedSettings) -> str:
+def primary_of(blocks: Collection[ControlBlock], settings: AdjustedSettings) -> str:
     """The block whose rung is judged: the last one before ``place``, or ``none`` where there is no block."""
     before = [block.name for block in blocks if block.name != PLACE]
-    return asked.primary or (before[-1] if before else NO_BLOCK)
+    return settings.primary or (before[-1] if before else NO_BLOCK)
 
 
-def cluster_of(spec: AuditSpec, asked: AdjustedSettings) -> str | None:
+def cluster_of(spec: AuditSpec, settings: AdjustedSettings) -> str | None:
     """The column of the clusters: that of the spec, else the lender's where it is read; None for independent rows."""
-    if asked.cluster is not None:
-        return None if asked.cluster == NO_BLOCK else asked.cluster
+    if settings.cluster is not None:
+        return None if settings.cluster == NO_BLOCK else settings.cluster
     return next((name for name in LENDER if name in spec.kept()), None)
 
 
-def named(spec: AuditSpec, asked: AdjustedSettings) -> dict[str, Location]:
+def named(spec: AuditSpec, settings: AdjustedSettings) -> dict[str, Location]:
     """Columns that the spec itself puts into a block, and where it does."""
-    if asked.blocks:
+    if settings.blocks:
         listed = [
-            (name, (*AT, "blocks", block, i)) for block, names in asked.blocks.items() for i, name in enumerate(names)
+            (name, (*AT, "blocks", block, i))
+            for block, names in settings.blocks.items()
+            for i, name in enumerate(names)
         ]
         return dict(reversed(listed))
-    given = {name: column.block for name, column in spec.columns.items()}
-    return {name: ("columns", name, "block") for name, block in given.items() if block not in (None, NO_BLOCK)}
+    block_of_column = {name: column.block for name, column in spec.columns.items()}
+    return {
+        name: ("columns", name, "block") for name, block in block_of_column.items() if block not in (None, NO_BLOCK)
+    }
 
 
-def personal(spec: AuditSpec, asked: AdjustedSettings) -> tuple[str, ...]:
+def personal(spec: AuditSpec, settings: AdjustedSettings) -> tuple[str, ...]:
     """Features that say who an applicant is and are in no block: the rung ``cross`` adds them.
 
     None says the same as a protected attribute in other words, such as another column of race, or is as observed.
     """
-    inside = {name for block in blocks_of(spec, asked) for name in block.columns} | _protected(spec)
+    inside = {name for block in blocks_of(spec, settings) for name in block.columns} | _protected(spec)
     about = {kind_of(name) for name in _protected(spec)} | {kind_of(p.name) for p in spec.protected}
-    others = (name for name in spec.kept() if is_personal(name) and not is_observed(name) and name not in inside)
-    return tuple(name for name in others if kind_of(name) not in about - {""})
+    candidates = (name for name in spec.kept() if is_personal(name) and not is_observed(name) and name not in inside)
+    return tuple(name for name in candidates if kind_of(name) not in about - {""})
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
@@ -98,12 +105,12 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
 
     A block or a primary rung of which one year has no column is no fault of the spec: ``source.lacking`` names them.
     """
-    asked = spec.methods.of(AdjustedSettings)
-    if asked is None:
+    settings = spec.methods.of(AdjustedSettings)
+    if settings is None:
         return
-    for name, at in named(spec, asked).items():
+    for name, at in named(spec, settings).items():
         yield from _of_column(spec, name, at)
-    for block, columns in asked.blocks.items():
+    for block, columns in settings.blocks.items():
         if not columns and not spec.source.lacking:
             yield SpecError(f"the block {block!r} has no column; name some, or leave it out", (*AT, "blocks", block))
         if not re.fullmatch(NAME, block):
@@ -112,18 +119,18 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
         if block in (NO_BLOCK, CROSS):
             message = f"{block!r} is the name of a rung of its own; give the block another name"
             yield SpecError(message, (*AT, "blocks", block))
-    yield from _twice(asked)
-    known = [block.name for block in blocks_of(spec, asked)]
-    if asked.cluster_bootstrap and cluster_of(spec, asked) is None:
+    yield from _twice(settings)
+    block_names = [block.name for block in blocks_of(spec, settings)]
+    if settings.cluster_bootstrap and cluster_of(spec, settings) is None:
         yield SpecError("there are no clusters to draw; name their column in `cluster`", (*AT, "cluster_bootstrap"))
-    if asked.primary == PLACE:
+    if settings.primary == PLACE:
         message = f"{PLACE!r} holds fixed effects, which only the linear fit tells; name the rung before it, or none"
         yield SpecError(message, (*AT, "primary"))
-    if asked.primary is not None and asked.primary not in known and not spec.source.lacking:
-        message = f"there is no block {asked.primary!r}; {nearest(asked.primary, known)}"
+    if settings.primary is not None and settings.primary not in block_names and not spec.source.lacking:
+        message = f"there is no block {settings.primary!r}; {nearest(settings.primary, block_names)}"
         yield SpecError(message, (*AT, "primary"))
-    if asked.cluster not in (None, NO_BLOCK) and asked.cluster not in spec.kept():
-        message = f"{asked.cluster!r} is no column that is read; {nearest(str(asked.cluster), list(spec.kept()))}"
+    if settings.cluster not in (None, NO_BLOCK) and settings.cluster not in spec.kept():
+        message = f"{settings.cluster!r} is no column that is read; {nearest(str(settings.cluster), list(spec.kept()))}"
         yield SpecError(message, (*AT, "cluster"))
 
 
@@ -141,13 +148,15 @@ def _of_column(spec: AuditSpec, name: str, at: Location) -> Iterator[SpecError]:
         yield SpecError(f"{name!r} is no column that is read; {hint}", at)
 
 
-def _twice(asked: AdjustedSettings) -> Iterator[SpecError]:
-    seen: dict[str, str] = {}
-    for block, columns in asked.blocks.items():
+def _twice(settings: AdjustedSettings) -> Iterator[SpecError]:
+    block_of_column: dict[str, str] = {}
+    for block, columns in settings.blocks.items():
         for i, name in enumerate(columns):
-            if name in seen:
-                yield SpecError(f"{name!r} is in the block {seen[name]!r} already", (*AT, "blocks", block, i))
-            seen.setdefault(name, block)
+            if name in block_of_column:
+                yield SpecError(
+                    f"{name!r} is in the block {block_of_column[name]!r} already", (*AT, "blocks", block, i)
+                )
+            block_of_column.setdefault(name, block)
 
 
 def _block(spec: AuditSpec, name: str) -> str | None:
@@ -201,13 +210,15 @@ def one_sided(applications: pa.Table, columns: Iterable[str]) -> dict[str, Fille
     return {name: share for name, share in shares.items() if min(share) < few and max(share) > many}
 
 
-def check_filled(found: Mapping[str, Filled], named: Mapping[str, Location]) -> None:
+def check_filled(filled_columns: Mapping[str, Filled], named: Mapping[str, Location]) -> None:
     """Refuse one-sided columns that the spec names.
 
     Raises:
         SpecError: there are some.
     """
-    raise_together([SpecError(_message(name, found[name]), named[name]) for name in found if name in named])
+    raise_together(
+        [SpecError(_message(name, filled_columns[name]), named[name]) for name in filled_columns if name in named]
+    )
 
 
 def words(filled: Filled) -> str:
@@ -227,8 +238,8 @@ def _in_source(spec: AuditSpec, names: list[str]) -> dict[str, Filled]:
     from tasks.ingest import registry
     from tasks.ingest.sources import raw
 
-    read = list(dict.fromkeys([spec.decision.column, *names]))
-    frame = registry.reader_of(spec.source).read(spec.source, read).table.to_pandas().astype(object)
+    columns = list(dict.fromkeys([spec.decision.column, *names]))
+    frame = registry.reader_of(spec.source).read(spec.source, columns).table.to_pandas().astype(object)
     frame = frame.apply(lambda column: column.map(raw.canonical))
     gone = raw.missing_cells(frame, spec.source, {}) | frame.isin(spec.source.exempt)
     approved = frame[spec.decision.column].isin(spec.decision.favourable).to_numpy()
@@ -278,22 +289,25 @@ def settings_of(spec: AuditSpec) -> AdjustSettings | None:
         SpecError: a control is no column that is read, or is set by the decision; a block is empty; the primary rung
             is no block.
     """
-    asked = spec.methods.of(AdjustedSettings)
-    if asked is None:
+    method_settings = spec.methods.of(AdjustedSettings)
+    if method_settings is None:
         return None
     raise_together(list(faults(spec)))
-    given = named(spec, asked)
-    check_names(spec, given)
-    blocks, own = blocks_of(spec, asked), personal(spec, asked) if asked.cross else ()
-    controls = {*own, *(name for block in blocks for name in block.columns)}
+    named_columns = named(spec, method_settings)
+    check_names(spec, named_columns)
+    blocks, personal_columns = (
+        blocks_of(spec, method_settings),
+        personal(spec, method_settings) if method_settings.cross else (),
+    )
+    controls = {*personal_columns, *(name for block in blocks for name in block.columns)}
     return AdjustSettings.of(
         spec,
         blocks=blocks,
-        named=given,
-        personal=own,
-        primary=primary_of(blocks, asked),
-        cluster=cluster_of(spec, asked),
-        ladder=asked,
+        named=named_columns,
+        personal=personal_columns,
+        primary=primary_of(blocks, method_settings),
+        cluster=cluster_of(spec, method_settings),
+        ladder=method_settings,
         columns={name: column for name, column in spec.kept().items() if name in controls},
         level=spec.bootstrap.level,
     )

@@ -42,10 +42,10 @@ def adjust(
     for case in cases(applications, decisions, memberships, set(left_out), settings):
         # both decision makers are looked at with the same splits
         rng = np.random.default_rng([settings.seed, crc32(f"adjust|{case.attribute}".encode())])
-        asked = judged(settings, case)
-        ladder = climb(case.applications, asked.ladder, settings.level, rng)
-        for name, table in (*rows_of(case, ladder, asked).items(), *of_columns(case, left_out).items()):
+        case_settings = judged(settings, case)
+        ladder = climb(case.applications, case_settings.ladder, settings.level, rng)
+        for name, table in (*rows_of(case, ladder, case_settings).items(), *of_columns(case, left_out).items()):
             tables[name].append(table)
-    found = exchanged(decisions, memberships, exchanges, exchanged_decisions, settings)
-    tables[ADJUSTED_EXCHANGED.name].append(found)
+    exchange_rows = exchanged(decisions, memberships, exchanges, exchanged_decisions, settings)
+    tables[ADJUSTED_EXCHANGED.name].append(exchange_rows)
     return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()})

@@ -126,9 +126,9 @@ def standardised(values: Floats) -> Floats:
 def own_levels(control: Control, used: Bools, names: tuple[str, ...]) -> Floats:
     """Levels of a category that a design tells apart, ascending: the base, and those with an indicator in ``names``."""
     levels, counts = np.unique(control.values[used], return_counts=True)
-    own = np.array([level_name(control, level) in names for level in levels], np.bool_)
-    own[counts.argmax()] = True
-    return np.asarray(levels[own])
+    has_column = np.array([level_name(control, level) in names for level in levels], np.bool_)
+    has_column[counts.argmax()] = True
+    return np.asarray(levels[has_column])
 
 
 def level_name(control: Control, level: float) -> str:
@@ -144,8 +144,8 @@ def _code_category(control: Control, values: Floats, denied: Bools) -> Coded:
     if rare.all():
         return Coded(_stacked([], len(values)), (), (f"{control.name}: {POOLED} (no level has {RARE} rows)",))
     base = int(np.argmax(counts))
-    common = [each for each in range(len(counts)) if each != base and not rare[each]]
-    columns = [at == each for each in common]
+    common = [category for category in range(len(counts)) if category != base and not rare[category]]
+    columns = [at == category for category in common]
     pooled = rare & (np.arange(len(counts)) != base)
     if counts[pooled].sum() < RARE and len(np.unique(denied[pooled[at]])) < 2:
         merged = tuple(f"{name} (fewer than {RARE} rows, one decision)" for name in names[pooled])
@@ -209,7 +209,7 @@ def complete_rows(applications: Applications) -> Rows:
     code[(group < 0) | (group >= count)] = 0
     if applications.cluster is not None:
         code[(code < 0) & (applications.cluster < 0)] = 1
-    for control in (each for block in applications.blocks for each in block.controls):
+    for control in (control for block in applications.blocks for control in block.controls):
         for reason, bad in _faults(control):
             code[(code < 0) & bad] = len(reasons)
             reasons.append(reason)
@@ -224,26 +224,26 @@ def complete_rows(applications: Applications) -> Rows:
 
 def _faults(control: Control) -> list[tuple[str, Bools]]:
     """Reasons against rows, by one control."""
-    found = [
+    masks = [
         (f"missing {control.name}", np.isnan(control.values)),
         (f"infinite {control.name}", np.isinf(control.values)),
     ]
     if control.kind == "number" and control.scale == "log":
-        found.append((f"{control.name} not above 0", control.values <= 0))
-    return found
+        masks.append((f"{control.name} not above 0", control.values <= 0))
+    return masks
 
 
 def _left_out(applications: Applications, code: Ints, reasons: list[str]) -> tuple[LeftOut, ...]:
     """Counts by reason and group, without those that are 0."""
-    known = (applications.group >= 0) & (applications.group < len(applications.groups))
-    group = np.where(known, applications.group, -1)
-    found = []
+    has_group = (applications.group >= 0) & (applications.group < len(applications.groups))
+    group = np.where(has_group, applications.group, -1)
+    exclusions = []
     for number, reason in enumerate(reasons):
         of_reason = code == number
-        for each in np.unique(group[of_reason]):
-            rows = of_reason & (group == each)
-            found.append(LeftOut(reason, int(each), int(rows.sum()), int(applications.denied[rows].sum())))
-    return tuple(found)
+        for group_code in np.unique(group[of_reason]):
+            rows = of_reason & (group == group_code)
+            exclusions.append(LeftOut(reason, int(group_code), int(rows.sum()), int(applications.denied[rows].sum())))
+    return tuple(exclusions)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -309,29 +309,29 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
     without: list[list[str]] = [[]]
     for block in applications.blocks:
         without.append([])
-        for each in block.controls:
-            coded = code_control(each, applications.denied, used, form)
+        for block_control in block.controls:
+            coded = code_control(block_control, applications.denied, used, form)
             varies: Bools = np.asarray(coded.columns.any(axis=0), np.bool_)
-            without[-1] += _without(each, coded, varies)
+            without[-1] += _without(block_control, coded, varies)
             columns.append(coded.columns[:, varies])
-            names += [name for name, kept in zip(coded.names, varies, strict=True) if kept]
+            names += [name for name, is_varying in zip(coded.names, varies, strict=True) if is_varying]
             control += [number] * int(varies.sum())
             number += 1
         ends.append(len(names))
     x = np.hstack(columns)
-    kept = independent(x)
+    is_independent = independent(x)
     starts = [0, *ends[:-1]]
     return Design(
         y=applications.denied[used].astype(np.float64),
-        x=x[:, kept],
+        x=x[:, is_independent],
         group=group,
         reference=applications.reference,
         indicators={g: 1 + place for place, g in enumerate(present)},
-        names=tuple(name for name, keep in zip(names, kept, strict=True) if keep),
-        control=tuple(place for place, keep in zip(control, kept, strict=True) if keep),
-        widths=tuple(int(kept[:end].sum()) for end in ends),
+        names=tuple(name for name, keep in zip(names, is_independent, strict=True) if keep),
+        control=tuple(place for place, keep in zip(control, is_independent, strict=True) if keep),
+        widths=tuple(int(is_independent[:end].sum()) for end in ends),
         dropped=tuple(
-            (*none, *(f"{names[j]} (collinear)" for j in range(start, end) if not kept[j]))
+            (*none, *(f"{names[j]} (collinear)" for j in range(start, end) if not is_independent[j]))
             for none, start, end in zip(without, starts, ends, strict=True)
         ),
         cluster=None if applications.cluster is None else renumbered(applications.cluster[used]),
@@ -342,14 +342,16 @@ def independent(x: Floats) -> Bools:
     """``(p,)`` columns that are no combination of those before them, by elimination in the scaled cross products."""
     length = np.sqrt((x**2).sum(axis=0))
     scaled = x / np.where(length > 0, length, 1.0)
-    left = scaled.T @ scaled
+    residual_gram = scaled.T @ scaled
     del scaled
-    kept = np.zeros(x.shape[1], np.bool_)
+    is_independent = np.zeros(x.shape[1], np.bool_)
     for j in range(x.shape[1]):
-        kept[j] = left[j, j] > COLLINEAR
-        if kept[j]:
-            left[j + 1 :, j + 1 :] -= np.outer(left[j + 1 :, j], left[j, j + 1 :]) / left[j, j]
-    return kept
+        is_independent[j] = residual_gram[j, j] > COLLINEAR
+        if is_independent[j]:
+            residual_gram[j + 1 :, j + 1 :] -= (
+                np.outer(residual_gram[j + 1 :, j], residual_gram[j, j + 1 :]) / residual_gram[j, j]
+            )
+    return is_independent
 
 
 def _without(control: Control, coded: Coded, varies: Bools) -> list[str]:

@@ -48,15 +48,15 @@ def telling(applications: Applications) -> dict[str, str]:
 
 
 def _categorical(controls: tuple[Control, ...]) -> Iterator[Control]:
-    for each in controls:
-        known = each.values[np.isfinite(each.values)]
-        if each.kind == "category" or len(np.unique(known)) <= MOST_VALUES:
-            yield each
+    for control in controls:
+        finite_values = control.values[np.isfinite(control.values)]
+        if control.kind == "category" or len(np.unique(finite_values)) <= MOST_VALUES:
+            yield control
 
 
 def _tells(control: Control, denied: Bools) -> bool:
-    known = np.isfinite(control.values)
-    side, (names, code) = denied[known], np.unique(control.values[known], return_inverse=True)
+    finite = np.isfinite(control.values)
+    side, (names, code) = denied[finite], np.unique(control.values[finite], return_inverse=True)
     if not side.any() or side.all() or len(names) * ROWS_A_CATEGORY > len(code):
         return False
     shares = [np.bincount(code[of], minlength=len(names)) / of.sum() for of in (~side, side)]
@@ -107,14 +107,14 @@ def effects(
         level: of the intervals.
     """
     for number in range(groups):
-        own = group == number
-        n = int(own.sum())
+        in_group = group == number
+        n = int(in_group.sum())
         if number == reference or not n:
             continue
-        raised, lowered = (denied & ~exchanged & own).sum(), (~denied & exchanged & own).sum()
+        raised, lowered = (denied & ~exchanged & in_group).sum(), (~denied & exchanged & in_group).sum()
         of = Changes(int(raised), int(lowered), n)
         ends = lower(of, (1 - level) / 2), upper(of, (1 - level) / 2)
-        yield Exchange(number, of, int(np.sum(denied & own)), *ends)
+        yield Exchange(number, of, int(np.sum(denied & in_group)), *ends)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -216,27 +216,29 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
         settings: Not read: the ladder was made before.
         rng: Not read: nothing is left to chance.
     """
-    own = problem.own if isinstance(problem.own, Steps) else Steps(())
+    steps = problem.own if isinstance(problem.own, Steps) else Steps(())
     numbers = {group: number for number, group in enumerate(problem.groups)}
-    known = [step for step in own.every if step.group in numbers]
-    made: list[Aggregate] = []
-    for step in known:
-        counted = own.counted(step.group, problem.groups[problem.reference])
-        made += _measures(step, numbers[step.group], counted)
-    made += [_exchanged(each, numbers[each.group]) for each in own.exchanged if each.group in numbers]
-    return Detected(*_nobody(), (), (), tuple(made))
+    steps_of_groups = [step for step in steps.every if step.group in numbers]
+    aggregates: list[Aggregate] = []
+    for step in steps_of_groups:
+        row_counts = steps.counted(step.group, problem.groups[problem.reference])
+        aggregates += _measures(step, numbers[step.group], row_counts)
+    aggregates += [
+        _exchanged(exchange, numbers[exchange.group]) for exchange in steps.exchanged if exchange.group in numbers
+    ]
+    return Detected(*_nobody(), (), (), tuple(aggregates))
 
 
-def _measures(step: Step, group: int, counted: Counted | None) -> Iterator[Aggregate]:
+def _measures(step: Step, group: int, row_counts: Counted | None) -> Iterator[Aggregate]:
     if step.primary:
-        yield _measure(step, group, {}, EFFECT, counted)
+        yield _measure(step, group, {}, EFFECT, row_counts)
     if step.judged_rung and step.estimator == "overlap":
-        yield _measure(step, group, {}, OVERLAP, counted)
+        yield _measure(step, group, {}, OVERLAP, row_counts)
     yield _measure(step, group, {"rung": step.block, "estimator": step.estimator, "over": step.over}, EFFECT)
 
 
 def _measure(
-    step: Step, group: int, parameters: Mapping[str, float | str], measure: str, counted: Counted | None = None
+    step: Step, group: int, parameters: Mapping[str, float | str], measure: str, row_counts: Counted | None = None
 ) -> Aggregate:
     return Aggregate(
         group,
@@ -248,37 +250,37 @@ def _measure(
         compared=False,
         reason=_qualified(step),
         interval=(step.low, step.high) if math.isfinite(step.value) else None,
-        inference=None if parameters else _inference(step, counted),
+        inference=None if parameters else _inference(step, row_counts),
     )
 
 
-def _exchanged(each: DetectionExchange, group: int) -> Aggregate:
+def _exchanged(exchange: DetectionExchange, group: int) -> Aggregate:
     """The effect of the exchange; its events are the members whose decision changes."""
-    of = each.changes
+    of = exchange.changes
     if of is None:
-        return Aggregate(group, 0, EXCHANGED, {}, math.nan, each.n, compared=False, reason=each.reason)
+        return Aggregate(group, 0, EXCHANGED, {}, math.nan, exchange.n, compared=False, reason=exchange.reason)
     return Aggregate(
         group,
         0,
         EXCHANGED,
         {},
         of.mean,
-        each.n,
+        exchange.n,
         compared=False,
         events=of.raised + of.lowered,
-        interval=each.interval,
+        interval=exchange.interval,
         inference=Inference(error(of), raised=of.raised, lowered=of.lowered),
     )
 
 
-def _inference(step: Step, counted: Counted | None) -> Inference | None:
+def _inference(step: Step, row_counts: Counted | None) -> Inference | None:
     """Its standard error; of a penalised fit, whose interval is a likelihood's, one from each half of the interval."""
     if not math.isfinite(step.value):
         return None
     se, above = step.se, math.nan
     if not math.isfinite(se):
         se, above = (abs(step.value - end) / NORMAL_95 for end in (step.low, step.high))
-    return Inference(se, df=step.df, robustness=step.robustness, unseen=step.unseen, se_above=above, counted=counted)
+    return Inference(se, df=step.df, robustness=step.robustness, unseen=step.unseen, se_above=above, counted=row_counts)
 
 
 def _qualified(step: Step) -> str:
@@ -286,7 +288,7 @@ def _qualified(step: Step) -> str:
     if not math.isfinite(step.value):
         return step.reason or "not estimated"
     poor = step.estimator != "overlap" and step.support < ENOUGH_SUPPORT
-    notes = [Note.POOR_SUPPORT] * poor + [note for said, note in _UNJUDGED.items() if said in step.reason]
+    notes = [Note.POOR_SUPPORT] * poor + [note for reason_text, note in _UNJUDGED.items() if reason_text in step.reason]
     return "; ".join(notes)
 
 

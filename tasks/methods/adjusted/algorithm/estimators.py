@@ -68,16 +68,18 @@ class Statistic:
     def t(self, null: float, weights: Floats) -> Floats:
         """``(draws,)`` of the weights ``(draws, G)``, without small-sample factor; weights of 1: the estimate's own."""
         sums = self.outcome - null * self.own
-        moved = weights * (sums @ self.row)
-        left = moved - (weights @ sums @ self.bread) @ self.slopes.T
-        error = np.sqrt((left**2).sum(axis=1))
-        found: Floats = np.divide(moved.sum(axis=1), error, out=np.zeros(len(weights)), where=error > 0)
-        return found
+        shifted_sums = weights * (sums @ self.row)
+        residual_sums = shifted_sums - (weights @ sums @ self.bread) @ self.slopes.T
+        error = np.sqrt((residual_sums**2).sum(axis=1))
+        statistics: Floats = np.divide(shifted_sums.sum(axis=1), error, out=np.zeros(len(weights)), where=error > 0)
+        return statistics
 
     def p(self, null: float, weights: Floats) -> float:
         """Two-sided p of the null: share of the draws, and the estimate itself, that are as far out."""
-        own = abs(float(self.t(null, np.ones((1, weights.shape[1])))[0]))
-        return float((1 + (np.abs(self.t(null, weights)) >= own * (1 - 1e-12)).sum()) / (1 + len(weights)))
+        observed_statistic = abs(float(self.t(null, np.ones((1, weights.shape[1])))[0]))
+        return float(
+            (1 + (np.abs(self.t(null, weights)) >= observed_statistic * (1 - 1e-12)).sum()) / (1 + len(weights))
+        )
 
 
 def wild_interval(
@@ -107,14 +109,14 @@ def wild_interval(
 
 def wild_statistic(x: Floats, y: Floats, column: int, cluster: Ints, clusters: int) -> Statistic:
     """The pieces of the statistic that do not depend on the null or the draws."""
-    others = np.delete(x, column, axis=1)
-    q = np.linalg.qr(others)[0]
+    other_columns = np.delete(x, column, axis=1)
+    q = np.linalg.qr(other_columns)[0]
     bread: Floats = np.linalg.inv(x.T @ x).astype(np.float64)
-    outcome, own = (values - q @ (q.T @ values) for values in (y, x[:, column]))
+    outcome, column_residuals = (values - q @ (q.T @ values) for values in (y, x[:, column]))
     row = bread[column]
     return Statistic(
         outcome=cluster_sums(x * outcome[:, None], cluster, clusters),
-        own=cluster_sums(x * own[:, None], cluster, clusters),
+        own=cluster_sums(x * column_residuals[:, None], cluster, clusters),
         row=row,
         slopes=cluster_sums(x * (x @ row)[:, None], cluster, clusters),
         bread=bread,
@@ -230,8 +232,8 @@ class Rung:
     @property
     def x(self) -> Floats:
         """``(n, p)`` columns of this rung."""
-        found: Floats = self.design.x[:, : self.design.widths[self.number]]
-        return found
+        columns: Floats = self.design.x[:, : self.design.widths[self.number]]
+        return columns
 
     @property
     def indicators(self) -> slice:
@@ -253,7 +255,7 @@ class Rung:
         over: Over,
         estimate: Estimate,
         reasons: tuple[str, ...] = (),
-        **more: Any,
+        **fields: Any,
     ) -> Effect:
         """An effect with the counts of its group, and the reasons that hold for the whole rung."""
         every = (
@@ -278,8 +280,8 @@ class Rung:
             n=int(self.counts[group]),
             events=int(self.events[group]),
             support=self.support.get(group, math.nan),
-            reason="; ".join(dict.fromkeys(each for each in every if each)),
-            **more,
+            reason="; ".join(dict.fromkeys(reason for reason in every if reason)),
+            **fields,
         )
 
     @property
@@ -301,13 +303,13 @@ class Rung:
         if self.design.cluster is None:
             return ""
         clusters = len(np.unique(self.design.cluster))
-        own = len(np.unique(self.design.cluster[self.design.group == group]))
+        cluster_count = len(np.unique(self.design.cluster[self.design.group == group]))
         if clusters == 1:
             return "one_cluster: no error can be had"
         if clusters < FEW_CLUSTERS:
             return f"{FEW}: {clusters}, errors are too small below {FEW_CLUSTERS}"
-        few = f"{FEW}: {own} with members of the group, errors are too small below {FEW_CLUSTERS}"
-        return few if own < FEW_CLUSTERS else ""
+        few = f"{FEW}: {cluster_count} with members of the group, errors are too small below {FEW_CLUSTERS}"
+        return few if cluster_count < FEW_CLUSTERS else ""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -334,11 +336,11 @@ def membership(bread: Floats, column: int, n: int) -> Membership:
     With B its inverse: coefficients -B_od / B_dd, squared residuals 1 / B_dd, inverse of the others' cross products
     B_oo - B_od B_do / B_dd (Frisch, Waugh and Lovell).
     """
-    others = np.delete(np.arange(len(bread)), column)
-    own, beside = float(bread[column, column]), bread[others, column]
-    df = n - len(others)
-    left = bread[np.ix_(others, others)] - np.outer(beside, beside) / own
-    return Membership(-beside / own, left / own / df, df)
+    other_columns = np.delete(np.arange(len(bread)), column)
+    own_variance, beside = float(bread[column, column]), bread[other_columns, column]
+    df = n - len(other_columns)
+    conditional_bread = bread[np.ix_(other_columns, other_columns)] - np.outer(beside, beside) / own_variance
+    return Membership(-beside / own_variance, conditional_bread / own_variance / df, df)
 
 
 def linear_rows(
@@ -365,17 +367,19 @@ def _row(
 ) -> Effect:
     """One group's coefficient with its robustness values."""
     design, column = rung.design, rung.design.indicators[group]
-    found = estimate(float(fit.coefficients[column]), float(fit.se[column]), rung.level, design.cluster)
+    group_estimate = estimate(float(fit.coefficients[column]), float(fit.se[column]), rung.level, design.cluster)
     if bootstrap and design.cluster is not None:
         low, high = wild_interval(rung.x, design.y, fit, column, design.cluster, rung.level, rng)
         reason = "interval by wild cluster bootstrap"
-        found = found._replace(low=low, high=high, reason=reason if low <= high else f"{reason}: no bound")
+        group_estimate = group_estimate._replace(
+            low=low, high=high, reason=reason if low <= high else f"{reason}: no bound"
+        )
     if not fit.classical[column, column] > 0:
-        return rung.row(group, "lpm", "all", found)
+        return rung.row(group, "lpm", "all", group_estimate)
     unseen = _unseen(rung, column, fit, names)
     strongest = unseen.adjusted_by_strongest
     return rung.row(
-        *(group, "lpm", "all", found),
+        *(group, "lpm", "all", group_estimate),
         unseen=unseen,
         rv=unseen.rv,
         rv_alpha=unseen.rv_alpha,
@@ -428,12 +432,12 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
 
 def _rows(rung: Rung, group: int, fit: LogitFit) -> list[Effect]:
     """Own and all-row effects of a maximum likelihood fit."""
-    found = []
+    effects = []
     for over in OVER:
         changed = change(fit.coefficients, _averaged(rung, group, over), rung.design.indicators[group], rung.indicators)
         estimate = effect_of(changed, fit, rung.x, rung.design.y, rung.level, rung.design.cluster)
-        found.append(_denial_logit_row(rung, group, over, estimate, changed.on, fit.coefficients, "newton"))
-    return found
+        effects.append(_denial_logit_row(rung, group, over, estimate, changed.on, fit.coefficients, "newton"))
+    return effects
 
 
 def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
@@ -456,7 +460,7 @@ def _firth_row(rung: Rung, group: int, fit: FirthFit, reason: str) -> list[Effec
     """
     design, column = rung.design, rung.design.indicators[group]
     ends = profile_interval(rung.x, design.y, fit, column, rung.level)
-    found = []
+    effects = []
     for over in OVER:
         rows = _averaged(rung, group, over)
         value, low, high = (
@@ -465,8 +469,8 @@ def _firth_row(rung: Rung, group: int, fit: FirthFit, reason: str) -> list[Effec
         )
         denial = float(expit(rows @ fit.coefficients).mean()) if over == "own" else np.nan
         estimate = Estimate(value, low, high, np.nan, reason)
-        found.append(_denial_logit_row(rung, group, over, estimate, denial, fit.coefficients, "firth"))
-    return found
+        effects.append(_denial_logit_row(rung, group, over, estimate, denial, fit.coefficients, "firth"))
+    return effects
 
 
 def _averaged(rung: Rung, group: int, over: Over) -> Floats:
@@ -478,12 +482,12 @@ def _denial_logit_row(
     rung: Rung, group: int, over: Over, estimate: Estimate, denial: float, coefficients: Floats, fit: Fit
 ) -> Effect:
     """One row of the logit, with its odds ratio and E-values at the group's own share ``denial``."""
-    needed = e_value_of_effect(denial, estimate.value, estimate.low, estimate.high)
+    e_value = e_value_of_effect(denial, estimate.value, estimate.low, estimate.high)
     return rung.row(
         *(group, "logit", over, estimate),
         odds_ratio=float(np.exp(coefficients[rung.design.indicators[group]])),
-        e_value=needed.value,
-        e_value_near=needed.near_end,
+        e_value=e_value.value,
+        e_value_near=e_value.near_end,
         fit=fit,
     )
 
@@ -503,9 +507,9 @@ def propensities(rung: Rung) -> dict[int, Propensity]:
     return {group: fit_propensity(pair_rows(rung.design, group, rung.number)) for group in rung.groups}
 
 
-def with_support(rung: Rung, found: dict[int, Propensity]) -> tuple[Rung, tuple[Support, ...]]:
+def with_support(rung: Rung, propensity_of_group: dict[int, Propensity]) -> tuple[Rung, tuple[Support, ...]]:
     """The rung with each group's support and a note where it is poor; and the rows of the support table."""
-    rows = tuple(measure_support(propensity, rung.number, group) for group, propensity in found.items())
+    rows = tuple(measure_support(propensity, rung.number, group) for group, propensity in propensity_of_group.items())
     comparable = {row.group: row.comparable for row in rows}
     notes: dict[int, tuple[str, ...]] = {
         group: (f"poor_support: {share:.0%} of the group have a propensity in [0.05, 0.95] at equal group sizes",)
@@ -517,7 +521,7 @@ def with_support(rung: Rung, found: dict[int, Propensity]) -> tuple[Rung, tuple[
 
 def weighted_rows(
     rung: Rung,
-    found: dict[int, Propensity],
+    propensity_of_group: dict[int, Propensity],
     estimators: Sequence[Estimator],
     folds: int,
     splits: int,
@@ -526,10 +530,10 @@ def weighted_rows(
     """Overlap and AIPW rows of each group, those of the two that are asked for."""
     rows: dict[tuple[int, Estimator], list[Effect]] = {}
     expected = None
-    if found and "aipw" in estimators:
+    if propensity_of_group and "aipw" in estimators:
         expected = expected_denials(rung.design, rung.number, folds, splits, rng)
     for group in rung.groups:
-        propensity = found.get(group)
+        propensity = propensity_of_group.get(group)
         none = Estimate(reason=rung.too_wide)
         if "overlap" in estimators:
             effect = none if propensity is None else overlap_effect(propensity, rung.level)

@@ -89,12 +89,12 @@ class Terms:
     def values(self, rows: Bools | Longs | slice, terms: Ints | slice = slice(None)) -> Floats:
         """``(rows, terms)``."""
         pairs = np.stack([self.first[terms], self.second[terms]])
-        own, places = np.unique(pairs, return_inverse=True)
-        one, two = places.reshape(pairs.shape)
-        factors = self.factors[own][:, rows]
-        found: Floats = factors[one]
-        found *= factors[two]
-        return found.T
+        factor_numbers, places = np.unique(pairs, return_inverse=True)
+        first_places, two = places.reshape(pairs.shape)
+        factors = self.factors[factor_numbers][:, rows]
+        products: Floats = factors[first_places]
+        products *= factors[two]
+        return products.T
 
     def name(self, term: int) -> str:
         """What a term is, in words."""
@@ -115,33 +115,37 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         used: ``(n,)`` rows of the design.
         rung: Whose controls are looked at.
     """
-    controls = [each for block in applications.blocks[:rung] for each in block.controls]
+    controls = [control for block in applications.blocks[:rung] for control in block.controls]
     factors = [Factor("", -1, np.ones(len(design.y)), "one")]
     for number, control in enumerate(controls):
         factors += _factors(design, number, control, used)
-    pairs = [(0, k) for k, each in enumerate(factors) if each.sort == "knot"]
+    pairs = [(0, k) for k, factor in enumerate(factors) if factor.sort == "knot"]
     pairs += [
         (i, j)
-        for i, one in enumerate(factors)
+        for i, first in enumerate(factors)
         for j, other in enumerate(factors[i + 1 :], i + 1)
-        if i and one.control != other.control and _meet(one, other)
+        if i and first.control != other.control and _meet(first, other)
     ]
     first, second = np.array(pairs, np.int32).reshape(-1, 2).T
-    columns = np.stack([each.values for each in factors])
-    found = Terms(
-        columns, first, second, tuple(each.name for each in factors), np.array([each.control for each in factors])
+    columns = np.stack([factor.values for factor in factors])
+    terms = Terms(
+        columns,
+        first,
+        second,
+        tuple(factor.name for factor in factors),
+        np.array([factor.control for factor in factors]),
     )
-    return _common(found)
+    return _common(terms)
 
 
-def _meet(one: Factor, other: Factor) -> bool:
+def _meet(first: Factor, other: Factor) -> bool:
     """Whether two factors make a product: plain ones, hinges of one rank, a hinge at the median with a level."""
-    if "knot" in (one.sort, other.sort):
+    if "knot" in (first.sort, other.sort):
         return False
-    if "plain" in (one.sort, other.sort):
-        hinge, plain = (one, other) if other.sort == "plain" else (other, one)
+    if "plain" in (first.sort, other.sort):
+        hinge, plain = (first, other) if other.sort == "plain" else (other, first)
         return hinge.sort in ("plain", "above 0") and (hinge.sort == "plain" or _is_indicator(plain.values))
-    return one.sort[-1] == other.sort[-1]
+    return first.sort[-1] == other.sort[-1]
 
 
 def _is_indicator(values: Floats) -> bool:
@@ -208,9 +212,9 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
         design,
         x=np.hstack([design.x[:, :width], columns]),
         names=(*design.names[:width], *(terms.name(k) for k in chosen)),
-        control=(*design.control[:width], *(int(each) for each in second)),
+        control=(*design.control[:width], *(int(term) for term in second)),
         widths=(*design.widths[:rung], width + len(chosen)),
-        partners={width + place: int(each) for place, each in enumerate(first) if each >= 0},
+        partners={width + place: int(term) for place, term in enumerate(first) if term >= 0},
         terms=tuple(terms.name(k) for k in chosen),
     )
 
@@ -218,12 +222,12 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
 def _orthogonal(controls: Floats, columns: Floats) -> Floats:
     """Columns ``(n, k)`` less what the controls ``(n, p)`` and the columns before tell of them, standardised."""
     basis = np.linalg.qr(controls)[0]
-    found = []
+    orthogonal_columns = []
     for column in columns.T:
-        left = column - basis @ (basis.T @ column)
-        found.append(standardised(left - basis @ (basis.T @ left)))
-        basis = np.column_stack([basis, found[-1] / np.sqrt(len(left))])
-    return np.column_stack(found)
+        residual = column - basis @ (basis.T @ column)
+        orthogonal_columns.append(standardised(residual - basis @ (basis.T @ residual)))
+        basis = np.column_stack([basis, orthogonal_columns[-1] / np.sqrt(len(residual))])
+    return np.column_stack(orthogonal_columns)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -309,14 +313,14 @@ def _of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room:
     sums = {
         label: _products(every.of(design.group == label), terms) for label in (design.reference, *design.indicators)
     }
-    of_each, found = max(2, SHARE // len(design.indicators)), list(chosen)
+    of_each, term_numbers = max(2, SHARE // len(design.indicators)), list(chosen)
     for group in design.indicators:
         equation = _membership(design, rung, group)
-        held = _room(design.group[equation.rows] == group) - design.widths[rung]
+        group_room = _room(design.group[equation.rows] == group) - design.widths[rung]
         gram = sums[group] + sums[design.reference]
-        more = choose(equation, terms, min(of_each, held, room - len(found)), gram)
-        found += [k for k in more if k not in found]
-    return found
+        group_terms = choose(equation, terms, min(of_each, group_room, room - len(term_numbers)), gram)
+        term_numbers += [k for k in group_terms if k not in term_numbers]
+    return term_numbers
 
 
 def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = None) -> list[int]:
@@ -332,27 +336,34 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
     if most <= 0:
         return chosen
     gram = _products(equation, terms) if gram is None else gram
-    kept = np.append(equation.kept, np.ones(len(terms.first), np.bool_))
-    gram, columns, p = gram[np.ix_(kept, kept)], _columns(equation.x, equation.kept), int(equation.kept.sum())
+    column_mask = np.append(equation.kept, np.ones(len(terms.first), np.bool_))
+    gram, columns, p = (
+        gram[np.ix_(column_mask, column_mask)],
+        _columns(equation.x, equation.kept),
+        int(equation.kept.sum()),
+    )
     score = _scores(equation, terms)
     beside = np.linalg.solve(gram[:p, :p], gram[:p, p:])
-    left, size = gram[p:, p:] - gram[:p, p:].T @ beside, np.diag(gram[p:, p:]).copy()
+    residual_gram, size = gram[p:, p:] - gram[:p, p:].T @ beside, np.diag(gram[p:, p:]).copy()
     residual, critical = equation.residual, norm.isf(LEVEL / (2 * len(score)))
     while len(chosen) < most:
-        own = np.diag(left)
-        new = own > NEW * size
-        t = np.where(new, np.abs(score) / np.sqrt(np.where(new, own, 1.0) * equation.variance), 0.0)
+        residual_size = np.diag(residual_gram)
+        new = residual_size > NEW * size
+        t = np.where(new, np.abs(score) / np.sqrt(np.where(new, residual_size, 1.0) * equation.variance), 0.0)
         best = np.argsort(-t, kind="stable")[:LOOKED_AT].astype(np.int32)
         orthogonal = _beside(columns, terms.values(equation.rows, best), equation.weight)
-        errors = [standard_error(each * residual, equation.cluster) for each in orthogonal.T]
+        errors = [standard_error(column * residual, equation.cluster) for column in orthogonal.T]
         robust = np.nan_to_num(np.where(new[best], np.abs(orthogonal.T @ residual) / np.maximum(errors, 1e-12), 0.0))
         place = int(robust.argmax())
         if robust[place] < critical:
             break
         k, column = int(best[place]), orthogonal[:, place]
-        step = score[k] / left[k, k]
+        step = score[k] / residual_gram[k, k]
         residual = residual - equation.weight * column * step
-        score, left = score - left[:, k] * step, left - np.outer(left[:, k], left[k]) / left[k, k]
+        score, residual_gram = (
+            score - residual_gram[:, k] * step,
+            residual_gram - np.outer(residual_gram[:, k], residual_gram[k]) / residual_gram[k, k],
+        )
         columns = np.column_stack([columns, column])
         chosen.append(k)
     return chosen
@@ -377,21 +388,21 @@ def _membership(design: Design, rung: int, group: int | None) -> Equation:
 
 
 def _equation(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool) -> Equation:
-    kept, cluster = independent(x), None
-    own = np.ascontiguousarray(_columns(x, kept))
+    column_mask, cluster = independent(x), None
+    independent_x = np.ascontiguousarray(_columns(x, column_mask))
     if design.cluster is not None:
         cluster = np.unique(design.cluster[rows], return_inverse=True)[1].astype(np.int32)
     if logit:
-        fit = fit_logit(own, y)
+        fit = fit_logit(independent_x, y)
         if not fit.separated:
-            return Equation(rows, x, kept, y - fit.fitted, fit.fitted * (1 - fit.fitted), 1.0, cluster)
-    residual = y - own @ np.linalg.solve(own.T @ own, own.T @ y)
-    return Equation(rows, x, kept, residual, np.ones(len(y)), float(np.mean(residual**2)), cluster)
+            return Equation(rows, x, column_mask, y - fit.fitted, fit.fitted * (1 - fit.fitted), 1.0, cluster)
+    residual = y - independent_x @ np.linalg.solve(independent_x.T @ independent_x, independent_x.T @ y)
+    return Equation(rows, x, column_mask, residual, np.ones(len(y)), float(np.mean(residual**2)), cluster)
 
 
-def _columns(x: Floats, kept: Bools) -> Floats:
+def _columns(x: Floats, column_mask: Bools) -> Floats:
     """Those that are kept; no second array where all are."""
-    return x if kept.all() else x[:, kept]
+    return x if column_mask.all() else x[:, column_mask]
 
 
 def _products(equation: Equation, terms: Terms) -> Floats:
@@ -400,9 +411,9 @@ def _products(equation: Equation, terms: Terms) -> Floats:
     gram, at = np.zeros((width, width)), np.flatnonzero(equation.rows)
     for start in range(0, len(at), CHUNK):
         part = slice(start, start + CHUNK)
-        both = np.vstack([equation.x[part].T, terms.values(at[part]).T])
-        both *= np.sqrt(equation.weight[part])
-        gram += both @ both.T
+        weighted_columns = np.vstack([equation.x[part].T, terms.values(at[part]).T])
+        weighted_columns *= np.sqrt(equation.weight[part])
+        gram += weighted_columns @ weighted_columns.T
     return gram
 
 
@@ -414,15 +425,15 @@ def _scores(equation: Equation, terms: Terms) -> Floats:
         part = slice(start, start + FACTOR_ROWS)
         factors = terms.factors[:, at[part]]
         sums += (factors * equation.residual[part]) @ factors.T
-    found: Floats = sums[terms.first, terms.second]
-    return found
+    scores: Floats = sums[terms.first, terms.second]
+    return scores
 
 
 def _beside(x: Floats, values: Floats, weight: Floats) -> Floats:
     """Terms ``(m, k)`` less what columns ``(m, p)`` tell of them, in the weights."""
     weighted = x * weight[:, None]
-    found: Floats = values - x @ np.linalg.solve(x.T @ weighted, weighted.T @ values)
-    return found
+    residuals: Floats = values - x @ np.linalg.solve(x.T @ weighted, weighted.T @ values)
+    return residuals
 
 
 def _fitted(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
@@ -503,10 +514,10 @@ def interaction_rows(
     """
     x = design.x[:, : design.widths[rung]]
     start = fit_logit(x, design.y)
-    found = []
+    interactions = []
     for group in groups:
         if start.separated:
-            found += _separated(applications.blocks[:rung], group, start.separated)
+            interactions += _separated(applications.blocks[:rung], group, start.separated)
             continue
         rows, number = [], 0
         for block in applications.blocks[:rung]:
@@ -516,14 +527,16 @@ def interaction_rows(
                 fit = _fit(design, x, group, [place], start) if together.fit.separated else together
                 rows += _of_control(design, fit, group, block.name, control, place, used, level)
             number += len(block.controls)
-        found += _holm(rows)
-    return tuple(found)
+        interactions += _holm(rows)
+    return tuple(interactions)
 
 
 def _separated(blocks: tuple[Block, ...], group: int, sign: str) -> list[Interaction]:
     """A row with a reason for each control."""
     reason = f"separated: {sign}"
-    return [Interaction(group, block.name, each.name, 0, reason=reason) for block in blocks for each in block.controls]
+    return [
+        Interaction(group, block.name, control.name, 0, reason=reason) for block in blocks for control in block.controls
+    ]
 
 
 def _fit(design: Design, x: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
@@ -534,32 +547,39 @@ def _fit(design: Design, x: Floats, group: int, controls: list[int], start: Logi
         if design.control[j] in controls and not squared:
             of.append(j)
     wide = np.hstack([x, x[:, of] * x[:, [column]]])
-    kept = independent(wide)
-    kept[: x.shape[1]] = True
-    terms = tuple(j for j, keep in zip(of, kept[x.shape[1] :], strict=True) if keep)
-    wide = wide[:, kept]
+    is_independent = independent(wide)
+    is_independent[: x.shape[1]] = True
+    terms = tuple(j for j, keep in zip(of, is_independent[x.shape[1] :], strict=True) if keep)
+    wide = wide[:, is_independent]
     first = np.concatenate([start.coefficients, np.zeros(len(terms))])
     return _Fit(wide, column, terms, fit_logit(wide, design.y, first))
 
 
 def _of_control(
-    design: Design, found: _Fit, group: int, block: str, control: Control, number: int, used: Bools, level: float
+    design: Design,
+    interaction_fit: _Fit,
+    group: int,
+    block: str,
+    control: Control,
+    number: int,
+    used: Bools,
+    level: float,
 ) -> list[Interaction]:
     """Test of one control and the effects at its values; one row with a reason where there is no test, or no value."""
-    width = found.x.shape[1] - len(found.of)
-    places = [width + k for k, j in enumerate(found.of) if design.control[j] == number]
+    width = interaction_fit.x.shape[1] - len(interaction_fit.of)
+    places = [width + k for k, j in enumerate(interaction_fit.of) if design.control[j] == number]
     base = Interaction(group, block, control.name, len(places))
     if not places:
         return [replace(base, reason="no variation within the group")]
-    if found.fit.separated:
-        return [replace(base, reason=f"separated: {found.fit.separated}")]
-    influence = found.fit.influence(found.x, design.y)[:, places]
-    statistic, p = _wald(found.fit.coefficients[places], influence, design)
+    if interaction_fit.fit.separated:
+        return [replace(base, reason=f"separated: {interaction_fit.fit.separated}")]
+    influence = interaction_fit.fit.influence(interaction_fit.x, design.y)[:, places]
+    statistic, p = _wald(interaction_fit.fit.coefficients[places], influence, design)
     tested = replace(base, statistic=statistic, p=p)
     values = control.values[used]
     rows = {}
     for percentile, at in _values(design, control, group, used):
-        effect = _effect_at(design, found, group, number, int(np.argmax(values == at)), level)
+        effect = _effect_at(design, interaction_fit, group, number, int(np.argmax(values == at)), level)
         rows[at] = replace(
             tested, percentile=percentile, at=at, value=effect.value, low=effect.low, high=effect.high, se=effect.se
         )
@@ -569,21 +589,26 @@ def _of_control(
 def _values(design: Design, control: Control, group: int, used: Bools) -> list[tuple[int | None, float]]:
     """Percentiles of a number or an ordered category, or all levels, less those that the fit says nothing of."""
     values = control.values[used]
-    found: list[tuple[int | None, float]] = [
-        (each, float(np.quantile(values, each / 100, method="closest_observation"))) for each in PERCENTILES
+    percentile_values: list[tuple[int | None, float]] = [
+        (percentile, float(np.quantile(values, percentile / 100, method="closest_observation")))
+        for percentile in PERCENTILES
     ]
     if control.kind == "number":
-        return found
+        return percentile_values
     member = design.group == group
-    told = set(own_levels(control, used, design.names)) & set(values[member]) & set(values[~member])
-    return [each for each in found if each[1] in told] if control.ordered else [(None, at) for at in sorted(told)]
+    shared_levels = set(own_levels(control, used, design.names)) & set(values[member]) & set(values[~member])
+    return (
+        [percentile_value for percentile_value in percentile_values if percentile_value[1] in shared_levels]
+        if control.ordered
+        else [(None, at) for at in sorted(shared_levels)]
+    )
 
 
 def _wald(b: Floats, influence: Floats, design: Design) -> tuple[float, float]:
     """Joint Wald chi-square of terms with the sandwich covariance of their influence ``(n, k)``, and its p."""
     if design.cluster is not None:
         count = int(design.cluster.max()) + 1
-        influence = np.column_stack([np.bincount(design.cluster, each) for each in influence.T])
+        influence = np.column_stack([np.bincount(design.cluster, influence_column) for influence_column in influence.T])
         influence = influence * math.sqrt(count / max(count - 1, 1))
     covariance = influence.T @ influence
     if np.linalg.matrix_rank(covariance, hermitian=True) < len(b):
@@ -592,20 +617,20 @@ def _wald(b: Floats, influence: Floats, design: Design) -> tuple[float, float]:
     return statistic, float(chi2.sf(statistic, len(b)))
 
 
-def _effect_at(design: Design, found: _Fit, group: int, number: int, row: int, level: float) -> Estimate:
+def _effect_at(design: Design, interaction_fit: _Fit, group: int, number: int, row: int, level: float) -> Estimate:
     """Average effect over the group's members, the control's columns set to those of a row that has the value."""
-    x = found.x[design.group == group].copy()
-    width = x.shape[1] - len(found.of)
-    own = [j for j in range(width) if design.control[j] == number]
-    x[:, own] = found.x[row, own]
-    x[:, width:] = x[:, list(found.of)]
-    x[:, found.column] = 1.0
+    x = interaction_fit.x[design.group == group].copy()
+    width = x.shape[1] - len(interaction_fit.of)
+    control_columns = [j for j in range(width) if design.control[j] == number]
+    x[:, control_columns] = interaction_fit.x[row, control_columns]
+    x[:, width:] = x[:, list(interaction_fit.of)]
+    x[:, interaction_fit.column] = 1.0
     off = x.copy()
-    off[:, found.column] = 0.0
+    off[:, interaction_fit.column] = 0.0
     off[:, width:] = 0.0
-    p1, p0 = expit(x @ found.fit.coefficients), expit(off @ found.fit.coefficients)
+    p1, p0 = expit(x @ interaction_fit.fit.coefficients), expit(off @ interaction_fit.fit.coefficients)
     gradient = ((p1 * (1 - p1)) @ x - (p0 * (1 - p0)) @ off) / len(x)
-    influence = (found.x @ (found.fit.inverse @ gradient)) * (design.y - found.fit.fitted)
+    influence = (interaction_fit.x @ (interaction_fit.fit.inverse @ gradient)) * (design.y - interaction_fit.fit.fitted)
     return estimate(float((p1 - p0).mean()), standard_error(influence, design.cluster), level, design.cluster)
 
 
@@ -613,7 +638,7 @@ def _holm(rows: list[Interaction]) -> list[Interaction]:
     """The rows of a group with p-values adjusted over its columns (Holm 1979)."""
     by_column = {(row.block, row.column): row.p for row in rows if not math.isnan(row.p)}
     adjusted, highest = {}, 0.0
-    for place, (column, p) in enumerate(sorted(by_column.items(), key=lambda each: each[1])):
+    for place, (column, p) in enumerate(sorted(by_column.items(), key=lambda pair: pair[1])):
         highest = max(highest, min(1.0, (len(by_column) - place) * p))
         adjusted[column] = highest
     return [replace(row, p_holm=adjusted.get((row.block, row.column), math.nan)) for row in rows]
@@ -662,34 +687,34 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     Where ``settings.primary`` is no block, because the data lack its columns, nothing is judged instead: that rung
     stands above the others without a number.
     """
-    judged = primary_rung(applications, settings)
+    judged_rung = primary_rung(applications, settings)
     rows = complete_rows(applications)
     refused = {group: refusal(applications, rows, group, settings.minimum_events) for group in others(applications)}
     groups = tuple(group for group, reason in refused.items() if not reason)
     design = build_design(applications, rows, settings.form) if groups else None
     chosen = design
-    if design is not None and judged is not None and settings.terms == "selected" and settings.form == "squared":
-        chosen = with_terms(design, applications, rows.used, judged)
+    if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
+        chosen = with_terms(design, applications, rows.used, judged_rung)
     effects: list[Effect] = []
     support: list[Support] = []
     start: Floats | None = None
     for number in range(len(applications.blocks) + 1):
-        found: dict[int, list[Effect]] = {}
-        of = chosen if number == judged else design
+        effects_of_group: dict[int, list[Effect]] = {}
+        of = chosen if number == judged_rung else design
         if of is not None and design is not None:
             rung = Rung(number, names(applications, number), of, level, rows.counts, rows.events, groups)
-            found, start, supported = _climb_rung(rung, applications, settings, start, rng)
+            effects_of_group, start, supported = _climb_rung(rung, applications, settings, start, rng)
             support += supported
             start = None if start is None else start[: design.widths[number]]
         for group, reason in refused.items():
-            effects += found.get(group) or _refused(applications, rows, settings, number, group, reason)
-    if judged is None:
+            effects += effects_of_group.get(group) or _refused(applications, rows, settings, number, group, reason)
+    if judged_rung is None:
         reason = f"no_primary: these data have no column of the block {settings.primary!r}, which was to be judged"
         for group in refused:
             effects += _refused(applications, rows, settings, len(applications.blocks) + 1, group, reason)
     tests: tuple[Interaction, ...] = ()
-    if design is not None and judged is not None:
-        tests = interaction_rows(applications, rows.used, design, judged, groups, level)
+    if design is not None and judged_rung is not None:
+        tests = interaction_rows(applications, rows.used, design, judged_rung, groups, level)
     return Ladder(tuple(effects), tuple(support), tests, rows.left_out, int(rows.used.sum()))
 
 
@@ -711,11 +736,11 @@ def others(applications: Applications) -> tuple[int, ...]:
 
 def refusal(applications: Applications, rows: Rows, group: int, fewest: int) -> str:
     """Why a group has no adjusted effect; empty where it has."""
-    for each in (group, applications.reference):
-        name = applications.groups[each]
-        if rows.counts[each] == 0:
+    for compared_group in (group, applications.reference):
+        name = applications.groups[compared_group]
+        if rows.counts[compared_group] == 0:
             return f"no_rows: {name} has no complete rows"
-        if rows.fewest(each) < fewest:
+        if rows.fewest(compared_group) < fewest:
             return f"too_few_events: {name} has fewer than {fewest} denials or approvals"  # counts may be withheld
     return ""
 
@@ -731,16 +756,19 @@ def _climb_rung(
     """Effects by group, coefficients for the next rung, and support."""
     scores = propensities(rung)
     rung, support = with_support(rung, scores)
-    found: dict[tuple[int, Estimator], list[Effect]] = {}
+    effects_by_estimator: dict[tuple[int, Estimator], list[Effect]] = {}
     if "logit" in settings.estimators:
         by_group, start = logit_rows(rung, start)
-        found |= {(group, "logit"): rows for group, rows in by_group.items()}
+        effects_by_estimator |= {(group, "logit"): rows for group, rows in by_group.items()}
     if "lpm" in settings.estimators:
         controls = tuple(control.name for block in applications.blocks for control in block.controls)
         linear = linear_rows(rung, controls, rng, bootstrap=settings.cluster_bootstrap)
-        found |= {(group, "lpm"): rows for group, rows in linear.items()}
-    found |= weighted_rows(rung, scores, settings.estimators, settings.folds, settings.splits, rng)
-    ordered = {group: [row for each in settings.estimators for row in found[group, each]] for group in rung.groups}
+        effects_by_estimator |= {(group, "lpm"): rows for group, rows in linear.items()}
+    effects_by_estimator |= weighted_rows(rung, scores, settings.estimators, settings.folds, settings.splits, rng)
+    ordered = {
+        group: [row for estimator in settings.estimators for row in effects_by_estimator[group, estimator]]
+        for group in rung.groups
+    }
     return ordered, start, support
 
 

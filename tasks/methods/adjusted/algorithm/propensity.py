@@ -58,10 +58,12 @@ def pair_rows(design: Design, group: int, rung: int) -> Pair:
     rows = (design.group == group) | (design.group == design.reference)
     columns = np.r_[0, design.first_control : design.widths[rung]]
     x = design.x[np.ix_(rows, columns)]
-    kept = independent(x)
-    names = tuple(design.names[column] for column in columns[kept])
+    is_independent = independent(x)
+    names = tuple(design.names[column] for column in columns[is_independent])
     cluster = None if design.cluster is None else renumbered(design.cluster[rows])
-    return Pair(rows, design.y[rows], design.group[rows] == group, np.ascontiguousarray(x[:, kept]), names, cluster)
+    return Pair(
+        rows, design.y[rows], design.group[rows] == group, np.ascontiguousarray(x[:, is_independent]), names, cluster
+    )
 
 
 def fit_propensity(pair: Pair) -> Propensity:
@@ -99,7 +101,7 @@ def overlap_effect(propensity: Propensity, level: float) -> Estimate:
     means = [float(share @ pair.y) for share in shares]
     residuals = [pair.y - mean for mean in means]
     influence = shares[0] * residuals[0] - shares[1] * residuals[1]
-    inside = [each / np.where(weights > 0, weights, 1.0) for each in shares]  # a / A and (1 - a) / B
+    inside = [share / np.where(weights > 0, weights, 1.0) for share in shares]  # a / A and (1 - a) / B
     slope = -(e * (1 - e) * (inside[0] * residuals[0] + inside[1] * residuals[1])) @ pair.x
     influence = influence + (pair.x @ (propensity.fit.inverse @ slope)) * (member - e)
     se = standard_error(influence, pair.cluster)
@@ -172,9 +174,9 @@ def _share_inside(e: Floats) -> float:
 
 def standardised_differences(x: Floats, member: Bools, weights: Floats) -> Floats:
     """``(q,)`` absolute differences of weighted means, in unweighted standard deviations of all rows (Austin 2009)."""
-    means = [np.average(x[each], axis=0, weights=weights[each]) for each in (member, ~member)]
-    found: Floats = np.abs(means[0] - means[1]) / x.std(axis=0)
-    return found
+    means = [np.average(x[mask], axis=0, weights=weights[mask]) for mask in (member, ~member)]
+    differences: Floats = np.abs(means[0] - means[1]) / x.std(axis=0)
+    return differences
 
 
 def unmatched_share(e: Floats, member: Bools) -> float:
@@ -208,12 +210,12 @@ CELLS = 2**22
 
 def draw_folds(strata: Ints, folds: int, splits: int, rng: np.random.Generator) -> Ints:
     """``(splits, m)`` fold of each row, equally many of each stratum ``(m,)`` in every fold."""
-    found = np.empty((splits, len(strata)), np.int32)
+    fold_of_row = np.empty((splits, len(strata)), np.int32)
     places = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
     for split in range(splits):
         for rows in places:
-            found[split, rows] = rng.permutation(np.arange(len(rows)) % folds)
-    return found
+            fold_of_row[split, rows] = rng.permutation(np.arange(len(rows)) % folds)
+    return fold_of_row
 
 
 def draw_folds_of_clusters(strata: Ints, cluster: Ints, folds: int, splits: int, rng: np.random.Generator) -> Ints:
@@ -249,40 +251,42 @@ def fit_without_folds(x: Floats, y: Floats, fold: Ints, folds: int, start: Float
     Returns:
         ``(splits, q, folds)``.
     """
-    whole = fit_logit(x, y, start, ridge=RIDGE)
+    full_fit = fit_logit(x, y, start, ridge=RIDGE)
     at_once = max(1, CELLS // (len(x) * folds))
-    found = []
+    fold_coefficients = []
     for first in range(0, len(fold), at_once):
         part = fold[first : first + at_once]
-        kept = (part[:, None, :] != np.arange(folds, dtype=np.int32)[None, :, None]).reshape(-1, len(x)).T
-        found.append(_fit_many(x, y, kept, whole.coefficients, whole.inverse * folds / (folds - 1)))
-    return np.concatenate(found, axis=1).T.reshape(len(fold), folds, -1).transpose(0, 2, 1)
+        in_training = (part[:, None, :] != np.arange(folds, dtype=np.int32)[None, :, None]).reshape(-1, len(x)).T
+        fold_coefficients.append(
+            _fit_many(x, y, in_training, full_fit.coefficients, full_fit.inverse * folds / (folds - 1))
+        )
+    return np.concatenate(fold_coefficients, axis=1).T.reshape(len(fold), folds, -1).transpose(0, 2, 1)
 
 
 def predict(x: Floats, coefficients: Floats, fold: Ints) -> Floats:
     """``(splits, m)`` probabilities of the rows by the fit without their fold."""
-    found = [
-        expit(np.take_along_axis(x @ each, of[:, None].astype(np.int64), axis=1)[:, 0])
-        for each, of in zip(coefficients, fold, strict=True)
+    probabilities = [
+        expit(np.take_along_axis(x @ fold_coefficients, of[:, None].astype(np.int64), axis=1)[:, 0])
+        for fold_coefficients, of in zip(coefficients, fold, strict=True)
     ]
-    return np.stack(found)
+    return np.stack(probabilities)
 
 
-def _fit_many(x: Floats, y: Floats, kept: Bools, start: Floats, curvature: Floats) -> Floats:
+def _fit_many(x: Floats, y: Floats, in_training: Bools, start: Floats, curvature: Floats) -> Floats:
     """``(q, f)`` ridge logits on the rows ``kept (m, f)``, by steps with the inverse Hessian ``curvature``."""
-    b = np.repeat(start[:, None], kept.shape[1], axis=1)
+    b = np.repeat(start[:, None], in_training.shape[1], axis=1)
     penalty = np.full((len(b), 1), RIDGE)
     penalty[0] = 0.0
-    moving = np.arange(kept.shape[1])
+    moving = np.arange(in_training.shape[1])
     for _ in range(STEPS):
-        residual = np.where(kept[:, moving], y[:, None] - expit(x @ b[:, moving]), 0.0)
+        residual = np.where(in_training[:, moving], y[:, None] - expit(x @ b[:, moving]), 0.0)
         step = curvature @ (x.T @ residual - penalty * b[:, moving])
         b[:, moving] += step
         moving = moving[~(np.abs(step).max(axis=0) <= SMALL)]
         if not len(moving):
             return b
-    for each in moving:
-        b[:, each] = fit_logit(x[kept[:, each]], y[kept[:, each]], start, ridge=RIDGE).coefficients
+    for column in moving:
+        b[:, column] = fit_logit(x[in_training[:, column]], y[in_training[:, column]], start, ridge=RIDGE).coefficients
     return b
 
 
@@ -354,8 +358,10 @@ def aipw_effect(propensity: Propensity, expected: Expected, level: float) -> Est
         return Estimate(reason=ONE_FOLD)
     fits = fit_without_folds(pair.x, member, fold, expected.folds, propensity.fit.coefficients)
     e = np.clip(predict(pair.x, fits, fold), *CLIPPED)
-    found = [_effect(pair, *each) for each in zip(e, expected.denial[:, pair.rows], strict=True)]
-    values, variances = np.array(found).T
+    split_effects = [
+        _effect(pair, *split_inputs) for split_inputs in zip(e, expected.denial[:, pair.rows], strict=True)
+    ]
+    values, variances = np.array(split_effects).T
     value = float(np.median(values))
     se = float(np.sqrt(np.median(variances + (values - value) ** 2)))
     return estimate(value, se, level, pair.cluster)

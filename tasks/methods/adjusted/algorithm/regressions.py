@@ -57,14 +57,14 @@ class LinearFit:
     @property
     def se(self) -> Floats:
         """``(p,)`` robust standard errors."""
-        found: Floats = np.sqrt(np.diag(self.robust))
-        return found
+        errors: Floats = np.sqrt(np.diag(self.robust))
+        return errors
 
     @property
     def t(self) -> Floats:
         """``(p,)`` coefficients over classical standard errors, as sensitivity analysis needs them."""
-        found: Floats = self.coefficients / np.sqrt(np.diag(self.classical))
-        return found
+        statistics: Floats = self.coefficients / np.sqrt(np.diag(self.classical))
+        return statistics
 
 
 def fit_linear(y: Floats, x: Floats, cluster: Ints | None = None, absorbed: int = 0) -> LinearFit:
@@ -104,8 +104,8 @@ def fit_linear(y: Floats, x: Floats, cluster: Ints | None = None, absorbed: int 
 
 def sandwich(bread: Floats, meat: Floats, factor: float = 1.0) -> Floats:
     """``(p, p)`` covariance of estimates whose scores have the cross products ``meat``."""
-    found: Floats = factor * (bread @ meat @ bread)
-    return found
+    covariance: Floats = factor * (bread @ meat @ bread)
+    return covariance
 
 
 def cr1_factor(n: int, df: int, clusters: int) -> float:
@@ -171,17 +171,17 @@ class _Point:
     likelihood: float
 
 
-def fit_firth(x: Floats, y: Floats, start: Floats | None = None, held: int | None = None) -> FirthFit:
+def fit_firth(x: Floats, y: Floats, start: Floats | None = None, fixed_column: int | None = None) -> FirthFit:
     """Maximise log L(b) + log det(X'WX) / 2 (Firth 1993) by steps I^-1 U*, U* = X'(y - p + h (1/2 - p)).
 
     Args:
         x: ``(n, p)`` design of full rank; h is the diagonal of its weighted hat matrix.
         y: ``(n,)`` 0 or 1.
         start: ``(p,)`` first coefficients; zeros if left out.
-        held: A column whose coefficient stays at its start (for profiles).
+        fixed_column: A column whose coefficient stays at its start (for profiles).
     """
     point = _at(x, y, np.zeros(x.shape[1]) if start is None else start)
-    free = np.arange(x.shape[1]) != (-1 if held is None else held)
+    free = np.arange(x.shape[1]) != (-1 if fixed_column is None else fixed_column)
     converged = False
     for _ in range(STEPS):
         step = _step(x, y, point, free)
@@ -253,13 +253,13 @@ def _end(x: Floats, y: Floats, fit: FirthFit, column: int, quantile: float, side
     for _ in range(MOST_FITS):
         if away > farthest:
             break
-        found = fit_firth(x, y, fit.coefficients + side * away * direction, held=column)
-        excess = max(2 * (fit.likelihood - found.likelihood), 0.0) ** 0.5 - quantile
+        restricted_fit = fit_firth(x, y, fit.coefficients + side * away * direction, fixed_column=column)
+        excess = max(2 * (fit.likelihood - restricted_fit.likelihood), 0.0) ** 0.5 - quantile
         if abs(excess) <= NEAR:
-            return found.coefficients
+            return restricted_fit.coefficients
         inner, outer = ((away, excess), outer) if excess < 0 else (inner, (away, excess))
         if outer[0] - inner[0] <= 1e-9 * max(1.0, inner[0]):
-            return found.coefficients
+            return restricted_fit.coefficients
         away = _next(inner, outer, farthest)
     return None
 
@@ -324,8 +324,8 @@ def change(coefficients: Floats, x: Floats, column: int, indicators: slice) -> C
 
 
 def effect_of(
-    found: Change, fit: LogitFit, x: Floats, y: Floats, level: float, cluster: Ints | None = None
+    denial_change: Change, fit: LogitFit, x: Floats, y: Floats, level: float, cluster: Ints | None = None
 ) -> Estimate:
     """The effect with the interval of the delta method; ``x``, ``y``, ``cluster`` are the rows of the fit."""
-    influence = (x @ (fit.inverse @ found.gradient)) * (y - fit.fitted)
-    return estimate(found.effect, standard_error(influence, cluster), level, cluster)
+    influence = (x @ (fit.inverse @ denial_change.gradient)) * (y - fit.fitted)
+    return estimate(denial_change.effect, standard_error(influence, cluster), level, cluster)

@@ -198,9 +198,11 @@ def times_as_strong(column: Confounder, times: float) -> Confounder | None:
     Its strength with the outcome is bounded by 1, which it reaches beside a column that tells every decision.
     None where its strength with the group would be 1 or more.
     """
-    left = 1 - column.group
-    group = times * column.group / left
-    shared = times * column.group**2 / ((1 - times * column.group) * left) if times * column.group < 1 else 1.0
+    group_remainder = 1 - column.group
+    group = times * column.group / group_remainder
+    shared = (
+        times * column.group**2 / ((1 - times * column.group) * group_remainder) if times * column.group < 1 else 1.0
+    )
     if group >= 1 or shared >= 1:
         return None
     eta = (times**0.5 + shared**0.5) / (1 - shared) ** 0.5
@@ -234,7 +236,7 @@ class Sensitivity:
     @property
     def adjusted_by_strongest(self) -> Estimate | None:
         """The effect if a column as strong as the strongest one were unseen."""
-        return next((each.effect for each in self.benchmarks if each.column == self.strongest), None)
+        return next((benchmark.effect for benchmark in self.benchmarks if benchmark.column == self.strongest), None)
 
 
 def sensitivity(

@@ -28,7 +28,7 @@ class Batch:
 
     def rows(self, chosen: slice) -> "Batch":
         """Some of its rows."""
-        ids = (None if each is None else each[chosen] for each in (self.cluster, self.level))
+        ids = (None if values is None else values[chosen] for values in (self.cluster, self.level))
         return Batch(self.y[chosen], self.x[chosen], *ids)
 
 
@@ -38,12 +38,12 @@ Batches = Callable[[], Iterator[Batch]]
 
 def every(batches: Batches, step: int) -> Batch:
     """Every ``step``-th row in one batch, whichever way the rows are split; one pass."""
-    seen, y, x = 0, list[Floats](), list[Floats]()
+    rows_read, y, x = 0, list[Floats](), list[Floats]()
     for batch in batches():
-        chosen = slice(-seen % step, None, step)
+        chosen = slice(-rows_read % step, None, step)
         y.append(batch.y[chosen].copy())  # a view would keep the whole batch
         x.append(batch.x[chosen].copy())
-        seen += len(batch.y)
+        rows_read += len(batch.y)
     return Batch(np.concatenate(y), np.concatenate(x))
 
 
@@ -57,8 +57,8 @@ class ClusterSums:
     def add(self, scores: Floats, cluster: Ints) -> None:
         """Add the scores of a batch to the sums of their clusters."""
         levels = max(len(self.rows), int(cluster.max(initial=-1)) + 1)
-        more = levels - len(self.rows)
-        self.sums, self.rows = np.pad(self.sums, ((0, more), (0, 0))), np.pad(self.rows, (0, more))
+        new_levels = levels - len(self.rows)
+        self.sums, self.rows = np.pad(self.sums, ((0, new_levels), (0, 0))), np.pad(self.rows, (0, new_levels))
         for column in range(self.sums.shape[1]):
             self.sums[:, column] += np.bincount(cluster, scores[:, column], levels)
         self.rows += np.bincount(cluster, minlength=levels)
@@ -71,8 +71,8 @@ class ClusterSums:
     @property
     def meat(self) -> Floats:
         """``(p, p)`` cross products of the sums."""
-        found: Floats = self.sums.T @ self.sums
-        return found
+        products: Floats = self.sums.T @ self.sums
+        return products
 
 
 class Meat:
@@ -126,13 +126,13 @@ def fit_batches(batches: Batches, absorbed: int = 0) -> LinearFit:
         raise CollinearError(f"{n} rows are too few for {len(moments) + absorbed} columns")
     bread = inverse(gram)
     coefficients = bread @ moments
-    meat, squares, left = Meat(len(moments)), 0.0, np.zeros(len(moments))
+    meat, squares, remaining_moments = Meat(len(moments)), 0.0, np.zeros(len(moments))
     for batch in batches():
         residuals = batch.y - batch.x @ coefficients
         squares += float(residuals @ residuals)
-        left += batch.x.T @ residuals
+        remaining_moments += batch.x.T @ residuals
         meat.add(batch.x, residuals, batch.cluster)
-    refined = coefficients + bread @ left
+    refined = coefficients + bread @ remaining_moments
     hc1, by = sandwich(bread, meat.of_rows, n / df), meat.by_cluster
     if by is None:
         return LinearFit(refined, bread * squares / df, hc1, None, df)
@@ -168,8 +168,8 @@ def inverse(gram: Floats) -> Floats:
     if np.diag(root).min() ** 2 < COLLINEAR:
         raise CollinearError(f"column {int(np.diag(root).argmin())} is a combination of those before")
     half = np.linalg.inv(root)
-    found: Floats = half.T @ half / np.outer(length, length)
-    return found
+    inverse_gram: Floats = half.T @ half / np.outer(length, length)
+    return inverse_gram
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -230,8 +230,8 @@ def _from_sample(batches: Batches, sample: int) -> Newton:
     if sample > 1 and len(few.y) >= LEAST_ROWS * len(start):
         guess = _climb(lambda: iter([few]), start)
         start = guess.coefficients if guess.converged else start
-    found = _climb(batches, start)
-    return replace(found, passes=found.passes + 1)
+    fit = _climb(batches, start)
+    return replace(fit, passes=fit.passes + 1)
 
 
 def _climb(batches: Batches, start: Floats) -> Newton:
@@ -255,10 +255,10 @@ def _climb(batches: Batches, start: Floats) -> Newton:
 def _step(at: Pass) -> Floats | None:
     """Newton's step; None where the information has no inverse, as under separation."""
     try:
-        found: Floats = inverse(at.information) @ at.score
+        step: Floats = inverse(at.information) @ at.score
     except CollinearError:
         return None
-    return found
+    return step
 
 
 def added_up(batches: Batches, coefficients: Floats) -> Pass:
@@ -343,10 +343,10 @@ def logit_effects(batches: Batches, coefficients: Floats, groups: Sequence[int])
     covariance = sandwich(inverse(information), meat.robust)
     return LogitEffects(
         covariance,
-        tuple(_average(each.own, each.own_gradient, each.members, covariance) for each in sums),
-        tuple(_average(each.over_all, each.all_gradient, n, covariance) for each in sums),
-        tuple(each.denial / each.members if each.members else np.nan for each in sums),
-        tuple(each.members for each in sums),
+        tuple(_average(group_sums.own, group_sums.own_gradient, group_sums.members, covariance) for group_sums in sums),
+        tuple(_average(group_sums.over_all, group_sums.all_gradient, n, covariance) for group_sums in sums),
+        tuple(group_sums.denial / group_sums.members if group_sums.members else np.nan for group_sums in sums),
+        tuple(group_sums.members for group_sums in sums),
         n,
         separated,
     )
@@ -359,21 +359,21 @@ def _add(sums: Sequence[_Sums], batch: Batch, linear: Floats, coefficients: Floa
     for of, column in zip(sums, groups, strict=True):
         inside = expit(base + coefficients[column])
         change, slopes = inside - without, _slope(inside) - _slope(without)
-        mine = batch.x[:, column] == 1
-        of.members += int(mine.sum())
-        of.denial += float(inside[mine].sum())
-        of.own += float(change[mine].sum())
+        is_member = batch.x[:, column] == 1
+        of.members += int(is_member.sum())
+        of.denial += float(inside[is_member].sum())
+        of.own += float(change[is_member].sum())
         of.over_all += float(change.sum())
-        of.own_gradient += _gradient(batch.x[mine], slopes[mine], _slope(inside[mine]), groups, column)
+        of.own_gradient += _gradient(batch.x[is_member], slopes[is_member], _slope(inside[is_member]), groups, column)
         of.all_gradient += _gradient(batch.x, slopes, _slope(inside), groups, column)
 
 
 def _gradient(x: Floats, slopes: Floats, inside: Floats, groups: list[int], column: int) -> Floats:
     """``(p,)`` derivative of the summed differences; of the indicators only the group's own has one."""
-    found: Floats = x.T @ slopes
-    found[groups] = 0.0
-    found[column] = inside.sum()
-    return found
+    gradient: Floats = x.T @ slopes
+    gradient[groups] = 0.0
+    gradient[column] = inside.sum()
+    return gradient
 
 
 def _slope(fitted: Floats) -> Floats:
@@ -436,19 +436,19 @@ def within(values: Floats, effects: Sequence[Ints]) -> Floats:
     Raises:
         ValueError: The projections do not settle.
     """
-    left: Floats = np.array(values, dtype=np.float64)
-    scale = np.maximum(left.std(axis=0), np.finfo(float).tiny)
+    residuals: Floats = np.array(values, dtype=np.float64)
+    scale = np.maximum(residuals.std(axis=0), np.finfo(float).tiny)
     for _ in range(MOST_ROUNDS):
-        before = left
+        before = residuals
         for levels in effects:
-            left = _less_means(left, levels)
-        if len(effects) == 1 or float((np.abs(left - before) / scale).max(initial=0.0)) <= APART:
-            return left
+            residuals = _less_means(residuals, levels)
+        if len(effects) == 1 or float((np.abs(residuals - before) / scale).max(initial=0.0)) <= APART:
+            return residuals
     raise ValueError(f"fixed effects did not settle in {MOST_ROUNDS} rounds")
 
 
 def _less_means(values: Floats, levels: Ints) -> Floats:
     counts = np.maximum(np.bincount(levels), 1)
     means = np.column_stack([np.bincount(levels, column) / counts for column in values.T])
-    found: Floats = values - means[levels]
-    return found
+    centred: Floats = values - means[levels]
+    return centred

@@ -142,14 +142,14 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
     if problem.look_into is None:
         return Detected(findings([], settings), evidence([], ()), (), ())
     explained = problem.look_into(settings.substitute)
-    known = problem.applicants
+    applicants = problem.applicants
     audited = Audited(
         explained,
         problem.group,
         problem.groups,
         problem.reference,
         problem.resamples,
-        columns=None if known is None else without(known.columns, known.attribute_columns),
+        columns=None if applicants is None else without(applicants.columns, applicants.attribute_columns),
         refit=problem.refit,
         asked=problem.asked,
     )
@@ -167,40 +167,40 @@ def units(problem: Problem) -> Bools:
 
 def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) -> Detected:
     """As ``detect``, of models and groups alone."""
-    seen = cec_pairs.views(audited.explained, audited.group, Matching.of(settings))
-    others = [int(g) for g in np.unique(audited.group) if g != audited.reference]
-    scored = {group: pairs(audited, seen, group, audited.reference) for group in others}
+    model_views = cec_pairs.views(audited.explained, audited.group, Matching.of(settings))
+    other_groups = [int(g) for g in np.unique(audited.group) if g != audited.reference]
+    scored = {group: pairs(audited, model_views, group, audited.reference) for group in other_groups}
     tallies: list[Tally] = []
     aggregates: list[Aggregate] = []
-    within = {group: _within(audited, seen, group) for group in others}
-    for group, each in scored.items():
-        tallies += [replace(t, group=group) for t in _tallies(each, within[group], audited, settings)]
-        told = cec_tallies.aggregates(each, audited.explained.features, audited.resamples, rng)
-        aggregates += [replace(a, group=group) for a in told]
-    tallies += _of_other_pairs(audited, seen, settings)
-    own, draws = _above_own_group(audited, seen, scored, within, settings, rng)
+    within = {group: _within(audited, model_views, group) for group in other_groups}
+    for group, group_scores in scored.items():
+        tallies += [replace(t, group=group) for t in _tallies(group_scores, within[group], audited, settings)]
+        group_aggregates = cec_tallies.aggregates(group_scores, audited.explained.features, audited.resamples, rng)
+        aggregates += [replace(a, group=group) for a in group_aggregates]
+    tallies += _of_other_pairs(audited, model_views, settings)
+    own_aggregates, draws = _above_own_group(audited, model_views, scored, within, settings, rng)
     of_groups = list(scored.values())
-    found = findings(of_groups, settings), evidence(of_groups, audited.explained.features)
-    return Detected(*found, tuple(tallies), tuple(draws), (*aggregates, *own))
+    group_findings = findings(of_groups, settings), evidence(of_groups, audited.explained.features)
+    return Detected(*group_findings, tuple(tallies), tuple(draws), (*aggregates, *own_aggregates))
 
 
-def pairs(audited: Audited, seen: tuple[View, ...], group: int, to: int) -> Scored:
+def pairs(audited: Audited, model_views: tuple[View, ...], group: int, to: int) -> Scored:
     """The rows of one group matched with another group and scored."""
-    return cec_pairs.score_pairs(audited.explained, seen, audited.rows(group), to)
+    return cec_pairs.score_pairs(audited.explained, model_views, audited.rows(group), to)
 
 
-def _within(audited: Audited, seen: tuple[View, ...], group: int) -> Scored | None:
+def _within(audited: Audited, model_views: tuple[View, ...], group: int) -> Scored | None:
     """The rows of a group matched with their own group; None where they would find themselves, as under a rule."""
     rows = audited.rows(group)
     explainer = audited.explained.explainer[rows]
     if any(pool[rows[explainer == model]].any() for model, pool in enumerate(audited.explained.pools)):
         return None
-    return cec_pairs.score_pairs(audited.explained, seen, rows, group)
+    return cec_pairs.score_pairs(audited.explained, model_views, rows, group)
 
 
 def _above_own_group(
     audited: Audited,
-    seen: tuple[View, ...],
+    model_views: tuple[View, ...],
     scored: Mapping[int, Scored],
     within: Mapping[int, Scored | None],
     settings: CecSettings,
@@ -208,15 +208,15 @@ def _above_own_group(
 ) -> tuple[list[Aggregate], list[Draws]]:
     """What a verdict on reasons rests on, of every group outside the reference group."""
     of = Reasons(
-        audited.explained, seen, audited.group, audited.reference, audited.columns, audited.refit, audited.asked
+        audited.explained, model_views, audited.group, audited.reference, audited.columns, audited.refit, audited.asked
     )
-    measured = [group for group, own in within.items() if own is not None]
+    measured = [group for group, own_scores in within.items() if own_scores is not None]
     resampled = of.resampled(measured, settings, rng)
     aggregates: list[Aggregate] = []
     draws: list[Draws] = []
-    for group, own in within.items():
-        drawn = of.draws(group, settings.relabelled_draws if own is not None else 0, rng)
-        aggregate, against = own_group.told(group, scored[group], own, drawn, resampled.get(group))
+    for group, own_scores in within.items():
+        null_draws = of.draws(group, settings.relabelled_draws if own_scores is not None else 0, rng)
+        aggregate, against = own_group.told(group, scored[group], own_scores, null_draws, resampled.get(group))
         aggregates.append(aggregate)
         draws += against
     return aggregates, draws
@@ -230,12 +230,12 @@ def _tallies(scored: Scored, within: Scored | None, audited: Audited, settings: 
     yield from cec_tallies.features(scored, audited.explained.features)
 
 
-def _of_other_pairs(audited: Audited, seen: tuple[View, ...], settings: CecSettings) -> Iterator[Tally]:
+def _of_other_pairs(audited: Audited, model_views: tuple[View, ...], settings: CecSettings) -> Iterator[Tally]:
     """Pairs of groups that no finding is about. Seen from the other side a pair of groups has other matches."""
     present = np.unique(audited.group).tolist()
     for group, to in permutations(present, 2):
-        wanted = settings.pairs == "all" or (settings.pairs == "both_ways" and group == audited.reference)
-        if wanted and to != audited.reference:
-            scored = pairs(audited, seen, group, to)
+        is_requested = settings.pairs == "all" or (settings.pairs == "both_ways" and group == audited.reference)
+        if is_requested and to != audited.reference:
+            scored = pairs(audited, model_views, group, to)
             for t in cec_tallies.scores(scored, settings, {"matched_with": audited.groups[to]}, headline=False):
                 yield replace(t, group=group)

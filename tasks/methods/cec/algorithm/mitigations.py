@@ -70,11 +70,11 @@ def non_dominated(f1: Floats, eo_gap: Floats, cec: Floats) -> Bools:
     A model on which one of the three is not defined (NaN) neither dominates nor is on the frontier.
     """
     points = np.column_stack([-f1, eo_gap, cec])
-    known: Bools = np.all(np.isfinite(points), axis=1)
+    finite: Bools = np.all(np.isfinite(points), axis=1)
     as_good: Bools = np.all(points[:, None] <= points[None], axis=2)
     better: Bools = np.any(points[:, None] < points[None], axis=2)
-    beaten: Bools = np.any(as_good & better & known[:, None], axis=0)
-    return known & ~beaten
+    beaten: Bools = np.any(as_good & better & finite[:, None], axis=0)
+    return finite & ~beaten
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ def split(population: Population, folds: int, seed: int) -> Iterator[Fold]:
         )
     cell = population.favourable * 2 + population.protected
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    for number, (fitted, held) in enumerate(splitter.split(cell, cell)):
-        yield Fold(number, fitted, held, _standardised(population.features, fitted))
+    for number, (fitted, test_rows) in enumerate(splitter.split(cell, cell)):
+        yield Fold(number, fitted, test_rows, _standardised(population.features, fitted))
 
 
 def evaluate(
@@ -194,15 +194,15 @@ def runs(
     ``keeper`` is told of every epoch of each run, under the name that ``name_of`` gives it, and a run goes on from what
     it kept; without one every run starts anew.
     """
-    fitted, held = fold.train, fold.test
+    fitted, test_rows = fold.train, fold.test
     rows = TrainingRows(fold.inputs[fitted], population.favourable[fitted], population.protected[fitted], match(fold))
     for variant in variants:
         name = name_of(fold, variant.name)
-        kept = (partial(keeper.keep, name), keeper.kept(name)) if keeper else (None, None)
+        checkpoint = (partial(keeper.keep, name), keeper.kept(name)) if keeper else (None, None)
         with keeping_last_good(name, keeper):
-            trained = train(rows, variant.of(settings), *kept)
-        scores = predict(trained.net, fold.inputs[held])
-        measured = performance(population.favourable[held], population.protected[held], scores >= 0, scores)
+            trained = train(rows, variant.of(settings), *checkpoint)
+        scores = predict(trained.net, fold.inputs[test_rows])
+        measured = performance(population.favourable[test_rows], population.protected[test_rows], scores >= 0, scores)
         yield Run(fold, variant, trained, measured)
 
 
@@ -226,8 +226,8 @@ def name_of(fold: Fold, model: str) -> str:
 def predict(net: nn.Sequential, inputs: Floats) -> Floats:
     """Logits ``(r,)`` of rows ``(r, d)``, nothing dropped."""
     with one_thread(), torch.no_grad():
-        found: Floats = logits(net, torch.from_numpy(inputs.astype(np.float32))).double().numpy()
-    return found
+        scores: Floats = logits(net, torch.from_numpy(inputs.astype(np.float32))).double().numpy()
+    return scores
 
 
 def _cell_sizes(population: Population) -> Longs:
@@ -286,8 +286,10 @@ class Repair:
             raise ValueError(f"the level of repair is {level:g}; it lies between 0 and 1")
         if protected.all() or not protected.any():
             raise ValueError("a repair needs training rows of both groups")
-        one, other = inputs[~protected], inputs[protected]
-        return cls(level, tuple((_quantiles(a), _quantiles(b)) for a, b in zip(one.T, other.T, strict=True)))
+        unprotected_inputs, other = inputs[~protected], inputs[protected]
+        return cls(
+            level, tuple((_quantiles(a), _quantiles(b)) for a, b in zip(unprotected_inputs.T, other.T, strict=True))
+        )
 
     def of(self, inputs: Floats, protected: Bools) -> Floats:
         """Returns repaired inputs ``(n, d)`` of rows of known group ``(n,)``; outside the training rows, the ends."""
@@ -295,20 +297,22 @@ class Repair:
         if self.level == 0:
             return out
         for at, column in enumerate(self.columns):
-            for own, rows in zip(column, (~protected, protected), strict=True):
+            for group_quantiles, rows in zip(column, (~protected, protected), strict=True):
                 values = inputs[rows, at]
-                rank = np.interp(values, *own)
-                common = np.median([np.interp(rank, quantiles, known) for known, quantiles in column], axis=0)
+                rank = np.interp(values, *group_quantiles)
+                common = np.median(
+                    [np.interp(rank, quantiles, quantile_values) for quantile_values, quantiles in column], axis=0
+                )
                 out[rows, at] = values + self.level * (common - values)
         return out
 
 
 def _quantiles(values: Floats) -> tuple[Floats, Floats]:
     """The distinct values ``(v,)`` and the mean quantile of the rows that have each, between 0 and 1."""
-    known, counts = np.unique(values, return_counts=True)
+    unique_values, counts = np.unique(values, return_counts=True)
     ends = np.cumsum(counts)
     middle = ends - (counts + 1) / 2
-    return known, middle / max(len(values) - 1, 1) if len(values) > 1 else np.full(1, 0.5)
+    return unique_values, middle / max(len(values) - 1, 1) if len(values) > 1 else np.full(1, 0.5)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -411,7 +415,7 @@ def exponentiated_gradient(split: Split, settings: TrainingSettings, fits: int =
     model.fit(split.inputs, split.favourable.astype(np.int64), sensitive_features=split.protected)
     predicted = np.asarray(model.predict(split.test_inputs, random_state=settings.seed)) > 0
     weighted = zip(model.weights_, model.predictors_, strict=True)
-    accepts = sum(weight * one.predict(split.test_inputs) for weight, one in weighted if weight > 0)
+    accepts = sum(weight * classifier.predict(split.test_inputs) for weight, classifier in weighted if weight > 0)
     return Mitigated(predicted, np.asarray(accepts, np.float64), None, _MIXED)
 
 

@@ -100,9 +100,9 @@ class Bridge:
         index = nearest.index(at, rows.population.favourable, group, pool, self.matching)
         place = np.full(len(fold.train), UNMATCHED, np.int64)
         for to in GROUPS:
-            asked = np.flatnonzero(group[fold.train] != to)
-            found = nearest.match_nearest(index, fold.train[asked], to)
-            place[asked[found.matched]] = np.searchsorted(fold.train, found.match[found.matched])
+            query_rows = np.flatnonzero(group[fold.train] != to)
+            matches = nearest.match_nearest(index, fold.train[query_rows], to)
+            place[query_rows[matches.matched]] = np.searchsorted(fold.train, matches.match[matches.matched])
         return place
 
     def score(self, net: nn.Sequential, fold: Fold) -> Mapping[str, float]:
@@ -113,7 +113,7 @@ class Bridge:
         """The same as numbers of pairs."""
         return consistency(self.scored(net, fold, fold.test), self.theta)
 
-    def scored(self, net: nn.Sequential, fold: Fold, asked: Longs) -> tuple[Scored, ...]:
+    def scored(self, net: nn.Sequential, fold: Fold, query_rows: Longs) -> tuple[Scored, ...]:
         """Rows ``(r,)`` matched with training rows of the other group and scored, one group after the other."""
         n, rows = len(fold.inputs), self.rows
         explained = ModelView(
@@ -127,8 +127,10 @@ class Bridge:
             models=(of_network(of_module(net)),),
             pools=(self._pool(fold),),
         )
-        seen = cec_pairs.views(explained, self._group, self.matching)
-        return tuple(cec_pairs.score_pairs(explained, seen, asked[self._group[asked] != to], to) for to in GROUPS)
+        views = cec_pairs.views(explained, self._group, self.matching)
+        return tuple(
+            cec_pairs.score_pairs(explained, views, query_rows[self._group[query_rows] != to], to) for to in GROUPS
+        )
 
     @property
     def _group(self) -> "np.ndarray[tuple[int], np.dtype[np.int32]]":
@@ -149,39 +151,39 @@ def consistency(scored: tuple[Scored, ...], theta: float = THETA) -> Consistency
         )
     )
     regime = cec_score.regimes(cec, flip, theta)
-    known = regime != cec_score.NO_REGIME
+    has_regime = regime != cec_score.NO_REGIME
     return Consistency(
-        pairs=int(known.sum()),
-        unscored=int((~known).sum()),
-        cec=_mean(cec[known]),
-        cec_floor=_mean(floor[known]),
-        cec_above_floor=_mean(above[known]),
-        flips=int(flip[known].sum()),
-        regimes=tuple(np.bincount(regime[known], minlength=len(cec_score.REGIMES)).tolist()),
+        pairs=int(has_regime.sum()),
+        unscored=int((~has_regime).sum()),
+        cec=_mean(cec[has_regime]),
+        cec_floor=_mean(floor[has_regime]),
+        cec_above_floor=_mean(above[has_regime]),
+        flips=int(flip[has_regime].sum()),
+        regimes=tuple(np.bincount(regime[has_regime], minlength=len(cec_score.REGIMES)).tolist()),
     )
 
 
 def summary(scored: tuple[Scored, ...], theta: float = THETA) -> dict[str, float]:
     """The same as a mapping, shares in percent of the pairs; those without a score in percent of the rows."""
-    found = consistency(scored, theta)
-    pairs = found.pairs or np.nan
+    measured = consistency(scored, theta)
+    pairs = measured.pairs or np.nan
     return {
-        "cec": found.cec,
-        "cec_floor": found.cec_floor,
-        "cec_above_floor": found.cec_above_floor,
-        "flip_percent": 100 * found.flips / pairs,
-        "unscored_percent": 100 * found.unscored / max(found.pairs + found.unscored, 1),
+        "cec": measured.cec,
+        "cec_floor": measured.cec_floor,
+        "cec_above_floor": measured.cec_above_floor,
+        "flip_percent": 100 * measured.flips / pairs,
+        "unscored_percent": 100 * measured.unscored / max(measured.pairs + measured.unscored, 1),
         **{
             f"regime_{name.lower()}_percent": 100 * count / pairs
-            for name, count in zip(cec_score.REGIMES, found.regimes, strict=True)
+            for name, count in zip(cec_score.REGIMES, measured.regimes, strict=True)
         },
     }
 
 
 def _mean(values: Floats) -> float:
     """Over those that have a value; NaN if none has."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else np.nan
+    finite_values = values[~np.isnan(values)]
+    return float(finite_values.mean()) if len(finite_values) else np.nan
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -250,18 +252,18 @@ def settings_of(training: CecTraining, seed: int) -> TrainingSettings:
     )
 
 
-def beside(everyone: Lending, group: Ints, one: int, reference: int) -> Lending:
+def beside(everyone: Lending, group: Ints, group_code: int, reference: int) -> Lending:
     """The rows of a group and of the reference group, the first of them as the protected one.
 
     Args:
         everyone: ``n`` rows of any group.
         group: ``(n,)`` number of the group of each.
-        one: Number of the group.
+        group_code: Number of the group.
         reference: Number of the reference group.
     """
-    chosen = np.flatnonzero((group == one) | (group == reference))
+    chosen = np.flatnonzero((group == group_code) | (group == reference))
     rows = everyone.rows(chosen)
-    return replace(rows, population=replace(rows.population, protected=group[chosen] == one))
+    return replace(rows, population=replace(rows.population, protected=group[chosen] == group_code))
 
 
 def drawn(rows: Lending, most: int | None, seed: int) -> Lending:
@@ -318,9 +320,9 @@ def trials(rows: Lending, settings: CecSettings, seed: int, keeper: Keeper | Non
 def _comparable(rows: Lending, parts: int, seed: int) -> Lending:
     """The rows without the indicators of categories that nobody, or everybody, has among a fold's training rows."""
     indicator = np.isin(rows.financial, (0, 1)).all(axis=0)
-    kept = np.flatnonzero(~(indicator & _constant(rows, parts, seed)))
-    names = tuple(rows.financial_names[at] for at in kept)
-    return replace(rows, financial=rows.financial[:, kept], financial_names=names)
+    column_numbers = np.flatnonzero(~(indicator & _constant(rows, parts, seed)))
+    names = tuple(rows.financial_names[at] for at in column_numbers)
+    return replace(rows, financial=rows.financial[:, column_numbers], financial_names=names)
 
 
 def _constant(rows: Lending, parts: int, seed: int) -> Bools:
@@ -356,28 +358,32 @@ def _of_loss(
 def _mitigated(
     bridge: Bridge, fold: Fold, name: str, run_settings: TrainingSettings, fits: int, keeper: Keeper | None
 ) -> Trial:
-    people, (fitted, held) = bridge.rows.population, (fold.train, fold.test)
+    people, (fitted, test_rows) = bridge.rows.population, (fold.train, fold.test)
     label, group = people.favourable, people.protected
-    given = Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[held], group[held])
+    split_rows = Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[test_rows], group[test_rows])
     with mitigations.keeping_last_good(mitigations.name_of(fold, name), keeper):
-        found = mitigations.mitigate(name, given, run_settings, fits)
-    if found.predicted is None:
-        return Trial(Model(name), fold.number, len(held), None, None, found.reason)
-    measured = performance(label[held], group[held], found.predicted, found.scores)
-    if found.net is None:
-        return Trial(Model(name), fold.number, len(held), measured, None, found.reason)
-    if found.repair is not None:  # explained by what the net is given, and not kept: it takes no inputs as handed in
-        seen = replace(fold, inputs=found.repair.of(fold.inputs, group))
-        return Trial(Model(name), fold.number, len(held), measured, bridge.consistency(found.net, seen))
-    return _explained(bridge, fold, Model(name), measured, found.net)
+        mitigated = mitigations.mitigate(name, split_rows, run_settings, fits)
+    if mitigated.predicted is None:
+        return Trial(Model(name), fold.number, len(test_rows), None, None, mitigated.reason)
+    measured = performance(label[test_rows], group[test_rows], mitigated.predicted, mitigated.scores)
+    if mitigated.net is None:
+        return Trial(Model(name), fold.number, len(test_rows), measured, None, mitigated.reason)
+    if (
+        mitigated.repair is not None
+    ):  # explained by what the net is given, and not kept: it takes no inputs as handed in
+        repaired_fold = replace(fold, inputs=mitigated.repair.of(fold.inputs, group))
+        return Trial(
+            Model(name), fold.number, len(test_rows), measured, bridge.consistency(mitigated.net, repaired_fold)
+        )
+    return _explained(bridge, fold, Model(name), measured, mitigated.net)
 
 
 def _explained(bridge: Bridge, fold: Fold, model: Model, measured: Performance, net: nn.Sequential) -> Trial:
     """A net with its reasons on the held-out rows."""
-    kept = None
+    network = None
     if not model.grid:
-        kept = of_module(net).before_scaling(*mitigations.scale(bridge.rows.population.features, fold.train))
-    return Trial(model, fold.number, len(fold.test), measured, bridge.consistency(net, fold), net=kept)
+        network = of_module(net).before_scaling(*mitigations.scale(bridge.rows.population.features, fold.train))
+    return Trial(model, fold.number, len(fold.test), measured, bridge.consistency(net, fold), net=network)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -424,15 +430,19 @@ def aggregates(trials: Sequence[Trial], group: int) -> Iterator[Aggregate]:
         group: Number of the group that is held against the reference group.
     """
     best = _non_dominated(trials)
-    for model, own in _by_model(trials).items():
-        said = {name: [_figures(trial)[name] for trial in own] for name in _figures(own[0])}
-        for (measure, regime), figures in said.items():
+    for model, model_trials in _by_model(trials).items():
+        figures_of_measure = {
+            name: [_figures(trial)[name] for trial in model_trials] for name in _figures(model_trials[0])
+        }
+        for (measure, regime), figures in figures_of_measure.items():
             of: Parameters = {"regime": regime} if regime else {}
             yield _over_folds(group, measure, {**_named(model), **of}, figures, "mean")
             yield _over_folds(group, measure, {**_named(model), **of}, figures, "sd")
-        yield _over_folds(group, "trained_collapsed", _named(model), [_collapsed(trial) for trial in own], "mean")
+        yield _over_folds(
+            group, "trained_collapsed", _named(model), [_collapsed(trial) for trial in model_trials], "mean"
+        )
         if not model.grid:
-            on_frontier = [best[trial.fold, model] for trial in own]
+            on_frontier = [best[trial.fold, model] for trial in model_trials]
             yield _over_folds(group, "trained_non_dominated", _named(model), on_frontier, "mean")
 
 
@@ -459,7 +469,7 @@ def _named(model: Model) -> Parameters:
 def _over_folds(group: int, measure: str, of: Parameters, figures: Sequence[Figure], over: str) -> Aggregate:
     values = np.array([figure.value for figure in figures])
     value = values.mean() if over == "mean" else values.std(ddof=1)
-    counted = [figure.events for figure in figures if figure.events is not None]
+    event_counts = [figure.events for figure in figures if figure.events is not None]
     return Aggregate(
         group,
         0,
@@ -468,7 +478,7 @@ def _over_folds(group: int, measure: str, of: Parameters, figures: Sequence[Figu
         float(value),
         n=sum(figure.n for figure in figures),
         compared=False,
-        events=sum(counted) if len(counted) == len(figures) else None,
+        events=sum(event_counts) if len(event_counts) == len(figures) else None,
         reason=next((figure.reason for figure in figures if figure.reason), ""),
     )
 
@@ -514,12 +524,12 @@ def _non_dominated(trials: Sequence[Trial]) -> dict[tuple[int, Model], Figure]:
     """Whether no other model beats it on its fold in F1, odds gap and CEC at once; of models that have all three."""
     out: dict[tuple[int, Model], Figure] = {}
     for fold in sorted({trial.fold for trial in trials}):
-        own = [trial for trial in trials if trial.fold == fold and not trial.model.grid]
-        figures = [_figures(trial) for trial in own]
+        fold_trials = [trial for trial in trials if trial.fold == fold and not trial.model.grid]
+        figures = [_figures(trial) for trial in fold_trials]
         names = ("trained_f1", "trained_eo_gap", "trained_cec")
-        f1, eo_gap, cec = ([each[name, ""] for each in figures] for name in names)
+        f1, eo_gap, cec = ([trial_figures[name, ""] for trial_figures in figures] for name in names)
         best = non_dominated(*(np.array([figure.value for figure in column]) for column in (f1, eo_gap, cec)))
-        for trial, on_frontier, *three in zip(own, best.tolist(), f1, eo_gap, cec, strict=True):
+        for trial, on_frontier, *three in zip(fold_trials, best.tolist(), f1, eo_gap, cec, strict=True):
             reason = next((figure.reason for figure in three if figure.reason), "")
             out[fold, trial.model] = Figure(np.nan if reason else float(on_frontier), trial.rows, reason=reason)
     return out

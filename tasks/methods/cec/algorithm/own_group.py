@@ -57,41 +57,41 @@ class Lists:
     @cached_property
     def place(self) -> Longs:
         """``(n,)`` place of each row in ``rows``; -1 of a row that is not among them."""
-        found = np.full(len(self.index.at), -1, np.int64)
-        found[self.rows] = np.arange(len(self.rows))
-        return found
+        positions = np.full(len(self.index.at), -1, np.int64)
+        positions[self.rows] = np.arange(len(self.rows))
+        return positions
 
     @cached_property
     def in_pool(self) -> Bools:
         """``(n,)`` whether a row is in the pool."""
-        found = np.zeros(len(self.index.at), np.bool_)
-        found[self.pool] = True
-        return found
+        mask = np.zeros(len(self.index.at), np.bool_)
+        mask[self.pool] = True
+        return mask
 
-    def match(self, at: Longs, wanted: Bools) -> Longs:
+    def match(self, at: Longs, is_candidate: Bools) -> Longs:
         """The nearest pool row with the wanted label for each of some rows, or ``UNMATCHED``, ``(a,)``.
 
         Args:
             at: ``(a,)`` places in ``rows``.
-            wanted: ``(n,)`` whether a row carries the label.
+            is_candidate: ``(n,)`` whether a row carries the label.
         """
         if not self.index.matching.replacement:
-            return self._without_replacement(at, np.flatnonzero(self.in_pool & wanted))
-        found, distance, sure = _first(self.near, self.away, at, wanted, len(self.pool))
+            return self._without_replacement(at, np.flatnonzero(self.in_pool & is_candidate))
+        matches, distance, sure = _first(self.near, self.away, at, is_candidate, len(self.pool))
         anew = np.flatnonzero(~sure)
         if len(anew):
-            candidates = np.flatnonzero(self.in_pool & wanted)
+            candidates = np.flatnonzero(self.in_pool & is_candidate)
             if not len(candidates):
                 return np.full(len(at), UNMATCHED)
-            found[anew], distance[anew] = self._searched(self.rows[at[anew]], candidates)
-        return self._within_reach(found, distance)
+            matches[anew], distance[anew] = self._searched(self.rows[at[anew]], candidates)
+        return self._within_reach(matches, distance)
 
     def _without_replacement(self, at: Longs, candidates: Longs) -> Longs:
         if not len(candidates):
             return np.full(len(at), UNMATCHED)
         places = encoding.gather(self.index.at[candidates])
-        taken, distance = nearest.match(self.index.at[self.rows[at]], places)
-        return self._within_reach(np.where(taken < 0, UNMATCHED, candidates[taken]), distance)
+        assigned_places, distance = nearest.match(self.index.at[self.rows[at]], places)
+        return self._within_reach(np.where(assigned_places < 0, UNMATCHED, candidates[assigned_places]), distance)
 
     def _searched(self, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
         """The nearest of all candidates to each row, and how far it is."""
@@ -102,9 +102,9 @@ class Lists:
         place, distance = encoding.nearest(cKDTree(places.at), places.first, self.index.at[rows])
         return candidates[places.first[place]], distance
 
-    def _within_reach(self, found: Longs, distance: Floats) -> Longs:
+    def _within_reach(self, matches: Longs, distance: Floats) -> Longs:
         most = self.index.matching.maximum_distance
-        return found if most is None else np.where(distance > most, UNMATCHED, found)
+        return matches if most is None else np.where(distance > most, UNMATCHED, matches)
 
 
 def lists(
@@ -126,12 +126,15 @@ def lists(
     out = []
     for number, (index, pool) in enumerate(zip(indices, explained.pools, strict=True)):
         for outcome in (False, True):
-            own = among & (index.label == outcome)
-            wanted = own & explained.rows_of(number)
-            rows, there = np.flatnonzero(wanted if of is None else wanted & of), np.flatnonzero(own & pool)
-            if len(rows) and len(there):
-                near, away = _nearest(index.at, rows, there, min(depth, len(there)))
-                out.append(Lists(number, index, rows, there, near, away))
+            same_outcome = among & (index.label == outcome)
+            group_rows = same_outcome & explained.rows_of(number)
+            rows, pool_rows = (
+                np.flatnonzero(group_rows if of is None else group_rows & of),
+                np.flatnonzero(same_outcome & pool),
+            )
+            if len(rows) and len(pool_rows):
+                near, away = _nearest(index.at, rows, pool_rows, min(depth, len(pool_rows)))
+                out.append(Lists(number, index, rows, pool_rows, near, away))
     return tuple(out)
 
 
@@ -146,27 +149,27 @@ def _nearest(at: Floats, rows: Longs, pool: Longs, depth: int) -> tuple[Longs, F
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _first(near: Longs, away: Floats, at: Longs, wanted: Bools, pool: int) -> tuple[Longs, Floats, Bools]:
+def _first(near: Longs, away: Floats, at: Longs, is_candidate: Bools, pool: int) -> tuple[Longs, Floats, Bools]:
     """The first wanted row of some lists, its distance, and whether no row beyond the list can take its place.
 
     A list that ends before the pool of ``pool`` rows does may have left out rows as near as its last.
     """
     width = near.shape[1]
-    found, distance = np.full(at.shape[0], -1, np.int64), np.full(at.shape[0], np.inf)
+    matches, distance = np.full(at.shape[0], -1, np.int64), np.full(at.shape[0], np.inf)
     sure = np.zeros(at.shape[0], np.bool_)
     for i in range(at.shape[0]):
         for j in range(width):
-            if wanted[near[at[i], j]]:
-                found[i], distance[i] = near[at[i], j], away[at[i], j]
+            if is_candidate[near[at[i], j]]:
+                matches[i], distance[i] = near[at[i], j], away[at[i], j]
                 sure[i] = pool <= width or np.float32(distance[i]) < np.float32(away[at[i], width - 1])
                 break
-    return found, distance, sure
+    return matches, distance, sure
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _nearest_of_few(at: Floats, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
     """The nearest candidate of each row in single precision, of equally near ones the lowest row."""
-    found, distance = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
+    matches, distance = np.empty(rows.shape[0], np.int64), np.empty(rows.shape[0])
     for i in range(rows.shape[0]):
         least, least_double = np.float32(np.inf), np.inf
         for c in candidates:
@@ -178,9 +181,9 @@ def _nearest_of_few(at: Floats, rows: Longs, candidates: Longs) -> tuple[Longs, 
                 continue
             away = np.sqrt(squared)
             if np.float32(away) < least:
-                least, found[i], distance[i] = np.float32(away), c, away
+                least, matches[i], distance[i] = np.float32(away), c, away
                 least_double = squared
-    return found, distance
+    return matches, distance
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -203,16 +206,16 @@ class Ground:
     """``(n,)`` the rows that are asked if they are members; None: all."""
 
     @classmethod
-    def lay(cls, explained: ModelView, seen: tuple[View, ...], among: Bools, depth: int = DEPTH) -> "Ground":
+    def lay(cls, explained: ModelView, views: tuple[View, ...], among: Bools, depth: int = DEPTH) -> "Ground":
         """Lists the neighbours of the rows of two groups.
 
         Args:
             explained: Models and their inputs.
-            seen: Its views.
+            views: Its views.
             among: ``(n,)`` the rows of both groups.
             depth: Neighbours listed of each row.
         """
-        return cls(explained, among, listed(explained, seen, among, depth))
+        return cls(explained, among, listed(explained, views, among, depth))
 
     def above(self, member: Bools) -> float:
         """Mean of CEC across less CEC within, over members with both; NaN where there is none.
@@ -221,39 +224,39 @@ class Ground:
             member: ``(n,)`` who is of the group; the others of both groups are the reference group.
         """
         parts = [np.zeros(0), *self._parts(member)]
-        known = np.concatenate(parts)
-        known = known[~np.isnan(known)]
-        return float(known.mean()) if len(known) else np.nan
+        differences = np.concatenate(parts)
+        differences = differences[~np.isnan(differences)]
+        return float(differences.mean()) if len(differences) else np.nan
 
     def _parts(self, member: Bools) -> Iterator[Floats]:
-        members, others = np.flatnonzero(member), self.among & ~member
-        asked = members if self.asked is None else members[self.asked[members]]
-        for own in self.lists:
-            at, cell = own.place[asked], members[own.in_pool[members]]
+        members, other_rows = np.flatnonzero(member), self.among & ~member
+        query_rows = members if self.asked is None else members[self.asked[members]]
+        for neighbours in self.lists:
+            at, cell = neighbours.place[query_rows], members[neighbours.in_pool[members]]
             at = at[at >= 0]
             if not len(at) or not len(cell):
                 continue
-            across, within = own.match(at, others), own.match(at, member)
-            both = (across != UNMATCHED) & (within != UNMATCHED)
-            three = np.vstack([own.rows[at][both], across[both], within[both]])
+            across, within = neighbours.match(at, other_rows), neighbours.match(at, member)
+            is_matched = (across != UNMATCHED) & (within != UNMATCHED)
+            three = np.vstack([neighbours.rows[at][is_matched], across[is_matched], within[is_matched]])
             baseline = _mean(self.explained.x, cell)
             for start in range(0, three.shape[1], BATCH):
-                yield self._compared(own.model, three[:, start : start + BATCH], baseline)
+                yield self._compared(neighbours.model, three[:, start : start + BATCH], baseline)
 
     def _compared(self, model: int, three: Longs, baseline: Floats) -> Floats:
         """``(b,)`` of members and their two matches, ``(3, b)``, explained from one baseline."""
         explains = self.explained.models[model]
         if isinstance(explains, Linear):
-            found: Floats = _of_linear(self.explained.x, explains.coefficients, baseline, three)
-            return found
+            differences: Floats = _of_linear(self.explained.x, explains.coefficients, baseline, three)
+            return differences
         return compared(self.explained, model, three, baseline)
 
 
 def listed(
-    explained: ModelView, seen: tuple[View, ...], among: Bools, depth: int = DEPTH, of: Bools | None = None
+    explained: ModelView, views: tuple[View, ...], among: Bools, depth: int = DEPTH, of: Bools | None = None
 ) -> tuple[Lists, ...]:
     """The neighbours among some rows ``(n,)``, ``of`` some of them: listed once for several pairs of groups."""
-    return lists(explained, tuple(view.index for view in seen), among, depth, of)
+    return lists(explained, tuple(view.index for view in views), among, depth, of)
 
 
 def compared(explained: ModelView, model: int, three: Longs, baseline: Floats) -> Floats:
@@ -267,15 +270,15 @@ def compared(explained: ModelView, model: int, three: Longs, baseline: Floats) -
     """
     x = explained.x[three.ravel()]
     attributions = explained.models[model].attribute(x, np.tile(baseline, (len(x), 1)))
-    own, across, within = np.split(pairs.directions(attributions), 3)
-    return pairs.apart(own, across) - pairs.apart(own, within)
+    own_directions, across, within = np.split(pairs.directions(attributions), 3)
+    return pairs.apart(own_directions, across) - pairs.apart(own_directions, within)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _of_linear(x: Floats, weights: Floats, baseline: Floats, three: Longs) -> Floats:
     """The same as ``compared`` of a linear model, whose attributions are ``weights * (x - baseline)``."""
     size, width = three.shape[1], x.shape[1]
-    found, g, length = np.full(size, np.nan), np.empty((3, width)), np.empty(3)
+    differences, g, length = np.full(size, np.nan), np.empty((3, width)), np.empty(3)
     for i in range(size):
         for k in range(3):
             squared = 0.0
@@ -287,11 +290,11 @@ def _of_linear(x: Floats, weights: Floats, baseline: Floats, three: Longs) -> Fl
             continue
         across = within = 0.0
         for j in range(width):
-            own = g[0, j] / (length[0] + pairs.EPSILON)
-            across += (own - g[1, j] / (length[1] + pairs.EPSILON)) ** 2
-            within += (own - g[2, j] / (length[2] + pairs.EPSILON)) ** 2
-        found[i] = min(np.sqrt(across) / 2, 1.0) - min(np.sqrt(within) / 2, 1.0)
-    return found
+            own_share = g[0, j] / (length[0] + pairs.EPSILON)
+            across += (own_share - g[1, j] / (length[1] + pairs.EPSILON)) ** 2
+            within += (own_share - g[2, j] / (length[2] + pairs.EPSILON)) ** 2
+        differences[i] = min(np.sqrt(across) / 2, 1.0) - min(np.sqrt(within) / 2, 1.0)
+    return differences
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -301,8 +304,8 @@ def _mean(x: Floats, rows: Longs) -> Floats:
     for row in rows:
         for j in range(x.shape[1]):
             total[j] += x[row, j]
-    found: Floats = total / rows.shape[0]
-    return found
+    means: Floats = total / rows.shape[0]
+    return means
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -320,13 +323,13 @@ DECIMALS = 10
 
 def without(columns: Columns, names: tuple[str, ...]) -> Columns:
     """The columns but some: a protected attribute's own would tell the group."""
-    kept = [place for place, name in enumerate(columns.names) if name not in names]
+    places = [place for place, name in enumerate(columns.names) if name not in names]
     return replace(
         columns,
-        names=tuple(columns.names[place] for place in kept),
-        kinds=tuple(columns.kinds[place] for place in kept),
-        categories=tuple(columns.categories[place] for place in kept),
-        values=columns.values[:, kept],
+        names=tuple(columns.names[place] for place in places),
+        kinds=tuple(columns.kinds[place] for place in places),
+        categories=tuple(columns.categories[place] for place in places),
+        values=columns.values[:, places],
     )
 
 
@@ -338,17 +341,17 @@ def strata_of(columns: Columns, member: Bools, rows: Longs) -> Longs:
         member: ``(n,)`` who is of the group.
         rows: Rows of the group and of the reference group.
     """
-    own = columns.rows(rows)
-    score = propensity(fitted(own).of(own.values), member[rows])
+    row_columns = columns.rows(rows)
+    score = propensity(fitted(row_columns).of(row_columns.values), member[rows])
     return strata(np.round(score, DECIMALS))
 
 
 def exchangeable(member: Bools, stratum: Longs) -> Bools:
     """``(r,)`` rows whose stratum holds both labels; of all others no label is ever exchanged."""
-    there = np.bincount(stratum, minlength=1)
+    stratum_sizes = np.bincount(stratum, minlength=1)
     inside = np.bincount(stratum, member, minlength=1)
-    found: Bools = ((inside > 0) & (inside < there))[stratum]
-    return found
+    is_exchangeable: Bools = ((inside > 0) & (inside < stratum_sizes))[stratum]
+    return is_exchangeable
 
 
 def draws(ground: Ground, member: Bools, columns: Columns, count: int, rng: np.random.Generator) -> Floats:
@@ -420,28 +423,28 @@ def resampled(
         if view is None:
             continue
         try:
-            found = values(view, rows)
+            value_of_group = values(view, rows)
         except DataQualityError:  # a feature that is constant among resampled rows
             continue
         for number in out:
-            out[number][draw] = found.get(number, np.nan)
+            out[number][draw] = value_of_group.get(number, np.nan)
     return out
 
 
-def interval(value: float, drawn: Floats) -> tuple[float, float, tuple[float, float] | None]:
+def interval(value: float, resampled_values: Floats) -> tuple[float, float, tuple[float, float] | None]:
     """Standard error, degrees of freedom and t interval of a value, which lies in [-1, 1].
 
     NaN, NaN and None where fewer than ``FEWEST`` of the refits have a value, or they do not differ.
 
     Args:
         value: Of the audit.
-        drawn: ``(refits,)``.
+        resampled_values: ``(refits,)``.
     """
-    known = drawn[np.isfinite(drawn)]
-    se = float(known.std(ddof=1)) if len(known) >= max(2, FEWEST * len(drawn)) else np.nan
+    finite_values = resampled_values[np.isfinite(resampled_values)]
+    se = float(finite_values.std(ddof=1)) if len(finite_values) >= max(2, FEWEST * len(resampled_values)) else np.nan
     if not (np.isfinite(value) and se > SMALLEST):
         return np.nan, np.nan, None
-    df = len(known) - 1
+    df = len(finite_values) - 1
     half = float(stats.t.ppf((1 + LEVEL) / 2, df)) * se
     return se, float(df), (max(-1.0, value - half), min(1.0, value + half))
 
@@ -500,19 +503,19 @@ class Reasons:
         # relabelled members are asked by the same hashes, so that as many are as of the group
         below = None if self.asked is None else self.asked.below(group)
         ground = Ground(self.explained, member | np.equal(self.group, self.reference), self.lists, below)
-        found = draws(ground, member, self.columns, count, rng)
-        return found, "" if len(found) else NOT_EXCHANGEABLE
+        null_values = draws(ground, member, self.columns, count, rng)
+        return null_values, "" if len(null_values) else NOT_EXCHANGEABLE
 
     def resampled(self, groups: list[int], settings: CecSettings, rng: np.random.Generator) -> Mapping[int, Floats]:
         """The statistic by group on resampled rows with the model fitted again; nothing without refits."""
         if not settings.refits or self.refit is None or not groups:
             return {}
 
-        drawn = np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
+        is_drawn = np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
 
         def values(view: ModelView, rows: Longs) -> dict[int, float]:
             # copies of those asked alone: their number varies as a sample's does, so that the spread counts the design
-            return above(view, self.group[rows], groups, self.reference, Matching.of(settings), drawn[rows])
+            return above(view, self.group[rows], groups, self.reference, Matching.of(settings), is_drawn[rows])
 
         return resampled(self.explained, self.group, groups, self.refit, settings.refits, values, rng)
 
@@ -523,7 +526,7 @@ def above(
     groups: list[int],
     reference: int,
     matching: Matching,
-    asked: Bools | None = None,
+    is_query: Bools | None = None,
 ) -> dict[int, float]:
     """The statistic of each of some groups, NaN where no member has both scores.
 
@@ -533,23 +536,23 @@ def above(
         groups: Those wanted.
         reference: Whom they are matched with, beside their own group.
         matching: How.
-        asked: ``(n,)`` the rows that are asked; None: all.
+        is_query: ``(n,)`` the rows that are asked; None: all.
 
     Raises:
         DataQualityError: As ``pairs.views``.
     """
-    seen = pairs.views(explained, group, matching)
+    model_views = pairs.views(explained, group, matching)
     out = {}
     for number in groups:
         member = np.equal(group, number)
-        rows: Longs = np.flatnonzero(member if asked is None else member & asked)
-        across, within = (pairs.score_pairs(explained, seen, rows, to) for to in (reference, number))
+        rows: Longs = np.flatnonzero(member if is_query is None else member & is_query)
+        across, within = (pairs.score_pairs(explained, model_views, rows, to) for to in (reference, number))
         out[number] = _headline_mean(across, within)[0]
     return out
 
 
 def told(
-    group: int, scored: Scored, within: Scored | None, drawn: tuple[Floats, str], resampled: Floats | None
+    group: int, scored: Scored, within: Scored | None, null_draws: tuple[Floats, str], resampled: Floats | None
 ) -> tuple[Aggregate, list[Draws]]:
     """The aggregate of a group, and what it is held against.
 
@@ -557,18 +560,18 @@ def told(
         group: Its number.
         scored: Its rows matched with the reference group.
         within: The same rows matched with the group; None where they would be their own matches.
-        drawn: The statistic under relabelled groups, or why there is none.
+        null_draws: The statistic under relabelled groups, or why there is none.
         resampled: ``(refits,)`` the statistic on resampled rows; None without refits.
     """
     value, n = (np.nan, 0) if within is None else _headline_mean(scored, within)
     if not np.isfinite(value):
         reason = LEARNT_FROM_NOBODY if within is None else NOBODY_PAIRED
         return Aggregate(group, 0, MEASURE, {}, np.nan, n, compared=False, reason=reason, inference=Inference()), []
-    values, reason = drawn
+    values, reason = null_draws
     p = p_of(value, values) if np.isfinite(values).any() else np.nan
     se, df, ends = (np.nan, np.inf, None) if resampled is None else interval(value, resampled)
     reasons = (reason, NOT_REFITTED if resampled is not None and ends is None else "")
-    said = Aggregate(
+    aggregate = Aggregate(
         group,
         0,
         MEASURE,
@@ -580,11 +583,11 @@ def told(
         interval=ends,
         inference=Inference(se=se, df=df if np.isfinite(df) else np.inf, p=p),
     )
-    return said, [Draws(group, MEASURE, {}, values, reference="null")] if len(values) else []
+    return aggregate, [Draws(group, MEASURE, {}, values, reference="null")] if len(values) else []
 
 
 def _headline_mean(scored: Scored, within: Scored) -> tuple[float, int]:
     """Mean of CEC across less CEC within over rows with both, and how many they are."""
-    known = scored.compared.cec - within.compared.cec
-    known = known[~np.isnan(known)]
-    return (float(known.mean()) if len(known) else np.nan), len(known)
+    differences = scored.compared.cec - within.compared.cec
+    differences = differences[~np.isnan(differences)]
+    return (float(differences.mean()) if len(differences) else np.nan), len(differences)

@@ -49,17 +49,17 @@ def directions(attributions: Floats) -> Floats:
     return np.where(length > EPSILON, attributions / (length + EPSILON), np.nan)
 
 
-def apart(one: Floats, other: Floats) -> Floats:
+def apart(first: Floats, other: Floats) -> Floats:
     """CEC of each pair of directions ``(r, p)``: ``(r,)`` in [0, 1], NaN where one of the two has no direction."""
-    scores: Floats = np.minimum(np.linalg.norm(one - other, axis=1) / 2, 1.0)
+    scores: Floats = np.minimum(np.linalg.norm(first - other, axis=1) / 2, 1.0)
     return scores
 
 
-def divergence(one: Floats, other: Floats, feature_of_column: Ints, features: int) -> Floats:
+def divergence(first: Floats, other: Floats, feature_of_column: Ints, features: int) -> Floats:
     """Where the directions of each pair part: the sum of |g_j - g~_j| over the columns of each feature.
 
     Args:
-        one: ``(r, p)`` directions.
+        first: ``(r, p)`` directions.
         other: ``(r, p)`` directions.
         feature_of_column: ``(p,)`` feature of each column.
         features: Number of features ``m``.
@@ -68,7 +68,7 @@ def divergence(one: Floats, other: Floats, feature_of_column: Ints, features: in
         ``(r, m)``, NaN where one of the two has no direction.
     """
     belongs = feature_of_column[:, None] == np.arange(features)
-    parted: Floats = np.abs(one - other) @ belongs.astype(np.float64)
+    parted: Floats = np.abs(first - other) @ belongs.astype(np.float64)
     return parted
 
 
@@ -89,8 +89,8 @@ def regimes(cec: Floats, flip: Floats, theta: float) -> Longs:
         flip: ``(r,)`` whether the predictions differ, as 0 and 1.
         theta: Score up to which reasons count as the same.
     """
-    known = ~np.isnan(cec) & ~np.isnan(flip)
-    return np.where(known, 2 * (flip == 1) + (cec > theta), NO_REGIME).astype(np.int64)
+    scored = ~np.isnan(cec) & ~np.isnan(flip)
+    return np.where(scored, 2 * (flip == 1) + (cec > theta), NO_REGIME).astype(np.int64)
 
 
 def regime_counts(cec: Floats, flip: Floats, thetas: Floats) -> Longs:
@@ -116,14 +116,14 @@ def shares_of(parted: Floats) -> Floats:
 
 def resampled_shares(parted: Floats, draws: int, rng: np.random.Generator) -> Floats:
     """``shares_of`` on bootstrap samples of the pairs, ``(draws, m)``."""
-    known = parted[~np.isnan(parted).any(axis=1)]
-    if not known.any():
+    complete_rows = parted[~np.isnan(parted).any(axis=1)]
+    if not complete_rows.any():
         return np.full((draws, parted.shape[1]), np.nan)
-    n, total = len(known), np.empty((draws, parted.shape[1]))
+    n, total = len(complete_rows), np.empty((draws, parted.shape[1]))
     for start in range(0, draws, DRAWN_AT_ONCE):
         size = min(DRAWN_AT_ONCE, draws - start)
         times = np.array([np.bincount(rng.integers(0, n, n), minlength=n) for _ in range(size)], np.float64)
-        total[start : start + size] = times @ known
+        total[start : start + size] = times @ complete_rows
     with np.errstate(invalid="ignore"):
         shares: Floats = total / total.sum(axis=1, keepdims=True)
     return shares
@@ -231,12 +231,12 @@ def reference_weights(financial: Floats, label: Bools) -> Floats:
     return weights
 
 
-def score_pairs(explained: ModelView, seen: tuple[View, ...], rows: Longs, to: int) -> Scored:
+def score_pairs(explained: ModelView, model_views: tuple[View, ...], rows: Longs, to: int) -> Scored:
     """Match ``(r,)`` rows with the group ``to`` and compare the explanations of each pair.
 
     Args:
         explained: Models and their inputs.
-        seen: Its ``views``.
+        model_views: Its ``views``.
         rows: Rows that are not among those they may be matched with.
         to: The group to be matched with.
 
@@ -247,15 +247,19 @@ def score_pairs(explained: ModelView, seen: tuple[View, ...], rows: Longs, to: i
     matches = _unexplained(rows)
     compared = _nothing(len(rows), len(explained.features))
     reason = matches.reason.copy()
-    for number, view in enumerate(seen):
-        own = np.flatnonzero(explained.explainer[rows] == number)
-        found = nearest.match_nearest(view.index, rows[own], to)
-        matches.match[own], matches.distance[own], matches.reason[own] = found.match, found.distance, found.reason
-        reason[own] = np.where(found.matched, NO_BASELINE, found.reason)
-        for at, baseline_rows in _cells(view, rows, own[found.matched]):
+    for number, view in enumerate(model_views):
+        positions = np.flatnonzero(explained.explainer[rows] == number)
+        matching = nearest.match_nearest(view.index, rows[positions], to)
+        matches.match[positions], matches.distance[positions], matches.reason[positions] = (
+            matching.match,
+            matching.distance,
+            matching.reason,
+        )
+        reason[positions] = np.where(matching.matched, NO_BASELINE, matching.reason)
+        for at, baseline_rows in _cells(view, rows, positions[matching.matched]):
             part = _compare(explained, view, rows[at], matches.match[at], baseline_rows)
-            for each in fields(Compared):
-                getattr(compared, each.name)[at] = getattr(part, each.name)
+            for measure in fields(Compared):
+                getattr(compared, measure.name)[at] = getattr(part, measure.name)
             reason[at] = np.where(np.isnan(part.cec), NO_DIRECTION, "")
     return Scored(matches, compared, reason)
 
@@ -273,40 +277,40 @@ def _nothing(rows: int, features: int) -> Compared:
 def _cells(view: View, rows: Longs, at: Longs) -> Iterator[tuple[Longs, Longs]]:
     """Places of rows with one label and group, a batch at a time, with the rows that their baseline is the mean of."""
     for (label, group), cell in view.index.cells.items():
-        own = at[(view.index.label[rows[at]] == label) & (view.index.group[rows[at]] == group)]
-        for start in range(0, len(own), BATCH):
-            yield own[start : start + BATCH], cell.rows
+        cell_positions = at[(view.index.label[rows[at]] == label) & (view.index.group[rows[at]] == group)]
+        for start in range(0, len(cell_positions), BATCH):
+            yield cell_positions[start : start + BATCH], cell.rows
 
 
 def _compare(explained: ModelView, view: View, row: Longs, match: Longs, baseline_rows: Longs) -> Compared:
     """Pairs ``(b,)`` that share one baseline, the mean of some rows."""
-    both = np.concatenate([row, match])
-    x, baseline = explained.x[both], explained.x[baseline_rows].mean(axis=0)
-    attributions = view.model.attribute(x, np.tile(baseline, (len(both), 1)))
+    pair_rows = np.concatenate([row, match])
+    x, baseline = explained.x[pair_rows], explained.x[baseline_rows].mean(axis=0)
+    attributions = view.model.attribute(x, np.tile(baseline, (len(pair_rows), 1)))
     if not np.isfinite(attributions).all():
         raise DataQualityError(
             f"{view.model.name} gives attributions that are no finite numbers; check the model's inputs"
         )
     logit = view.model.logit(np.vstack([x, baseline]))
-    one, other = np.split(directions(attributions), 2)
-    favourable = logit[:-1] >= view.cut if explained.favourable is None else explained.favourable[both]
+    first, other = np.split(directions(attributions), 2)
+    favourable = logit[:-1] >= view.cut if explained.favourable is None else explained.favourable[pair_rows]
     error = incompleteness(attributions, logit[:-1] - logit[-1])
     return Compared(
-        cec=apart(one, other),
-        floor=_floor(view, both, baseline_rows),
+        cec=apart(first, other),
+        floor=_floor(view, pair_rows, baseline_rows),
         flip=np.not_equal(*np.split(favourable, 2)).astype(np.float64),
         incompleteness=np.maximum(*np.split(error, 2)),
-        parted=divergence(one, other, explained.feature_of_column, len(explained.features)),
+        parted=divergence(first, other, explained.feature_of_column, len(explained.features)),
     )
 
 
-def _floor(view: View, both: Longs, baseline_rows: Longs) -> Floats:
-    """CEC of the reference on pairs ``(b,)``, whose members follow one another in ``both``, ``(2 b,)``.
+def _floor(view: View, pair_rows: Longs, baseline_rows: Longs) -> Floats:
+    """CEC of the reference on pairs ``(b,)``, whose members follow one another in ``pair_rows``, ``(2 b,)``.
 
     A linear model's integrated gradients are its weights times the way from the baseline.
     """
     financial = view.index.at
-    attributions = view.weights * (financial[both] - financial[baseline_rows].mean(axis=0))
+    attributions = view.weights * (financial[pair_rows] - financial[baseline_rows].mean(axis=0))
     return apart(*np.split(directions(attributions), 2))
 
 
@@ -347,15 +351,15 @@ def scores(scored: Scored, settings: CecSettings, of: Parameters, headline: bool
     yield from alone(mean("completeness_error", of, compared.incompleteness))
 
 
-def within(scored: Scored, own: Scored) -> Iterator[Tally]:
+def within(scored: Scored, own_scores: Scored) -> Iterator[Tally]:
     """The score of the same rows with the nearest of their own group, and how far the score lies above it, row by row.
 
     Two applicants of one group also differ in features that are not financial, and their explanations with them. What
     is left above this is not owed to that. A group that is smaller than the reference group has fewer to choose from,
     so that its own matches lie further off: the score within it is rather too large than too small.
     """
-    yield from alone(mean("cec_within_group", {}, own.compared.cec))
-    yield from alone(mean("cec_above_within_group", {}, scored.compared.cec - own.compared.cec))
+    yield from alone(mean("cec_within_group", {}, own_scores.compared.cec))
+    yield from alone(mean("cec_above_within_group", {}, scored.compared.cec - own_scores.compared.cec))
 
 
 def theta_curve(scored: Scored, settings: CecSettings) -> Iterator[Tally]:
@@ -414,7 +418,7 @@ def _aggregate(
     reason: str = "",
     replicates: Floats | None = None,
 ) -> Aggregate:
-    drawn = np.zeros(0) if replicates is None else replicates
+    resampled_values = np.zeros(0) if replicates is None else replicates
     return Aggregate(
-        0, 0, measure, parameters, value, n, compared=False, events=events, reason=reason, replicates=drawn
+        0, 0, measure, parameters, value, n, compared=False, events=events, reason=reason, replicates=resampled_values
     )

@@ -138,22 +138,22 @@ def _trials(rows: Lending, case: _Case, settings: TrainSettings, scratch: Scratc
 
 def _said(trial: Trial, parts: int) -> str:
     """A trial in a line."""
-    found = trial.consistency
-    cec = f"CEC {found.cec:.3f}" if found else "no CEC"
+    consistency = trial.consistency
+    cec = f"CEC {consistency.cec:.3f}" if consistency else "no CEC"
     return f"fold {trial.fold + 1} of {parts}, {trial.model.name}: {cec}"
 
 
-def _table(case: _Case, found: list[Aggregate]) -> pa.Table:
-    return Origin(METHOD, DecisionMaker.LENDER, case.attribute, case.grouped.groups).aggregates(found)
+def _table(case: _Case, aggregates: list[Aggregate]) -> pa.Table:
+    return Origin(METHOD, DecisionMaker.LENDER, case.attribute, case.grouped.groups).aggregates(aggregates)
 
 
 def _nets(case: _Case, trials: list[Trial], inputs: tuple[str, ...]) -> pa.Table:
-    kept = [(trial, trial.net) for trial in trials if trial.net is not None]
+    trials_with_net = [(trial, trial.net) for trial in trials if trial.net is not None]
     return TRAINED_NETS.build(
-        protected_attribute=[case.attribute] * len(kept),
-        group=[case.grouped.groups[case.group]] * len(kept),
-        fold=[trial.fold for trial, _ in kept],
-        model=[trial.model.name for trial, _ in kept],
-        inputs=[json.dumps(inputs)] * len(kept),
-        content=[to_safetensors(net) for _, net in kept],
+        protected_attribute=[case.attribute] * len(trials_with_net),
+        group=[case.grouped.groups[case.group]] * len(trials_with_net),
+        fold=[trial.fold for trial, _ in trials_with_net],
+        model=[trial.model.name for trial, _ in trials_with_net],
+        inputs=[json.dumps(inputs)] * len(trials_with_net),
+        content=[to_safetensors(net) for _, net in trials_with_net],
     )

@@ -28,22 +28,24 @@ def settings_of(spec: AuditSpec) -> TrainSettings | None:
     Raises:
         SpecError: An attribute is not known, or all of them cross columns and none was named.
     """
-    asked = spec.methods.of(CecSettings)
-    if asked is None or asked.training is None:
+    method_settings = spec.methods.of(CecSettings)
+    if method_settings is None or method_settings.training is None:
         return None
     decides = ("theta", "winsorise", "maximum_distance", "replacement", "training")
-    own = CecSettings.model_validate({name: getattr(asked, name) for name in decides})
-    return TrainSettings.of(spec, protected=_chosen(spec.protected, asked.training.attributes), cec=own)
+    network_settings = CecSettings.model_validate({name: getattr(method_settings, name) for name in decides})
+    return TrainSettings.of(
+        spec, protected=_chosen(spec.protected, method_settings.training.attributes), cec=network_settings
+    )
 
 
-def _chosen(protected: tuple[Protected, ...], wanted: tuple[str, ...]) -> tuple[Protected, ...]:
+def _chosen(protected: tuple[Protected, ...], attribute_names: tuple[str, ...]) -> tuple[Protected, ...]:
     """The attributes named, or all of a single column if none is."""
     where = ("methods", "cec", "training", "attributes")
-    known = [p.name for p in protected]
-    for position, name in enumerate(wanted):
-        if name not in known:
-            raise SpecError(f"no protected attribute {name!r}; {nearest(name, known)}", (*where, position))
-    chosen = tuple(p for p in protected if (p.name in wanted if wanted else len(p.columns) == 1))
+    declared_names = [p.name for p in protected]
+    for position, name in enumerate(attribute_names):
+        if name not in declared_names:
+            raise SpecError(f"no protected attribute {name!r}; {nearest(name, declared_names)}", (*where, position))
+    chosen = tuple(p for p in protected if (p.name in attribute_names if attribute_names else len(p.columns) == 1))
     if not chosen:
         raise SpecError("all protected attributes cross columns; name those that nets are to be trained for", where)
     return chosen

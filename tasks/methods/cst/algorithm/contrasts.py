@@ -99,8 +99,8 @@ class Side:
     @cached_property
     def coefficients(self) -> Floats:
         """``(d,)`` least squares coefficients of the decisions."""
-        found: Floats = self.inverse @ (self.z.T @ self.denied)
-        return found
+        estimates: Floats = self.inverse @ (self.z.T @ self.denied)
+        return estimates
 
     def adjusted(self, share: Floats, target: Floats) -> Floats:
         """``(s,)`` weights with the design mean ``target``: w_j = c_j + z_j' (Z'Z)^- (target - sum_j c_j z_j).
@@ -112,8 +112,8 @@ class Side:
         Source: bias-corrected matching (Abadie and Imbens 2011, section 3), with a linear regression.
         """
         gap = target - self.z.T @ share
-        found: Floats = share + self.z @ (self.inverse @ gap)
-        return found
+        adjusted_share: Floats = share + self.z @ (self.inverse @ gap)
+        return adjusted_share
 
 
 def fit_side(
@@ -154,8 +154,8 @@ def inverse_of(z: Floats) -> tuple[Floats, int]:
     if not len(z):
         return np.zeros((z.shape[1], z.shape[1])), 0
     sizes, vectors = np.linalg.eigh(z.T @ z)
-    kept = sizes > SMALLEST * sizes[-1]
-    return (vectors[:, kept] / sizes[kept]) @ vectors[:, kept].T, int(kept.sum())
+    is_large = sizes > SMALLEST * sizes[-1]
+    return (vectors[:, is_large] / sizes[is_large]) @ vectors[:, is_large].T, int(is_large.sum())
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -212,10 +212,10 @@ class Sides(NamedTuple):
 
     def variance(self, size: int) -> Floats:
         """``(n,)`` noise of each decision of the file; 0 for a row on neither side."""
-        found = np.zeros(size)
+        variances = np.zeros(size)
         for side in (self.own, self.other):
-            found[side.rows] = side.variance
-        return found
+            variances[side.rows] = side.variance
+        return variances
 
     @property
     def unchanging(self) -> bool:
@@ -285,9 +285,9 @@ def sides_of(
     """
     score, logit = (None, None) if near is None else (near.score, near.other.logit)
     with_score = scored(designs, values, np.sort(np.concatenate(rows)), denied, score)
-    own = fit_side(with_score, values, rows[0], denied)
-    other = fit_side(with_score, values, rows[1], denied, logit) if own is not None else None
-    return Sides(own, other, with_score[0].coefficients) if own is not None and other is not None else None
+    own_side = fit_side(with_score, values, rows[0], denied)
+    other = fit_side(with_score, values, rows[1], denied, logit) if own_side is not None else None
+    return Sides(own_side, other, with_score[0].coefficients) if own_side is not None and other is not None else None
 
 
 def contrast(sides: Sides, values: Floats, lists: Lists, part: tuple[int, int] | None = None) -> Contrast:
@@ -301,15 +301,18 @@ def contrast(sides: Sides, values: Floats, lists: Lists, part: tuple[int, int] |
     """
     size = len(values)
     control, test = served(lists.control, size), served(lists.test, size)
-    own, moved = values[lists.row], lists.moved if lists.moved is not None else values[lists.row]
+    own_values, counterfactual_values = values[lists.row], lists.moved if lists.moved is not None else values[lists.row]
     weights = np.zeros(size)
-    for side, share, target, sign in ((sides.own, control, own, 1.0), (sides.other, test, moved, -1.0)):
+    for side, share, target, sign in (
+        (sides.own, control, own_values, 1.0),
+        (sides.other, test, counterfactual_values, -1.0),
+    ):
         zbar = side.design.of(target).mean(axis=0)
         weights[side.rows] = sign * side.adjusted(share[side.rows], zbar)
     design = None
     if part is not None and part[0] < part[1]:
-        of_rows = (sides.own, lists.control, own), (sides.other, lists.test, moved)
-        design = Design(*part, *(_influence(*each, lists.row, size) for each in of_rows))
+        of_rows = (sides.own, lists.control, own_values), (sides.other, lists.test, counterfactual_values)
+        design = Design(*part, *(_influence(*side_members, lists.row, size) for side_members in of_rows))
     return Contrast(weights, control - test, control, len(lists.row), design=design)
 
 
@@ -325,12 +328,12 @@ def _influence(side: Side, members: Longs, target: Floats, row: Longs, size: int
     """
     residual = np.zeros(size)
     residual[side.rows] = side.denied - side.z @ side.coefficients
-    known = members != NOBODY
-    each = np.where(known, residual[members], 0.0).sum(axis=1) / known.sum(axis=1)
-    each = each + side.design.of(target) @ side.coefficients
-    found = np.zeros(size)
-    found[row] = (each - each.mean()) / len(row)
-    return found
+    is_neighbour = members != NOBODY
+    influence = np.where(is_neighbour, residual[members], 0.0).sum(axis=1) / is_neighbour.sum(axis=1)
+    influence = influence + side.design.of(target) @ side.coefficients
+    influence_of_row = np.zeros(size)
+    influence_of_row[row] = (influence - influence.mean()) / len(row)
+    return influence_of_row
 
 
 def served(members: Longs, size: int) -> Floats:
@@ -340,10 +343,10 @@ def served(members: Longs, size: int) -> Floats:
         members: ``(c, w)`` rows, -1 beyond the last; nobody's group is empty.
         size: Rows of the file.
     """
-    known = members != NOBODY
-    weight = known / (known.sum(axis=1, keepdims=True) * max(len(members), 1))
-    found: Floats = np.bincount(members[known], weight[known], minlength=size)  # type: ignore[assignment]
-    return found
+    is_neighbour = members != NOBODY
+    weight = is_neighbour / (is_neighbour.sum(axis=1, keepdims=True) * max(len(members), 1))
+    weights: Floats = np.bincount(members[is_neighbour], weight[is_neighbour], minlength=size)  # type: ignore[assignment]
+    return weights
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -372,13 +375,13 @@ class ExcessShare(NamedTuple):
 
 
 def excess_share(
-    found: Contrast, own: Longs, denied: Floats, variance: Floats, numerator: str, level: float
+    effect_contrast: Contrast, own_rows: Longs, denied: Floats, variance: Floats, numerator: str, level: float
 ) -> ExcessShare:
     """The share with its interval; as counted it has none, since it carries the group's finances.
 
     Args:
-        found: An effect's weights.
-        own: Rows of the group, whose weights are the control side's; all other weights are the test side's.
+        effect_contrast: An effect's weights.
+        own_rows: Rows of the group, whose weights are the control side's; all other weights are the test side's.
         denied: ``(n,)`` 1 for an unfavourable decision.
         variance: ``(n,)`` noise of each decision.
         numerator: ``raw`` or ``adjusted``.
@@ -387,10 +390,10 @@ def excess_share(
     The interval is that of the logarithm of a ratio (delta method). It is not symmetric, and ends below 1.
     """
     control = np.zeros(len(denied))
-    control[own] = found.weights[own]
-    test = control - found.weights
+    control[own_rows] = effect_contrast.weights[own_rows]
+    test = control - effect_contrast.weights
     if numerator == RAW:
-        control, test = found.control, found.control - found.raw
+        control, test = effect_contrast.control, effect_contrast.control - effect_contrast.raw
     expected, met = float(control @ denied), float(test @ denied)
     if expected <= 0:
         return ExcessShare(reason=NO_DENIALS)
@@ -398,8 +401,8 @@ def excess_share(
     if numerator == RAW or ratio <= 0:
         return ExcessShare(1 - ratio)
     relative = float(control**2 @ variance) / expected**2
-    relative += (float(test**2 @ variance) + found.structural) / met**2
-    relative += 0.0 if found.design is None else found.design.variance(-1 / expected, 1 / met)
+    relative += (float(test**2 @ variance) + effect_contrast.structural) / met**2
+    relative += 0.0 if effect_contrast.design is None else effect_contrast.design.variance(-1 / expected, 1 / met)
     if relative <= 0:
         return ExcessShare(1 - ratio)
     factor = math.exp(float(norm.ppf((1 + level) / 2)) * math.sqrt(relative))
@@ -436,8 +439,8 @@ class DeepLists:
         depth = min(many - 1, DEEPEST, math.ceil(SPARE * settings.k * many / max(members, 1)))
         rows = np.arange(many)
         near = np.full((many, depth), -1, dtype=np.int64)
-        for some, found in in_batches(index(space, rows), space, depth, settings, exclude=rows):
-            near[some] = found.rows
+        for some, neighbours in in_batches(index(space, rows), space, depth, settings, exclude=rows):
+            near[some] = neighbours.rows
         return cls(space, settings, near)
 
     def shares(self, member: Bools) -> tuple[Bools, Floats, Floats]:
@@ -455,20 +458,20 @@ class DeepLists:
         tested = np.zeros(len(member), dtype=bool)
         tested[row[full]] = True
         many = max(int(full.sum()), 1) * self.settings.k
-        counted = [np.bincount(near[full].ravel(), minlength=len(member)) / many for near in (control, test)]
-        return tested, counted[0], counted[1]
+        member_shares = [np.bincount(near[full].ravel(), minlength=len(member)) / many for near in (control, test)]
+        return tested, member_shares[0], member_shares[1]
 
     def _nearest(self, row: Longs, label: Bools) -> Longs:
         """``(r, k)`` nearest rows of a label around some rows; -1 where fewer are within reach."""
         k, near = self.settings.k, self.near[row]
-        found = np.full((len(row), k), -1, dtype=np.int64)
+        neighbour_rows = np.full((len(row), k), -1, dtype=np.int64)
         hit = label[near] & (near >= 0)
         rank = np.cumsum(hit, axis=1, dtype=np.int16)
         full = rank[:, -1] >= k
-        found[full] = near[full][(hit & (rank <= k))[full]].reshape(-1, k)
+        neighbour_rows[full] = near[full][(hit & (rank <= k))[full]].reshape(-1, k)
         short = np.flatnonzero(~full & (near[:, -1] >= 0))
         rows = np.flatnonzero(label)
         if len(short) and len(rows):
             blocks, queries = index(self.space, rows), self.space.rows(row[short])
-            found[short] = nearest_rows(blocks, queries, k, self.settings, exclude=row[short]).rows
-        return found
+            neighbour_rows[short] = nearest_rows(blocks, queries, k, self.settings, exclude=row[short]).rows
+        return neighbour_rows

@@ -53,10 +53,10 @@ def findings(of_groups: Sequence[tuple[Comparison, Tests]], settings: CstSetting
     order = np.argsort(row)
 
     def of_all(values: Sequence[Floats]) -> Floats:
-        return np.concatenate([np.zeros(0), *(each[at] for each in values)])[order]
+        return np.concatenate([np.zeros(0), *(group_values[at] for group_values in values)])[order]
 
-    judged = [tests for _, tests in of_groups]
-    delta = of_all([tests.delta for tests in judged])
+    tests_of_group = [tests for _, tests in of_groups]
+    delta = of_all([tests.delta for tests in tests_of_group])
     refusal = [_refusal(compared, tests.delta[at]) for compared, tests in of_groups]
     return Findings(
         row=row[order],
@@ -65,12 +65,12 @@ def findings(of_groups: Sequence[tuple[Comparison, Tests]], settings: CstSetting
         statistic=delta,
         refusal=np.concatenate([np.zeros(0, dtype=str), *refusal])[order],
         tested=Tested(
-            control=of_all([tests.pair.control_share for tests in judged]),
-            test=of_all([tests.pair.test_share for tests in judged]),
-            low=of_all([tests.low for tests in judged]),
-            high=of_all([tests.high for tests in judged]),
-            p=of_all([tests.p for tests in judged]),
-            q=of_all([tests.q for tests in judged]),
+            control=of_all([tests.pair.control_share for tests in tests_of_group]),
+            test=of_all([tests.pair.test_share for tests in tests_of_group]),
+            low=of_all([tests.low for tests in tests_of_group]),
+            high=of_all([tests.high for tests in tests_of_group]),
+            p=of_all([tests.p for tests in tests_of_group]),
+            q=of_all([tests.q for tests in tests_of_group]),
         ),
     )
 
@@ -118,21 +118,21 @@ class Surroundings:
 
     def pieces(self) -> Iterator[Evidence]:
         """By row and role; complainants of all groups by turns, as their rows come."""
-        row = np.sort(np.concatenate([np.zeros(0, np.int64), *(each.row for each in self.groups)]))
-        width = max((each.control.rows.shape[1] for each in self.groups), default=1)
+        row = np.sort(np.concatenate([np.zeros(0, np.int64), *(group.row for group in self.groups)]))
+        width = max((group.control.rows.shape[1] for group in self.groups), default=1)
         size = max(1, PIECE // (2 * width))
         for start in range(0, max(len(row), 1), size):
             some = row[start : start + size]
-            yield _evidence([each.between(some[0], some[-1]) for each in self.groups] if len(some) else [])
+            yield _evidence([group.between(some[0], some[-1]) for group in self.groups] if len(some) else [])
 
 
 def _evidence(of_groups: Sequence[Groups]) -> Evidence:
     """Control and test group of every complainant at ``settings.k``, by row and role. Ranks count from 1."""
     nobody = Members(np.zeros((0, 1), np.int32), np.zeros((0, 1)))
     parts = [_listed(np.zeros(0, np.int64), CONTROL, nobody)]
-    for each in of_groups:
-        parts.append(_listed(each.row, CONTROL, each.control))
-        parts.append(_listed(each.tested, TEST, each.test))
+    for group in of_groups:
+        parts.append(_listed(group.row, CONTROL, group.control))
+        parts.append(_listed(group.tested, TEST, group.test))
     row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((rank, role == TEST, row))
     return Evidence(row[order], role[order], rank[order], other[order], value[order])
@@ -142,9 +142,9 @@ def _listed(
     row: Longs, role: str, members: Members
 ) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
     """The members of each complainant's group, one after the other."""
-    who, rank = np.nonzero(members.rows != NOBODY)
-    other, value = members.rows[who, rank].astype(np.int64), members.distances[who, rank]
-    return row[who], np.full(len(who), role), rank.astype(np.int32) + 1, other, value
+    positions, rank = np.nonzero(members.rows != NOBODY)
+    other, value = members.rows[positions, rank].astype(np.int64), members.distances[positions, rank]
+    return row[positions], np.full(len(positions), role), rank.astype(np.int32) + 1, other, value
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -203,19 +203,25 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
         ValueError: If the problem has no applicants.
     """
     ground = _laid(problem, settings)
-    frame, found = Frame(ground, problem.asked), list[Found]()
+    frame, group_results = Frame(ground, problem.asked), list[Found]()
     for group in _complainants(problem):
-        found.append(_found(frame, group, np.flatnonzero((ground.group == group) & problem.drawn), found))
+        group_results.append(
+            _found(frame, group, np.flatnonzero((ground.group == group) & problem.drawn), group_results)
+        )
     singles = [_laid(single, settings) for single in ground.applicants.singles]
-    tallies = [*_tallies(found, settings), *_sensitivity(problem, found, ground), *_clipped(found, ground)]
-    for each in found:
-        multiple = situations.tallies(singles, each.compared.row, settings)
-        tallies += [replace(t, group=each.group) for t in multiple]
+    tallies = [
+        *_tallies(group_results, settings),
+        *_sensitivity(problem, group_results, ground),
+        *_clipped(group_results, ground),
+    ]
+    for group_result in group_results:
+        multiple = situations.tallies(singles, group_result.compared.row, settings)
+        tallies += [replace(t, group=group_result.group) for t in multiple]
     draws = tuple(_draws(problem, ground, rng))
-    tests = _permuted(found, draws, settings)
-    effects = aggregates(frame, [each.effects for each in found], rng)
-    tested = findings([(each.compared, each.main) for each in found], settings)
-    near = Surroundings(tuple(each.near for each in found))
+    tests = _permuted(group_results, draws, settings)
+    effects = aggregates(frame, [group_result.effects for group_result in group_results], rng)
+    tested = findings([(group_result.compared, group_result.main) for group_result in group_results], settings)
+    near = Surroundings(tuple(group_result.near for group_result in group_results))
     return Detected(tested, near, tuple(tallies), draws, (*effects, *tests))
 
 
@@ -241,30 +247,30 @@ def _found(frame: Frame, group: int, row: Longs, before: Sequence[Found]) -> Fou
     """
     ground = frame.ground
     compared = compare(ground, group, row)
-    judged = {variant: judge(pair, frame.settings) for variant, pair in compared.pairs.items()}
-    effects = of_group(frame, group, compared, [each.effects for each in before])
-    return Found(group, compared.counted(), judged, effects, Groups.of(compared))
+    tests_of_variant = {variant: judge(pair, frame.settings) for variant, pair in compared.pairs.items()}
+    effects = of_group(frame, group, compared, [group_result.effects for group_result in before])
+    return Found(group, compared.counted(), tests_of_variant, effects, Groups.of(compared))
 
 
-def _tallies(found: Sequence[Found], settings: CstSettings) -> Iterator[Tally]:
-    for each in found:
-        of_cf = () if each.compared.unfair is None else cst_tallies.of_unfair(each.compared.unfair)
-        of_main = cst_tallies.without_width(each.main, settings)
-        for t in (*cst_tallies.of_variants(each.judged, settings), *of_main, *of_cf):
-            yield replace(t, group=each.group)
+def _tallies(group_results: Sequence[Found], settings: CstSettings) -> Iterator[Tally]:
+    for group_result in group_results:
+        of_cf = () if group_result.compared.unfair is None else cst_tallies.of_unfair(group_result.compared.unfair)
+        of_main = cst_tallies.without_width(group_result.main, settings)
+        for t in (*cst_tallies.of_variants(group_result.judged, settings), *of_main, *of_cf):
+            yield replace(t, group=group_result.group)
 
 
-def _clipped(found: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
+def _clipped(group_results: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
     """Whose values were clipped before distances were taken."""
     applicants = ground.applicants
     looked_at = neighbours.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
     names, beyond = neighbours.beyond(looked_at, ground.settings)
-    for each in found:
-        for t in cst_tallies.clipped(names, beyond[each.compared.row]):
-            yield replace(t, group=each.group)
+    for group_result in group_results:
+        for t in cst_tallies.clipped(names, beyond[group_result.compared.row]):
+            yield replace(t, group=group_result.group)
 
 
-def _sensitivity(problem: Problem, found: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
+def _sensitivity(problem: Problem, group_results: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
     """The same with each edge of the causal graph left out; control groups stay as they are."""
     imagine, settings = ground.applicants.imagine, ground.settings
     if imagine is None or ground.imagined is None or not settings.sensitivity:
@@ -272,10 +278,18 @@ def _sensitivity(problem: Problem, found: Sequence[Found], ground: SearchSpace) 
     at, once = settings.ks.index(settings.k), settings.model_copy(update={"ks": (settings.k,)})
     everyone = np.flatnonzero(units(problem) if not settings.imagines_everybody else problem.group != problem.reference)
     for edge in ground.applicants.edges:
-        left = lay(problem, once, problem.group, imagine(everyone, problem.group, edge))
-        for each in found:
-            tests = judge(cst_pair(left, each.group, each.compared.row, each.compared.control.alone.only(at)), once)
-            yield from (replace(t, group=each.group) for t in cst_tallies.without(edge, tests, once))
+        reduced_space = lay(problem, once, problem.group, imagine(everyone, problem.group, edge))
+        for group_result in group_results:
+            tests = judge(
+                cst_pair(
+                    reduced_space,
+                    group_result.group,
+                    group_result.compared.row,
+                    group_result.compared.control.alone.only(at),
+                ),
+                once,
+            )
+            yield from (replace(t, group=group_result.group) for t in cst_tallies.without(edge, tests, once))
 
 
 def _draws(problem: Problem, ground: SearchSpace, rng: np.random.Generator) -> Iterator[Draws]:
@@ -285,12 +299,18 @@ def _draws(problem: Problem, ground: SearchSpace, rng: np.random.Generator) -> I
         yield from situations.draws(problem, settings, rng)
 
 
-def _permuted(found: Sequence[Found], draws: Sequence[Draws], settings: CstSettings) -> Iterator[Aggregate]:
+def _permuted(group_results: Sequence[Found], draws: Sequence[Draws], settings: CstSettings) -> Iterator[Aggregate]:
     """The p of the share significant with labels permuted: a test that the attribute moves nothing at all."""
-    null = {each.group: each.values for each in draws if (each.measure, each.parameters) == (SIGNIFICANT, HEADLINE)}
+    null = {
+        group_draws.group: group_draws.values
+        for group_draws in draws
+        if (group_draws.measure, group_draws.parameters) == (SIGNIFICANT, HEADLINE)
+    }
     at = settings.ks.index(settings.k)
-    for each in found:
-        significant = each.main.significant(settings.alpha)[at]
-        if each.group in null and not np.isnan(significant).all():
-            p = p_of(float(np.nanmean(significant)), null[each.group])
-            yield Aggregate(each.group, 0, f"{SIGNIFICANT}_p", {}, p, len(each.compared.row), compared=False)
+    for group_result in group_results:
+        significant = group_result.main.significant(settings.alpha)[at]
+        if group_result.group in null and not np.isnan(significant).all():
+            p = p_of(float(np.nanmean(significant)), null[group_result.group])
+            yield Aggregate(
+                group_result.group, 0, f"{SIGNIFICANT}_p", {}, p, len(group_result.compared.row), compared=False
+            )

@@ -80,11 +80,11 @@ class Mover(NamedTuple):
         chosen = np.sort(rng.choice(len(self.row), MOST_COMPLAINANTS, replace=False))
         return self._replace(row=self.row[chosen], moved=self.moved[chosen], worth=self.worth[chosen])
 
-    def shift(self, made: Counterfactuals) -> float:
+    def shift(self, counterfactuals: Counterfactuals) -> float:
         """Mean change of z(x^CF)'b; who was not moved this time counts as unchanged."""
-        own = np.flatnonzero(np.isin(self.row, made.row))
-        again = made.values[np.searchsorted(made.row, self.row[own])]
-        change = self.reference.design.of(again) @ self.reference.coefficients - self.worth[own]
+        positions = np.flatnonzero(np.isin(self.row, counterfactuals.row))
+        again = counterfactuals.values[np.searchsorted(counterfactuals.row, self.row[positions])]
+        change = self.reference.design.of(again) @ self.reference.coefficients - self.worth[positions]
         return float(change.sum()) / max(len(self.row), 1)
 
 
@@ -104,20 +104,20 @@ def structural_variances(again: Again, movers: Sequence[Mover], group: Ints, rng
     size = min(len(group), MOST_ROWS)
     shifts: list[list[float]] = []
     for _ in range(REFITS):
-        made = again(rows, resample(group, size, rng))
-        shifts.append([mover.shift(made) for mover in looked])
-    found = np.var(np.array(shifts), axis=0, ddof=1) * size / len(group)
-    return [float(each) for each in found]
+        counterfactuals = again(rows, resample(group, size, rng))
+        shifts.append([mover.shift(counterfactuals) for mover in looked])
+    variances = np.var(np.array(shifts), axis=0, ddof=1) * size / len(group)
+    return [float(variance) for variance in variances]
 
 
 def resample(group: Ints, size: int, rng: np.random.Generator) -> Longs:
     """``size`` rows with replacement, by label in the shares of the file, so that no label is lost; ascending."""
     order = np.argsort(group, kind="stable")
     labels, start, counts = np.unique(group[order], return_index=True, return_counts=True)
-    wanted = np.maximum(1, np.round(counts * (size / len(group))).astype(np.int64))
+    stratum_sizes = np.maximum(1, np.round(counts * (size / len(group))).astype(np.int64))
     parts = [
         order[first + rng.integers(0, many, take)]
-        for first, many, take in zip(start.tolist(), counts.tolist(), wanted.tolist(), strict=True)
+        for first, many, take in zip(start.tolist(), counts.tolist(), stratum_sizes.tolist(), strict=True)
     ]
     return np.sort(np.concatenate(parts)) if len(labels) else np.zeros(0, np.int64)
 
@@ -214,9 +214,11 @@ class EffectOf(NamedTuple):
         return cls(np.nan, np.nan, complainants, None, reason)
 
     @classmethod
-    def of(cls, found: Contrast, denied: Floats, variance: Floats) -> "EffectOf":
+    def of(cls, effect_contrast: Contrast, denied: Floats, variance: Floats) -> "EffectOf":
         """The effect of a contrast on decisions ``(n,)`` with noise ``(n,)``."""
-        return cls(found.value(denied), found.se(variance), found.complainants, found)
+        return cls(
+            effect_contrast.value(denied), effect_contrast.se(variance), effect_contrast.complainants, effect_contrast
+        )
 
 
 def effects(
@@ -244,25 +246,27 @@ def effects(
     Returns:
         ``st`` and ``cst``; the latter None without counterfactuals.
     """
-    row, others = np.flatnonzero(group_member), np.flatnonzero(~group_member)
-    made = counterfactual_values is not None
-    if len(row) < 2 * settings.k or len(others) < settings.k:
+    row, other_rows = np.flatnonzero(group_member), np.flatnonzero(~group_member)
+    has_counterfactuals = counterfactual_values is not None
+    if len(row) < 2 * settings.k or len(other_rows) < settings.k:
         refused = EffectOf.refused(len(row), TOO_FEW_COMPLAINANTS)
-        return refused, refused if made else None
+        return refused, refused if has_counterfactuals else None
     y = denied.astype(np.float64)
-    sides = sides_of(designs_of(columns), columns.values, (row, others), y)
+    sides = sides_of(designs_of(columns), columns.values, (row, other_rows), y)
     if sides is None:
         refused = EffectOf.refused(len(row), TOO_FEW_FOR_ADJUSTMENT)
-        return refused, refused if made else None
+        return refused, refused if has_counterfactuals else None
     scale = neighbours.fit(columns, settings, ~denied, group_member)
     space = neighbours.place(columns, scale)
     variance = sides.variance(len(y))
     control = nearest_rows(index(space, row), space.rows(row), settings.k, settings, exclude=row).rows
-    st = _listed(sides, columns.values, Lists(row, control, _around(space, others, space.rows(row), settings)))
+    st = _listed(sides, columns.values, Lists(row, control, _around(space, other_rows, space.rows(row), settings)))
     if counterfactual_values is None:
         return EffectOf.of(st, y, variance), None
-    there = neighbours.place(Columns(columns.names, columns.kinds, columns.categories, counterfactual_values), scale)
-    lists = Lists(row, control, _around(space, others, there, settings), counterfactual_values)
+    counterfactual_space = neighbours.place(
+        Columns(columns.names, columns.kinds, columns.categories, counterfactual_values), scale
+    )
+    lists = Lists(row, control, _around(space, other_rows, counterfactual_space, settings), counterfactual_values)
     cst = _listed(sides, columns.values, lists)
     if again is not None:
         mover = Mover.of(row, counterfactual_values, sides.other)
@@ -270,15 +274,15 @@ def effects(
     return EffectOf.of(st, y, variance), EffectOf.of(cst, y, variance)
 
 
-def _around(space: Space, others: Longs, centres: Space, settings: CstSettings) -> Longs:
-    return nearest_rows(index(space, others), centres, settings.k, settings).rows
+def _around(space: Space, other_rows: Longs, centres: Space, settings: CstSettings) -> Longs:
+    return nearest_rows(index(space, other_rows), centres, settings.k, settings).rows
 
 
 def _listed(sides: Sides, values: Floats, lists: Lists) -> Contrast:
     """The contrast of the complainants who have ``k`` neighbours on both sides."""
     full = (lists.control >= 0).all(axis=1) & (lists.test >= 0).all(axis=1)
-    moved = None if lists.moved is None else lists.moved[full]
-    return contrast(sides, values, Lists(lists.row[full], lists.control[full], lists.test[full], moved))
+    counterfactual_rows = None if lists.moved is None else lists.moved[full]
+    return contrast(sides, values, Lists(lists.row[full], lists.control[full], lists.test[full], counterfactual_rows))
 
 
 def _with_refits(
@@ -324,8 +328,8 @@ class Frame:
     @cached_property
     def imagined(self) -> Counterfactuals | None:
         """Counterfactuals with these columns alone."""
-        made = self.ground.applicants.counterfactuals
-        return None if made is None else self.of_columns(made)
+        counterfactuals = self.ground.applicants.counterfactuals
+        return None if counterfactuals is None else self.of_columns(counterfactuals)
 
     @cached_property
     def designs(self) -> tuple[DesignRows, DesignRows]:
@@ -337,12 +341,12 @@ class Frame:
         """``(n,)`` 1 for an unfavourable decision."""
         return self.ground.refused.astype(np.float64)
 
-    def of_columns(self, made: Counterfactuals) -> Counterfactuals:
+    def of_columns(self, counterfactuals: Counterfactuals) -> Counterfactuals:
         """Counterfactuals with the columns of the distance alone."""
         applicants = self.ground.applicants
-        columns = replace(applicants.columns, values=made.values)
+        columns = replace(applicants.columns, values=counterfactuals.values)
         values = neighbours.looked_at(columns, self.settings, applicants.attribute_columns).values
-        return replace(made, values=values)
+        return replace(counterfactuals, values=values)
 
     def rows(self, group: int) -> tuple[Longs, Longs]:
         """The rows of a group, and of whom it is compared with."""
@@ -384,42 +388,44 @@ def with_refits(frame: Frame, found: Sequence[GroupEffects], rng: np.random.Gene
         found: The groups.
         rng: Draws resamples.
     """
-    moved = [each for each in found if each.mover is not None]
+    structural = [effect for effect in found if effect.mover is not None]
     imagine, group = frame.ground.applicants.imagine, frame.ground.group
-    if imagine is None or frame.settings.generator != "scm" or not moved:
+    if imagine is None or frame.settings.generator != "scm" or not structural:
         return list(found)
     ask = imagine
 
     def again(rows: Longs, sample: Longs) -> Counterfactuals:
         return frame.of_columns(ask(rows, group, None, sample))
 
-    variances = structural_variances(again, [each.mover for each in moved if each.mover], group, rng)
-    by_group = {each.group: variance for each, variance in zip(moved, variances, strict=True)}
-    return [_estimated(each, by_group.get(each.group, 0.0)) for each in found]
+    variances = structural_variances(again, [effect.mover for effect in structural if effect.mover], group, rng)
+    by_group = {effect.group: variance for effect, variance in zip(structural, variances, strict=True)}
+    return [_estimated(effect, by_group.get(effect.group, 0.0)) for effect in found]
 
 
-def of_group(frame: Frame, group: int, compared: Comparison, found: Sequence[GroupEffects]) -> GroupEffects:
+def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Sequence[GroupEffects]) -> GroupEffects:
     """The effects on one group.
 
     Args:
         frame: The rows.
         group: The group.
         compared: Its searches, with its neighbours.
-        found: The groups before it, where searches start.
+        earlier_effects: The groups before it, where searches start.
     """
-    near = None if frame.ground.applicants.crossed else next((e.sides for e in reversed(found) if e.sides), None)
+    near = (
+        None if frame.ground.applicants.crossed else next((e.sides for e in reversed(earlier_effects) if e.sides), None)
+    )
     rows = frame.rows(group)
     variants = (ST, CST) if frame.imagined is not None else (ST,)
     none = GroupEffects(group, rows, variants, asked=len(compared.row))
     lists = [_lists(frame, compared, variant) for variant in variants]
     least = max(2 * frame.settings.k, math.ceil(MATCHED * len(compared.row)))
-    if any(len(each.row) < least for each in lists):
+    if any(len(neighbour_list.row) < least for neighbour_list in lists):
         return replace(none, reason=TOO_FEW_COMPLAINANTS)
     sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied, near)
     if sides is None:
         return replace(none, reason=TOO_FEW_FOR_ADJUSTMENT)
     part = None if frame.asked is None else frame.asked.part(group)
-    contrasts = tuple(contrast(sides, frame.columns.values, each, part) for each in lists)
+    contrasts = tuple(contrast(sides, frame.columns.values, neighbour_list, part) for neighbour_list in lists)
     last = lists[-1]
     mover = None if last.moved is None else Mover.of(last.row, last.moved, sides.other)
     return replace(none, sides=sides, contrasts=contrasts, mover=mover)
@@ -432,10 +438,10 @@ def _lists(frame: Frame, compared: Comparison, variant: str) -> Lists:
     control, test = compared.control.members.rows[place], (compared.factual if alone else compared.test).members.rows
     full = (control[:, 0] != NOBODY) & (test[:, 0] != NOBODY)
     row = compared.row[place][full]
-    moved = None
+    counterfactual_values = None
     if not alone and frame.imagined is not None:
-        moved = frame.imagined.values[np.searchsorted(frame.imagined.row, row)]
-    return Lists(row, control[full], test[full], moved)
+        counterfactual_values = frame.imagined.values[np.searchsorted(frame.imagined.row, row)]
+    return Lists(row, control[full], test[full], counterfactual_values)
 
 
 def _estimated(found: GroupEffects, structural: float) -> GroupEffects:
@@ -472,65 +478,69 @@ def aggregates(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Gen
     """
     refits, permutations = rng.spawn(2)
     out: list[Aggregate] = []
-    for found in with_refits(frame, effects, refits):
-        out += _effects(frame, found)
-        out += _excess(frame, found)
-        out += _randomized(frame, found, permutations.spawn(1)[0])
+    for group_effects in with_refits(frame, effects, refits):
+        out += _effects(frame, group_effects)
+        out += _excess(frame, group_effects)
+        out += _randomized(frame, group_effects, permutations.spawn(1)[0])
     return out
 
 
-def _effects(frame: Frame, found: GroupEffects) -> Iterator[Aggregate]:
+def _effects(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
     """The effect of each variant, and their difference: what goes through the mediators of the graph."""
-    if found.sides is None:
-        names = [f"{variant}_effect" for variant in found.variants]
-        for name in (*names, *["mediated_effect"] * (CST in found.variants)):
-            yield _aggregate(frame, found, name, EffectOf.refused(found.complainants, found.reason))
+    if group_effects.sides is None:
+        names = [f"{variant}_effect" for variant in group_effects.variants]
+        for name in (*names, *["mediated_effect"] * (CST in group_effects.variants)):
+            yield _aggregate(
+                frame, group_effects, name, EffectOf.refused(group_effects.complainants, group_effects.reason)
+            )
         return
-    variance = found.sides.variance(len(frame.denied))
-    for variant, each in zip(found.variants, found.contrasts, strict=True):
-        yield _aggregate(frame, found, f"{variant}_effect", EffectOf.of(each, frame.denied, variance))
-    if CST in found.variants:
-        st, cst = found.contrasts
-        yield _aggregate(frame, found, "mediated_effect", EffectOf.of(cst.less(st), frame.denied, variance))
+    variance = group_effects.sides.variance(len(frame.denied))
+    for variant, estimate in zip(group_effects.variants, group_effects.contrasts, strict=True):
+        yield _aggregate(frame, group_effects, f"{variant}_effect", EffectOf.of(estimate, frame.denied, variance))
+    if CST in group_effects.variants:
+        st, cst = group_effects.contrasts
+        yield _aggregate(frame, group_effects, "mediated_effect", EffectOf.of(cst.less(st), frame.denied, variance))
 
 
-def _excess(frame: Frame, found: GroupEffects) -> Iterator[Aggregate]:
-    for place, variant in enumerate(found.variants):
+def _excess(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
+    for place, variant in enumerate(group_effects.variants):
         for numerator in (RAW, ADJUSTED):
-            share = ExcessShare(reason=found.reason)
-            if found.sides is not None:
-                variance = found.sides.variance(len(frame.denied))
-                share = excess_share(found.contrasts[place], found.rows[0], frame.denied, variance, numerator, LEVEL)
-            yield _of_share(frame, found, variant, numerator, share)
+            share = ExcessShare(reason=group_effects.reason)
+            if group_effects.sides is not None:
+                variance = group_effects.sides.variance(len(frame.denied))
+                share = excess_share(
+                    group_effects.contrasts[place], group_effects.rows[0], frame.denied, variance, numerator, LEVEL
+                )
+            yield _of_share(frame, group_effects, variant, numerator, share)
 
 
-def _of_share(frame: Frame, found: GroupEffects, variant: str, numerator: str, share: ExcessShare) -> Aggregate:
+def _of_share(frame: Frame, group_effects: GroupEffects, variant: str, numerator: str, share: ExcessShare) -> Aggregate:
     """An excess share, about which no verdict is made; few complainants whose interval holds 0 are named."""
     left_out = LEFT_OUT.get(frame.settings.generator, "") if variant == CST and np.isfinite(share.value) else ""
     interval = None if left_out.startswith("no interval") else share.interval
-    few = interval is not None and interval[0] < 0 < interval[1] and found.complainants < FEW
+    few = interval is not None and interval[0] < 0 < interval[1] and group_effects.complainants < FEW
     notes = (share.reason, left_out, f"fewer than {FEW} complainants" * few)
     return Aggregate(
-        group=found.group,
+        group=group_effects.group,
         subgroup=0,
         measure="excess_share_of_denials",
         parameters={"numerator": numerator, "variant": variant},
         value=share.value,
-        n=found.complainants,
+        n=group_effects.complainants,
         compared=False,
         reason="; ".join(note for note in notes if note),
         interval=interval,
     )
 
 
-def _aggregate(frame: Frame, found: GroupEffects, measure: str, effect: EffectOf) -> Aggregate:
+def _aggregate(frame: Frame, group_effects: GroupEffects, measure: str, effect: EffectOf) -> Aggregate:
     """An effect with its interval; without one where its error is not known, and then no verdict rests on it."""
     left_out = LEFT_OUT.get(frame.settings.generator, "") if measure in ("cst_effect", "mediated_effect") else ""
     half = float(norm.ppf((1 + LEVEL) / 2)) * effect.se
-    known = effect.se > 0 and not left_out.startswith("no interval")
+    has_interval = effect.se > 0 and not left_out.startswith("no interval")
     notes = (effect.reason, left_out if np.isfinite(effect.value) else "")
     return Aggregate(
-        group=found.group,
+        group=group_effects.group,
         subgroup=0,
         measure=measure,
         parameters={},
@@ -538,36 +548,38 @@ def _aggregate(frame: Frame, found: GroupEffects, measure: str, effect: EffectOf
         n=effect.complainants,
         compared=False,
         reason="; ".join(note for note in notes if note),
-        interval=(effect.value - half, effect.value + half) if known else None,
-        inference=Inference(se=effect.se, counted=_counted(frame, found)) if known and not left_out else None,
+        interval=(effect.value - half, effect.value + half) if has_interval else None,
+        inference=Inference(se=effect.se, counted=_counted(frame, group_effects))
+        if has_interval and not left_out
+        else None,
     )
 
 
-def _counted(frame: Frame, found: GroupEffects) -> tuple[int, int, int, int]:
+def _counted(frame: Frame, group_effects: GroupEffects) -> tuple[int, int, int, int]:
     """Applications and denials on either side."""
-    of = [(len(rows), int(frame.denied[rows].sum())) for rows in found.rows]
+    of = [(len(rows), int(frame.denied[rows].sum())) for rows in group_effects.rows]
     return (*of[0], *of[1])
 
 
-def _randomized(frame: Frame, found: GroupEffects, rng: np.random.Generator) -> Iterator[Aggregate]:
+def _randomized(frame: Frame, group_effects: GroupEffects, rng: np.random.Generator) -> Iterator[Aggregate]:
     """The p of situation testing with labels permuted; every decision maker sees the same permutations."""
-    settings, rows = frame.settings, np.sort(np.concatenate(found.rows))
+    settings, rows = frame.settings, np.sort(np.concatenate(group_effects.rows))
     if not settings.null_draws:
         return
-    p, reason = float("nan"), found.reason
+    p, reason = float("nan"), group_effects.reason
     if not reason and len(rows) > settings.null_rows:
         reason = TOO_MANY_ROWS
     if not reason:
-        p = _p(frame, found, rows, rng)
-    n = found.complainants
-    yield Aggregate(found.group, 0, "st_effect_p", {}, p, n, compared=False, reason=reason)
+        p = _p(frame, group_effects, rows, rng)
+    n = group_effects.complainants
+    yield Aggregate(group_effects.group, 0, "st_effect_p", {}, p, n, compared=False, reason=reason)
 
 
-def _p(frame: Frame, found: GroupEffects, rows: Longs, rng: np.random.Generator) -> float:
-    settings, sides = frame.settings, found.sides
+def _p(frame: Frame, group_effects: GroupEffects, rows: Longs, rng: np.random.Generator) -> float:
+    settings, sides = frame.settings, group_effects.sides
     if sides is None or sides.unchanging:
         return float("nan")
-    member = frame.ground.group[rows] == found.group
+    member = frame.ground.group[rows] == group_effects.group
     z = sides.own.design.of(frame.columns.values[rows])
     stratum = strata(propensity(z, member))
     if settings.null == "labels":

@@ -409,9 +409,9 @@ def _add_gaps(low: Floats, high: Floats, values: Floats, out: Floats) -> None:
 def _add_differences(numeric: Floats, values: Floats, out: Floats) -> None:
     """Add how far each row of a block, ``(a, rows)``, is from ``values`` in numbers."""
     for column in range(values.shape[0]):
-        here, value = numeric[column], values[column]
-        for i in range(here.shape[0]):
-            out[i] += abs(here[i] - value)
+        row_values, value = numeric[column], values[column]
+        for i in range(row_values.shape[0]):
+            out[i] += abs(row_values[i] - value)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -435,8 +435,8 @@ def _keep(sums: Floats, candidates: Longs, excluded: int, divisor: float, distan
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _worse(distances: Floats, keys: Longs, entry: int, distance: float, key: int) -> bool:
     """Whether an entry of the heap is further than a row, or as far with a larger key."""
-    here: float = distances[entry]
-    return here > distance or (here == distance and bool(keys[entry] > key))
+    entry_distance: float = distances[entry]
+    return entry_distance > distance or (entry_distance == distance and bool(keys[entry] > key))
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -565,8 +565,8 @@ def nearest_rows(
     sign = 1 if settings.ties == "ascending" else -1
     keys = np.full((len(queries.numeric), k), NOBODY)
     distances = np.full(keys.shape, np.inf if settings.maximum_distance is None else settings.maximum_distance)
-    asked, order = _ask(queries, np.full(len(keys), -1) if exclude is None else exclude, sign)
-    _run(blocks._replace(key=sign * blocks.key), asked, order, distances, keys)
+    ordered_queries, order = _ask(queries, np.full(len(keys), -1) if exclude is None else exclude, sign)
+    _run(blocks._replace(key=sign * blocks.key), ordered_queries, order, distances, keys)
     missing = keys == NOBODY
     keys *= sign
     keys[missing], distances[missing] = -1, np.inf
@@ -584,7 +584,7 @@ def _ask(queries: Space, exclude: Longs, sign: int) -> tuple[Queries, Longs]:
     return Queries(numeric, nominal, combination, excluded), order
 
 
-def _run(blocks: Blocks, asked: Queries, order: Longs, distances: Floats, keys: Longs) -> None:
+def _run(blocks: Blocks, queries: Queries, order: Longs, distances: Floats, keys: Longs) -> None:
     """Search on all cores.
 
     By threads of our own: numba's bear only one caller at a time, and stages of a flow may search at the same time.
@@ -592,7 +592,7 @@ def _run(blocks: Blocks, asked: Queries, order: Longs, distances: Floats, keys: 
     threads = numba.config.NUMBA_NUM_THREADS
     shares = np.array_split(order, SHARES * threads)
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(lambda share: search(blocks, asked, share, distances, keys), shares):
+        for _ in pool.map(lambda share: search(blocks, queries, share, distances, keys), shares):
             pass
 
 

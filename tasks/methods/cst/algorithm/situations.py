@@ -71,7 +71,7 @@ def judge(pair: Pair, settings: CstSettings) -> Tests:
     """
     low, high = bounds(pair, settings.interval, quantile(settings.alpha, settings.decimals))
     p = p_values(pair, settings.interval, settings.tau)
-    q = np.stack([benjamini_hochberg(each) for each in p])
+    q = np.stack([benjamini_hochberg(p_row) for p_row in p])
     delta, low, high = (_rounded(values, settings.decimals) for values in (pair.delta, low, high))
     return Tests(pair, delta, low, high, p, q)
 
@@ -86,9 +86,9 @@ def unfair(refused: Bools, imagined: Bools) -> Floats:
     return refused.astype(np.float64) - imagined
 
 
-def flags(yes: Bools, known: Floats) -> Floats:
-    """1 or 0, and NaN where ``known`` is NaN."""
-    return np.where(np.isnan(known), np.nan, yes)
+def flags(yes: Bools, statistics: Floats) -> Floats:
+    """1 or 0, and NaN where ``statistics`` is NaN."""
+    return np.where(np.isnan(statistics), np.nan, yes)
 
 
 def _rounded(values: Floats, decimals: int | None) -> Floats:
@@ -173,14 +173,14 @@ def control_side(near: Neighbours, row: Longs, refused: Bools, settings: CstSett
     """
     met, itself, ks = _counted(near, refused), near.rows == row[:, None], np.array(settings.ks)[:, None]
     place = np.where(itself.any(axis=1), itself.argmax(axis=1), near.rows.shape[1])
-    others = (near.rows != NOBODY).sum(axis=1) - itself.any(axis=1)
-    within, own = place <= ks, refused[row]
+    neighbour_count = (near.rows != NOBODY).sum(axis=1) - itself.any(axis=1)
+    within, refused_self = place <= ks, refused[row]
     n = ks + (~within & (settings.duplicates == "kept"))
-    alone = _take(met, n + within) - (within & own)
-    members = _members(near, itself, n[settings.ks.index(settings.k)], others, settings)
+    alone = _take(met, n + within) - (within & refused_self)
+    members = _members(near, itself, n[settings.ks.index(settings.k)], neighbour_count, settings)
     # k + 1 duplicates, kept, are as many as the complainant and k others: it is not counted beside them
-    centred = alone + (own & (n == ks))
-    return Side(_counts(alone, n, others >= ks), _counts(centred, ks + 1, others >= ks), members)
+    centred = alone + (refused_self & (n == ks))
+    return Side(_counts(alone, n, neighbour_count >= ks), _counts(centred, ks + 1, neighbour_count >= ks), members)
 
 
 def test_side(near: Neighbours, row: Longs, refused: Bools, imagined: Bools | None, settings: CstSettings) -> Side:
@@ -196,15 +196,19 @@ def test_side(near: Neighbours, row: Longs, refused: Bools, imagined: Bools | No
         imagined: ``(c,)`` unfavourable decisions on the counterfactuals; None where they are not known.
         settings: ``ks``, ``k``, ``duplicates`` and ``ties``.
     """
-    met, found, ks = _counted(near, refused), (near.rows != NOBODY).sum(axis=1), np.array(settings.ks)[:, None]
+    met, neighbour_count, ks = (
+        _counted(near, refused),
+        (near.rows != NOBODY).sum(axis=1),
+        np.array(settings.ks)[:, None],
+    )
     n = ks + np.zeros(near.rows.shape[0], dtype=np.int64)
     crowded = _crowded_out(near, row, settings)
-    alone = _counts(_take(met, n), n, found >= ks)
-    known = imagined is not None
+    alone = _counts(_take(met, n), n, neighbour_count >= ks)
+    has_centre = imagined is not None
     centre = imagined if imagined is not None else np.zeros(len(row), dtype=bool)
-    centred = _counts(_take(met, n + crowded) + (centre & ~crowded), n + 1, (found >= ks) & known)
+    centred = _counts(_take(met, n + crowded) + (centre & ~crowded), n + 1, (neighbour_count >= ks) & has_centre)
     nobody = np.zeros(near.rows.shape, dtype=bool)
-    return Side(alone, centred, _members(near, nobody, n[settings.ks.index(settings.k)], found, settings))
+    return Side(alone, centred, _members(near, nobody, n[settings.ks.index(settings.k)], neighbour_count, settings))
 
 
 def pair(control: Counts, test: Counts) -> Pair:
@@ -225,14 +229,14 @@ def joined(sides: Sequence[Side]) -> Side:
 
 def _counted(near: Neighbours, refused: Bools) -> Longs:
     """``(c, m + 1)`` how many of the first 0, 1, 2 ... neighbours were refused."""
-    counted = np.zeros((near.rows.shape[0], near.rows.shape[1] + 1), dtype=np.int64)
-    np.cumsum(refused[near.rows] & (near.rows != NOBODY), axis=1, out=counted[:, 1:])
-    return counted
+    cumulative_refusals = np.zeros((near.rows.shape[0], near.rows.shape[1] + 1), dtype=np.int64)
+    np.cumsum(refused[near.rows] & (near.rows != NOBODY), axis=1, out=cumulative_refusals[:, 1:])
+    return cumulative_refusals
 
 
-def _take(counted: Longs, first: Longs) -> Longs:
+def _take(cumulative_counts: Longs, first: Longs) -> Longs:
     """``(len(ks), c)`` refused among the first so many, ``(len(ks), c)``."""
-    return np.take_along_axis(counted, first.T, axis=1).T
+    return np.take_along_axis(cumulative_counts, first.T, axis=1).T
 
 
 def _counts(refused: Longs, n: Longs, enough: Bools) -> Counts:
@@ -247,13 +251,13 @@ def _crowded_out(near: Neighbours, row: Longs, settings: CstSettings) -> Bools:
     return crowded & (settings.duplicates == "kept")
 
 
-def _members(near: Neighbours, itself: Bools, n: Longs, others: Longs, settings: CstSettings) -> Members:
+def _members(near: Neighbours, itself: Bools, n: Longs, neighbour_count: Longs, settings: CstSettings) -> Members:
     """The first ``n`` of each list without the complainant; nobody where there are fewer than k."""
     # k + 1 members at most, and the complainant among them
     rows, distances = near.rows[:, : settings.k + 2], near.distances[:, : settings.k + 2]
     order = np.argsort(itself[:, : settings.k + 2] | (rows == NOBODY), axis=1, kind="stable")[:, : settings.k + 1]
-    wanted = (np.arange(order.shape[1]) < n[:, None]) & (others >= settings.k)[:, None]
-    members = np.where(wanted, np.take_along_axis(rows, order, axis=1), NOBODY)
+    is_member = (np.arange(order.shape[1]) < n[:, None]) & (neighbour_count >= settings.k)[:, None]
+    members = np.where(is_member, np.take_along_axis(rows, order, axis=1), NOBODY)
     return Members(members.astype(np.int32), np.take_along_axis(distances, order, axis=1))
 
 
@@ -285,8 +289,10 @@ class Imagined:
     def of(self, row: Longs) -> tuple[Longs, "Imagined"]:
         """Those of some rows, ascending: which of the rows have one, and theirs."""
         place = np.flatnonzero(np.isin(row, self.row))
-        own = np.searchsorted(self.row, row[place])
-        return place, Imagined(row[place], self.space.rows(own), None if self.refused is None else self.refused[own])
+        positions = np.searchsorted(self.row, row[place])
+        return place, Imagined(
+            row[place], self.space.rows(positions), None if self.refused is None else self.refused[positions]
+        )
 
 
 @dataclass(frozen=True)
@@ -399,19 +405,19 @@ def compare(ground: SearchSpace, group: int, row: Longs) -> Comparison:
         group: the complainants' group.
         row: ``(c,)`` the complainants, ascending; not necessarily all of the group.
     """
-    control, others = control_of(ground, group, row), ground.others(group)
-    st = _test(ground, others, row, ground.space.rows(row), None)
+    control, other_blocks = control_of(ground, group, row), ground.others(group)
+    st = _test(ground, other_blocks, row, ground.space.rows(row), None)
     pairs = {ST: pair(control.alone, st.alone)}
     if ground.imagined is None:
         return Comparison(row, np.arange(len(row)), control, st, st, pairs, None)
-    place, own = ground.imagined.of(row)
-    test = _test(ground, others, own.row, own.space, own.refused)
+    place, centres = ground.imagined.of(row)
+    test = _test(ground, other_blocks, centres.row, centres.space, centres.refused)
     pairs = {CST: pair(control.alone, test.alone.at(place, len(row))), **pairs}
     flag = None
-    if own.refused is not None:
+    if centres.refused is not None:
         pairs[CENTRED] = pair(control.centred, test.centred.at(place, len(row)))
         flag = np.full(len(row), np.nan)
-        flag[place] = unfair(ground.refused[own.row], own.refused)
+        flag[place] = unfair(ground.refused[centres.row], centres.refused)
     return Comparison(row, place, control, test, st, pairs, flag)
 
 
@@ -428,17 +434,17 @@ def cst_pair(ground: SearchSpace, group: int, row: Longs, control: Counts) -> Pa
     """Refusals in both groups by the variant without centres, where the control groups are known already."""
     if ground.imagined is None:
         raise ValueError("counterfactual situation testing needs counterfactuals, and there are none")
-    place, own = ground.imagined.of(row)
-    test = _test(ground, ground.others(group), own.row, own.space, None)
+    place, centres = ground.imagined.of(row)
+    test = _test(ground, ground.others(group), centres.row, centres.space, None)
     return pair(control, test.alone.at(place, len(row)))
 
 
-def _test(ground: SearchSpace, others: Blocks | None, row: Longs, centres: Space, refused: Bools | None) -> Side:
+def _test(ground: SearchSpace, other_blocks: Blocks | None, row: Longs, centres: Space, refused: Bools | None) -> Side:
     def side(near: Neighbours, some: slice) -> Side:
         decided = None if refused is None else refused[some]
         return test_side(near, row[some], ground.refused, decided, ground.settings)
 
-    return _around(others, centres, ground.settings, side)
+    return _around(other_blocks, centres, ground.settings, side)
 
 
 def _around(
@@ -468,13 +474,13 @@ ENDS = (0.05, 0.1, 0.2, 0.5, 1.0)
 """Sizes of a difference between which complainants are counted, either side of 0."""
 
 
-def of_variants(judged: Mapping[str, Tests], settings: CstSettings) -> Iterator[Tally]:
+def of_variants(tests_of_variant: Mapping[str, Tests], settings: CstSettings) -> Iterator[Tally]:
     """By variant and number of neighbours: shares detected, significant and positive, and the difference itself."""
-    place, main = settings.ks.index(settings.k), next(iter(judged.values()))
+    place, main = settings.ks.index(settings.k), next(iter(tests_of_variant.values()))
     yield from flagged("share_significant", HEADLINE, main.significant(settings.alpha)[place], headline=True)
     yield from flagged("share_detected", HEADLINE, main.detected(settings.tau)[place])
     yield from _spread(main.delta[place])
-    for variant, tests in judged.items():
+    for variant, tests in tests_of_variant.items():
         for at, k in enumerate(settings.ks):
             of: Parameters = {"k": k, "variant": variant}
             yield from flagged("share_significant", of, tests.significant(settings.alpha)[at])
@@ -556,12 +562,12 @@ def draws(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> 
     """
     applicants = applicants_of(problem)
     strata = strata_of(looked_at(applicants.columns, settings, applicants.attribute_columns), applicants.reached)
-    found = [
+    draw_shares = [
         _shares(problem, permuted(problem.group, strata, rng), settings, rng) for _ in range(settings.null_permutations)
     ]
     main = ST if applicants.counterfactuals is None else CST
-    for group, measure, variant in dict.fromkeys(key for shares in found for key in shares):
-        values = np.array([shares.get((group, measure, variant), np.nan) for shares in found])
+    for group, measure, variant in dict.fromkeys(key for shares in draw_shares for key in shares):
+        values = np.array([shares.get((group, measure, variant), np.nan) for shares in draw_shares])
         yield Draws(group, measure, {"k": settings.k, "variant": variant}, values, reference="null")
         if variant == main:
             yield Draws(group, measure, HEADLINE, values, reference="null")
@@ -586,18 +592,18 @@ def permuted(group: Ints, strata: Longs, rng: np.random.Generator) -> Ints:
 def _shares(problem: Problem, group: Ints, settings: CstSettings, rng: np.random.Generator) -> Shares:
     """Run the pipeline under labels ``(n,)``."""
     some = {
-        each: _some(np.flatnonzero(group == each), settings, rng)
-        for each in np.unique(group).tolist()
-        if each != problem.reference
+        number: _some(np.flatnonzero(group == number), settings, rng)
+        for number in np.unique(group).tolist()
+        if number != problem.reference
     }
     ground = lay(problem, settings, group, _imagined(problem, group, list(some.values()), settings))
     shares: Shares = {}
-    for each, row in some.items():
-        for variant, pair in compare(ground, each, row).pairs.items():
+    for number, row in some.items():
+        for variant, pair in compare(ground, number, row).pairs.items():
             if variant != CENTRED and not np.isnan(pair.delta).all():
                 tests = judge(pair, settings)
-                shares[each, "share_detected", variant] = float(np.nanmean(tests.detected(settings.tau)))
-                shares[each, "share_significant", variant] = float(np.nanmean(tests.significant(settings.alpha)))
+                shares[number, "share_detected", variant] = float(np.nanmean(tests.detected(settings.tau)))
+                shares[number, "share_significant", variant] = float(np.nanmean(tests.significant(settings.alpha)))
     return shares
 
 
@@ -639,29 +645,29 @@ class Single:
 
 def tallies(singles: Sequence[SearchSpace], row: Longs, settings: CstSettings) -> Iterator[Tally]:
     """Shares of a crossed group's rows ``(c,)`` that are detected under every single attribute, and significant."""
-    found = [_single(ground, row, settings, len(singles)) for ground in singles]
-    if not found:
+    attribute_results = [_single(ground, row, settings, len(singles)) for ground in singles]
+    if not attribute_results:
         return
-    for variant in found[0].detected:
-        if not all(variant in single.detected for single in found):
+    for variant in attribute_results[0].detected:
+        if not all(variant in single.detected for single in attribute_results):
             continue
-        detected = np.prod([single.detected[variant] for single in found], axis=0)
-        significant = np.prod([single.significant[variant] for single in found], axis=0)
+        detected = np.prod([single.detected[variant] for single in attribute_results], axis=0)
+        significant = np.prod([single.significant[variant] for single in attribute_results], axis=0)
         for at, k in enumerate(settings.ks):
             yield from flagged("share_multiple", {"k": k, "variant": variant}, detected[at])
             yield from flagged("share_multiple_significant", {"k": k, "variant": variant}, significant[at])
-    unfair = [single.unfair for single in found if single.unfair is not None]
-    if len(unfair) == len(found):
+    unfair = [single.unfair for single in attribute_results if single.unfair is not None]
+    if len(unfair) == len(attribute_results):
         yield from flagged("share_multiple", {"variant": CF}, np.prod(unfair, axis=0))
 
 
 def _single(ground: SearchSpace, row: Longs, settings: CstSettings, attributes: int) -> Single:
     """The rows tested together are the given ones, not the whole group under the single attribute."""
     pairs, unfair = _gathered(ground, row)
-    judged = {variant: judge(pair, settings) for variant, pair in pairs.items()}
+    tests_of_variant = {variant: judge(pair, settings) for variant, pair in pairs.items()}
     return Single(
-        {variant: tests.detected(settings.tau) for variant, tests in judged.items()},
-        {variant: tests.significant(settings.alpha / attributes) for variant, tests in judged.items()},
+        {variant: tests.detected(settings.tau) for variant, tests in tests_of_variant.items()},
+        {variant: tests.significant(settings.alpha / attributes) for variant, tests in tests_of_variant.items()},
         unfair,
     )
 
@@ -673,13 +679,13 @@ def _gathered(ground: SearchSpace, row: Longs) -> tuple[dict[str, Pair], Floats 
     for group in np.unique(ground.group[row]):
         if group == ground.reference:
             continue
-        own = np.flatnonzero(ground.group[row] == group)
-        compared = compare(ground, int(group), row[own])
+        positions = np.flatnonzero(ground.group[row] == group)
+        compared = compare(ground, int(group), row[positions])
         for variant, pair in compared.pairs.items():
             wide = pairs.setdefault(variant, Pair(*np.full((4, pair.delta.shape[0], len(row)), np.nan)))
-            for whole, part in zip(wide, pair, strict=True):
-                whole[:, own] = part
+            for all_counts, part in zip(wide, pair, strict=True):
+                all_counts[:, positions] = part
         if compared.unfair is not None:
             unfair = np.full(len(row), np.nan) if unfair is None else unfair
-            unfair[own] = flags(compared.unfair > 0, compared.unfair)
+            unfair[positions] = flags(compared.unfair > 0, compared.unfair)
     return pairs, unfair

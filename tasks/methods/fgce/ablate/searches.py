@@ -66,27 +66,29 @@ class Shared:
 
 
 def aggregates(
-    shared: Shared, attributes: Sequence[Grouped], asked: Mapping[str, Asked], freed: pa.Table, at: int
+    shared: Shared, attributes: Sequence[Grouped], queries: Mapping[str, Asked], freed: pa.Table, at: int
 ) -> Iterator[tuple[str, list[Aggregate]]]:
     """By decision maker, what is measured of the groups of one attribute.
 
     Args:
         shared: Rows and rules.
         attributes: All protected attributes.
-        asked: By decision maker, whose recourse is searched for.
+        queries: By decision maker, whose recourse is searched for.
         freed: The encodings without rules on the columns of the attribute.
         at: Which of the attributes it is.
     """
-    one = attributes[at]
-    joined = _joined(shared, _strata(attributes, at, len(shared.encoded)), freed, one.protected.columns)
-    for number, name in enumerate(one.groups):
-        if number == one.reference:
+    attribute = attributes[at]
+    joined = _joined(shared, _strata(attributes, at, len(shared.encoded)), freed, attribute.protected.columns)
+    for number, name in enumerate(attribute.groups):
+        if number == attribute.reference:
             continue
-        rows = np.flatnonzero(np.isin(one.group, (number, one.reference)))
-        rng = np.random.default_rng([shared.seed, crc32(f"relabel|{one.protected.name}|{name}".encode())])
-        of_rows = {maker: each.of(rows) for maker, each in asked.items()}
-        for maker, found in _of_group(joined.rows(rows), one.group[rows] == number, of_rows, shared.draws, rng):
-            yield maker, [replace(each, group=number) for each in found]
+        rows = np.flatnonzero(np.isin(attribute.group, (number, attribute.reference)))
+        rng = np.random.default_rng([shared.seed, crc32(f"relabel|{attribute.protected.name}|{name}".encode())])
+        of_rows = {maker: maker_queries.of(rows) for maker, maker_queries in queries.items()}
+        for maker, group_aggregates in _of_group(
+            joined.rows(rows), attribute.group[rows] == number, of_rows, shared.draws, rng
+        ):
+            yield maker, [replace(aggregate, group=number) for aggregate in group_aggregates]
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,16 @@ class _Joined:
 
 def _strata(attributes: Sequence[Grouped], at: int, n: int) -> Ints:
     """``(n, s)`` groups of the attributes that share no column with this one."""
-    own = set(attributes[at].protected.columns)
-    kept = [each.group for each in attributes if not own & set(each.protected.columns)]
-    return np.column_stack(kept).astype(np.int32) if kept else np.zeros((n, 0), np.int32)
+    own_columns = set(attributes[at].protected.columns)
+    attribute_groups = [
+        attribute.group for attribute in attributes if not own_columns & set(attribute.protected.columns)
+    ]
+    return np.column_stack(attribute_groups).astype(np.int32) if attribute_groups else np.zeros((n, 0), np.int32)
 
 
-def _joined(shared: Shared, strata: Ints, freed: pa.Table, own: Sequence[str]) -> _Joined:
+def _joined(shared: Shared, strata: Ints, freed: pa.Table, own_columns: Sequence[str]) -> _Joined:
     """The graph of all rows under the rules and strata that are left."""
-    encoded = np.where(np.isin(freed["feature"].to_numpy(zero_copy_only=False), list(own)), 0.0, shared.encoded)
+    encoded = np.where(np.isin(freed["feature"].to_numpy(zero_copy_only=False), list(own_columns)), 0.0, shared.encoded)
     rules, codes = rules_of(shared.encoded, freed)
     distinct = algorithm.collapse(encoded, codes, strata, rules)
     built = algorithm.build(distinct, rules, shared.epsilon, shared.settings).graph
@@ -121,19 +125,19 @@ def _joined(shared: Shared, strata: Ints, freed: pa.Table, own: Sequence[str]) -
 
 
 def _of_group(
-    joined: _Joined, member: Bools, asked: Mapping[str, Asked], draws: int, rng: np.random.Generator
+    joined: _Joined, member: Bools, queries: Mapping[str, Asked], draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, list[Aggregate]]]:
     """The draws of one group, the same for every decision maker."""
-    counts = {maker: int((each.factual & member).sum()) for maker, each in asked.items()}
+    counts = {maker: int((maker_queries.factual & member).sum()) for maker, maker_queries in queries.items()}
     labels = None
-    for maker, each in asked.items():
+    for maker, maker_queries in queries.items():
         n = counts[maker]
         if not n or member.all():
             yield maker, list(connectivity.refused(0, connectivity.NOBODY_ELSE if n else connectivity.NO_FACTUAL, n))
             continue
         if labels is None:
             labels = connectivity.labels(connectivity.design(joined.encoded, joined.strata), member, draws, rng)
-        share = connectivity.shares(joined.graph, labels, each)
+        share = connectivity.shares(joined.graph, labels, maker_queries)
         yield maker, list(connectivity.relabelled_aggregates(0, share, labels.alone, n))
 
 
@@ -185,17 +189,17 @@ def searched(
     settings: AblateSettings,
 ) -> Produced:
     """Computes what the settings ask for: searches with rules lifted, connectivity, and searches with labels drawn."""
-    whole = features.num_rows
+    row_count = features.num_rows
     features = features.filter(pc.is_in(features["row_id"], _first_draw(nodes)))
-    rows = _rows(features, memberships, settings, whole)
-    asked = _asked(rows.ids, decisions, settings.explain)
+    rows = _rows(features, memberships, settings, row_count)
+    queries = _asked(rows.ids, decisions, settings.explain)
     tallies: list[pa.Table] = []
     draws: list[pa.Table] = []
     thinned: list[pa.Table] = []
-    aggregates = list(_relabelled(rows, encodings, asked, _epsilon(facts), settings))
+    aggregates = list(_relabelled(rows, encodings, queries, _epsilon(facts), settings))
     if settings.ablations:
         variants = _variants(rows.encoded, encodings, _epsilon(facts))
-        tallies, draws = _searched(rows, variants, asked, settings.graph)
+        tallies, draws = _searched(rows, variants, queries, settings.graph)
         connected, thinned = _connected(rows, variants[0], settings.graph)
         aggregates += connected
     return Produced(
@@ -208,7 +212,7 @@ def searched(
 
 
 def _relabelled(
-    rows: _Rows, encodings: pa.Table, asked: dict[str, Asked], epsilon: float, settings: AblateSettings
+    rows: _Rows, encodings: pa.Table, queries: dict[str, Asked], epsilon: float, settings: AblateSettings
 ) -> Iterator[pa.Table]:
     """Aggregates of every protected attribute and decision maker, with labels drawn within propensity strata."""
     if not settings.relabelled_draws:
@@ -221,8 +225,8 @@ def _relabelled(
     ]
     for at, (protected, attribute) in enumerate(zip(settings.protected, rows.attributes, strict=True)):
         open_ = freed(encodings, protected.columns)
-        for maker, found in aggregates(shared, grouped, asked, open_, at):
-            yield attribute.origin(maker).aggregates(found)
+        for maker, maker_aggregates in aggregates(shared, grouped, queries, open_, at):
+            yield attribute.origin(maker).aggregates(maker_aggregates)
 
 
 def _first_draw(nodes: pa.Table) -> pa.Array:
@@ -230,31 +234,33 @@ def _first_draw(nodes: pa.Table) -> pa.Array:
     return nodes.filter(pc.equal(nodes["draw"], 0))["row_id"].combine_chunks()
 
 
-def _rows(features: pa.Table, memberships: pa.Table, settings: AblateSettings, whole: int) -> _Rows:
-    """The rows of the graph, of ``whole`` rows of the audit."""
+def _rows(features: pa.Table, memberships: pa.Table, settings: AblateSettings, row_count: int) -> _Rows:
+    """The rows of the graph, of ``row_count`` rows of the audit."""
     ids = features["row_id"].to_pylist()
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
     group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
-    attributes = (_attribute(p, group_of[p.name].to_numpy(dtype=str), settings, whole) for p in settings.protected)
+    attributes = (_attribute(p, group_of[p.name].to_numpy(dtype=str), settings, row_count) for p in settings.protected)
     return _Rows(ids, encoded, strata_of(ids, memberships), tuple(attributes))
 
 
-def _attribute(protected: Protected, group_of: NDArray[np.str_], settings: AblateSettings, whole: int) -> _Attribute:
+def _attribute(
+    protected: Protected, group_of: NDArray[np.str_], settings: AblateSettings, row_count: int
+) -> _Attribute:
     names, codes = np.unique(group_of, return_inverse=True)
     group, reference = codes.astype(np.int32), int(np.searchsorted(names, protected.reference))
     rng = np.random.default_rng([settings.seed, crc32(f"ablate|{protected.name}".encode())])
     sizes = ablation.matched(group, len(names), reference, settings.draws, rng)
-    said = as_sampled(len(group_of), whole) if len(group_of) < whole else ""
-    return _Attribute(protected.name, tuple(names.tolist()), group, sizes, said)
+    sample_note = as_sampled(len(group_of), row_count) if len(group_of) < row_count else ""
+    return _Attribute(protected.name, tuple(names.tolist()), group, sizes, sample_note)
 
 
 def _asked(ids: list[str], decisions: pa.Table, explain: Explain) -> dict[str, Asked]:
     """By decision maker, whose recourse is searched for: as ``detect`` has it."""
-    asked = {}
+    queries = {}
     for maker, frame in decided(decisions, explain):
-        made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
-        asked[maker] = Asked(*explained_and_candidates(made, maker, explain))
-    return asked
+        maker_decisions = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
+        queries[maker] = Asked(*explained_and_candidates(maker_decisions, maker, explain))
+    return queries
 
 
 def _epsilon(facts: pa.Table) -> float:
@@ -289,52 +295,56 @@ def freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:
 
 
 def _searched(
-    rows: _Rows, variants: list[Variant], asked: dict[str, Asked], graph: GraphSettings
+    rows: _Rows, variants: list[Variant], queries: dict[str, Asked], graph: GraphSettings
 ) -> tuple[list[pa.Table], list[pa.Table]]:
     """Tallies and draws of every variant, one graph in memory at a time."""
     sizes = [size for attribute in rows.attributes for size in attribute.sizes]
-    known: list[tuple[Variant, Searched]] = []
+    earlier_searches: list[tuple[Variant, Searched]] = []
     tallies: list[pa.Table] = []
     draws: list[pa.Table] = []
     for variant in variants:
         bound = ablation.binding(variant, rows.encoded)
-        found = next((searched for other, searched in known if ablation.alike(bound, other)), None)
-        if found is None:
-            found = ablation.search(rows.encoded, rows.strata, bound, tuple(asked.values()), sizes, graph)
-            known.append((bound, found))
-        tallies += _tallied(rows, variant, asked, found)
-        draws += _drawn(rows, variant, asked, found)
+        search_result = next((searched for other, searched in earlier_searches if ablation.alike(bound, other)), None)
+        if search_result is None:
+            search_result = ablation.search(rows.encoded, rows.strata, bound, tuple(queries.values()), sizes, graph)
+            earlier_searches.append((bound, search_result))
+        tallies += _tallied(rows, variant, queries, search_result)
+        draws += _drawn(rows, variant, queries, search_result)
     return tallies, draws
 
 
-def _tallied(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Searched) -> Iterator[pa.Table]:
+def _tallied(rows: _Rows, variant: Variant, queries: dict[str, Asked], search_result: Searched) -> Iterator[pa.Table]:
     """Tallies of one variant, for each decision maker and protected attribute."""
-    for (maker, each), costs in zip(asked.items(), found.costs, strict=True):
+    for (maker, maker_queries), costs in zip(queries.items(), search_result.costs, strict=True):
         for attribute in rows.attributes:
-            own = costs[each.factual], attribute.group[each.factual], len(attribute.groups)
-            yield attribute.origin(maker).tallies(list(ablation.tallies(variant.parameters(found.nearest), *own)))
+            factual_costs = costs[maker_queries.factual], attribute.group[maker_queries.factual], len(attribute.groups)
+            yield attribute.origin(maker).tallies(
+                list(ablation.tallies(variant.parameters(search_result.nearest), *factual_costs))
+            )
 
 
-def _drawn(rows: _Rows, variant: Variant, asked: dict[str, Asked], found: Searched) -> Iterator[pa.Table]:
+def _drawn(rows: _Rows, variant: Variant, queries: dict[str, Asked], search_result: Searched) -> Iterator[pa.Table]:
     """Draws of one variant, for each decision maker, protected attribute and group with factuals."""
     matched = [(attribute, size.group) for attribute in rows.attributes for size in attribute.sizes]
-    for (attribute, group), drawn in zip(matched, found.drawn, strict=True):
-        for (maker, each), own in zip(asked.items(), drawn, strict=True):
-            if (attribute.group[each.factual] == group).any():
-                said = ablation.draws(variant.parameters(found.nearest), own, group)
-                yield attribute.origin(maker).draws(list(said))
+    for (attribute, group), group_draws in zip(matched, search_result.drawn, strict=True):
+        for (maker, maker_queries), maker_draws in zip(queries.items(), group_draws, strict=True):
+            if (attribute.group[maker_queries.factual] == group).any():
+                draw_rows = ablation.draws(variant.parameters(search_result.nearest), maker_draws, group)
+                yield attribute.origin(maker).draws(list(draw_rows))
 
 
-def _connected(rows: _Rows, given: Variant, graph: GraphSettings) -> tuple[list[pa.Table], list[pa.Table]]:
+def _connected(rows: _Rows, variant: Variant, graph: GraphSettings) -> tuple[list[pa.Table], list[pa.Table]]:
     """Connectivity of every group of every protected attribute: aggregates and draws."""
-    distinct = collapse(rows.encoded, given.codes, rows.strata, given.rules)
-    epsilons = [multiple * given.epsilon for multiple in connectivity.MULTIPLES]
-    joined = connectivity.nested(distinct, given.rules, epsilons, graph)
-    found = connectivity.connections(joined)
+    distinct = collapse(rows.encoded, variant.codes, rows.strata, variant.rules)
+    epsilons = [multiple * variant.epsilon for multiple in connectivity.MULTIPLES]
+    joined = connectivity.nested(distinct, variant.rules, epsilons, graph)
+    connections = connectivity.connections(joined)
     aggregates, draws = [], []
     for attribute in rows.attributes:
         origin = attribute.origin(DecisionMaker.LENDER)
-        said = connectivity.aggregates(found, distinct, attribute.group, len(attribute.groups), epsilons)
-        aggregates.append(origin.aggregates(list(said)))
+        group_aggregates = connectivity.aggregates(
+            connections, distinct, attribute.group, len(attribute.groups), epsilons
+        )
+        aggregates.append(origin.aggregates(list(group_aggregates)))
         draws.append(origin.draws(list(connectivity.draws(joined, attribute.sizes))))
     return aggregates, draws

@@ -33,17 +33,17 @@ def settings_of(spec: AuditSpec) -> AblateSettings | None:
     Raises:
         SpecError: a feature is named like one of the searches, whose results could then not be told from its own.
     """
-    asked = spec.methods.of(FgceSettings)
-    if asked is None or not (asked.ablations or asked.relabelled_draws):
+    method_settings = spec.methods.of(FgceSettings)
+    if method_settings is None or not (method_settings.ablations or method_settings.relabelled_draws):
         return None
     for name in NAMES:
-        if asked.ablations and name in spec.features():
+        if method_settings.ablations and name in spec.features():
             message = f"{name!r} is the name of a search of its own; rename the column, or set fgce.ablations: false"
             raise SpecError(message, ("columns", name))
     return AblateSettings.of(
         spec,
         graph=connect.settings_of(spec).graph,
-        ablations=asked.ablations,
-        draws=asked.ablation_draws if asked.ablations else 0,
-        relabelled_draws=asked.relabelled_draws,
+        ablations=method_settings.ablations,
+        draws=method_settings.ablation_draws if method_settings.ablations else 0,
+        relabelled_draws=method_settings.relabelled_draws,
     )

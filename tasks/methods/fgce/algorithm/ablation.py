@@ -45,11 +45,11 @@ def matched(group: Ints, groups: int, reference: int, draws: int, rng: np.random
         draws: Subsamples for each group; 0 for none.
         rng: One child generator is spawned per group, so that a group's draws do not depend on the other groups.
     """
-    whole, sizes = np.flatnonzero(group == reference), np.bincount(group, minlength=groups)
+    reference_rows, sizes = np.flatnonzero(group == reference), np.bincount(group, minlength=groups)
     return [
-        Matched(number, tuple(np.sort(child.choice(whole, size, replace=False)) for _ in range(draws)))
+        Matched(number, tuple(np.sort(child.choice(reference_rows, size, replace=False)) for _ in range(draws)))
         for number, (size, child) in enumerate(zip(sizes, rng.spawn(groups), strict=True))
-        if draws and 0 < size < len(whole)
+        if draws and 0 < size < len(reference_rows)
     ]
 
 
@@ -59,14 +59,14 @@ def thinned(distinct: Distinct, rows: Longs) -> tuple[Distinct, Longs]:
     They keep their order, so that buckets stay slices and the subgraph induced by the numbers is theirs.
     """
     nodes, node, multiplicity = np.unique(distinct.node[rows], return_inverse=True, return_counts=True)
-    left = Distinct(
+    remaining = Distinct(
         encoded=distinct.encoded[nodes],
         codes=distinct.codes[nodes],
         bucket=distinct.bucket[nodes],
         node=node.astype(np.int32),
         multiplicity=multiplicity.astype(np.int64),
     )
-    return left, nodes.astype(np.int64)
+    return remaining, nodes.astype(np.int64)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -108,57 +108,57 @@ class Joined:
         return Joined(distinct, self.rules, graph)
 
 
-def cheapest(joined: Joined, asked: Sequence[Asked]) -> tuple[Floats, ...]:
+def cheapest(joined: Joined, queries: Sequence[Asked]) -> tuple[Floats, ...]:
     """Cost of each row's cheapest feasible candidate.
 
     Returns:
         For each question ``(n,)``; NaN where there is no feasible candidate or none is asked for.
     """
-    nodes = [_nodes(joined.distinct, each) for each in asked]
+    nodes = [_nodes(joined.distinct, query) for query in queries]
     if joined.graph is None:
         costs = _by_steps(joined, nodes)
     else:
         costs = _by_paths(joined.distinct.encoded, joined.graph, nodes)
-    known = (np.where(np.isfinite(cost), cost, np.nan)[joined.distinct.node] for cost in costs)
-    return tuple(np.where(each.factual, cost, np.nan) for each, cost in zip(asked, known, strict=True))
+    finite_costs = (np.where(np.isfinite(cost), cost, np.nan)[joined.distinct.node] for cost in costs)
+    return tuple(np.where(query.factual, cost, np.nan) for query, cost in zip(queries, finite_costs, strict=True))
 
 
-def _nodes(distinct: Distinct, asked: Asked) -> Asked:
+def _nodes(distinct: Distinct, query: Asked) -> Asked:
     """The question about nodes: those with a factual row, and those with a candidate row."""
     size = len(distinct.bucket)
-    return Asked(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (asked.factual, asked.candidate)))
+    return Asked(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (query.factual, query.candidate)))
 
 
-def _by_steps(joined: Joined, asked: Sequence[Asked]) -> list[Floats]:
+def _by_steps(joined: Joined, queries: Sequence[Asked]) -> list[Floats]:
     """Cost of the cheapest candidate that one permitted step leads to, ``(m,)`` each; infinite if there is none."""
     space = feasibility.space_of(joined.distinct, joined.rules)
-    costs = [np.full(len(joined.distinct.bucket), np.inf) for _ in asked]
-    for cost, each in zip(costs, asked, strict=True):
-        factuals, candidates = np.flatnonzero(each.factual), np.flatnonzero(each.candidate)
+    costs = [np.full(len(joined.distinct.bucket), np.inf) for _ in queries]
+    for cost, query in zip(costs, queries, strict=True):
+        factuals, candidates = np.flatnonzero(query.factual), np.flatnonzero(query.candidate)
         cost[factuals] = algorithm.nearest_of(space, factuals, candidates)
     return costs
 
 
-def _by_paths(points: Floats, graph: FeasibilityGraph, asked: Sequence[Asked]) -> list[Floats]:
+def _by_paths(points: Floats, graph: FeasibilityGraph, queries: Sequence[Asked]) -> list[Floats]:
     """Cost of the cheapest candidate that a directed path leads to, ``(m,)`` each; infinite if there is none."""
-    costs = [np.full(len(points), np.inf) for _ in asked]
-    factual = np.any([each.factual for each in asked], axis=0)
-    candidate = np.any([each.candidate for each in asked], axis=0)
+    costs = [np.full(len(points), np.inf) for _ in queries]
+    factual = np.any([query.factual for query in queries], axis=0)
+    candidate = np.any([query.candidate for query in queries], axis=0)
     for part in algorithm.reachable(graph, factual, candidate).active:
-        for cost, each in zip(costs, asked, strict=True):
-            own = each.factual[part.factuals]
-            near, wanted = part.factuals[own], each.candidate[part.candidates]
-            cost[near] = _cheapest_reached(points[near], points[part.candidates], part.bits[own], wanted)
+        for cost, query in zip(costs, queries, strict=True):
+            is_factual = query.factual[part.factuals]
+            near, is_candidate = part.factuals[is_factual], query.candidate[part.candidates]
+            cost[near] = _cheapest_reached(points[near], points[part.candidates], part.bits[is_factual], is_candidate)
     return costs
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _cheapest_reached(near: Floats, far: Floats, bits: Words, wanted: Bools) -> Floats:
-    """L2 distance of each of ``near`` ``(f, p)`` to the nearest ``wanted`` of ``far`` ``(c, p)``, by its bit."""
+def _cheapest_reached(near: Floats, far: Floats, bits: Words, is_candidate: Bools) -> Floats:
+    """L2 distance of each of ``near`` ``(f, p)`` to the nearest ``is_candidate`` of ``far`` ``(c, p)``, by its bit."""
     best = np.full(near.shape[0], np.inf)
     for i in range(near.shape[0]):
         for j in range(far.shape[0]):
-            if not wanted[j] or not (bits[i, j // 64] >> np.uint64(j % 64)) & np.uint64(1):
+            if not is_candidate[j] or not (bits[i, j // 64] >> np.uint64(j % 64)) & np.uint64(1):
                 continue
             total = 0.0
             for column in range(near.shape[1]):
@@ -216,21 +216,21 @@ class Searched:
     """For each size ``(questions, draws, 2)``: infeasible share and burden, NaN where no row has one."""
 
 
-def variants(given: Variant, lifted: Mapping[str, tuple[Rules, Ints]], every: Rules) -> list[Variant]:
+def variants(base: Variant, lifted: Mapping[str, tuple[Rules, Ints]], every: Rules) -> list[Variant]:
     """The rules as they are, without each constraint, without all of them, and each of the ends without epsilon.
 
     Args:
-        given: The rules of the audit; ``without`` is ``names.NOTHING``.
+        base: The rules of the audit; ``without`` is ``names.NOTHING``.
         lifted: For each constrained feature, the rules and codes without its constraint.
         every: The rules without any constraint; no code is needed then.
     """
-    none = np.zeros((len(given.codes), 0), dtype=np.int32)
-    single = [Variant(name, rules, codes, given.epsilon) for name, (rules, codes) in lifted.items()]
-    far = Variant(EPSILON, given.rules, given.codes, math.inf)
+    none = np.zeros((len(base.codes), 0), dtype=np.int32)
+    single = [Variant(name, rules, codes, base.epsilon) for name, (rules, codes) in lifted.items()]
+    far = Variant(EPSILON, base.rules, base.codes, math.inf)
     if not single:
-        return [given, far]
-    whole = [Variant(EVERY, every, none, given.epsilon), Variant(EVERY_AND_EPSILON, every, none, math.inf)]
-    return [given, *single, far, *whole]
+        return [base, far]
+    without_rules = [Variant(EVERY, every, none, base.epsilon), Variant(EVERY_AND_EPSILON, every, none, math.inf)]
+    return [base, *single, far, *without_rules]
 
 
 def binding(variant: Variant, encoded: Floats) -> Variant:
@@ -250,15 +250,15 @@ def binding(variant: Variant, encoded: Floats) -> Variant:
     return replace(variant, rules=Rules(direction, variant.rules.transitions))
 
 
-def alike(one: Variant, other: Variant) -> bool:
+def alike(first: Variant, other: Variant) -> bool:
     """Whether two variants have the same rules and radius, whatever each says was lifted."""
-    moves, others = one.rules.transitions, other.rules.transitions
+    moves, other_moves = first.rules.transitions, other.rules.transitions
     return (
-        one.epsilon == other.epsilon
-        and np.array_equal(one.rules.direction, other.rules.direction)
-        and np.array_equal(one.codes, other.codes)
-        and len(moves) == len(others)
-        and all(a == b and np.array_equal(m, n) for (a, m), (b, n) in zip(moves, others, strict=True))
+        first.epsilon == other.epsilon
+        and np.array_equal(first.rules.direction, other.rules.direction)
+        and np.array_equal(first.codes, other.codes)
+        and len(moves) == len(other_moves)
+        and all(a == b and np.array_equal(m, n) for (a, m), (b, n) in zip(moves, other_moves, strict=True))
     )
 
 
@@ -266,7 +266,7 @@ def search(
     encoded: Floats,
     strata: Ints,
     variant: Variant,
-    asked: Sequence[Asked],
+    queries: Sequence[Asked],
     sizes: Sequence[Matched],
     settings: GraphSettings,
 ) -> Searched:
@@ -281,7 +281,7 @@ def search(
         encoded: ``(n, p)`` features in [0, 1].
         strata: ``(n, s)`` integers never to be crossed, every protected attribute among them.
         variant: The rules and the radius.
-        asked: The questions.
+        queries: The questions.
         sizes: Subsamples of the reference group at the size of each smaller group.
         settings: Strictness, and the bounds of the graph's size.
 
@@ -294,15 +294,15 @@ def search(
     if math.isfinite(variant.epsilon):
         built = algorithm.build(distinct, variant.rules, variant.epsilon, settings)
         joined, nearest = replace(joined, graph=built.graph), settings.nearest if built.capped else None
-    drawn = tuple(np.stack([_drawn(joined, rows, asked) for rows in size.rows], axis=1) for size in sizes)
-    return Searched(nearest, cheapest(joined, asked), drawn)
+    drawn_shares = tuple(np.stack([_drawn(joined, rows, queries) for rows in size.rows], axis=1) for size in sizes)
+    return Searched(nearest, cheapest(joined, queries), drawn_shares)
 
 
-def _drawn(joined: Joined, rows: Longs, asked: Sequence[Asked]) -> Floats:
+def _drawn(joined: Joined, rows: Longs, queries: Sequence[Asked]) -> Floats:
     """Infeasible share and burden of a subsample, ``(questions, 2)``."""
-    alone = [each.of(rows) for each in asked]
+    alone = [query.of(rows) for query in queries]
     costs = cheapest(joined.thinned(rows), alone)
-    return np.array([_share_and_burden(paid[each.factual]) for paid, each in zip(costs, alone, strict=True)])
+    return np.array([_share_and_burden(paid[query.factual]) for paid, query in zip(costs, alone, strict=True)])
 
 
 def _share_and_burden(costs: Floats) -> tuple[float, float]:
@@ -321,26 +321,26 @@ def tallies(parameters: Mapping[str, float | str], costs: Floats, group: Ints, g
         groups: Number of groups.
     """
     for number in range(groups):
-        own = costs[group == number]
-        if not len(own):
+        group_costs = costs[group == number]
+        if not len(group_costs):
             continue
-        refused = int(np.isnan(own).sum())
-        split = np.array([len(own) - refused, refused], dtype=np.int64)
-        said = {"headline": False, "compared": False}
-        yield Tally(number, 0, SHARE, parameters, np.array([0.0, 1.0]), split, share=True, **said)
-        values, counts = np.unique(own, return_counts=True)
-        yield Tally(number, 0, BURDEN, parameters, values, counts.astype(np.int64), **said)
+        refused = int(np.isnan(group_costs).sum())
+        split = np.array([len(group_costs) - refused, refused], dtype=np.int64)
+        flags = {"headline": False, "compared": False}
+        yield Tally(number, 0, SHARE, parameters, np.array([0.0, 1.0]), split, share=True, **flags)
+        values, counts = np.unique(group_costs, return_counts=True)
+        yield Tally(number, 0, BURDEN, parameters, values, counts.astype(np.int64), **flags)
 
 
-def draws(parameters: Mapping[str, float | str], drawn: Floats, group: int) -> Iterator[Draws]:
+def draws(parameters: Mapping[str, float | str], drawn_shares: Floats, group: int) -> Iterator[Draws]:
     """Infeasible share and burden of the reference group at the size of ``group``.
 
     Args:
         parameters: What was lifted (``Variant.parameters``).
-        drawn: ``(draws, 2)`` of one question (``Searched.drawn``).
+        drawn_shares: ``(draws, 2)`` of one question (``Searched.drawn``).
         group: The group.
     """
-    for measure, values in zip((SHARE, BURDEN), drawn.T, strict=True):
+    for measure, values in zip((SHARE, BURDEN), drawn_shares.T, strict=True):
         yield Draws(group, measure, parameters, values)
 
 
@@ -402,15 +402,15 @@ def _in_one_step(distinct: Distinct, variant: Variant, start: Ints, end: Ints) -
     steps = [
         algorithm.nearest_of(space, one, other)[0] for one, other in zip(start[:, None], end[:, None], strict=True)
     ]
-    found: Bools = np.isfinite(steps)
-    return found
+    is_one_step: Bools = np.isfinite(steps)
+    return is_one_step
 
 
 def _without_steps(graph: FeasibilityGraph, nodes: Bools) -> FeasibilityGraph:
     """The graph without the edges out of some nodes, given as ``(m,)``."""
-    kept = ~np.repeat(nodes, np.diff(graph.indptr))
-    indptr = np.concatenate([[0], np.cumsum(kept)])[graph.indptr]
-    return FeasibilityGraph(indptr, graph.indices[kept], graph.distances[kept])
+    is_kept_edge = ~np.repeat(nodes, np.diff(graph.indptr))
+    indptr = np.concatenate([[0], np.cumsum(is_kept_edge)])[graph.indptr]
+    return FeasibilityGraph(indptr, graph.indices[is_kept_edge], graph.distances[is_kept_edge])
 
 
 def _proposals_by_paths(graph: FeasibilityGraph, start: Ints, end: Ints) -> Bools:
@@ -418,9 +418,11 @@ def _proposals_by_paths(graph: FeasibilityGraph, start: Ints, end: Ints) -> Bool
     factual, candidate = np.zeros((2, graph.size), dtype=np.bool_)
     factual[start] = True
     candidate[end] = True
-    found = np.zeros(len(start), dtype=np.bool_)
+    is_reached = np.zeros(len(start), dtype=np.bool_)
     for part in algorithm.reachable(graph, factual, candidate).active:
-        row, column = (np.searchsorted(nodes, each) for nodes, each in ((part.factuals, start), (part.candidates, end)))
+        row, column = (
+            np.searchsorted(nodes, endpoint) for nodes, endpoint in ((part.factuals, start), (part.candidates, end))
+        )
         inside = np.isin(start, part.factuals) & np.isin(end, part.candidates)
-        found[inside] = part.reach()[row[inside], column[inside]]
-    return found
+        is_reached[inside] = part.reach()[row[inside], column[inside]]
+    return is_reached

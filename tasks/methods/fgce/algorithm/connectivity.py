@@ -87,30 +87,30 @@ def nested(distinct: Distinct, rules: Rules, epsilons: Sequence[float], settings
         settings: ``max_edges``; and ``strict``, whether a radius is itself out of reach.
     """
     probing = settings.model_copy(update={"nearest": 1})  # a graph that is cut down is of no use here
-    wanted = sorted(set(epsilons))
-    while wanted:
-        built = feasibility.build(distinct, rules, wanted[-1], probing)
+    remaining_epsilons = sorted(set(epsilons))
+    while remaining_epsilons:
+        built = feasibility.build(distinct, rules, remaining_epsilons[-1], probing)
         if not built.capped:
-            return Nested(distinct, built.graph, tuple(wanted), settings.strict)
-        wanted.pop()
+            return Nested(distinct, built.graph, tuple(remaining_epsilons), settings.strict)
+        remaining_epsilons.pop()
     none = FeasibilityGraph(np.zeros(len(distinct.bucket) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
     return Nested(distinct, none, (), settings.strict)
 
 
 def connections(joined: Nested) -> list[Connection]:
     """The nodes at each epsilon, ascending."""
-    found, graph = [], joined.graph
+    connection_list, graph = [], joined.graph
     for epsilon in reversed(joined.epsilons):
         graph = within(graph, epsilon, joined.strict)
-        found.append(_connection(epsilon, graph, joined.distinct.multiplicity))
-    return found[::-1]
+        connection_list.append(_connection(epsilon, graph, joined.distinct.multiplicity))
+    return connection_list[::-1]
 
 
 def within(graph: FeasibilityGraph, epsilon: float, strict: bool) -> FeasibilityGraph:
     """The graph with the edges that are no longer than ``epsilon`` (shorter, if ``strict``)."""
     near = graph.distances < epsilon if strict else graph.distances <= epsilon
-    kept = np.flatnonzero(near)
-    return FeasibilityGraph(np.searchsorted(kept, graph.indptr), graph.indices[kept], graph.distances[kept])
+    edges = np.flatnonzero(near)
+    return FeasibilityGraph(np.searchsorted(edges, graph.indptr), graph.indices[edges], graph.distances[edges])
 
 
 def _connection(epsilon: float, graph: FeasibilityGraph, multiplicity: Longs) -> Connection:
@@ -118,19 +118,19 @@ def _connection(epsilon: float, graph: FeasibilityGraph, multiplicity: Longs) ->
     joined = np.diff(graph.indptr) > 0
     joined[graph.indices] = True
     passed = np.concatenate([[0], np.cumsum(multiplicity[graph.indices])])
-    others = np.diff(passed[graph.indptr]) + multiplicity - 1
-    return Connection(epsilon, weak, strong, ~joined & (multiplicity == 1), multiplicity * others)
+    neighbour_counts = np.diff(passed[graph.indptr]) + multiplicity - 1
+    return Connection(epsilon, weak, strong, ~joined & (multiplicity == 1), multiplicity * neighbour_counts)
 
 
 def aggregates(
-    found: Sequence[Connection], distinct: Distinct, group: Ints, groups: int, epsilons: Sequence[float]
+    connected: Sequence[Connection], distinct: Distinct, group: Ints, groups: int, epsilons: Sequence[float]
 ) -> Iterator[Aggregate]:
     """Components, strong components, singletons and density of each group that has rows, at each epsilon.
 
     Density is the share of the ordered pairs of rows that are edges (the paper prints it in percent).
 
     Args:
-        found: The connections.
+        connected: The connections.
         distinct: The nodes.
         group: ``(n,)`` group of each row; rows that share a node share a group.
         groups: Number of groups.
@@ -141,52 +141,58 @@ def aggregates(
     """
     of_node = np.empty(len(distinct.bucket), dtype=np.int32)
     of_node[distinct.node] = group
-    known = {each.epsilon: each for each in found}
+    connection_of_epsilon = {connection.epsilon: connection for connection in connected}
     for epsilon in sorted(set(epsilons)):
         for number in range(groups):
-            own = np.flatnonzero(of_node == number)
-            rows = int(distinct.multiplicity[own].sum())
+            group_nodes = np.flatnonzero(of_node == number)
+            rows = int(distinct.multiplicity[group_nodes].sum())
             if rows:
-                yield from _of_group(known.get(epsilon), epsilon, own, rows, number)
-        if epsilon in known:
-            _hold_apart(known[epsilon], of_node)
+                yield from _of_group(connection_of_epsilon.get(epsilon), epsilon, group_nodes, rows, number)
+        if epsilon in connection_of_epsilon:
+            _hold_apart(connection_of_epsilon[epsilon], of_node)
 
 
 def draws(joined: Nested, sizes: Sequence[Matched]) -> Iterator[Draws]:
     """The four measures of the reference group at the size of each smaller group, at each epsilon that has a graph."""
     for size in sizes:
-        drawn = [[_values(found, len(rows)) for found in connections(joined.thinned(rows))] for rows in size.rows]
-        for epsilon, values in zip(joined.epsilons, zip(*drawn, strict=True), strict=True):
+        draw_values = [
+            [_values(connection, len(rows)) for connection in connections(joined.thinned(rows))] for rows in size.rows
+        ]
+        for epsilon, values in zip(joined.epsilons, zip(*draw_values, strict=True), strict=True):
             for measure in MEASURES:
-                yield Draws(size.group, measure, {"epsilon": epsilon}, np.array([each[measure] for each in values]))
+                yield Draws(
+                    size.group, measure, {"epsilon": epsilon}, np.array([measures[measure] for measures in values])
+                )
 
 
-def _of_group(found: Connection | None, epsilon: float, own: Longs, rows: int, group: int) -> Iterator[Aggregate]:
-    """The four measures of the nodes ``own``, which stand for ``rows`` rows."""
+def _of_group(
+    connection: Connection | None, epsilon: float, group_nodes: Longs, rows: int, group: int
+) -> Iterator[Aggregate]:
+    """The four measures of the nodes ``group_nodes``, which stand for ``rows`` rows."""
     values, reason = dict.fromkeys(MEASURES, math.nan), TOO_LARGE
-    if found is not None:
-        values, reason = _values(found.of(own), rows), "one row makes no pair"
+    if connection is not None:
+        values, reason = _values(connection.of(group_nodes), rows), "one row makes no pair"
     for measure, value in values.items():
         why = reason if math.isnan(value) else ""
-        counted = None if math.isnan(value) or measure == DENSITY else int(value)
+        count = None if math.isnan(value) or measure == DENSITY else int(value)
         at = {"epsilon": epsilon}
-        yield Aggregate(group, 0, measure, at, value, rows, compared=False, events=counted, reason=why)
+        yield Aggregate(group, 0, measure, at, value, rows, compared=False, events=count, reason=why)
 
 
-def _values(found: Connection, rows: int) -> dict[str, float]:
+def _values(connection: Connection, rows: int) -> dict[str, float]:
     """The four measures of all nodes of a connection, which stand for ``rows`` rows; no density of one row."""
     pairs = rows * (rows - 1)
     return {
-        COMPONENTS: len(np.unique(found.weak)),
-        STRONG_COMPONENTS: len(np.unique(found.strong)),
-        SINGLETONS: int(found.alone.sum()),
-        DENSITY: int(found.links.sum()) / pairs if pairs else math.nan,
+        COMPONENTS: len(np.unique(connection.weak)),
+        STRONG_COMPONENTS: len(np.unique(connection.strong)),
+        SINGLETONS: int(connection.alone.sum()),
+        DENSITY: int(connection.links.sum()) / pairs if pairs else math.nan,
     }
 
 
-def _hold_apart(found: Connection, of_node: Ints) -> None:
+def _hold_apart(connection: Connection, of_node: Ints) -> None:
     """Check that no component holds nodes of two groups."""
-    _, first, part = np.unique(found.weak, return_index=True, return_inverse=True)
+    _, first, part = np.unique(connection.weak, return_index=True, return_inverse=True)
     if (of_node[first][part] != of_node).any():
         raise ValueError("a component holds rows of two groups; give the protected attribute to the graph as a stratum")
 
@@ -230,7 +236,7 @@ def design(encoded: Floats, strata: Ints) -> Floats:
     """
     numbers = [column for column in encoded.T if len(np.unique(column)) > 1]
     squares = [column**2 for column in numbers if len(np.unique(column)) > 2]
-    kinds = [each == code for each in strata.T for code in np.unique(each)[1:]]
+    kinds = [stratum == code for stratum in strata.T for code in np.unique(stratum)[1:]]
     columns = [np.asarray(column, np.float64) for column in (*numbers, *squares, *kinds)]
     scaled = [(column - column.mean()) / column.std() for column in columns]
     return np.column_stack([np.ones(len(encoded)), *scaled])
@@ -246,12 +252,12 @@ def labels(rows: Floats, member: Bools, draws: int, rng: np.random.Generator) ->
         rng: Permutes them.
     """
     stratum = regression.strata(regression.propensity(rows, member))
-    found, alone = np.tile(member, (draws + 1, 1)), 0
+    member_draws, alone = np.tile(member, (draws + 1, 1)), 0
     for number in np.unique(stratum):
         inside = np.flatnonzero(stratum == number)
-        found[1:, inside] = rng.permuted(found[1:, inside], axis=1)
+        member_draws[1:, inside] = rng.permuted(member_draws[1:, inside], axis=1)
         alone += len(inside) if member[inside].all() else 0
-    return Labels(found, alone)
+    return Labels(member_draws, alone)
 
 
 @dataclass(frozen=True)
@@ -277,37 +283,37 @@ class Backwards:
         return Backwards(self.starts, self.sources, self.node[chosen])
 
 
-def shares(graph: Backwards, found: Labels, asked: Asked) -> Floats:
+def shares(graph: Backwards, member_labels: Labels, query: Asked) -> Floats:
     """Infeasible share of each set of members in the graph that its rows induce, ``(draws + 1,)``; NaN without factual.
 
     Args:
         graph: Its edges may join the groups.
-        found: The sets.
-        asked: Rows to explain, and candidates.
+        member_labels: The sets.
+        query: Rows to explain, and candidates.
     """
-    firsts = range(0, len(found.member), WORD)
-    return np.concatenate([_shares(graph, found.member[first : first + WORD], asked) for first in firsts])
+    firsts = range(0, len(member_labels.member), WORD)
+    return np.concatenate([_shares(graph, member_labels.member[first : first + WORD], query) for first in firsts])
 
 
-def _shares(graph: Backwards, member: Bools, asked: Asked) -> Floats:
+def _shares(graph: Backwards, member: Bools, query: Asked) -> Floats:
     """The same of at most ``WORD`` sets, each of them one bit."""
     bits, node = _packed(member), graph.node
     inside, reached = (np.zeros(len(graph.starts) - 1, np.uint64) for _ in range(2))
     np.bitwise_or.at(inside, node, bits)
-    np.bitwise_or.at(reached, node[asked.candidate], bits[asked.candidate])
+    np.bitwise_or.at(reached, node[query.candidate], bits[query.candidate])
     _spread(graph.starts, graph.sources, inside, reached)
-    refused = bits[asked.factual] & ~reached[node[asked.factual]]
-    count, every = (_counted(each, len(member)) for each in (refused, bits[asked.factual]))
-    found: Floats = np.divide(count, every, out=np.full(len(member), np.nan), where=every > 0)
-    return found
+    refused = bits[query.factual] & ~reached[node[query.factual]]
+    count, every = (_counted(words, len(member)) for words in (refused, bits[query.factual]))
+    refused_shares: Floats = np.divide(count, every, out=np.full(len(member), np.nan), where=every > 0)
+    return refused_shares
 
 
 def _packed(member: Bools) -> Words:
     """``(n,)`` bit ``k`` says whether a row is in set ``k``."""
-    found = np.zeros(member.shape[1], np.uint64)
-    for bit, each in enumerate(member):
-        found |= each.astype(np.uint64) << np.uint64(bit)
-    return found
+    words = np.zeros(member.shape[1], np.uint64)
+    for bit, labels_of_draw in enumerate(member):
+        words |= labels_of_draw.astype(np.uint64) << np.uint64(bit)
+    return words
 
 
 def _counted(bits: Words, sets: int) -> Floats:
@@ -340,9 +346,9 @@ def _spread(starts: Longs, sources: Longs, inside: Words, reached: Words) -> Non
         waits[node] = False
         for edge in range(starts[node], starts[node + 1]):
             source = sources[edge]
-            more = reached[source] | (reached[node] & inside[source])
-            if more != reached[source]:
-                reached[source] = more
+            reached_bits = reached[source] | (reached[node] & inside[source])
+            if reached_bits != reached[source]:
+                reached[source] = reached_bits
                 if not waits[source]:
                     queue[(first + count) % size] = source
                     waits[source] = True
@@ -358,11 +364,11 @@ def relabelled_aggregates(group: int, share: Floats, alone: int, n: int) -> Iter
         alone: Members whom every draw keeps (``Labels.alone``).
         n: Its factual rows.
     """
-    drawn = share[1:][np.isfinite(share[1:])]
+    drawn_shares = share[1:][np.isfinite(share[1:])]
     note = f"{alone:,} applicants of the group are like nobody of the reference group, and are in every draw"
-    mean = float(drawn.mean()) if len(drawn) else float("nan")
-    reason = (note if alone else "") if len(drawn) else "no draw has a factual"
-    p = regression.p_of(float(share[0]), drawn) if len(drawn) else float("nan")
+    mean = float(drawn_shares.mean()) if len(drawn_shares) else float("nan")
+    reason = (note if alone else "") if len(drawn_shares) else "no draw has a factual"
+    p = regression.p_of(float(share[0]), drawn_shares) if len(drawn_shares) else float("nan")
     value = float(share[0]) - mean
     yield Aggregate(group, 0, DIFFERENCE, {}, value, n, compared=False, reason=reason, inference=Inference(p=p))
     yield Aggregate(group, 0, MEAN, {}, mean, n, compared=False, reason=reason)

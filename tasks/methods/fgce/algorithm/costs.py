@@ -202,14 +202,16 @@ def _most_likely(points: Floats, multiplicity: Longs, grid: Floats, rng: np.rand
 
     At most ``SAMPLE`` points are drawn, with their rows; a fold holds out distinct points.
     """
-    drawn = rng.permutation(len(points))[:SAMPLE]
-    folds = np.array_split(drawn, min(FOLDS, len(drawn)))
+    sample_rows = rng.permutation(len(points))[:SAMPLE]
+    folds = np.array_split(sample_rows, min(FOLDS, len(sample_rows)))
     likelihood = np.zeros(len(grid))
     for fold in folds:
-        kept = np.setdiff1d(drawn, fold)
+        training_rows = np.setdiff1d(sample_rows, fold)
         for place, width in enumerate(grid):
-            found = log_density(Density(points[kept], multiplicity[kept], width), points[fold])
-            likelihood[place] += multiplicity[fold] @ found
+            log_densities = log_density(
+                Density(points[training_rows], multiplicity[training_rows], width), points[fold]
+            )
+            likelihood[place] += multiplicity[fold] @ log_densities
     return float(grid[likelihood.argmax()])
 
 
@@ -265,7 +267,7 @@ def _squared_distances(columns: Floats, start: int, query: Floats, out: Floats) 
 
 
 def edge_weights(
-    graph: FeasibilityGraph, points: Floats, density: Density, form: Form = "quotient", wanted: Bools | None = None
+    graph: FeasibilityGraph, points: Floats, density: Density, form: Form = "quotient", is_needed: Bools | None = None
 ) -> Floats:
     """Weight of every edge from its length and the density at its midpoint (FGCE, section III).
 
@@ -278,7 +280,7 @@ def edge_weights(
         points: ``(m, p)`` encoded features of its nodes.
         density: Estimated on all rows, whatever the group.
         form: The formula.
-        wanted: ``(edges,)`` edges to weigh (``paths.usable_edges``); all if left out.
+        is_needed: ``(edges,)`` edges to weigh (``paths.usable_edges``); all if left out.
 
     Returns:
         ``(edges,)`` weights; ``inf``, an edge that no path takes, where none was wanted. A quotient below the smallest
@@ -288,7 +290,7 @@ def edge_weights(
         DataQualityError: If a weight is not finite.
     """
     weights = np.full(len(graph.indices), np.inf)
-    edges = np.arange(len(weights)) if wanted is None else np.flatnonzero(wanted)
+    edges = np.arange(len(weights)) if is_needed is None else np.flatnonzero(is_needed)
     source = np.repeat(np.arange(graph.size), np.diff(graph.indptr))
     for start in range(0, len(edges), BLOCK):
         block = edges[start : start + BLOCK]

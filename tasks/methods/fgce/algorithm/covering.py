@@ -136,25 +136,25 @@ def packed(sets: Bools) -> Words:
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _maximal(bits: Words, order: Longs) -> Bools:
     """Which sets are no subset of one kept before them."""
-    kept = np.zeros(bits.shape[0], dtype=np.bool_)
+    is_maximal = np.zeros(bits.shape[0], dtype=np.bool_)
     keepers = np.empty(bits.shape[0], dtype=np.int64)
     count = 0
-    for one in order:
+    for row in order:
         for place in range(count):
-            if _inside(bits[one], bits[keepers[place]]):
+            if _inside(bits[row], bits[keepers[place]]):
                 break
         else:
-            kept[one] = True
-            keepers[count] = one
+            is_maximal[row] = True
+            keepers[count] = row
             count += 1
-    return kept
+    return is_maximal
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _inside(one: Words, other: Words) -> bool:
+def _inside(first: Words, other: Words) -> bool:
     """Whether the first set is a subset of the second."""
-    for word in range(one.shape[0]):  # noqa: SIM110 numba knows no generators
-        if one[word] & ~other[word]:
+    for word in range(first.shape[0]):  # noqa: SIM110 numba knows no generators
+        if first[word] & ~other[word]:
             return False
     return True
 
@@ -162,25 +162,25 @@ def _inside(one: Words, other: Words) -> bool:
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _minimal(offers: Floats, order: Longs) -> Bools:
     """Which candidates, ``(c, f)``, are dearer for some factual than each of those kept before them."""
-    kept = np.zeros(offers.shape[0], dtype=np.bool_)
+    is_minimal = np.zeros(offers.shape[0], dtype=np.bool_)
     keepers = np.empty(offers.shape[0], dtype=np.int64)
     count = 0
-    for one in order:
+    for row in order:
         for place in range(count):
-            if not _dearer(offers[keepers[place]], offers[one]):
+            if not _dearer(offers[keepers[place]], offers[row]):
                 break
         else:
-            kept[one] = True
-            keepers[count] = one
+            is_minimal[row] = True
+            keepers[count] = row
             count += 1
-    return kept
+    return is_minimal
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _dearer(one: Floats, other: Floats) -> bool:
+def _dearer(first: Floats, other: Floats) -> bool:
     """Whether the first candidate costs some factual more than the second does."""
-    for i in range(one.shape[0]):  # noqa: SIM110 numba knows no generators
-        if one[i] > other[i]:
+    for i in range(first.shape[0]):  # noqa: SIM110 numba knows no generators
+        if first[i] > other[i]:
             return True
     return False
 
@@ -222,11 +222,11 @@ def _search(cover: Bools, bits: Words, k: int, nodes: int) -> tuple[int, Longs]:
     while depth >= 0 and nodes > 0:
         if branch[depth] < 0:  # a new node
             nodes -= 1
-            left, most = _gains(open_[depth], bits, barred, k)
-            if left == 0:
+            open_count, most = _gains(open_[depth], bits, barred, k)
+            if open_count == 0:
                 return FOUND, picks[:depth]
             # a row to branch on, or none where even the largest gains cannot cover what is left
-            branch[depth] = _first(open_[depth]) if left <= most * (k - depth) else rows
+            branch[depth] = _first(open_[depth]) if open_count <= most * (k - depth) else rows
             column[depth] = 0
         row, place = branch[depth], column[depth]
         while row < rows and place < columns and not (cover[row, place] and barred[place] > k):
@@ -248,16 +248,16 @@ def _search(cover: Bools, bits: Words, k: int, nodes: int) -> tuple[int, Longs]:
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _gains(open_: Words, bits: Words, barred: Longs, k: int) -> tuple[int, int]:
     """Rows left open, and how many of them the best column that is not barred covers."""
-    left, most = 0, 0
+    open_count, most = 0, 0
     for word in range(open_.shape[0]):
-        left += _ones(open_[word])
+        open_count += _ones(open_[word])
     for column in range(bits.shape[0]):
         if barred[column] > k:
             gain = 0
             for word in range(open_.shape[0]):
                 gain += _ones(open_[word] & bits[column, word])
             most = max(most, gain)
-    return left, most
+    return open_count, most
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -273,8 +273,8 @@ def _first(open_: Words) -> int:
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _ones(word: np.uint64) -> int:
     """Number of bits that are set, counted in pairs, nibbles and bytes at once."""
-    one = np.uint64(1)
-    word = word - ((word >> one) & np.uint64(0x5555555555555555))
+    unit = np.uint64(1)
+    word = word - ((word >> unit) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))  # type: ignore[return-value]
@@ -305,17 +305,17 @@ class Greedy:
 
 def greedy(cover: Bools, weight: Longs) -> Greedy:
     """Choose columns of ``(f, c)``, each time the one that newly covers most; ties go to the smaller column."""
-    table, left = cover.astype(np.int64), weight
+    table, uncovered_weight = cover.astype(np.int64), weight
     picks: list[int] = []
     covered, upper = [0], np.full(cover.shape[1] + 1, weight.sum())
-    while left.any():
-        gain = left @ table
-        more = np.cumsum(np.sort(gain)[::-1])
-        upper[1:] = np.minimum(upper[1:], covered[-1] + more)
+    while uncovered_weight.any():
+        gain = uncovered_weight @ table
+        cumulative_gain = np.cumsum(np.sort(gain)[::-1])
+        upper[1:] = np.minimum(upper[1:], covered[-1] + cumulative_gain)
         best = int(gain.argmax())
         picks.append(best)
         covered.append(covered[-1] + int(gain[best]))
-        left = np.where(cover[:, best], 0, left)
+        uncovered_weight = np.where(cover[:, best], 0, uncovered_weight)
     upper[0] = 0
     return Greedy(tuple(picks), np.array(covered), upper[: len(picks) + 1])
 
@@ -340,18 +340,18 @@ class Frontier:
     def settle(self, k: int, solver: Solver) -> None:
         """Ask the solver for the optimum at ``k``, and carry over what it says of fewer and of more candidates."""
         problem, names = _programme(self.cover, self.weight, k)
-        found = solve(problem, solver)
-        chosen = tuple(j for j, name in enumerate(names) if found.values.get(name, 0) > 0.5)
+        solution = solve(problem, solver)
+        chosen = tuple(j for j, name in enumerate(names) if solution.values.get(name, 0) > 0.5)
         covered = int(self.weight[self.cover[:, chosen].any(axis=1)].sum())
-        for more in range(k, len(self.lower)):
-            if len(chosen) <= k and covered > self.lower[more]:
-                self.lower[more], self.picks[more] = covered, chosen
-        if np.isfinite(found.bound):
+        for next_k in range(k, len(self.lower)):
+            if len(chosen) <= k and covered > self.lower[next_k]:
+                self.lower[next_k], self.picks[next_k] = covered, chosen
+        if np.isfinite(solution.bound):
             # the programme minimises the rows left open
-            most = int(np.floor(self.weight.sum() - found.bound + 1e-6))
+            most = int(np.floor(self.weight.sum() - solution.bound + 1e-6))
             self.upper[: k + 1] = np.minimum(self.upper[: k + 1], most)
         if self.lower[k] < self.upper[k]:
-            self.stopped[k] = found.note or "the solver gave no proof"
+            self.stopped[k] = solution.note or "the solver gave no proof"
 
 
 def frontier(part: Part, limit: float) -> Frontier:
@@ -372,10 +372,10 @@ def _programme(cover: Bools, weight: Longs, k: int) -> tuple[pulp.LpProblem, lis
     problem = pulp.LpProblem("max_cover", pulp.LpMinimize)
     names = [f"u{column}" for column in range(cover.shape[1])]
     use = [problem.add_variable(name, cat="Binary") for name in names]
-    left = [problem.add_variable(f"o{row}", 0, 1) for row in range(len(cover))]
-    problem += pulp.lpSum(int(rows) * open_ for rows, open_ in zip(weight, left, strict=True))
+    uncovered = [problem.add_variable(f"o{row}", 0, 1) for row in range(len(cover))]
+    problem += pulp.lpSum(int(rows) * open_ for rows, open_ in zip(weight, uncovered, strict=True))
     problem += pulp.lpSum(use) <= k
-    for open_, row in zip(left, cover, strict=True):
+    for open_, row in zip(uncovered, cover, strict=True):
         problem += open_ + pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
     return problem, names
 
@@ -399,17 +399,20 @@ def coverage(fronts: Sequence[Frontier], k: int, solver: Solver, enough: Callabl
         high, hoped = deal([front.upper for front in fronts], k)
         picks = tuple(
             (number, int(front.columns[column]))
-            for number, (front, own) in enumerate(zip(fronts, dealt, strict=True))
-            for column in front.picks[own]
+            for number, (front, part_k) in enumerate(zip(fronts, dealt, strict=True))
+            for column in front.picks[part_k]
         )
         if low == high or enough(low, high):
             return Coverage(low, high, picks, "")
         doubt = [
-            (front.upper[own] - front.lower[own], i) for i, (front, own) in enumerate(zip(fronts, hoped, strict=True))
+            (front.upper[part_k] - front.lower[part_k], i)
+            for i, (front, part_k) in enumerate(zip(fronts, hoped, strict=True))
         ]
         open_ = [(gap, i) for gap, i in doubt if gap and hoped[i] not in fronts[i].stopped]
         if not open_:
-            notes = [front.stopped[own] for front, own in zip(fronts, hoped, strict=True) if own in front.stopped]
+            notes = [
+                front.stopped[part_k] for front, part_k in zip(fronts, hoped, strict=True) if part_k in front.stopped
+            ]
             return Coverage(low, high, picks, notes[0])
         widest = max(open_)[1]
         fronts[widest].settle(hoped[widest], solver)
@@ -433,11 +436,11 @@ def deal(values: Sequence[Longs], k: int) -> tuple[int, list[int]]:
             sums[j, j:] = value[j] + best[: k + 1 - j]
         chosen.append(sums.argmax(axis=0))
         best = sums.max(axis=0)
-    given, left = [], k
+    counts, remaining = [], k
     for choice in reversed(chosen):
-        given.append(int(choice[left]))
-        left -= given[-1]
-    return int(best[k]), given[::-1]
+        counts.append(int(choice[remaining]))
+        remaining -= counts[-1]
+    return int(best[k]), counts[::-1]
 
 
 def max_cover(parts: Sequence[Part], k: int, limit: float, solver: Solver) -> Optimum:
@@ -452,8 +455,8 @@ def max_cover(parts: Sequence[Part], k: int, limit: float, solver: Solver) -> Op
     if not any(part.rows for part in parts):
         return refusal("no row has a feasible counterfactual")
     fronts = [frontier(part, limit) for part in parts]
-    found = coverage(fronts, k, solver, lambda low, high: low == high)
-    return between(found.low, found.high, found.picks, found.note)
+    count_bounds = coverage(fronts, k, solver, lambda low, high: low == high)
+    return between(count_bounds.low, count_bounds.high, count_bounds.picks, count_bounds.note)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -507,9 +510,9 @@ def least_count(parts: Sequence[Part], solver: Solver, limit: float = np.inf) ->
         cover = part.within(limit)[np.isfinite(part.cost).any(axis=1)]
         if not cover.any(axis=1).all():
             return refusal(f"a cost of at most {limit:g} cannot cover all of {sum(p.rows for p in parts)} rows")
-        found = settled(fewest(cover), solver, most=len(cover))
-        picks += [(number, column) for column in found.picks]
-        bound, note = bound + found.low, note or found.note
+        part_cover = settled(fewest(cover), solver, most=len(cover))
+        picks += [(number, column) for column in part_cover.picks]
+        bound, note = bound + part_cover.low, note or part_cover.note
     if not picks:
         return refusal("no row has a feasible counterfactual")
     return between(len(picks), bound, picks, note)
@@ -517,22 +520,22 @@ def least_count(parts: Sequence[Part], solver: Solver, limit: float = np.inf) ->
 
 def fewest(cover: Bools) -> Fewest:
     """Fewest columns of ``(f, c)`` that hold a True in every row, as far as bounds can say; every row must have one."""
-    needed, left, columns = reduced(cover)
-    chosen = greedy(left, np.ones(len(left), dtype=np.int64)).picks
-    return Fewest(len(needed) + _unrelated(left), tuple(needed), left, columns, chosen)
+    required, remaining, columns = reduced(cover)
+    chosen = greedy(remaining, np.ones(len(remaining), dtype=np.int64)).picks
+    return Fewest(len(required) + _unrelated(remaining), tuple(required), remaining, columns, chosen)
 
 
-def settled(known: Fewest, solver: Solver, most: int) -> Fewest:
+def settled(state: Fewest, solver: Solver, most: int) -> Fewest:
     """Raise ``low`` until it is the number of picks or exceeds ``most``: larger numbers are equivalent."""
-    while known.low < len(known.picks) and known.low <= most and not known.note:
-        outcome, chosen = cover_of(known.left, known.low - len(known.needed))
+    while state.low < len(state.picks) and state.low <= most and not state.note:
+        outcome, chosen = cover_of(state.left, state.low - len(state.needed))
         if outcome == FOUND:
-            known = replace(known, chosen=chosen)
+            state = replace(state, chosen=chosen)
         elif outcome == NONE:
-            known = replace(known, low=known.low + 1)
+            state = replace(state, low=state.low + 1)
         else:
-            known = _solved(known, solver)
-    return known
+            state = _solved(state, solver)
+    return state
 
 
 def reduced(cover: Bools) -> tuple[list[int], Bools, Longs]:
@@ -542,7 +545,7 @@ def reduced(cover: Bools) -> tuple[list[int], Bools, Longs]:
         Columns that every smallest cover may be made to hold; the rows and columns that remain, ``(f', c')``, none of
         them dominated; ``(c',)`` the columns' places in ``cover``.
     """
-    needed: list[int] = []
+    required: list[int] = []
     columns, size = np.arange(cover.shape[1]), -1
     while cover.size not in (0, size):
         size = cover.size
@@ -551,33 +554,33 @@ def reduced(cover: Bools) -> tuple[list[int], Bools, Longs]:
         # a factual whose candidates include all those of another one is covered with it
         cover = cover[undominated(~cover)]
         alone = cover[cover.sum(axis=1) == 1].any(axis=0)
-        needed += columns[alone].tolist()
+        required += columns[alone].tolist()
         cover, columns = cover[~cover[:, alone].any(axis=1)][:, ~alone], columns[~alone]
-    return needed, cover, columns
+    return required, cover, columns
 
 
 def _unrelated(cover: Bools) -> int:
     """Rows found, one after the other, that share no column with those found before: each needs a column of its own."""
-    taken, found = np.zeros(cover.shape[1], dtype=np.bool_), 0
+    used_columns, row_count = np.zeros(cover.shape[1], dtype=np.bool_), 0
     for row in cover[np.argsort(cover.sum(axis=1), kind="stable")]:
-        if not (row & taken).any():
-            taken |= row
-            found += 1
-    return found
+        if not (row & used_columns).any():
+            used_columns |= row
+            row_count += 1
+    return row_count
 
 
-def _solved(known: Fewest, solver: Solver) -> Fewest:
+def _solved(state: Fewest, solver: Solver) -> Fewest:
     """The same after the solver has had its turn."""
     problem = pulp.LpProblem("set_cover", pulp.LpMinimize)
-    use = [problem.add_variable(f"u{column}", cat="Binary") for column in range(known.left.shape[1])]
+    use = [problem.add_variable(f"u{column}", cat="Binary") for column in range(state.left.shape[1])]
     problem += pulp.lpSum(use)
-    for row in known.left:
+    for row in state.left:
         problem += pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
-    found = solve(problem, solver)
-    chosen = tuple(column for column in range(len(use)) if found.values.get(f"u{column}", 0) > 0.5)
-    if len(chosen) >= len(known.chosen) or not known.left[:, chosen].any(axis=1).all():
-        chosen = known.chosen
+    solution = solve(problem, solver)
+    chosen = tuple(column for column in range(len(use)) if solution.values.get(f"u{column}", 0) > 0.5)
+    if len(chosen) >= len(state.chosen) or not state.left[:, chosen].any(axis=1).all():
+        chosen = state.chosen
     # a bound on a whole number, to the solver's tolerance
-    low = len(known.needed) + int(np.ceil(found.bound - 1e-6)) if np.isfinite(found.bound) else 0
-    known = replace(known, low=max(known.low, low), chosen=chosen)
-    return known if known.low == len(known.picks) else replace(known, note=found.note or "the solver gave no proof")
+    low = len(state.needed) + int(np.ceil(solution.bound - 1e-6)) if np.isfinite(solution.bound) else 0
+    state = replace(state, low=max(state.low, low), chosen=chosen)
+    return state if state.low == len(state.picks) else replace(state, note=solution.note or "the solver gave no proof")

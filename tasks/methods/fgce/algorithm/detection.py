@@ -40,53 +40,56 @@ class Solved:
     """``full`` on resamples."""
 
 
-def solve(found: Explained, limits: Limits, settings: FgceSettings, at: Resampled, rng: np.random.Generator) -> Solved:
-    """The optima of ``found`` and, as often as ``settings.resolves`` says, of resamples of its rows.
+def solve(
+    explained: Explained, limits: Limits, settings: FgceSettings, at: Resampled, rng: np.random.Generator
+) -> Solved:
+    """The optima of ``explained`` and, as often as ``settings.resolves`` says, of resamples of its rows.
 
     ``at`` is its coverage on resamples, for the bounds that follow from the selection.
     """
-    searched = found.searched
+    searched = explained.searched
     tables = optima.tables_of(searched, settings)
     if tables is None:
-        costs = optima.bounded(found, at, limits, settings.shares)
-        return Solved(optima.bounds(found), optima.as_least(costs), costs)
+        costs = optima.bounded(explained, at, limits, settings.shares)
+        return Solved(optima.bounds(explained), optima.as_least(costs), costs)
     solver = optima.solver_of(settings)
     parts = optima.parts_of(tables, searched.weight)
-    drawn = [optima.parts_of(tables, _redrawn(found, rng)) for _ in range(settings.resolves)]
-    again = [optima.full(each, solver) for each in drawn]
+    drawn_parts = [optima.parts_of(tables, _redrawn(explained, rng)) for _ in range(settings.resolves)]
+    again = [optima.full(draw_parts, solver) for draw_parts in drawn_parts]
     full = optima.full(parts, solver)
     if not settings.exact:
-        costs = optima.bounded(found, at, limits, settings.shares)
+        costs = optima.bounded(explained, at, limits, settings.shares)
         return Solved(full, optima.as_least(costs), costs, again)
-    least = [optima.least(each, settings) for each in (*drawn, parts)]
+    least = [optima.least(draw_parts, settings) for draw_parts in (*drawn_parts, parts)]
     costs = {
-        c: np.array([[v.value for (_, s), v in each.items() if s == c] for each in least]) for c in settings.shares
+        c: np.array([[v.value for (_, s), v in optimum_of_share.items() if s == c] for optimum_of_share in least])
+        for c in settings.shares
     }
     return Solved(full, least[-1], costs, again)
 
 
-def _redrawn(found: Explained, rng: np.random.Generator) -> Longs:
+def _redrawn(explained: Explained, rng: np.random.Generator) -> Longs:
     """Factual rows at each node after drawing as many with replacement, ``(m,)``."""
-    at = found.searched.at
-    return np.bincount(rng.choice(at, len(at)), minlength=len(found.searched.weight)).astype(np.int64)
+    at = explained.searched.at
+    return np.bincount(rng.choice(at, len(at)), minlength=len(explained.searched.weight)).astype(np.int64)
 
 
 def of_full(solved: Solved) -> Iterator[Aggregate]:
     """k0, d0 and d0 at k0; the difference of each from the reference group is tested."""
     for measure in ("k0", "d0", "d0_at_k0"):
         value, reason = getattr(solved.full, measure)
-        again = np.array([getattr(each, measure).value for each in solved.again], dtype=np.float64)
+        again = np.array([getattr(optimum, measure).value for optimum in solved.again], dtype=np.float64)
         yield Aggregate(0, 0, measure, {}, value, solved.full.n, True, reason=reason, replicates=again)
 
 
-def of_gap(found: Explained, limits: Limits, settings: FgceSettings) -> Iterator[Aggregate]:
+def of_gap(explained: Explained, limits: Limits, settings: FgceSettings) -> Iterator[Aggregate]:
     """What Algorithm 1's greedy choice covers less than the optimum, by k and limit, as a share of coverable rows."""
-    tables = optima.tables_of(found.searched, settings)
-    n = int(found.feasible.sum())
+    tables = optima.tables_of(explained.searched, settings)
+    n = int(explained.feasible.sum())
     if tables is None or not n:
         return
-    parts, solver = optima.parts_of(tables, found.searched.weight), optima.solver_of(settings)
-    covered = found.selected.covered(found.offers.weight)
+    parts, solver = optima.parts_of(tables, explained.searched.weight), optima.solver_of(settings)
+    covered = explained.selected.covered(explained.offers.weight)
     for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
         for k in range(1, covered.shape[1] + 1):
             best = covering.max_cover(parts, k, d, solver)
@@ -106,8 +109,11 @@ def of_least(solved: Solved, scale: Scale) -> Iterator[Aggregate]:
             value, reason = solved.least[k, c]
             at: dict[str, float | str] = {"k": k, "c": c}
             yield Aggregate(0, 0, "least_cost", at, value, n, reason=reason, replicates=costs[:-1, k - 1])
-        own = [v.reason for (_, share), v in solved.least.items() if share == c and np.isfinite(v.value)]
-        bound, scaled = next((each for each in own if each), ""), scale.reason.get(c, "")
+        bound_reasons = [v.reason for (_, share), v in solved.least.items() if share == c and np.isfinite(v.value)]
+        bound, scaled = (
+            next((bound_reason for bound_reason in bound_reasons if bound_reason), ""),
+            scale.reason.get(c, ""),
+        )
         for measure, values, why, reason in (
             (
                 "cauc",
@@ -118,8 +124,8 @@ def of_least(solved: Solved, scale: Scale) -> Iterator[Aggregate]:
             ("cauc_saturation", optima.cheapest_k(costs), f"no k covers {c:g} of the coverable factuals", bound),
         ):
             value = float(values[-1])
-            said = reason if np.isfinite(value) else why
-            yield Aggregate(0, 0, measure, {"c": c}, value, n, reason=said, replicates=values[:-1])
+            value_reason = reason if np.isfinite(value) else why
+            yield Aggregate(0, 0, measure, {"c": c}, value, n, reason=value_reason, replicates=values[:-1])
 
 
 def of_curves(at: Resampled, limits: Limits, n: int) -> Iterator[Aggregate]:
@@ -149,15 +155,15 @@ def of_nobody() -> Iterator[Aggregate]:
         )
 
 
-def of_sizes(found: Explained) -> Iterator[Aggregate]:
+def of_sizes(explained: Explained) -> Iterator[Aggregate]:
     """Nodes of a subgroup, and nodes with a candidate."""
-    component = found.searched.reach.component
-    inside = component == component[found.searched.at[0]]
-    for measure, counted in (
+    component = explained.searched.reach.component
+    inside = component == component[explained.searched.at[0]]
+    for measure, is_counted in (
         ("component_nodes", inside),
-        ("component_candidates", inside & (found.searched.candidate >= 0)),
+        ("component_candidates", inside & (explained.searched.candidate >= 0)),
     ):
-        n = int(counted.sum())
+        n = int(is_counted.sum())
         yield Aggregate(0, 0, measure, {}, float(n), n, compared=False, events=n)
 
 
@@ -179,45 +185,47 @@ def costs(cheapest: Floats) -> Iterator[Tally]:
     yield mean("burden", {}, cheapest, headline=True)
 
 
-def selection(found: Explained) -> Iterator[Tally]:
+def selection(explained: Explained) -> Iterator[Tally]:
     """What the selected candidates cost and whom they serve, whatever the cost."""
-    most = found.paid.shape[1]
-    yield mean("burden_at_k", {"k": most}, nearest(found.paid)[0], headline=True)
-    free = found.turn[-1]
+    most = explained.paid.shape[1]
+    yield mean("burden_at_k", {"k": most}, nearest(explained.paid)[0], headline=True)
+    free = explained.turn[-1]
     for k in range(1, most + 1):
         yield share("coverage_at_k", {"k": k}, _within(free, k), headline=k == most)
 
 
-def coverage(found: Explained, limits: Limits) -> Iterator[Tally]:
+def coverage(explained: Explained, limits: Limits) -> Iterator[Tally]:
     """Coverage by k and limit on cost: the numbers behind the curves."""
-    for k in range(1, found.paid.shape[1] + 1):
+    for k in range(1, explained.paid.shape[1] + 1):
         for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
-            covered = _within(found.turn[level], k)
+            covered = _within(explained.turn[level], k)
             at = {"k": k, "d": as_said(d)}
             yield share("coverage", at | {"denominator": "all"}, covered, compared=False)
-            yield share("coverage", at | {"denominator": "feasible"}, covered, found.feasible, compared=False)
+            yield share("coverage", at | {"denominator": "feasible"}, covered, explained.feasible, compared=False)
 
 
-def areas(found: Explained, limits: Limits) -> Iterator[Tally]:
+def areas(explained: Explained, limits: Limits) -> Iterator[Tally]:
     """Areas under the curves: kAUC for every k and dAUC for every limit on cost, by both denominators."""
-    most = found.paid.shape[1]
+    most = explained.paid.shape[1]
     if len(limits.of_k):
         for k in range(1, most + 1):
-            yield from _area("kauc", {"k": k}, found, optima.k_area(found.turn[limits.at_k], limits.of_k, k), k == most)
+            yield from _area(
+                "kauc", {"k": k}, explained, optima.k_area(explained.turn[limits.at_k], limits.of_k, k), k == most
+            )
     for d, level in zip(limits.of_d.tolist(), limits.at_d, strict=True):
-        yield from _area("dauc", {"d": as_said(d)}, found, optima.d_area(found.turn[level], most), False)
+        yield from _area("dauc", {"d": as_said(d)}, explained, optima.d_area(explained.turn[level], most), False)
 
 
-def changes(found: Explained, problem: Problem) -> Iterator[Tally]:
+def changes(explained: Explained, problem: Problem) -> Iterator[Tally]:
     """Attribute change frequency: share of served rows whose attribute differs from their counterfactual's (ACF).
 
     A row's counterfactual is the cheapest of the selected candidates; a one-hot set is one attribute.
     """
-    rank = nearest(found.paid)[1]
+    rank = nearest(explained.paid)[1]
     served = rank >= 0
-    here = found.searched.points[found.searched.at]
-    there = found.searched.points[np.append(found.picks, 0)[rank]]
-    differs = here != there
+    factual_values = explained.searched.points[explained.searched.at]
+    candidate_values = explained.searched.points[np.append(explained.picks, 0)[rank]]
+    differs = factual_values != candidate_values
     for number, name in enumerate(problem.features):
         columns = problem.feature_of_column == number
         yield share("acf", {"attribute": name}, differs[:, columns].any(axis=1) & served, served)
@@ -244,10 +252,10 @@ def _within(turn: Ints, k: int) -> Bools:
 
 
 def _area(
-    measure: str, at: Mapping[str, float | str], found: Explained, values: Floats, headline: bool
+    measure: str, at: Mapping[str, float | str], explained: Explained, values: Floats, headline: bool
 ) -> Iterator[Tally]:
     yield mean(measure, {**at, "denominator": "all"}, values, headline=headline, share=True)
-    yield mean(measure, {**at, "denominator": "feasible"}, np.where(found.feasible, values, np.nan), share=True)
+    yield mean(measure, {**at, "denominator": "feasible"}, np.where(explained.feasible, values, np.nan), share=True)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -306,32 +314,34 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
         Findings and evidence by ascending row. A group without factuals has neither tallies nor findings. Draws repeat
         every statistic of the whole group, for groups smaller than the reference group.
     """
-    *children, own = rng.spawn(len(problem.groups) + 1)
-    pricing = Pricing(problem, settings, own)
+    *children, pricing_rng = rng.spawn(len(problem.groups) + 1)
+    pricing = Pricing(problem, settings, pricing_rng)
     members = [np.flatnonzero(problem.group == group) for group in range(len(problem.groups))]
     searched = [recourse.search(problem, rows, pricing.costs) for rows in members]
     limits = optima.limits(pricing.dearest(searched), _needed(searched, settings))
-    explained = [recourse.explain(found, limits.levels, settings.k) for found in searched]
+    explained = [recourse.explain(group_search, limits.levels, settings.k) for group_search in searched]
     curve = [_resampled(*pair, problem.resamples) for pair in zip(explained, children, strict=True)]
     solved = [
         solve(found, limits, settings, at, child) for found, at, child in zip(explained, curve, children, strict=True)
     ]
     frame = Frame(problem, settings, pricing, limits, optima.scale([s.least for s in solved if s.full.n]))
     tallied: list[Tally] = []
-    others: list[Aggregate] = []
+    other_aggregates: list[Aggregate] = []
     draws: list[Draws] = []
     for group, child in enumerate(children):
         if not len(searched[group].factuals):
-            others += [replace(a, group=group) for a in of_nobody()]
+            other_aggregates += [replace(a, group=group) for a in of_nobody()]
             continue
         if group != problem.reference:
             draws += _draws(frame, members[problem.reference], group, len(members[group]), child.spawn(1)[0])
         tallied += [replace(t, group=group) for t in _tallies(explained[group], frame)]
-        others += [replace(a, group=group) for a in _aggregates(explained[group], curve[group], solved[group], frame)]
-        others += [replace(a, group=group) for a in _of_subgroups(explained[group], frame, child)]
+        other_aggregates += [
+            replace(a, group=group) for a in _aggregates(explained[group], curve[group], solved[group], frame)
+        ]
+        other_aggregates += [replace(a, group=group) for a in _of_subgroups(explained[group], frame, child)]
         if settings.exact:
-            others += [replace(a, group=group) for a in of_gap(explained[group], limits, settings)]
-    return Detected(_findings(explained), _evidence(explained), tuple(tallied), tuple(draws), tuple(others))
+            other_aggregates += [replace(a, group=group) for a in of_gap(explained[group], limits, settings)]
+    return Detected(_findings(explained), _evidence(explained), tuple(tallied), tuple(draws), tuple(other_aggregates))
 
 
 def _needed(searched: list[Searched], settings: FgceSettings) -> float | None:
@@ -339,69 +349,69 @@ def _needed(searched: list[Searched], settings: FgceSettings) -> float | None:
     if settings.kauc == "all":
         return None
     solver = optima.solver_of(settings)
-    tables = [(optima.tables_of(found, settings), found.weight) for found in searched]
-    parts = [optima.parts_of(each, weight) for each, weight in tables if each is not None]
-    solved = [optima.full(each, solver) for each in parts]
-    needed = [s.d0.value if s.d0_at_k0.reason else s.d0_at_k0.value for s in solved]
-    return max((value for value in needed if np.isfinite(value)), default=None)
+    tables = [(optima.tables_of(group_search, settings), group_search.weight) for group_search in searched]
+    parts = [optima.parts_of(cost_tables, weight) for cost_tables, weight in tables if cost_tables is not None]
+    solved = [optima.full(group_parts, solver) for group_parts in parts]
+    required_limits = [s.d0.value if s.d0_at_k0.reason else s.d0_at_k0.value for s in solved]
+    return max((value for value in required_limits if np.isfinite(value)), default=None)
 
 
-def _resampled(found: Explained, rng: np.random.Generator, draws: int) -> Resampled:
-    return optima.resampled(found.turn, found.feasible, found.paid.shape[1], draws, rng)
+def _resampled(explained: Explained, rng: np.random.Generator, draws: int) -> Resampled:
+    return optima.resampled(explained.turn, explained.feasible, explained.paid.shape[1], draws, rng)
 
 
-def _tallies(found: Explained, frame: Frame) -> Iterator[Tally]:
+def _tallies(explained: Explained, frame: Frame) -> Iterator[Tally]:
     """Means over the rows of a group and of its largest subgroups."""
-    yield from _of_group(found, frame)
-    for number, alone in _subgroups(found, frame):
+    yield from _of_group(explained, frame)
+    for number, alone in _subgroups(explained, frame):
         yield from (replace(t, subgroup=number, headline=False) for t in _of_rows(alone, frame))
 
 
-def _of_group(found: Explained, frame: Frame) -> Iterator[Tally]:
+def _of_group(explained: Explained, frame: Frame) -> Iterator[Tally]:
     """Every mean over a whole group's rows, always the same ones in the same order."""
-    yield from _of_rows(found, frame)
-    yield from coverage(found, frame.limits)
+    yield from _of_rows(explained, frame)
+    yield from coverage(explained, frame.limits)
     for cost in frame.settings.face:
-        yield from face(cost, *_in_cost(found, cost, frame))
+        yield from face(cost, *_in_cost(explained, cost, frame))
 
 
-def _of_rows(found: Explained, frame: Frame) -> Iterator[Tally]:
-    yield from costs(found.cheapest)
-    yield from selection(found)
-    yield from areas(found, frame.limits)
-    yield from changes(found, frame.problem)
+def _of_rows(explained: Explained, frame: Frame) -> Iterator[Tally]:
+    yield from costs(explained.cheapest)
+    yield from selection(explained)
+    yield from areas(explained, frame.limits)
+    yield from changes(explained, frame.problem)
 
 
-def _in_cost(found: Explained, cost: Kind, frame: Frame) -> tuple[Floats, Floats]:
+def _in_cost(explained: Explained, cost: Kind, frame: Frame) -> tuple[Floats, Floats]:
     """What the selected candidates and the cheapest one cost each row, by a cost that need not have selected them."""
     if cost == frame.settings.cost:
-        return found.paid, found.cheapest
-    searched = found.searched
-    return found.in_cost(frame.pricing.by(cost, searched.graph, searched.points, searched.reach))
+        return explained.paid, explained.cheapest
+    searched = explained.searched
+    return explained.in_cost(frame.pricing.by(cost, searched.graph, searched.points, searched.reach))
 
 
-def _subgroups(found: Explained, frame: Frame) -> Iterator[tuple[int, Explained]]:
+def _subgroups(explained: Explained, frame: Frame) -> Iterator[tuple[int, Explained]]:
     """The largest subgroups, each with candidates selected for it alone."""
-    most = int(found.searched.subgroup.max(initial=0))
+    most = int(explained.searched.subgroup.max(initial=0))
     for number in range(1, min(most, SUBGROUPS) + 1):
-        yield number, recourse.of_subgroup(found, number, frame.settings.k)
+        yield number, recourse.of_subgroup(explained, number, frame.settings.k)
 
 
-def _aggregates(found: Explained, at: Resampled, solved: Solved, frame: Frame) -> Iterator[Aggregate]:
+def _aggregates(explained: Explained, at: Resampled, solved: Solved, frame: Frame) -> Iterator[Aggregate]:
     """What is no mean, of any rows of a group."""
     yield from of_full(solved)
     yield from of_least(solved, frame.scale)
-    yield from of_curves(at, frame.limits, len(found.cheapest))
+    yield from of_curves(at, frame.limits, len(explained.cheapest))
 
 
-def _of_subgroups(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Aggregate]:
+def _of_subgroups(explained: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Aggregate]:
     """The same for a group's largest subgroups, and their sizes; optima get no intervals."""
-    for number, alone in _subgroups(found, frame):
+    for number, alone in _subgroups(explained, frame):
         at = _resampled(alone, rng, frame.problem.resamples)
         solved = solve(alone, frame.limits, _once(frame.settings), at, rng)
         gap = of_gap(alone, frame.limits, frame.settings) if frame.settings.exact else ()
-        for each in (*_aggregates(alone, at, solved, frame), *of_sizes(alone), *gap):
-            yield replace(each, subgroup=number, headline=False)
+        for aggregate in (*_aggregates(alone, at, solved, frame), *of_sizes(alone), *gap):
+            yield replace(aggregate, subgroup=number, headline=False)
 
 
 def _draws(frame: Frame, reference: Longs, group: int, size: int, rng: np.random.Generator) -> Iterator[Draws]:
@@ -409,26 +419,26 @@ def _draws(frame: Frame, reference: Longs, group: int, size: int, rng: np.random
     settings = frame.settings
     if not 0 < size < len(reference) or not settings.size_matched_draws:
         return
-    drawn = []
+    drawn_values = []
     for _ in range(settings.size_matched_draws):
         rows = np.sort(rng.choice(reference, size, replace=False))
         searched = recourse.search(frame.problem, rows, frame.pricing.costs)
-        found = recourse.explain(searched, frame.limits.levels, settings.k)
-        drawn.append(list(_values(found, frame, rng)))
-    for each in zip(*drawn, strict=True):
-        measure, parameters, *_ = each[0]
-        bounds = sum(bool(reason) and np.isfinite(value) for _, _, value, reason in each)
-        reason = f"{bounds} of {len(each)} subsamples have a bound only" if bounds else ""
-        yield Draws(group, measure, parameters, np.array([value for _, _, value, _ in each]), reason)
+        explained = recourse.explain(searched, frame.limits.levels, settings.k)
+        drawn_values.append(list(_values(explained, frame, rng)))
+    for measure_draws in zip(*drawn_values, strict=True):
+        measure, parameters, *_ = measure_draws[0]
+        bounds = sum(bool(reason) and np.isfinite(value) for _, _, value, reason in measure_draws)
+        reason = f"{bounds} of {len(measure_draws)} subsamples have a bound only" if bounds else ""
+        yield Draws(group, measure, parameters, np.array([value for _, _, value, _ in measure_draws]), reason)
 
 
-def _values(found: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Said]:
+def _values(explained: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Said]:
     """Every measure of a whole group by name and parameters, always in the same order."""
-    for t in _of_group(found, frame):
+    for t in _of_group(explained, frame):
         yield t.measure, t.parameters, _average(t.values, t.counts), ""
-    at = _resampled(found, rng, 0)
-    solved = solve(found, frame.limits, _once(frame.settings), at, rng)
-    for a in _aggregates(found, at, solved, frame):
+    at = _resampled(explained, rng, 0)
+    solved = solve(explained, frame.limits, _once(frame.settings), at, rng)
+    for a in _aggregates(explained, at, solved, frame):
         yield a.measure, a.parameters, a.value, a.reason
 
 
@@ -445,10 +455,10 @@ def _average(values: Floats, counts: Longs) -> float:
 
 def _findings(explained: list[Explained]) -> Findings:
     """One entry per factual row of any group, by row."""
-    row = np.concatenate([found.searched.factuals for found in explained])
-    cost = np.concatenate([found.cheapest for found in explained])
-    subgroup = np.concatenate([found.searched.subgroup[found.searched.at] for found in explained])
-    reason = np.concatenate([np.full(len(found.cheapest), _reason(found)) for found in explained])
+    row = np.concatenate([group.searched.factuals for group in explained])
+    cost = np.concatenate([group.cheapest for group in explained])
+    subgroup = np.concatenate([group.searched.subgroup[group.searched.at] for group in explained])
+    reason = np.concatenate([np.full(len(group.cheapest), _reason(group)) for group in explained])
     order = np.argsort(row)
     return Findings(
         row=row[order],
@@ -459,22 +469,22 @@ def _findings(explained: list[Explained]) -> Findings:
     )
 
 
-def _reason(found: Explained) -> str:
+def _reason(explained: Explained) -> str:
     """Why a factual of this group has no counterfactual, where it has none."""
-    return str(Refusal.NO_FEASIBLE_PATH if (found.searched.candidate >= 0).any() else Refusal.NO_CANDIDATE)
+    return str(Refusal.NO_FEASIBLE_PATH if (explained.searched.candidate >= 0).any() else Refusal.NO_CANDIDATE)
 
 
 def _evidence(explained: list[Explained]) -> Evidence:
     """Pairs of a factual row and a candidate row: the cheapest, then the assigned one. Ranks count from 1."""
     found_pairs = []
-    for found in explained:
-        assigned, rank = recourse.nearest(found.paid)
+    for group in explained:
+        assigned, rank = recourse.nearest(group.paid)
         for role, node, place, cost in (
-            (CHEAPEST, found.choice, np.zeros_like(rank), found.cheapest),
-            (ASSIGNED, np.append(found.picks, -1)[rank], rank, assigned),
+            (CHEAPEST, group.choice, np.zeros_like(rank), group.cheapest),
+            (ASSIGNED, np.append(group.picks, -1)[rank], rank, assigned),
         ):
             has = node >= 0
-            row, other = found.searched.factuals[has], found.searched.candidate[node[has]]
+            row, other = group.searched.factuals[has], group.searched.candidate[node[has]]
             found_pairs.append((row, np.full(len(row), role), place[has] + 1, other, cost[has]))
     row, roles, rank, other, value = (np.concatenate(column) for column in zip(*found_pairs, strict=True))
     order = np.lexsort((roles == ASSIGNED, row))

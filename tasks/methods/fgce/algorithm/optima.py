@@ -90,13 +90,13 @@ class Search:
         best, note = Judged(False, False, (), ""), ""
         step = top if possible is None else possible
         while high - low > 1:
-            judged = self.judge(step, k, need)
-            if judged.possible:
-                high, best = step, judged
+            verdict = self.judge(step, k, need)
+            if verdict.possible:
+                high, best = step, verdict
             else:
                 low = step
-                proven = max(proven, step) if judged.impossible else proven
-                note = note or judged.note
+                proven = max(proven, step) if verdict.impossible else proven
+                note = note or verdict.note
             step = (low + high) // 2
         if proven == top:
             return refusal(f"k = {k} counterfactuals cannot cover {need} of {self.rows} rows")
@@ -111,8 +111,8 @@ class Search:
             return self._judge_all(step, k) if need == self.rows else Judged(False, True, (), "")
         if step not in self.fronts:
             self.fronts[step] = [frontier(part, self.costs[step]) for part in self.parts]
-        found = coverage(self.fronts[step], k, self.solver, lambda low, high: low >= need or high < need)
-        return Judged(found.low >= need, found.high < need, found.picks, found.note)
+        count_bounds = coverage(self.fronts[step], k, self.solver, lambda low, high: low >= need or high < need)
+        return Judged(count_bounds.low >= need, count_bounds.high < need, count_bounds.picks, count_bounds.note)
 
     def _judge_all(self, step: int, k: int) -> Judged:
         """The same for all rows, by the fewest candidates that cover each part."""
@@ -123,14 +123,14 @@ class Search:
         counts = self.counts[step]
         if not counts:
             return Judged(False, True, (), "")
-        for part, found in enumerate(counts):
+        for part, part_count in enumerate(counts):
             spare = k - sum(other.low for other in counts)
             if spare < 0 or sum(len(other.picks) for other in counts) <= k:
                 break
-            counts[part] = settled(found, self.solver, found.low + spare)
-        picks = tuple((part, column) for part, found in enumerate(counts) for column in found.picks)
-        note = next((found.note for found in counts if found.note), "")
-        return Judged(len(picks) <= k, sum(found.low for found in counts) > k, picks, note)
+            counts[part] = settled(part_count, self.solver, part_count.low + spare)
+        picks = tuple((part, column) for part, part_count in enumerate(counts) for column in part_count.picks)
+        note = next((part_count.note for part_count in counts if part_count.note), "")
+        return Judged(len(picks) <= k, sum(part_count.low for part_count in counts) > k, picks, note)
 
     def original(self, picks: Sequence[Pick]) -> list[Pick]:
         """Picks by the columns of the parts as they were given."""
@@ -141,11 +141,12 @@ def search(parts: Sequence[Part], solver: Solver) -> Search:
     """Make a group's table of costs ready for searching."""
     columns = tuple(cheapest_candidates(part.cost) for part in parts)
     served = [np.isfinite(part.cost).any(axis=1) for part in parts]
-    kept = tuple(
-        Part(part.cost[rows][:, own], part.weight[rows]) for part, rows, own in zip(parts, served, columns, strict=True)
+    reduced_parts = tuple(
+        Part(part.cost[rows][:, part_columns], part.weight[rows])
+        for part, rows, part_columns in zip(parts, served, columns, strict=True)
     )
-    costs = np.unique(np.concatenate([np.zeros(0), *(part.cost.ravel() for part in kept)]))
-    return Search(kept, columns, costs[np.isfinite(costs)], solver)
+    costs = np.unique(np.concatenate([np.zeros(0), *(part.cost.ravel() for part in reduced_parts)]))
+    return Search(reduced_parts, columns, costs[np.isfinite(costs)], solver)
 
 
 def _open(k: int, need: int, rows: int, bound: float, note: str) -> Optimum:
@@ -163,17 +164,17 @@ def cost_by_k(
     found out at a cost is used again.
     """
     table = search(parts, solver)
-    found: dict[tuple[int, float], Optimum] = {}
+    optima: dict[tuple[int, float], Optimum] = {}
     for place, k in enumerate(sorted(ks)):
         impossible = -1
         for share in sorted(shares):
-            fewer = found.get((sorted(ks)[place - 1], share)) if place else None
+            fewer = optima.get((sorted(ks)[place - 1], share)) if place else None
             possible = None if fewer is None or np.isnan(fewer.value) else _place(table.costs, fewer.value)
             optimum = table.least(k, rows_needed(share, table.rows), impossible, possible)
-            found[k, share] = optimum
+            optima[k, share] = optimum
             # a refusal has no bound: at this k, no cost is enough for a larger share either
             impossible = len(table.costs) - 1 if np.isnan(optimum.bound) else _place(table.costs, optimum.bound) - 1
-    return found
+    return optima
 
 
 def _place(costs: Floats, value: float) -> int:
@@ -189,18 +190,21 @@ def d0_at_k0(parts: Sequence[Part], solver: Solver) -> Optimum:
         In encoded units. Where a part's least count is itself only a bound, so is the cost, and the reason says so.
     """
     picks: list[Pick] = []
-    found, notes = [], []
+    optima, notes = [], []
     for number, part in enumerate(parts):
         if not part.rows:
             continue
         count = least_count([part], solver)
         optimum = search([part], solver).least(len(count.picks), part.rows)
-        found.append(optimum)
+        optima.append(optimum)
         picks += [(number, column) for _, column in optimum.picks]
         notes += [note for note in (count.reason, optimum.reason) if note]
-    if not found:
+    if not optima:
         return refusal(NONE_COVERABLE)
-    value, bound = max(one.value for one in found), max(one.bound for one in found)
+    value, bound = (
+        max(part_optimum.value for part_optimum in optima),
+        max(part_optimum.bound for part_optimum in optima),
+    )
     return Optimum(value, bound, not notes, tuple(picks), "; ".join(notes[:1]))
 
 
@@ -258,12 +262,12 @@ class Limits:
         return np.searchsorted(self.levels, self.of_k)
 
 
-def limits(dearest: float, needed: float | None = None) -> Limits:
+def limits(dearest: float, required: float | None = None) -> Limits:
     """The paper's grids: from 0.1, and for kAUC from 0.7 of what is needed, up to and short of the dearest cost.
 
     Args:
         dearest: D, the square root of the number of features for the L2 distance.
-        needed: Largest cost over the groups of covering everyone with as few candidates as can be. If left out, kAUC
+        required: Largest cost over the groups of covering everyone with as few candidates as can be. If left out, kAUC
             has the same limits as all else: its grid then does not depend on which groups are compared.
 
     Returns:
@@ -273,7 +277,7 @@ def limits(dearest: float, needed: float | None = None) -> Limits:
     paper = round((dearest - LOWEST) / 10, 1)
     step = max(paper, 0.1) if dearest > 2 * LOWEST else dearest / 10
     of_d = np.round(np.arange(min(LOWEST, step), dearest, step), 10 if step >= LOWEST else 300)
-    of_k = of_d if needed is None else np.arange(FROM * needed, max(dearest, FROM * needed), step)
+    of_k = of_d if required is None else np.arange(FROM * required, max(dearest, FROM * required), step)
     return Limits(of_d, of_k, np.arange(1, STEPS + 1) * dearest / STEPS)
 
 
@@ -329,11 +333,11 @@ def resampled(turn: Ints, feasible: Bools, most: int, draws: int, rng: np.random
     return Resampled(shares, weights @ patterns[-1])
 
 
-def least_cost(found: Resampled, levels: Floats, free: Floats, share: float) -> Floats:
+def least_cost(resamples: Resampled, levels: Floats, free: Floats, share: float) -> Floats:
     """First limit at which the selection covers a share of the coverable rows: a bound on the least cost.
 
     Args:
-        found: Coverage at the limits and, last, at none.
+        resamples: Coverage at the limits and, last, at none.
         levels: ``(L - 1,)`` the limits.
         free: ``(k,)`` what the selection without limit makes its rows pay at most.
         share: The share c.
@@ -341,8 +345,8 @@ def least_cost(found: Resampled, levels: Floats, free: Floats, share: float) -> 
     Returns:
         ``(b + 1, k)``; NaN where no limit is enough, or no row is coverable.
     """
-    needed = share * found.feasible[:, None, None]
-    enough = (found.coverage >= needed - SLACK) & (needed > 0)
+    required_coverage = share * resamples.feasible[:, None, None]
+    enough = (resamples.coverage >= required_coverage - SLACK) & (required_coverage > 0)
     paid = np.vstack([np.repeat(levels[:, None], len(free), axis=1), free])
     first = enough.argmax(axis=1)
     costs = np.where(enough.any(axis=1), np.take_along_axis(paid, first, axis=0), np.nan)
@@ -421,8 +425,8 @@ def tables_of(searched: Searched, settings: FgceSettings) -> Tables | None:
 
 def parts_of(tables: Tables, weight: Longs) -> list[Part]:
     """The components with ``weight`` ``(m,)`` factual rows at each node: the group's own, or those of a resample."""
-    here = [weight[factuals] for factuals, _ in tables]
-    return [Part(cost[w > 0], w[w > 0]) for (_, cost), w in zip(tables, here, strict=True) if w.any()]
+    part_weights = [weight[factuals] for factuals, _ in tables]
+    return [Part(cost[w > 0], w[w > 0]) for (_, cost), w in zip(tables, part_weights, strict=True) if w.any()]
 
 
 def solver_of(settings: FgceSettings) -> Solver:
@@ -446,17 +450,17 @@ def nobody() -> Full:
     return Full(0, none, none, none)
 
 
-def bounds(found: Explained) -> Full:
+def bounds(explained: Explained) -> Full:
     """k0 as the greedy selection has it, never less than it is; d0 is exact, and d0 at k0 is not known.
 
     More candidates than k0 may well cover everyone at less cost than k0 of them, so the selection bounds no cost at k0.
     """
-    n = int(found.feasible.sum())
+    n = int(explained.feasible.sum())
     if not n:
         return nobody()
-    everyone = recourse.cover(found.offers)
+    everyone = recourse.cover(explained.offers)
     return Full(
-        n, Value(len(everyone), TOO_LARGE), Value(float(np.nanmax(found.cheapest))), Value(float("nan"), UNKNOWN_K0)
+        n, Value(len(everyone), TOO_LARGE), Value(float(np.nanmax(explained.cheapest))), Value(float("nan"), UNKNOWN_K0)
     )
 
 
@@ -465,24 +469,26 @@ def least(parts: Sequence[Part], settings: FgceSettings) -> Least:
     ks = tuple(range(1, settings.k + 1))
     solved = cost_by_k(parts, ks, settings.shares, solver_of(settings))
     return {
-        (k, c): _value(found) if np.isfinite(found.value) else Value(found.value, f"{k} candidates cannot cover {c:g}")
-        for (k, c), found in solved.items()
+        (k, c): _value(optimum)
+        if np.isfinite(optimum.value)
+        else Value(optimum.value, f"{k} candidates cannot cover {c:g}")
+        for (k, c), optimum in solved.items()
     }
 
 
-def _value(found: Optimum) -> Value:
-    return Value(found.value, found.reason)
+def _value(optimum: Optimum) -> Value:
+    return Value(optimum.value, optimum.reason)
 
 
-def most_paid(found: Explained) -> Floats:
+def most_paid(explained: Explained) -> Floats:
     """``(k,)`` what the first 1, 2, ... k of the candidates selected without limit make their rows pay at most."""
-    nearest = [recourse.nearest(found.paid[:, :k])[0] for k in range(1, found.paid.shape[1] + 1)]
+    nearest = [recourse.nearest(explained.paid[:, :k])[0] for k in range(1, explained.paid.shape[1] + 1)]
     return np.array([np.nanmax(paid, initial=-np.inf) for paid in nearest])
 
 
-def bounded(found: Explained, at: Resampled, limits: Limits, shares: Sequence[float]) -> dict[float, Floats]:
+def bounded(explained: Explained, at: Resampled, limits: Limits, shares: Sequence[float]) -> dict[float, Floats]:
     """Bounds on least costs by share: ``(b + 1, k)`` on resamples and, last, on the sample (see ``curves``)."""
-    free = most_paid(found)
+    free = most_paid(explained)
     return {c: least_cost(at, limits.levels, free, c) for c in shares}
 
 
@@ -506,7 +512,7 @@ def scale(least: Sequence[Least]) -> Scale:
         ks[c] = tuple(k for k in tried if all(np.isfinite(table[k, c].value) for table in least))
         unit[c] = min((table[k, c].value for table in least for k in ks[c]), default=float("nan"))
         bounds = [table[k, c].reason for table in least for k in ks[c]]
-        reason[c] = next((each for each in bounds if each), "")
+        reason[c] = next((bound for bound in bounds if bound), "")
     return Scale(ks, unit, reason)
 
 

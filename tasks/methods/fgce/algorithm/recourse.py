@@ -185,8 +185,8 @@ def paid_costs(offers: Offers, reach: Reach, costs: Costs, picks: Longs) -> Floa
     for at, part in enumerate(reach.active):
         rows = slice(offers.cuts[at, 0], offers.cuts[at + 1, 0])
         place = np.searchsorted(part.candidates, picks)
-        known = np.append(part.candidates, -1)[place] == picks
-        for turn in np.flatnonzero(known & (picks >= 0)):
+        is_candidate = np.append(part.candidates, -1)[place] == picks
+        for turn in np.flatnonzero(is_candidate & (picks >= 0)):
             j = int(place[turn])
             reached = (part.bits[:, j // 64] >> np.uint64(j % 64)) & np.uint64(1) > 0
             out[rows, turn] = np.where(reached, costs.column(part, j), np.nan)
@@ -282,26 +282,26 @@ def _greedy(
             picks[limit] = picks[limit - 1]  # no pair costs what lies between the two limits
             turns[limit] = turns[limit - 1]
             continue
-        left = gain[:, limit].copy()
+        remaining_gain = gain[:, limit].copy()
         for turn in range(k):
-            best = _best(left, total[:, limit], node)
+            best = _best(remaining_gain, total[:, limit], node)
             if best < 0:
                 break
             picks[limit, turn] = best
-            _cover(level, cuts, weight, left, turns[limit], best, limit, turn)
+            _cover(level, cuts, weight, remaining_gain, turns[limit], best, limit, turn)
     return picks, turns
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _best(left: Longs, total: Floats, node: Longs) -> int:
+def _best(remaining_gain: Longs, total: Floats, node: Longs) -> int:
     """Place of the candidate that covers most rows still open, ties as in Algorithm 1; -1 if none covers any."""
     best = -1
-    for j in range(left.shape[0]):
-        if left[j] == 0 or (best >= 0 and left[j] < left[best]):
+    for j in range(remaining_gain.shape[0]):
+        if remaining_gain[j] == 0 or (best >= 0 and remaining_gain[j] < remaining_gain[best]):
             continue
         if (
             best < 0
-            or left[j] > left[best]
+            or remaining_gain[j] > remaining_gain[best]
             or total[j] < total[best]
             or (total[j] == total[best] and node[j] < node[best])
         ):
@@ -311,7 +311,7 @@ def _best(left: Longs, total: Floats, node: Longs) -> int:
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _cover(
-    level: Bytes, cuts: Longs, weight: Longs, left: Longs, turns: Turns, pick: int, limit: int, turn: int
+    level: Bytes, cuts: Longs, weight: Longs, remaining_gain: Longs, turns: Turns, pick: int, limit: int, turn: int
 ) -> None:
     """Close the factuals that ``pick`` covers within the level, and take their rows from every other candidate."""
     part = np.searchsorted(cuts[:, 1], pick, side="right") - 1
@@ -323,7 +323,7 @@ def _cover(
         turns[i] = turn
         for j in range(width):
             if level[pairs + j] <= limit:
-                left[start + j] -= weight[i]
+                remaining_gain[start + j] -= weight[i]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -428,21 +428,21 @@ def explain(searched: Searched, grid: Floats, k: int) -> Explained:
     return _explained(searched, price(searched.reach, searched.costs, searched.weight, grid), k)
 
 
-def of_subgroup(found: Explained, number: int, k: int) -> Explained:
+def of_subgroup(explained: Explained, number: int, k: int) -> Explained:
     """The same for one subgroup by itself: candidates are selected for it alone (FGCE, local version)."""
-    searched, reach = found.searched, found.searched.reach
+    searched, reach = explained.searched, explained.searched.reach
     inside = searched.subgroup == number
-    here = inside[searched.at]
+    in_subgroup = inside[searched.at]
     label = reach.component[inside][0]
-    part = next((at for at, each in enumerate(reach.active) if each.label == label), None)
+    part = next((at for at, active_part in enumerate(reach.active) if active_part.label == label), None)
     alone = replace(
         searched,
-        factuals=searched.factuals[here],
-        at=searched.at[here],
+        factuals=searched.factuals[in_subgroup],
+        at=searched.at[in_subgroup],
         weight=np.where(inside, searched.weight, 0),
         reach=Reach(reach.component, () if part is None else (reach.active[part],)),
     )
-    return _explained(alone, within(found.offers, part), k)
+    return _explained(alone, within(explained.offers, part), k)
 
 
 def _explained(searched: Searched, offers: Offers, k: int) -> Explained:
@@ -518,7 +518,11 @@ class Pricing:
         """
         if self.settings.cost == "vector":
             return float(np.sqrt(len(self.problem.features)))
-        finite = [_largest(found.costs.rows(part, slice(None))) for found in searched for part in found.reach.active]
+        finite = [
+            _largest(group_search.costs.rows(part, slice(None)))
+            for group_search in searched
+            for part in group_search.reach.active
+        ]
         return max(finite, default=1.0) or 1.0
 
     def _weights(self, graph: FeasibilityGraph, points: Floats, reach: Reach) -> Floats:

@@ -74,13 +74,13 @@ def cbc_path() -> str:
         InfrastructureError: If there is none.
     """
     bundled = getattr(getattr(pulp, "PULP_CBC_CMD", None), "pulp_cbc_path", "cbc")
-    found = shutil.which(bundled) or shutil.which(pulp.COIN_CMD().path)
-    if found is None:
+    executable = shutil.which(bundled) or shutil.which(pulp.COIN_CMD().path)
+    if executable is None:
         raise InfrastructureError(
             f"CBC was not found at {bundled}, nor on the path; reinstall PuLP, whose wheel ships it "
             "(`pip install --force-reinstall 'pulp>=3.3,<4'`)"
         )
-    return found
+    return executable
 
 
 def _cbc(model: Path, seconds: float) -> Solution:
@@ -92,13 +92,17 @@ def _cbc(model: Path, seconds: float) -> Solution:
     )
     bounds = [float(bound) for bound in re.findall(r"(?:Lower bound:|best possible)\s+(-?[\d.]+(?:e[+-]?\d+)?)", log)]
     # an answer that was being written when the program was killed is none
-    told = answer.read_text().splitlines() if answer.exists() and not note else []
-    head, *lines = told or ["Stopped (no integer solution)"]
+    answer_lines = answer.read_text().splitlines() if answer.exists() and not note else []
+    head, *lines = answer_lines or ["Stopped (no integer solution)"]
     if head.startswith(("Infeasible", "Integer infeasible")):
         return Solution("infeasible", {}, float("nan"), float("inf"))
-    known = "no integer solution" not in head and "objective value" in head
-    values = {name: float(value) for name, value in (line.lstrip("* ").split()[1:3] for line in lines)} if known else {}
-    objective = float(head.split()[-1]) if known else float("nan")
+    has_solution = "no integer solution" not in head and "objective value" in head
+    values = (
+        {name: float(value) for name, value in (line.lstrip("* ").split()[1:3] for line in lines)}
+        if has_solution
+        else {}
+    )
+    objective = float(head.split()[-1]) if has_solution else float("nan")
     if head.startswith("Optimal"):
         return Solution("proven", values, objective, objective)
     return Solution("stopped", values, objective, max(bounds[-1:], default=float("-inf")), note or _stopped(seconds))

@@ -44,29 +44,29 @@ NOT_IDENTIFIED = "less than half of the group is identified: no standard error"
 NOT_REFITTED = "too few refits have a value, or all have the same: no standard error"
 
 
-def share_changed(moved: Moved, refits: Floats, part: tuple[int, int] = (0, 0)) -> Aggregate:
+def share_changed(reassigned: Moved, refits: Floats, part: tuple[int, int] = (0, 0)) -> Aggregate:
     """The net share of changed decisions of a group, the mean over networks.
 
     Args:
-        moved: Its rows, some of them imagined in the reference group.
+        reassigned: Its rows, some of them imagined in the reference group.
         refits: ``(refits,)`` the same of resampled rows by one network each; none without refits.
         part: How many members were asked, and of how many: a sample adds its variance to that of the refits, which
             are of all rows.
     """
-    n = int(moved.imagined.sum())
-    each = net_change(moved.flips[:, moved.imagined], moved.favourable[moved.imagined])
-    value, own = float(each.mean()), each.mean(axis=0)
-    design = design_variance((own - own.mean()) / max(n, 1), *part)
-    known = refits[np.isfinite(refits)]
+    n = int(reassigned.imagined.sum())
+    net_changes = net_change(reassigned.flips[:, reassigned.imagined], reassigned.favourable[reassigned.imagined])
+    value, row_changes = float(net_changes.mean()), net_changes.mean(axis=0)
+    design = design_variance((row_changes - row_changes.mean()) / max(n, 1), *part)
+    finite_refits = refits[np.isfinite(refits)]
     reason, se = "", np.nan
     if len(refits):
-        identified = 1 - float(np.nanmean(moved.unidentified))
-        se = float(known.std(ddof=1)) if len(known) >= max(2, FEWEST * len(refits)) else np.nan
+        identified = 1 - float(np.nanmean(reassigned.unidentified))
+        se = float(finite_refits.std(ddof=1)) if len(finite_refits) >= max(2, FEWEST * len(refits)) else np.nan
         reason = NOT_IDENTIFIED if identified < IDENTIFIED else "" if se > SMALLEST else NOT_REFITTED
     if design:
         se = math.hypot(se, math.sqrt(design))
-    said = Inference() if not len(refits) or reason else Inference(se=se, df=len(known) - 1.0)
-    return Aggregate(0, 0, MEASURE, {}, value, n, compared=False, reason=reason, inference=said)
+    inference = Inference() if not len(refits) or reason else Inference(se=se, df=len(finite_refits) - 1.0)
+    return Aggregate(0, 0, MEASURE, {}, value, n, compared=False, reason=reason, inference=inference)
 
 
 def relative_change(change: Floats, denial: Floats, resamples: int, rng: np.random.Generator) -> Aggregate | None:
@@ -80,23 +80,23 @@ def relative_change(change: Floats, denial: Floats, resamples: int, rng: np.rand
         resamples: Of the rows, for the interval.
         rng: Draws them.
     """
-    known = np.isfinite(change) & np.isfinite(denial)
-    change, denial = change[known], denial[known]
+    finite = np.isfinite(change) & np.isfinite(denial)
+    change, denial = change[finite], denial[finite]
     if denial.sum() <= 0:
         return None
-    drawn = np.full(resamples, np.nan)
+    replicates = np.full(resamples, np.nan)
     for number in range(resamples):
         rows = rng.integers(0, len(change), len(change))
         below = denial[rows].sum()
-        drawn[number] = change[rows].sum() / below if below > 0 else np.nan
+        replicates[number] = change[rows].sum() / below if below > 0 else np.nan
     value = float(change.sum() / denial.sum())
-    return Aggregate(0, 0, CHANGED_RELATIVE, {}, value, len(change), compared=False, replicates=drawn)
+    return Aggregate(0, 0, CHANGED_RELATIVE, {}, value, len(change), compared=False, replicates=replicates)
 
 
 def of_each(change: Floats, denial: Floats) -> Floats:
     """Change of the score over the own probability of denial, ``(n,)``; NaN where that is 0 or not known."""
-    found: Floats = np.divide(change, denial, out=np.full(len(change), np.nan), where=denial > 0)
-    return found
+    relative: Floats = np.divide(change, denial, out=np.full(len(change), np.nan), where=denial > 0)
+    return relative
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -142,16 +142,16 @@ class Mediated:
     refits: Mapping[str, Floats] = field(default_factory=dict)
     """Group -> ``(refits,)`` net share of changed decisions on resampled rows, by one network each; or empty."""
 
-    def of(self, drawn: Bools) -> "Mediated":
+    def of(self, sampled: Bools) -> "Mediated":
         """The same of some rows of the problem, ``(n,)``."""
-        kept = drawn[self.row]
+        mask = sampled[self.row]
         return replace(
             self,
-            row=self.row[kept],
-            spread=self.spread[kept],
-            refusal=self.refusal[kept],
-            flips=self.flips[:, kept],
-            change=self.change[:, kept],
+            row=self.row[mask],
+            spread=self.spread[mask],
+            refusal=self.refusal[mask],
+            flips=self.flips[:, mask],
+            change=self.change[:, mask],
         )
 
 
@@ -177,84 +177,84 @@ def detect(problem: Problem, settings: GcfnSettings, rng: np.random.Generator) -
     Returns:
         Findings by ascending row. Members of the reference group have none, and are measured beside the others.
     """
-    found = _mediated(problem)
-    if found is None or problem.applicants is None:
+    mediated = _mediated(problem)
+    if mediated is None or problem.applicants is None:
         return Detected(_findings(problem, None, np.zeros(0, np.bool_)), _no_evidence(), (), ())
-    doubtful = unidentified(found, settings.wide)
+    doubtful = unidentified(mediated, settings.wide)
     tallies: list[Tally] = []
     aggregates: list[Aggregate] = []
     for group in np.unique(problem.group).tolist():
-        asked = np.flatnonzero((problem.group == group) & problem.drawn)
-        moved = of_rows(found, doubtful, problem.applicants.favourable, asked)
-        tallies += [replace(t, group=group) for t in gcfn_tallies.tallies(moved)]
-        told = gcfn_tallies.aggregates(moved, settings, problem.resamples, rng)
-        aggregates += [replace(a, group=group) for a in told]
-    aggregates += _of_groups(problem, found, doubtful, problem.applicants.favourable, rng)
-    verdicts = _findings(problem, found, doubtful)
-    return Detected(verdicts, _relative(problem, found), tuple(tallies), (), tuple(aggregates))
+        rows = np.flatnonzero((problem.group == group) & problem.drawn)
+        reassigned = of_rows(mediated, doubtful, problem.applicants.favourable, rows)
+        tallies += [replace(t, group=group) for t in gcfn_tallies.tallies(reassigned)]
+        group_aggregates = gcfn_tallies.aggregates(reassigned, settings, problem.resamples, rng)
+        aggregates += [replace(a, group=group) for a in group_aggregates]
+    aggregates += _of_groups(problem, mediated, doubtful, problem.applicants.favourable, rng)
+    verdicts = _findings(problem, mediated, doubtful)
+    return Detected(verdicts, _relative(problem, mediated), tuple(tallies), (), tuple(aggregates))
 
 
 def _of_groups(
-    problem: Problem, found: Mediated, doubtful: Bools, favourable: Bools, rng: np.random.Generator
+    problem: Problem, mediated: Mediated, doubtful: Bools, favourable: Bools, rng: np.random.Generator
 ) -> Iterator[Aggregate]:
     """Net changes of the groups outside the reference group, who were imagined in it and nowhere else."""
     for group in np.unique(problem.group).tolist():
         if group == problem.reference:
             continue
         rows = np.flatnonzero((problem.group == group) & problem.drawn)
-        moved = of_rows(found, doubtful, favourable, rows)
-        refits = found.refits.get(problem.groups[group], np.zeros(0))
-        if not moved.imagined.any():
+        reassigned = of_rows(mediated, doubtful, favourable, rows)
+        refits = mediated.refits.get(problem.groups[group], np.zeros(0))
+        if not reassigned.imagined.any():
             continue
-        yield replace(share_changed(moved, refits, problem.part(group)), group=group)
-        if len(found.denial):
-            relative = relative_change(moved.change.mean(axis=0), found.denial[rows], problem.resamples, rng)
+        yield replace(share_changed(reassigned, refits, problem.part(group)), group=group)
+        if len(mediated.denial):
+            relative = relative_change(reassigned.change.mean(axis=0), mediated.denial[rows], problem.resamples, rng)
             if relative is not None:
                 yield replace(relative, group=group)
 
 
-def _relative(problem: Problem, found: Mediated) -> Evidence:
+def _relative(problem: Problem, mediated: Mediated) -> Evidence:
     """Of every row with a finding the change of its score over its own probability of denial, where there is one."""
-    if not len(found.denial):
+    if not len(mediated.denial):
         return _no_evidence()
-    outside = problem.group[found.row] != problem.reference
-    row = found.row[outside]
-    value = of_each(found.change[:, outside].mean(axis=0), found.denial[row])
+    outside = problem.group[mediated.row] != problem.reference
+    row = mediated.row[outside]
+    value = of_each(mediated.change[:, outside].mean(axis=0), mediated.denial[row])
     row, value = row[np.isfinite(value)], value[np.isfinite(value)]
     return Evidence(row, np.full(len(row), RELATIVE), np.ones(len(row), np.int32), row, value)
 
 
-def unidentified(found: Mediated, wide: float) -> Bools:
+def unidentified(mediated: Mediated, wide: float) -> Bools:
     """``(m,)`` whether networks disagree about the decision, or part too far about mediators."""
-    disagree: Bools = found.flips.any(axis=0) != found.flips.all(axis=0)
-    return disagree | (found.spread > wide)
+    disagree: Bools = mediated.flips.any(axis=0) != mediated.flips.all(axis=0)
+    return disagree | (mediated.spread > wide)
 
 
-def of_rows(found: Mediated, doubtful: Bools, favourable: Bools, rows: Longs) -> Moved:
+def of_rows(mediated: Mediated, doubtful: Bools, favourable: Bools, rows: Longs) -> Moved:
     """What was found of some rows ``(n,)``, ascending, as means over the groups that each was imagined in."""
-    known = (found.refusal == "") & np.isin(found.row, rows)
-    place = np.searchsorted(rows, found.row[known])
+    mask = (mediated.refusal == "") & np.isin(mediated.row, rows)
+    place = np.searchsorted(rows, mediated.row[mask])
 
     def over(values: Floats) -> Floats:
-        return np.array([_mean_by(place, each, len(rows)) for each in values])
+        return np.array([_mean_by(place, by_network, len(rows)) for by_network in values])
 
-    change = found.change[:, known]
+    change = mediated.change[:, mask]
     return Moved(
         favourable=favourable[rows],
-        flips=over(found.flips[:, known].astype(np.float64)),
+        flips=over(mediated.flips[:, mask].astype(np.float64)),
         change=over(change),
         absolute=over(np.abs(change)),
         squared=over(np.square(change)),
-        spread=_mean_by(place, found.spread[known], len(rows)),
-        unidentified=_mean_by(place, doubtful[known].astype(np.float64), len(rows)),
+        spread=_mean_by(place, mediated.spread[mask], len(rows)),
+        unidentified=_mean_by(place, doubtful[mask].astype(np.float64), len(rows)),
     )
 
 
 def _mean_by(place: Longs, values: Floats, n: int) -> Floats:
     """Means of values ``(m,)`` by place, ``(n,)``; NaN where there is none."""
     total, count = np.bincount(place, values, n), np.bincount(place, minlength=n)
-    found: Floats = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
-    return found
+    means: Floats = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
+    return means
 
 
 def _mediated(problem: Problem) -> Mediated | None:
@@ -264,19 +264,19 @@ def _mediated(problem: Problem) -> Mediated | None:
     return problem.own if problem.asked is None else problem.own.of(problem.drawn)
 
 
-def _findings(problem: Problem, found: Mediated | None, doubtful: Bools) -> Findings:
+def _findings(problem: Problem, mediated: Mediated | None, doubtful: Bools) -> Findings:
     """One entry per row outside the reference group, which was imagined in it and nowhere else."""
-    if found is None:
+    if mediated is None:
         nothing = np.zeros(0, dtype=str)
         return Findings(np.zeros(0, np.int64), np.zeros(0, np.int32), nothing, np.zeros(0), nothing)
-    outside = problem.group[found.row] != problem.reference
-    refusal, flips = found.refusal[outside], np.asarray(found.flips[:, outside].all(axis=0))
+    outside = problem.group[mediated.row] != problem.reference
+    refusal, flips = mediated.refusal[outside], np.asarray(mediated.flips[:, outside].all(axis=0))
     cases = list(_cases(refusal != "", doubtful[outside], flips))
     return Findings(
-        row=found.row[outside],
+        row=mediated.row[outside],
         subgroup=np.zeros(int(outside.sum()), np.int32),
         verdict=np.select([met for met, _ in cases], [verdict for _, verdict in cases], KEPT),
-        statistic=found.change[:, outside].mean(axis=0),
+        statistic=mediated.change[:, outside].mean(axis=0),
         refusal=refusal,
     )
 

@@ -133,25 +133,25 @@ def _with_others(bands: Sequence[Category], values: Floats, fewest: int) -> tupl
     few = [band for band in rare if count[band] < fewest]
     while few and sum(count[band] for band in few) < fewest and len(few) < len(rare):
         few = rare[: len(few) + 1]
-    kept = tuple(band for band in bands if count[band] and band not in few)
+    frequent_bands = tuple(band for band in bands if count[band] and band not in few)
     codes = tuple(code for band in bands if band in few for code in band.codes)
-    others = (Category(OTHERS, codes),) if sum(count[band] for band in few) >= fewest else ()
-    return (*kept, *others)
+    rest = (Category(OTHERS, codes),) if sum(count[band] for band in few) >= fewest else ()
+    return (*frequent_bands, *rest)
 
 
 def _step(width: float, values: Floats) -> float:
     """The least round number that is no smaller than a width; a whole one among whole numbers."""
-    whole = bool((values == np.round(values)).all())
-    width = max(width, 1.0) if whole else width
+    is_whole = bool((values == np.round(values)).all())
+    width = max(width, 1.0) if is_whole else width
     power = 10.0 ** np.floor(np.log10(width))
-    digits = _WHOLE_DIGITS if whole else _DIGITS
+    digits = _WHOLE_DIGITS if is_whole else _DIGITS
     return float(next((digit for digit in digits if digit * power >= width * (1 - 1e-9)), 10.0) * power)
 
 
 def _between(ends: Floats) -> tuple[Interval, ...]:
     """The intervals that ascending ends part the line into."""
-    said = [-np.inf, *(as_said(end) for end in ends.tolist()), np.inf]
-    return tuple(Interval(low, high) for low, high in pairwise(said))
+    edges = [-np.inf, *(as_said(end) for end in ends.tolist()), np.inf]
+    return tuple(Interval(low, high) for low, high in pairwise(edges))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -224,33 +224,35 @@ class Moved:
     @property
     def imagined(self) -> Bools:
         """``(n,)``."""
-        found: Bools = ~np.isnan(self.flips[0])
-        return found
+        mask: Bools = ~np.isnan(self.flips[0])
+        return mask
 
 
-def tallies(moved: Moved) -> Iterator[Tally]:
+def tallies(reassigned: Moved) -> Iterator[Tally]:
     """Shares and means over the rows of a group."""
-    worst = moved.flips[worst_network(moved.flips)]
+    worst = reassigned.flips[worst_network(reassigned.flips)]
     yield mean("decision_flip_share", {}, worst, headline=True, share=True)
-    yield from _alone("decision_flip_share", {"over": "networks"}, moved.flips.mean(axis=0), share=True)
-    for direction, own in (("to_favourable", ~moved.favourable), ("to_unfavourable", moved.favourable)):
-        yield from _alone("flip_direction_share", {"direction": direction}, worst * own, share=True)
-    yield from _alone("score_change", {}, moved.change.mean(axis=0))
-    yield from _alone("score_change_absolute", {}, moved.absolute[worst_network(moved.absolute)])
-    yield from _alone("score_change_squared", {}, moved.squared[worst_network(moved.squared)])
-    yield from alone(share("unmediated_share", {}, ~moved.imagined))
-    if len(moved.flips) > 1:
-        yield from _alone("not_identified_share", {}, moved.unidentified, share=True)
-        yield from _spread(moved.spread)
+    yield from _alone("decision_flip_share", {"over": "networks"}, reassigned.flips.mean(axis=0), share=True)
+    for direction, starting in (("to_favourable", ~reassigned.favourable), ("to_unfavourable", reassigned.favourable)):
+        yield from _alone("flip_direction_share", {"direction": direction}, worst * starting, share=True)
+    yield from _alone("score_change", {}, reassigned.change.mean(axis=0))
+    yield from _alone("score_change_absolute", {}, reassigned.absolute[worst_network(reassigned.absolute)])
+    yield from _alone("score_change_squared", {}, reassigned.squared[worst_network(reassigned.squared)])
+    yield from alone(share("unmediated_share", {}, ~reassigned.imagined))
+    if len(reassigned.flips) > 1:
+        yield from _alone("not_identified_share", {}, reassigned.unidentified, share=True)
+        yield from _spread(reassigned.spread)
 
 
-def aggregates(moved: Moved, settings: GcfnSettings, resamples: int, rng: np.random.Generator) -> Iterator[Aggregate]:
+def aggregates(
+    reassigned: Moved, settings: GcfnSettings, resamples: int, rng: np.random.Generator
+) -> Iterator[Aggregate]:
     """The quantile of the size of the change, with ``resamples`` of the rows imagined."""
-    sizes = moved.absolute[worst_network(moved.absolute)][moved.imagined]
+    sizes = reassigned.absolute[worst_network(reassigned.absolute)][reassigned.imagined]
     if len(sizes):
-        drawn = [np.quantile(rng.choice(sizes, len(sizes)), settings.quantile) for _ in range(resamples)]
+        quantiles = [np.quantile(rng.choice(sizes, len(sizes)), settings.quantile) for _ in range(resamples)]
         value, at = float(np.quantile(sizes, settings.quantile)), {"quantile": settings.quantile}
-        replicates = np.array(drawn, dtype=np.float64)
+        replicates = np.array(quantiles, dtype=np.float64)
         yield Aggregate(0, 0, "score_change_quantile", at, value, len(sizes), compared=False, replicates=replicates)
 
 
@@ -266,16 +268,16 @@ def net_change(flips: Floats, favourable: Bools) -> Floats:
 
 def worst_network(values: Floats) -> int:
     """The network with the largest mean of ``(s, n)``, the first of several; 0 where nobody was imagined."""
-    known = ~np.isnan(values[0])
-    return int(values[:, known].mean(axis=1).argmax()) if known.any() else 0
+    mask = ~np.isnan(values[0])
+    return int(values[:, mask].mean(axis=1).argmax()) if mask.any() else 0
 
 
 def _spread(spread: Floats) -> Iterator[Tally]:
     yield from _alone("mediator_spread", {}, spread)
-    known = ~np.isnan(spread)
+    mask = ~np.isnan(spread)
     for low, high in zip(SPREADS, (*SPREADS[1:], np.inf), strict=True):
         ends: Parameters = {"from": low, "to": high} if np.isfinite(high) else {"from": low}
-        yield from alone(share("mediator_spread_share", ends, (spread >= low) & (spread < high), known))
+        yield from alone(share("mediator_spread_share", ends, (spread >= low) & (spread < high), mask))
 
 
 def _alone(measure: str, parameters: Parameters, values: Floats, share: bool = False) -> Iterator[Tally]:
@@ -314,11 +316,11 @@ class Sorting:
 
 def sortings(mediators: Columns, score: Floats) -> tuple[Sorting, ...]:
     """By the score ``(n,)`` of the audited model, then by each mediator of the same rows."""
-    found = [Sorting({"by": "score"}, score, fifths(score))]
-    for name, known, values in zip(mediators.names, mediators.categories, mediators.values.T, strict=True):
-        bands: tuple[Band, ...] = categories(known) if known else fifths(values)
-        found.append(Sorting({"by": "mediator", "mediator": name}, values, bands))
-    return tuple(found)
+    result = [Sorting({"by": "score"}, score, fifths(score))]
+    for name, labels, values in zip(mediators.names, mediators.categories, mediators.values.T, strict=True):
+        bands: tuple[Band, ...] = categories(labels) if labels else fifths(values)
+        result.append(Sorting({"by": "mediator", "mediator": name}, values, bands))
+    return tuple(result)
 
 
 def large_change(several: Sequence[Moved]) -> float:
@@ -327,25 +329,27 @@ def large_change(several: Sequence[Moved]) -> float:
     Args:
         several: Every group.
     """
-    sizes = np.concatenate([_sizes(moved)[moved.imagined] for moved in several])
+    sizes = np.concatenate([_sizes(reassigned)[reassigned.imagined] for reassigned in several])
     return float(f"{np.quantile(sizes, LARGE):.2g}")
 
 
-def band_tallies(moved: Moved, by: Sequence[Sorting], above: float) -> Iterator[Tally]:
+def band_tallies(reassigned: Moved, by: Sequence[Sorting], above: float) -> Iterator[Tally]:
     """Of one group, by band: share decided otherwise, and share whose score would move far.
 
     Both are under the network under which they are largest for the whole group, so that bands add up to the group.
 
     Args:
-        moved: ``n`` rows of the group.
+        reassigned: ``n`` rows of the group.
         by: The same rows, sorted.
         above: Size from which a change of the score is a large one.
     """
-    known = np.flatnonzero(moved.imagined)
-    flips, sizes = moved.flips[worst_network(moved.flips)][known], _sizes(moved)[known]
-    own = [sorting.rows(known) for sorting in by]
-    yield from by_band("flip_share_by_band", {}, flips, own)
-    yield from by_band("large_change_share_by_band", {"above": above}, (sizes > above).astype(np.float64), own)
+    positions = np.flatnonzero(reassigned.imagined)
+    flips, sizes = reassigned.flips[worst_network(reassigned.flips)][positions], _sizes(reassigned)[positions]
+    group_sortings = [sorting.rows(positions) for sorting in by]
+    yield from by_band("flip_share_by_band", {}, flips, group_sortings)
+    yield from by_band(
+        "large_change_share_by_band", {"above": above}, (sizes > above).astype(np.float64), group_sortings
+    )
 
 
 def by_band(measure: str, of: Parameters, values: Floats, by: Sequence[Sorting]) -> Iterator[Tally]:
@@ -353,11 +357,11 @@ def by_band(measure: str, of: Parameters, values: Floats, by: Sequence[Sorting])
     for sorting in by:
         bands = filled(sorting.bands, sorting.values, PEOPLE)
         for band in bands if len(bands) > 1 else ():
-            said = {**of, **sorting.by, **band.said}
-            yield from alone(mean(measure, said, values[band.holds(sorting.values)], share=True))
+            parameters = {**of, **sorting.by, **band.said}
+            yield from alone(mean(measure, parameters, values[band.holds(sorting.values)], share=True))
 
 
-def _sizes(moved: Moved) -> Floats:
+def _sizes(reassigned: Moved) -> Floats:
     """``(n,)`` sizes of the change under the network under which they are largest."""
-    found: Floats = moved.absolute[worst_network(moved.absolute)]
-    return found
+    sizes: Floats = reassigned.absolute[worst_network(reassigned.absolute)]
+    return sizes

@@ -125,14 +125,14 @@ class Scales:
 
     def applicants(self, rows: Mediation, imagined: Floats, label: Bools) -> Applicants:
         """Lay out rows, their mediators ``(s, k, n, p)`` as imagined, and labels ``(n,)``."""
-        moved = [
+        scaled_worlds = [
             [self._mediators(rows, values).astype(np.float32) for values in network]
             for network in in_other_categories(imagined, rows.category)
         ]
         mediators = self._mediators(rows, rows.mediators.values)
         shape = (len(imagined), len(rows.categories) - 1, *mediators.shape)
-        others = np.array(moved, dtype=np.float32).reshape(shape)
-        return Applicants(_scaled(inputs_of(rows.covariates), self.covariates), mediators, others, label)
+        counterfactuals = np.array(scaled_worlds, dtype=np.float32).reshape(shape)
+        return Applicants(_scaled(inputs_of(rows.covariates), self.covariates), mediators, counterfactuals, label)
 
     def _mediators(self, rows: Mediation, values: Floats) -> Floats:
         return _scaled(inputs_of(replace(rows.mediators, values=values)), self.mediators)
@@ -194,13 +194,13 @@ class Predictor:
 
     def imagined_scores(self, applicants: Applicants) -> Floats:
         """The same in the other categories, ``(s, k - 1, n)``."""
-        s, others, n, _ = applicants.imagined.shape
-        found = [
+        s, groups, n, _ = applicants.imagined.shape
+        scores = [
             probabilities(self.net, np.hstack([applicants.covariates, values]))
             for network in applicants.imagined
             for values in network
         ]
-        return np.array(found).reshape(s, others, n)
+        return np.array(scores).reshape(s, groups, n)
 
 
 def train(applicants: Applicants, settings: PredictorSettings) -> Predictor:
@@ -238,8 +238,8 @@ def regularisation(scores: Tensor, imagined: Tensor, worst: Worst) -> Tensor:
         imagined: ``(s, k - 1, r)`` those in the other categories, over which the mean is taken.
         worst: Whether the worst generator is that of all rows, or of each row by itself.
     """
-    moved = (scores - imagined).square().mean(1)
-    return moved.mean(1).max() if worst == "batch" else moved.max(0).values.mean()
+    squared_change = (scores - imagined).square().mean(1)
+    return squared_change.mean(1).max() if worst == "batch" else squared_change.max(0).values.mean()
 
 
 @dataclass(frozen=True)
@@ -272,15 +272,15 @@ def _step(net: nn.Sequential, optimizer: torch.optim.Adam, rows: _Table, setting
     optimizer.zero_grad()
     logits = net(torch.cat([rows.covariates, rows.mediators], 1)).squeeze(1)
     loss = predicted = functional.binary_cross_entropy_with_logits(logits, rows.label)
-    moved = torch.full_like(predicted, torch.nan)
+    penalty = torch.full_like(predicted, torch.nan)
     if rows.imagined is not None:
         covariates = rows.covariates.expand(*rows.imagined.shape[:2], -1, -1)
         imagined = net(torch.cat([covariates, rows.imagined], 3)).squeeze(3)
-        moved = regularisation(torch.sigmoid(logits), torch.sigmoid(imagined), settings.worst)
-        loss = predicted + settings.fairness * moved
+        penalty = regularisation(torch.sigmoid(logits), torch.sigmoid(imagined), settings.worst)
+        loss = predicted + settings.fairness * penalty
     loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
-    return torch.stack([predicted.detach(), moved.detach()])
+    return torch.stack([predicted.detach(), penalty.detach()])
 
 
 def _check(applicants: Applicants, settings: PredictorSettings) -> None:
@@ -331,8 +331,8 @@ class Predicted:
     def moved(self) -> Floats:
         """``(n,)`` mean square of the change of the score, under the network that is worst over all rows."""
         squared = np.square(self.imagined - self.scores).mean(axis=1)
-        found: Floats = squared[squared.mean(axis=1).argmax()]
-        return found
+        largest: Floats = squared[squared.mean(axis=1).argmax()]
+        return largest
 
 
 def rates(decided: Bools, label: Bools, of: Parameters) -> Iterator[Tally]:
@@ -344,29 +344,29 @@ def rates(decided: Bools, label: Bools, of: Parameters) -> Iterator[Tally]:
 
 
 def tallies(
-    found: Predicted, rows: Longs, label: Bools, given: Bools | None, settings: GcfnPrediction
+    prediction: Predicted, rows: Longs, label: Bools, audited: Bools | None, settings: GcfnPrediction
 ) -> Iterator[Tally]:
     """Of one predictor and the rows of one group: rates, scores, and who is decided on otherwise.
 
     Args:
-        found: The predictor.
+        prediction: The predictor.
         rows: ``(r,)`` the group among the held-out rows.
         label: ``(n,)`` outcomes of all held-out rows.
-        given: ``(n,)`` decisions of the audited model, where there is one.
+        audited: ``(n,)`` decisions of the audited model, where there is one.
         settings: ``bins``.
     """
-    of, decided, scores = found.named, found.favourable[rows], found.scores[rows]
+    of, decided, scores = prediction.named, prediction.favourable[rows], prediction.scores[rows]
     yield from rates(decided, label[rows], of)
     ends = np.arange(settings.bins + 1) / settings.bins
     place = np.minimum((scores * settings.bins).astype(np.int64), settings.bins - 1)
     for number, (low, high) in enumerate(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)):
         yield from alone(share("fair_score_share", {**of, "from": low, "to": high}, place == number))
-    if given is not None:
-        yield from alone(share("treated_differently_share", of, decided != given[rows]))
+    if audited is not None:
+        yield from alone(share("treated_differently_share", of, decided != audited[rows]))
 
 
 def aggregates(
-    found: Sequence[Predicted],
+    predictions: Sequence[Predicted],
     rows: Longs,
     label: Bools,
     gammas: Sequence[float],
@@ -376,22 +376,28 @@ def aggregates(
     """CF, its root on the scale of the score, and utility of every predictor on the rows of one group, resampled alike.
 
     Args:
-        found: The predictors.
+        predictions: The predictors.
         rows: ``(r,)`` the group among the held-out rows.
         label: ``(n,)`` outcomes of all held-out rows.
         gammas: Weights of CF in the utility.
         resamples: Replicates.
         rng: Draws rows.
     """
-    parts = [each for one in found for each in (one.favourable[rows] == label[rows], one.moved[rows])]
+    parts = [
+        column
+        for prediction in predictions
+        for column in (prediction.favourable[rows] == label[rows], prediction.moved[rows])
+    ]
     values = np.column_stack(parts).astype(np.float64)
     again = np.vstack([_resampled(values, resamples, rng), values.mean(axis=0)])
-    for number, one in enumerate(found):
-        accuracy, moved = again[:, 2 * number], again[:, 2 * number + 1]
-        yield _aggregate("fair_unfairness", one.named, moved, len(rows))
-        yield _aggregate("fair_score_change", one.named, np.sqrt(moved), len(rows))
+    for number, prediction in enumerate(predictions):
+        accuracy, squared_change = again[:, 2 * number], again[:, 2 * number + 1]
+        yield _aggregate("fair_unfairness", prediction.named, squared_change, len(rows))
+        yield _aggregate("fair_score_change", prediction.named, np.sqrt(squared_change), len(rows))
         for gamma in gammas:
-            yield _aggregate("fair_utility", {**one.named, "gamma": gamma}, accuracy - gamma * moved, len(rows))
+            yield _aggregate(
+                "fair_utility", {**prediction.named, "gamma": gamma}, accuracy - gamma * squared_change, len(rows)
+            )
 
 
 def refused(models: Sequence[tuple[str, float]], n: int, reason: str) -> Iterator[Aggregate]:
@@ -409,13 +415,13 @@ def _aggregate(measure: str, of: Parameters, values: Floats, n: int) -> Aggregat
 def _resampled(values: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     """``(resamples, q)`` means of ``(r, q)`` over as many rows drawn with replacement."""
     n = len(values)
-    parts, left = [np.zeros((0, values.shape[1]))], resamples
-    while left > 0:
-        size = min(left, max(1, _AT_ONCE // n))
+    parts, remaining = [np.zeros((0, values.shape[1]))], resamples
+    while remaining > 0:
+        size = min(remaining, max(1, _AT_ONCE // n))
         drawn = rng.integers(0, n, (size, n)) + n * np.arange(size)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
         parts.append(counts @ values / n)
-        left -= size
+        remaining -= size
     return np.concatenate(parts)
 
 
@@ -462,8 +468,8 @@ def variants(rows: Mediation, settings: GcfnPrediction, abducted: Collection[str
 
 def noisy(rows: Mediation, abducted: Collection[str]) -> tuple[str, ...]:
     """The mediators of which CFAN sees the noise: those whose noise was abducted, and all others that are numbers."""
-    known = zip(rows.mediators.names, rows.numeric, strict=True)
-    return tuple(name for name, number in known if number or name in abducted)
+    numeric_flags = zip(rows.mediators.names, rows.numeric, strict=True)
+    return tuple(name for name, number in numeric_flags if number or name in abducted)
 
 
 def split(rows: Mediation, label: Bools, share: float, seed: int) -> tuple[Longs, Longs]:
@@ -485,12 +491,12 @@ def predicted(lending: Lending, settings: GcfnPrediction, device: Device, seed: 
         scales.applicants(lending.rows.rows(part), lending.imagined[:, :, part], lending.label[part]) for part in parts
     ]
     for variant in variants(lending.rows, settings, lending.abducted):
-        told = replace(_training_settings(settings), fairness=variant.fairness, device=device, seed=seed)
+        training = replace(_training_settings(settings), fairness=variant.fairness, device=device, seed=seed)
         learnt, test = (
             seen_by(variant.sees, applicants, None if noise is None else noise[part])
             for applicants, part in zip(laid_out, parts, strict=True)
         )
-        net = train(learnt, told)
+        net = train(learnt, training)
         yield Predicted(variant.name, variant.fairness, net.scores(test), net.imagined_scores(test))
 
 
@@ -500,8 +506,8 @@ def noise_of(lending: Lending, learnt: Longs, seed: int) -> Floats | None:
     Whose noise could not be abducted is given the mean one, so that nobody is left out of a comparison.
     """
     rows, names = lending.rows, noisy(lending.rows, lending.abducted)
-    left = _residuals(rows, learnt, seed) if set(names) - set(lending.abducted) else {}
-    parts = [lending.abducted[name] if name in lending.abducted else left[name] for name in names]
+    by_mediator = _residuals(rows, learnt, seed) if set(names) - set(lending.abducted) else {}
+    parts = [lending.abducted[name] if name in lending.abducted else by_mediator[name] for name in names]
     return _standardised(np.hstack(parts), learnt) if parts else None
 
 
@@ -519,16 +525,16 @@ def abducted_shares(lending: Lending, chosen: Longs) -> Iterator[Aggregate]:
 def _residuals(rows: Mediation, learnt: Longs, seed: int) -> dict[str, Floats]:
     """``(n, 1)`` of every numeric mediator about its mean given covariates and category."""
     mean = fit_mean(rows.rows(learnt), seed).potential(rows.covariates)
-    left = residuals(mean, rows.category, rows.mediators.values[:, rows.numeric])
+    differences = residuals(mean, rows.category, rows.mediators.values[:, rows.numeric])
     names = [name for name, number in zip(rows.mediators.names, rows.numeric, strict=True) if number]
-    return {name: left[:, [at]] for at, name in enumerate(names)}
+    return {name: differences[:, [at]] for at, name in enumerate(names)}
 
 
 def _standardised(noise: Floats, learnt: Longs) -> Floats:
-    known = np.ma.masked_invalid(noise)
-    centre, deviation = (of(known[learnt], axis=0).filled(0.0) for of in (np.ma.mean, np.ma.std))
-    found: Floats = ((known - centre) / np.where(deviation > 0, deviation, 1.0)).filled(0.0)
-    return found
+    masked = np.ma.masked_invalid(noise)
+    centre, deviation = (of(masked[learnt], axis=0).filled(0.0) for of in (np.ma.mean, np.ma.std))
+    standardised: Floats = ((masked - centre) / np.where(deviation > 0, deviation, 1.0)).filled(0.0)
+    return standardised
 
 
 def _training_settings(settings: GcfnPrediction) -> PredictorSettings:

@@ -91,18 +91,20 @@ class ReassignedDecisions:
         favourable, score = decide(case.columns.rows(rows), rows)
         then = [decide(_as_members(case, moved, values), rows) for values in moved.values]
         flips = np.array([decision != favourable for decision, _ in then])
-        return cls(favourable, score, flips, np.array([found - score for _, found in then]))
+        return cls(favourable, score, flips, np.array([new_score - score for _, new_score in then]))
 
 
-def _as_members(case: Case, moved: Reassigned, mediators: Floats) -> Columns:
+def _as_members(case: Case, reassigned: Reassigned, mediators: Floats) -> Columns:
     """Applicants with other mediators, and with what is commonest in the category in the attribute's own columns."""
-    rows, group = case.categories.rows[moved.at], case.categories.groups[moved.to]
+    rows, group = case.categories.rows[reassigned.at], case.categories.groups[reassigned.to]
     values = case.columns.values[rows]
     for name in case.protected.columns:
         if name in case.columns.names:
             place = case.columns.names.index(name)
-            known, counts = np.unique(case.columns.values[case.grouped.group == group, place], return_counts=True)
-            values[:, place] = known[counts.argmax()]
+            unique_values, counts = np.unique(
+                case.columns.values[case.grouped.group == group, place], return_counts=True
+            )
+            values[:, place] = unique_values[counts.argmax()]
     values[:, case.places] = mediators
     return replace(case.columns, values=values)
 
@@ -132,15 +134,18 @@ def _origin(case: Case, maker: str) -> Origin:
 
 
 def _densities(case: Case, several: Sequence[Reassigned]) -> Iterator[Tally]:
-    mediators, to_reference = case.rows.mediators, next(each for each in several if _is_reference(case, each.to))
-    for place, (name, known) in enumerate(zip(mediators.names, mediators.categories, strict=True)):
+    mediators, to_reference = (
+        case.rows.mediators,
+        next(reassigned for reassigned in several if _is_reference(case, reassigned.to)),
+    )
+    for place, (name, labels) in enumerate(zip(mediators.names, mediators.categories, strict=True)):
         values, imagined = mediators.values[:, place], to_reference.values[..., place]
-        among = () if known else mediator_densities.intervals(values)
+        among = () if labels else mediator_densities.intervals(values)
         for category, group in enumerate(case.categories.groups.tolist()):
-            own = case.rows.category == category
-            told = [*mediator_densities.factual(name, values[own], among)]
-            told += mediator_densities.imagined(name, imagined[:, own[to_reference.at]], among)
-            yield from (replace(tally, group=group) for tally in told)
+            rows = case.rows.category == category
+            density_tallies = [*mediator_densities.factual(name, values[rows], among)]
+            density_tallies += mediator_densities.imagined(name, imagined[:, rows[to_reference.at]], among)
+            yield from (replace(tally, group=group) for tally in density_tallies)
 
 
 def _is_reference(case: Case, category: int) -> bool:
@@ -149,15 +154,15 @@ def _is_reference(case: Case, category: int) -> bool:
 
 def _who(case: Case, several: Sequence[Reassigned], decided: Sequence[ReassignedDecisions]) -> Iterator[Tally]:
     favourable, score = np.zeros(len(case.rows), np.bool_), np.zeros(len(case.rows))
-    for moved, each in zip(several, decided, strict=True):
-        favourable[moved.at], score[moved.at] = each.favourable, each.score
+    for reassigned, decisions in zip(several, decided, strict=True):
+        favourable[reassigned.at], score[reassigned.at] = decisions.favourable, decisions.score
     found, groups = _mediated(several, decided), case.categories.groups.tolist()
     rows = [np.flatnonzero(case.rows.category == category) for category in range(len(groups))]
     nobody = np.zeros(len(found.row), np.bool_)
-    parts = [gcfn.of_rows(found, nobody, favourable, own) for own in rows]
+    parts = [gcfn.of_rows(found, nobody, favourable, group_rows) for group_rows in rows]
     above, by = people.large_change(parts), people.sortings(case.rows.mediators, score)
-    for group, part, own in zip(groups, parts, rows, strict=True):
-        yield from (replace(tally, group=group) for tally in people.band_tallies(part, _of(by, own), above))
+    for group, part, group_rows in zip(groups, parts, rows, strict=True):
+        yield from (replace(tally, group=group) for tally in people.band_tallies(part, _of(by, group_rows), above))
 
 
 def _of(by: Sequence[Sorting], rows: Longs) -> list[Sorting]:
@@ -170,13 +175,13 @@ def _mediated(several: Sequence[Reassigned], decided: Sequence[ReassignedDecisio
     def joined(parts: Sequence[Floats]) -> Floats:
         return np.concatenate(parts, axis=-1)
 
-    row = np.concatenate([moved.at for moved in several])
+    row = np.concatenate([reassigned.at for reassigned in several])
     return Mediated(
         row=row,
-        spread=joined([moved.spread for moved in several]),
+        spread=joined([reassigned.spread for reassigned in several]),
         refusal=np.full(len(row), "", dtype=str),
-        flips=np.concatenate([each.flips for each in decided], axis=1),
-        change=joined([each.change for each in decided]),
+        flips=np.concatenate([decisions.flips for decisions in decided], axis=1),
+        change=joined([decisions.change for decisions in decided]),
     )
 
 
@@ -200,43 +205,45 @@ def mediator_effects(case: Case, to: int, at: Longs, imagined: Floats) -> pa.Tab
     """
     group = case.rows.category[at]
     parts = [(int(number), np.flatnonzero(group == number)) for number in np.unique(group)]
-    return pa.concat_tables([_of_group(case, to, number, at[own], imagined[:, own]) for number, own in parts])
+    return pa.concat_tables([_of_group(case, to, number, at[rows], imagined[:, rows]) for number, rows in parts])
 
 
 def _of_group(case: Case, to: int, number: int, at: Longs, imagined: Floats) -> pa.Table:
     mediators, names = case.rows.mediators, case.rows.categories
     members = np.flatnonzero(case.rows.category == to)
     before, pooled = mediators.rows(at), imagined.reshape(-1, len(mediators.names))
-    told = list(diagnostics.effects(before, pooled, mediators.names))
-    there = [each.imagined for each in diagnostics.effects(before, mediators.values[members], mediators.names)]
-    n = len(told)
+    group_effects = list(diagnostics.effects(before, pooled, mediators.names))
+    reference_means = [
+        effect.imagined for effect in diagnostics.effects(before, mediators.values[members], mediators.names)
+    ]
+    n = len(group_effects)
     return MEDIATOR_EFFECTS.build(
         protected_attribute=[case.protected.name] * n,
         group=[names[number]] * n,
         to_group=[names[to]] * n,
-        **{name: [getattr(each, name) for each in told] for name in diagnostics.Effect._fields},
-        there=there,
+        **{name: [getattr(effect, name) for effect in group_effects] for name in diagnostics.Effect._fields},
+        there=reference_means,
         n=[len(at)] * n,
         n_there=[len(members)] * n,
     )
 
 
-def tables_checks(case: Case, found: Generated) -> pa.Table:
+def tables_checks(case: Case, generated: Generated) -> pa.Table:
     """Returns all checks; logs a warning about covariates that predict the group."""
     rows, seed = case.rows, case.settings.seed
-    told = list(gcfn_checks.of_networks(found.imagined, rows, case.trained, seed))
-    if found.convergence is not None:
-        told += gcfn_checks.of_training(found.convergence, len(case.trained))
+    results = list(gcfn_checks.of_networks(generated.imagined, rows, case.trained, seed))
+    if generated.convergence is not None:
+        results += gcfn_checks.of_training(generated.convergence, len(case.trained))
     leaks = list(gcfn_checks.of_covariates(rows, seed))
     for leak in leaks:
         if leak.doubtful:
             _warn(case.protected.name, leak)
-    told += leaks
-    n = len(told)
+    results += leaks
+    n = len(results)
     return GENERATOR_CHECKS.build(
         protected_attribute=[case.protected.name] * n,
         generator=[case.settings.gan.generator] * n,
-        **{name: [getattr(check, name) for check in told] for name in Check._fields},
+        **{name: [getattr(check, name) for check in results] for name in Check._fields},
     )
 
 
@@ -250,9 +257,9 @@ def _warn(attribute: str, leak: Check) -> None:
 
 def history(case: Case, state: Checkpoint) -> pa.Table:
     """Returns the epochs of a training, network by network."""
-    found = state.history.double().numpy()
-    epochs, networks, terms = found.shape
-    reconstruction, log_loss, accuracy = found.transpose(1, 0, 2).reshape(-1, terms).T
+    values = state.history.double().numpy()
+    epochs, networks, terms = values.shape
+    reconstruction, log_loss, accuracy = values.transpose(1, 0, 2).reshape(-1, terms).T
     return GENERATOR_HISTORY.build(
         protected_attribute=[case.protected.name] * (epochs * networks),
         network=np.repeat(np.arange(networks), epochs),
@@ -311,7 +318,7 @@ def mediated(
         if len(case.categories.groups):
             for name, table in _of_case(case, ids, declared, decide, scratch):
                 parts[name].append(table)
-    produced = {name: pa.concat_tables(each) for name, each in parts.items()}
+    produced = {name: pa.concat_tables(row_tables) for name, row_tables in parts.items()}
     return Produced(produced, rows_in=expected, declared={MEDIATED.name: declared})
 
 
@@ -333,35 +340,37 @@ def _of_case(
     case: Case, ids: Ids, declared: Table, decide: Decide | None, scratch: Scratch
 ) -> Iterator[tuple[str, pa.Table]]:
     """All tables of a protected attribute whose groups can be learnt from."""
-    found = generate(case, scratch)
-    several = [Reassigned.of(case, found.imagined, to) for to in range(len(case.rows.categories))]
-    for moved in several:
-        yield MEDIATED.name, _imagined(case, moved, ids, declared)
-        yield MEDIATOR_EFFECTS.name, mediator_effects(case, moved.to, moved.at, moved.values)
+    generated = generate(case, scratch)
+    several = [Reassigned.of(case, generated.imagined, to) for to in range(len(case.rows.categories))]
+    for reassigned in several:
+        yield MEDIATED.name, _imagined(case, reassigned, ids, declared)
+        yield MEDIATOR_EFFECTS.name, mediator_effects(case, reassigned.to, reassigned.at, reassigned.values)
     yield TALLIES.name, densities(case, several)
     if decide is not None:
-        decided = [ReassignedDecisions.of(case, moved, decide) for moved in several]
-        for moved, again in zip(several, decided, strict=True):
-            yield MEDIATED_DECISIONS.name, _decided(case, moved, ids, again)
+        decided = [ReassignedDecisions.of(case, reassigned, decide) for reassigned in several]
+        for reassigned, again in zip(several, decided, strict=True):
+            yield MEDIATED_DECISIONS.name, _decided(case, reassigned, ids, again)
         yield TALLIES.name, who(case, several, decided)
-    yield GENERATOR_CHECKS.name, tables_checks(case, found)
-    if found.state is not None:
-        yield GENERATOR_HISTORY.name, history(case, found.state)
-        yield GENERATORS.name, generators(case, found.state)
+    yield GENERATOR_CHECKS.name, tables_checks(case, generated)
+    if generated.state is not None:
+        yield GENERATOR_HISTORY.name, history(case, generated.state)
+        yield GENERATORS.name, generators(case, generated.state)
 
 
-def _imagined(case: Case, moved: Reassigned, ids: Ids, declared: Table) -> pa.Table:
-    rows, mediators = case.categories.rows[moved.at], case.rows.mediators
-    shown = moved.values[moved.network, np.arange(len(rows))]
-    own = {name: _as_handed_in(shown[:, at], mediators.categories[at]) for at, name in enumerate(mediators.names)}
+def _imagined(case: Case, reassigned: Reassigned, ids: Ids, declared: Table) -> pa.Table:
+    rows, mediators = case.categories.rows[reassigned.at], case.rows.mediators
+    network_values = reassigned.values[reassigned.network, np.arange(len(rows))]
+    mediator_columns = {
+        name: _as_handed_in(network_values[:, at], mediators.categories[at]) for at, name in enumerate(mediators.names)
+    }
     nothing = dict.fromkeys((c.name for c in declared.columns[len(MEDIATED.columns) :]), [None] * len(rows))
     return declared.build(
-        **nothing | own,
-        **_named(case, rows, ids, moved.to),
+        **nothing | mediator_columns,
+        **_named(case, rows, ids, reassigned.to),
         group=np.array(case.grouped.groups, dtype=object)[case.grouped.group[rows]],
         generator=[case.settings.gan.generator] * len(rows),
-        network=moved.network,
-        spread=moved.spread,
+        network=reassigned.network,
+        spread=reassigned.spread,
         refusal=[None] * len(rows),
     )
 
@@ -395,11 +404,11 @@ def _as_handed_in(values: Floats, categories: tuple[str, ...]) -> "np.ndarray[An
     return np.array(categories, dtype=object)[values.astype(np.int64)] if categories else values
 
 
-def _decided(case: Case, moved: Reassigned, ids: Ids, decided: ReassignedDecisions) -> pa.Table:
+def _decided(case: Case, reassigned: Reassigned, ids: Ids, decided: ReassignedDecisions) -> pa.Table:
     """Whether the model decides otherwise on the mediators of each network, and by how much scores move."""
-    rows = case.categories.rows[moved.at]
+    rows = case.categories.rows[reassigned.at]
     return MEDIATED_DECISIONS.build(
-        **_named(case, rows, ids, moved.to),
+        **_named(case, rows, ids, reassigned.to),
         decision_maker=[DecisionMaker.MODEL] * len(rows),
         score_changes=_lists(decided.change.T),
         flips=_lists(decided.flips.T.astype(np.float64)),

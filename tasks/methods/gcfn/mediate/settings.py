@@ -18,5 +18,5 @@ def settings_of(spec: AuditSpec) -> MediateSettings | None:
     Raises:
         SpecError: As ``generator_settings`` says.
     """
-    asked = spec.methods.of(GcfnSettings)
-    return MediateSettings.of(spec, **generator_settings(spec, asked)) if asked else None
+    settings = spec.methods.of(GcfnSettings)
+    return MediateSettings.of(spec, **generator_settings(spec, settings)) if settings else None

@@ -67,9 +67,9 @@ class _HeldOut:
         """Those of a case."""
         rows = case.categories.rows
         _, at = predictors.split(case.rows, known.label[rows], settings.prediction.test, settings.seed)
-        given = None if known.given is None else known.given.rows(rows[at])
-        by = () if given is None else people.sortings(case.rows.rows(at).mediators, given.score)
-        return cls(at, known.label[rows[at]], given, by)
+        audited = None if known.given is None else known.given.rows(rows[at])
+        by = () if audited is None else people.sortings(case.rows.rows(at).mediators, audited.score)
+        return cls(at, known.label[rows[at]], audited, by)
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class _Known:
 
     def noise(self, case: Case) -> dict[str, Floats]:
         """Mediator -> the noise behind it, for the rows of a case; none of those that the causal model knows not."""
-        found = {} if self.world is None else self.world.noise(case.protected.name)
+        noises = {} if self.world is None else self.world.noise(case.protected.name)
         mediators = set(case.rows.mediators.names)
-        return {name: noise[case.categories.rows] for name, noise in found.items() if name in mediators}
+        return {name: noise[case.categories.rows] for name, noise in noises.items() if name in mediators}
 
     def reached(self, case: Case) -> tuple[str, ...]:
         """The features that the attribute of a case reaches in the causal graph."""
@@ -108,76 +108,88 @@ def predictions(
     outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
     columns = columns_of(applicants, encodings)
     world = World.of(columns, memberships, ids, settings) if settings.causal_graph.edges else None
-    known = _Known(outcome.loc[ids].to_numpy(dtype=bool), _given(decisions), world)
+    observed = _Known(outcome.loc[ids].to_numpy(dtype=bool), _given(decisions), world)
     tallies, aggregates = [TALLIES.empty()], [AGGREGATES.empty()]
     for case in cases(columns, memberships, ids, settings):
         origin = Origin(METHOD, DecisionMaker.LENDER, case.protected.name, case.grouped.groups)
-        told, given = _of_case(case, known, generators, settings)
-        tallies.append(origin.tallies(told))
-        aggregates.append(origin.aggregates([*given, *_refused(case, known, settings)]))
+        case_tallies, case_aggregates = _of_case(case, observed, generators, settings)
+        tallies.append(origin.tallies(case_tallies))
+        aggregates.append(origin.aggregates([*case_aggregates, *_refused(case, observed, settings)]))
     return Produced({TALLIES.name: pa.concat_tables(tallies), AGGREGATES.name: pa.concat_tables(aggregates)})
 
 
 def _given(decisions: pa.Table) -> _Audited | None:
     """The audited model's decisions, in the order of the rows."""
-    own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    return _Audited(own["favourable"].to_numpy(), own["score"].to_numpy()) if own.num_rows else None
+    model_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    return (
+        _Audited(model_decisions["favourable"].to_numpy(), model_decisions["score"].to_numpy())
+        if model_decisions.num_rows
+        else None
+    )
 
 
 def _of_case(
-    case: Case, known: _Known, generators: pa.Table, settings: PredictSettings
+    case: Case, observed: _Known, generators: pa.Table, settings: PredictSettings
 ) -> tuple[list[Tally], list[Aggregate]]:
     """All that is said of one attribute; nothing where its groups cannot be learnt from."""
     if not len(case.categories.groups):
         return [], []
-    label, imagined = known.label[case.categories.rows], regenerated(case, _state(case, generators))
-    lending, held = Lending(case.rows, imagined, label, known.noise(case)), _HeldOut.of(case, known, settings)
-    found, rng = _trained(case, lending, settings), np.random.default_rng([settings.seed, case.number])
+    label, imagined = observed.label[case.categories.rows], regenerated(case, _state(case, generators))
+    lending, test_rows = (
+        Lending(case.rows, imagined, label, observed.noise(case)),
+        _HeldOut.of(case, observed, settings),
+    )
+    fair_predictions, rng = _trained(case, lending, settings), np.random.default_rng([settings.seed, case.number])
     gammas, draws = settings.prediction.gammas, settings.bootstrap.draws
     tallies: list[Tally] = []
     aggregates: list[Aggregate] = []
     for number, group in enumerate(case.categories.groups.tolist()):
-        rows = np.flatnonzero(case.rows.category[held.at] == number)
-        tallies += [replace(t, group=group) for t in _told(found, rows, held, settings)]
-        made = predictors.aggregates(found, rows, held.label, gammas, draws, rng)
-        abducted = predictors.abducted_shares(lending, held.at[rows])
-        aggregates += [replace(a, group=group) for a in (*made, *abducted)]
+        rows = np.flatnonzero(case.rows.category[test_rows.at] == number)
+        tallies += [replace(t, group=group) for t in _told(fair_predictions, rows, test_rows, settings)]
+        group_aggregates = predictors.aggregates(fair_predictions, rows, test_rows.label, gammas, draws, rng)
+        abducted = predictors.abducted_shares(lending, test_rows.at[rows])
+        aggregates += [replace(a, group=group) for a in (*group_aggregates, *abducted)]
     return tallies, aggregates
 
 
 def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Predicted]:
     """Every model of the comparison, telling of each."""
     number = len(predictors.variants(case.rows, settings.prediction, lending.abducted))
-    found: list[Predicted] = []
+    fair_predictions: list[Predicted] = []
     try:
         with progress(number, f"predictors for {case.protected.name}") as tell:
-            for one in predictors.predicted(lending, settings.prediction, settings.gan.device, settings.seed):
-                found.append(one)
-                tell(f"{one.model}, lambda {one.fairness:g}")
+            for prediction in predictors.predicted(lending, settings.prediction, settings.gan.device, settings.seed):
+                fair_predictions.append(prediction)
+                tell(f"{prediction.model}, lambda {prediction.fairness:g}")
     except DataQualityError as error:
         raise DataQualityError(f"{case.protected.name}: {error} (methods.gcfn.prediction)") from error
-    return found
+    return fair_predictions
 
 
-def _told(found: list[Predicted], rows: Longs, held: _HeldOut, settings: PredictSettings) -> Iterator[Tally]:
+def _told(
+    fair_predictions: list[Predicted], rows: Longs, test_rows: _HeldOut, settings: PredictSettings
+) -> Iterator[Tally]:
     """What is said of every predictor, and of the audited model, on the rows of a group."""
-    given = None if held.given is None else held.given.favourable
-    for one in found:
-        yield from predictors.tallies(one, rows, held.label, given, settings.prediction)
-    if given is not None:
-        yield from predictors.rates(given[rows], held.label[rows], GIVEN)
-        fairest, by = max(found, key=lambda one: one.fairness), [sorting.rows(rows) for sorting in held.by]
-        differs = (fairest.favourable[rows] != given[rows]).astype(np.float64)
+    audited = None if test_rows.given is None else test_rows.given.favourable
+    for prediction in fair_predictions:
+        yield from predictors.tallies(prediction, rows, test_rows.label, audited, settings.prediction)
+    if audited is not None:
+        yield from predictors.rates(audited[rows], test_rows.label[rows], GIVEN)
+        fairest, by = (
+            max(fair_predictions, key=lambda prediction: prediction.fairness),
+            [sorting.rows(rows) for sorting in test_rows.by],
+        )
+        differs = (fairest.favourable[rows] != audited[rows]).astype(np.float64)
         yield from people.by_band("treated_differently_by_band", fairest.named, differs, by)
 
 
-def _refused(case: Case, known: _Known, settings: PredictSettings) -> Iterator[Aggregate]:
+def _refused(case: Case, observed: _Known, settings: PredictSettings) -> Iterator[Aggregate]:
     """Groups that nothing is trained for."""
-    compared = predictors.variants(case.rows, settings.prediction, known.reached(case))
+    compared = predictors.variants(case.rows, settings.prediction, observed.reached(case))
     models = [(v.name, v.fairness) for v in compared]
     reasons = case.categories.reasons
-    for group, own in enumerate(reasons):
-        reason = own or reasons[case.grouped.reference]
+    for group, group_reason in enumerate(reasons):
+        reason = group_reason or reasons[case.grouped.reference]
         if reason:
             n = int((case.grouped.group == group).sum())
             yield from (replace(a, group=group) for a in predictors.refused(models, n, _WHY[reason]))
@@ -185,5 +197,5 @@ def _refused(case: Case, known: _Known, settings: PredictSettings) -> Iterator[A
 
 def _state(case: Case, generators: pa.Table) -> bytes | None:
     """The generators of an attribute; a map of quantiles leaves none."""
-    mine = generators.filter(pc.equal(generators[GENERATORS.key[0]], case.protected.name))
-    return mine["content"][0].as_py() if mine.num_rows else None
+    saved_generators = generators.filter(pc.equal(generators[GENERATORS.key[0]], case.protected.name))
+    return saved_generators["content"][0].as_py() if saved_generators.num_rows else None

@@ -23,7 +23,7 @@ def settings_of(spec: AuditSpec) -> PredictSettings | None:
     Raises:
         SpecError: as the settings of generators say.
     """
-    asked = spec.methods.of(GcfnSettings)
-    if asked is None or asked.prediction is None:
+    settings = spec.methods.of(GcfnSettings)
+    if settings is None or settings.prediction is None:
         return None
-    return PredictSettings.of(spec, prediction=asked.prediction, **generator_settings(spec, asked))
+    return PredictSettings.of(spec, prediction=settings.prediction, **generator_settings(spec, settings))

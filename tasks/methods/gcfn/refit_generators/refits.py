@@ -79,12 +79,12 @@ def _value(case: Case, decide: Decide, number: int, rng: np.random.Generator) ->
     Raises:
         DataQualityError: The training failed.
     """
-    learnt, drawn = resampled(case, rng)
+    learnt, resample = resampled(case, rng)
     # a number of its own gives each refit its weights and its order of the rows
     settings = replace(gan_settings(case.settings), networks=1, first=case.settings.gan.networks + number)
     imaginer = train(case.rows.rows(learnt), settings).imaginer
     reference = int(np.flatnonzero(case.categories.groups == case.grouped.reference)[0])
-    at = drawn[case.rows.category[drawn] != reference]
+    at = resample[case.rows.category[resample] != reference]
     values = imaginer.imagine(case.rows.rows(at))[:, reference]
     nothing = np.zeros(len(at))
     decided = ReassignedDecisions.of(case, Reassigned(reference, at, values, nothing, nothing.astype(np.int64)), decide)
@@ -102,13 +102,13 @@ def resampled(case: Case, rng: np.random.Generator) -> tuple[Longs, Longs]:
     stratum = 2 * case.rows.category + learns
     parts: dict[bool, list[Longs]] = {True: [], False: []}
     for number in np.unique(stratum).tolist():
-        own = np.flatnonzero(stratum == number)
-        parts[number % 2 == 1].append(own[rng.integers(0, len(own), len(own))])
+        members = np.flatnonzero(stratum == number)
+        parts[number % 2 == 1].append(members[rng.integers(0, len(members), len(members))])
     learnt = np.sort(np.concatenate(parts[True]))
     return learnt, np.sort(np.concatenate([learnt, *parts[False]]))
 
 
 def _means(values: Floats, category: Longs, categories: int) -> Iterator[float]:
     for number in range(categories):
-        own = values[category == number]
-        yield float(own.mean()) if len(own) else np.nan
+        group_values = values[category == number]
+        yield float(group_values.mean()) if len(group_values) else np.nan

@@ -19,7 +19,7 @@ def settings_of(spec: AuditSpec) -> RefitSettings | None:
     Raises:
         SpecError: as the settings of generators say.
     """
-    asked = spec.methods.of(GcfnSettings)
-    if asked is None or not asked.refits or spec.model.kind == "none":
+    settings = spec.methods.of(GcfnSettings)
+    if settings is None or not settings.refits or spec.model.kind == "none":
         return None
-    return RefitSettings.of(spec, refits=asked.refits, **generator_settings(spec, asked))
+    return RefitSettings.of(spec, refits=settings.refits, **generator_settings(spec, settings))

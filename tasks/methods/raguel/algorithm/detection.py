@@ -48,10 +48,10 @@ class Ranks:
 
 def units(problem: Problem) -> Bools:
     """Who gets a finding, ``(n,)``: everybody who was to be ranked."""
-    found = np.zeros(len(problem.group), np.bool_)
+    mask = np.zeros(len(problem.group), np.bool_)
     if isinstance(problem.own, Ranks):
-        found[problem.own.row] = True
-    return found
+        mask[problem.own.row] = True
+    return mask
 
 
 def detect(problem: Problem, settings: RaguelSettings, rng: np.random.Generator) -> Detected:  # noqa: ARG001 as all

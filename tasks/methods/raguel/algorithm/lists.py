@@ -91,11 +91,11 @@ def of_source(
     """
     point, reached = values.copy(), np.zeros(len(values), np.bool_)
     for number, boundary in boundaries.items():
-        own = np.flatnonzero(fold == number)
-        there = SOURCES[source](SearchSpace(values[own], boundary, actions, observed))
-        point[own], reached[own] = there.point, there.reached
-    found = recourse.given(values, np.where(reached[:, None], point, np.nan), actions)
-    return Found(found, source, np.where(found.reached, "", OUT_OF_REACH), np.full(len(values), NOBODY))
+        rows = np.flatnonzero(fold == number)
+        points = SOURCES[source](SearchSpace(values[rows], boundary, actions, observed))
+        point[rows], reached[rows] = points.point, points.reached
+    row_targets = recourse.given(values, np.where(reached[:, None], point, np.nan), actions)
+    return Found(row_targets, source, np.where(row_targets.reached, "", OUT_OF_REACH), np.full(len(values), NOBODY))
 
 
 def to_boundaries(
@@ -110,23 +110,23 @@ def to_boundaries(
         actions: What may be done.
         settings: ``steps`` and ``most``.
     """
-    found = Targets(values.copy(), np.full(len(values), np.nan), np.ones(len(values)))
+    row_targets = Targets(values.copy(), np.full(len(values), np.nan), np.ones(len(values)))
     stepped = settings.steps or settings.most is not None
     for number, boundary in boundaries.items():
-        own = np.flatnonzero(fold == number)
+        rows = np.flatnonzero(fold == number)
         if stepped:
-            taken = actions if settings.steps else replace(actions, step=np.zeros_like(actions.step))
-            there = in_steps(values[own], boundary, taken, settings.most).targets
+            permitted = actions if settings.steps else replace(actions, step=np.zeros_like(actions.step))
+            model_targets = in_steps(values[rows], boundary, permitted, settings.most).targets
         else:
-            there = recourse.to_boundary(values[own], boundary, actions)
-        found.point[own], found.cost[own] = there.point, there.cost
+            model_targets = recourse.to_boundary(values[rows], boundary, actions)
+        row_targets.point[rows], row_targets.cost[rows] = model_targets.point, model_targets.cost
     alone = next(iter(boundaries.values())) if len(boundaries) == 1 and not stepped else None
-    refusal = np.where(found.reached, "", OUT_OF_REACH)
-    return Found(found, "steps" if stepped else "boundary", refusal, np.full(len(values), NOBODY), alone)
+    refusal = np.where(row_targets.reached, "", OUT_OF_REACH)
+    return Found(row_targets, "steps" if stepped else "boundary", refusal, np.full(len(values), NOBODY), alone)
 
 
 def to_nearest(
-    values: Floats, candidates: Floats, actions: Actions, asked: int = 1, favours: Favours | None = None
+    values: Floats, candidates: Floats, actions: Actions, queries: int = 1, favours: Favours | None = None
 ) -> Found:
     """The place of the nearest candidate that may be taken and, if a model can be asked, that it favours.
 
@@ -134,16 +134,16 @@ def to_nearest(
         values: ``(n, d)`` rows in standard deviations.
         candidates: ``(c, d)`` favourably decided rows.
         actions: What may be done.
-        asked: Candidates that are tried for each row.
+        queries: Candidates that are tried for each row.
         favours: The model; None where nobody can be asked, and the nearest candidate has to do.
     """
-    chosen = nearest_favoured(values, candidates, actions, asked, favours)
+    chosen = nearest_favoured(values, candidates, actions, queries, favours)
     reached = chosen != NOBODY
     points = values.copy()
     points[reached] = candidates[chosen[reached]]
-    found = recourse.given(values, points, actions)
-    cost = np.where(reached, found.cost, np.nan)
-    return Found(replace(found, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
+    row_targets = recourse.given(values, points, actions)
+    cost = np.where(reached, row_targets.cost, np.nan)
+    return Found(replace(row_targets, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -182,15 +182,15 @@ def rerank_any(records: Records, held: Representation, size: int | Longs, settin
     listed = records.listed(before)
     worst = representation.worst_off(records.cost, records.group, groups)
     least_ratio = settings.swaps(worst, groups).least_ratio
-    block, left = _fill(listed, records.rules, held.bounds, start, worst, least_ratio, settings.probes)
-    order = before[reranking.sorted_blocks(block, listed.cost, before, len(left))]
+    block, unfair = _fill(listed, records.rules, held.bounds, start, worst, least_ratio, settings.probes)
+    order = before[reranking.sorted_blocks(block, listed.cost, before, len(unfair))]
     return Reranked(
         order,
         ranks(before),
         ranks(order),
         by_record(listed.cost, before),
         by_record(listed.values, before),
-        np.flatnonzero(left),
+        np.flatnonzero(unfair),
         block_before=by_record(np.repeat(np.arange(len(start) - 1), np.diff(start)), before),
         block=by_record(block, before),
     )
@@ -227,26 +227,26 @@ def _fill(
     """
     n, groups = listed.cost.shape[0], bounds.shares.shape[0]
     blocks = start.shape[0] - 1
-    taken, left = np.full(n, ANY_DEPTH_NOBODY), np.zeros(blocks, np.bool_)
+    block_of, unfair = np.full(n, ANY_DEPTH_NOBODY), np.zeros(blocks, np.bool_)
     following, queue = _queue(listed.group, worst)
     back, head, moves, placed = np.empty(0, np.int64), 0, np.arange(groups) == worst, 0
     for b in range(blocks):
-        members, head = _first(back, taken, head, start[b + 1] - start[b])
+        members, head = _first(back, block_of, head, start[b + 1] - start[b])
         counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
         for i in members:
-            taken[i] = b
+            block_of[i] = b
             counts[listed.group[i]] += 1
             sums[listed.group[i]] += listed.cost[i]
-        wanted = _wanted(bounds, worst, start[b], placed, len(members))
-        block = Block(members, np.empty_like(members), counts, sums, moves, wanted, worst, least_ratio, probes)
+        target = _wanted(bounds, worst, start[b], placed, len(members))
+        block = Block(members, np.empty_like(members), counts, sums, moves, target, worst, least_ratio, probes)
         sent = 0
         if b < blocks - 1:
-            while queue != ANY_DEPTH_NOBODY and taken[queue] != ANY_DEPTH_NOBODY:
+            while queue != ANY_DEPTH_NOBODY and block_of[queue] != ANY_DEPTH_NOBODY:
                 queue = following[queue]
-            left[b], sent = _balance(listed, block, rules, bounds, taken, following, queue, b)
+            unfair[b], sent = _balance(listed, block, rules, bounds, block_of, following, queue, b)
         back = np.sort(np.append(back[len(members) :], block.gone[:sent]))
         placed += counts[worst]
-    return taken, left
+    return block_of, unfair
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -260,11 +260,11 @@ def _wanted(bounds: Bounds, worst: int, before: int, placed: int, size: int) -> 
         placed: How many of them are of the group.
         size: Records of the block.
     """
-    wanted = np.round(bounds.shares[worst] * (before + size)) - placed
+    target = np.round(bounds.shares[worst] * (before + size)) - placed
     if bounds.bounded[worst]:
         low, high = representation.within(bounds, worst, size)
-        wanted = min(max(wanted, low), high)
-    return float(wanted)
+        target = min(max(target, low), high)
+    return float(target)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -279,22 +279,29 @@ def _queue(group: Ints, worst: int) -> tuple[Longs, int]:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _first(back: Longs, taken: Longs, head: int, count: int) -> tuple[Longs, int]:
+def _first(back: Longs, block_of: Longs, head: int, count: int) -> tuple[Longs, int]:
     """The next ``count`` records: those that were sent back, then from ``head`` on; and where to go on from."""
     members = np.empty(count, np.int64)
-    found = min(back.shape[0], count)
-    members[:found] = back[:found]
-    while found < count:
-        if taken[head] == ANY_DEPTH_NOBODY:
-            members[found] = head
-            found += 1
+    filled = min(back.shape[0], count)
+    members[:filled] = back[:filled]
+    while filled < count:
+        if block_of[head] == ANY_DEPTH_NOBODY:
+            members[filled] = head
+            filled += 1
         head += 1
     return members, head
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _balance(
-    listed: Listed, block: Block, rules: Rules, bounds: Bounds, taken: Longs, following: Longs, queue: int, number: int
+    listed: Listed,
+    block: Block,
+    rules: Rules,
+    bounds: Bounds,
+    block_of: Longs,
+    following: Longs,
+    queue: int,
+    number: int,
 ) -> tuple[bool, int]:
     """Exchange records of a block until it is fair; whether that failed, and how many were sent back."""
     counts, sums, worst, size = block.counts, block.sums, block.worst, block.members.shape[0]
@@ -313,10 +320,10 @@ def _balance(
         floors, limits = representation.intervals(
             bounds, counts, sums, max(unfair, 1.0), under & block.moves, leaves, listed.cost[z], block.least_ratio, edge
         )
-        y = _next(listed, block, rules, taken, following, queue, floors[worst], limits[worst])
+        y = _next(listed, block, rules, block_of, following, queue, floors[worst], limits[worst])
         if y == ANY_DEPTH_NOBODY:
             return unfair > 0.0, sent
-        taken[y], taken[z] = number, ANY_DEPTH_NOBODY
+        block_of[y], block_of[z] = number, ANY_DEPTH_NOBODY
         block.gone[sent] = z
         sent, bottom = sent + 1, bottom - 1
         counts[worst] += 1
@@ -329,12 +336,19 @@ def _balance(
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _next(
-    listed: Listed, block: Block, rules: Rules, taken: Longs, following: Longs, queue: int, floor: float, limit: float
+    listed: Listed,
+    block: Block,
+    rules: Rules,
+    block_of: Longs,
+    following: Longs,
+    queue: int,
+    floor: float,
+    limit: float,
 ) -> int:
     """The next record of the worst-off group that can reach the required cost, modified; or -1."""
     probed, y = 0, queue
     while y != ANY_DEPTH_NOBODY and probed < block.probes and floor <= limit:
-        if taken[y] == ANY_DEPTH_NOBODY:
+        if block_of[y] == ANY_DEPTH_NOBODY:
             probed += 1
             if floor <= listed.cost[y] <= limit:
                 return y
@@ -390,8 +404,8 @@ def decided(scores: Floats, label: Bools, group: Ints, constraint: Constraint, s
     """
     model = ThresholdOptimizer(estimator=Scores(), constraints=constraint, prefit=True, predict_method="predict_proba")
     model.fit(scores[:, None], label.astype(np.int64), sensitive_features=group)
-    found = model.predict(scores[:, None], sensitive_features=group, random_state=seed)
-    return np.asarray(found) > 0
+    predicted = model.predict(scores[:, None], sensitive_features=group, random_state=seed)
+    return np.asarray(predicted) > 0
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -502,25 +516,25 @@ def placed(name: str, ranked: Ranked, rank: Longs) -> Order:
 
 def orders(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -> list[Order]:
     """The lists by the names of ``names``, re-ranked; ``rng`` draws an order where a system gives a lottery."""
-    held, rules = ranked.held(settings.tolerance), block_rules(settings)
+    representation, rules = ranked.held(settings.tolerance), block_rules(settings)
     ours = Reranking(settings.rule, settings.direction, settings.failure, settings.delta, settings.probes)
-    made: dict[str, Callable[[], Reranked]] = {
-        LIST: partial(rerank, ranked.records, held, ours),
-        BLOCKS: partial(rerank_blocks, ranked.records, held, ranked.sizes, rules),
-        ANY: partial(rerank_any, ranked.records, held, ranked.sizes, rules),
+    builders: dict[str, Callable[[], Reranked]] = {
+        LIST: partial(rerank, ranked.records, representation, ours),
+        BLOCKS: partial(rerank_blocks, ranked.records, representation, ranked.sizes, rules),
+        ANY: partial(rerank_any, ranked.records, representation, ranked.sizes, rules),
     }
-    others = () if whole(settings) == LIST else (_of_other_paper(ranked, settings, rng),)
-    return [*others, *(_order(name, ranked, made[name]()) for name in names(settings) if name in made)]
+    baseline_orders = () if whole(settings) == LIST else (_of_other_paper(ranked, settings, rng),)
+    return [*baseline_orders, *(_order(name, ranked, builders[name]()) for name in names(settings) if name in builders)]
 
 
 def _of_other_paper(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -> Order:
     """An order that changes places and offers nothing; protected are all groups but the reference group."""
     listed = RankingsListed.of(ranked.records.cost, ranked.records.group != ranked.reference)
     if settings.order == FAIR_STAR:
-        found = fair_star(listed, settings.alpha, settings.top)
+        ranking = fair_star(listed, settings.alpha, settings.top)
     else:
-        found = RANKINGS[settings.order](listed)
-    order = listed.by_cost if found.reason else found.drawn(rng)  # one group alone has nobody to change places with
+        ranking = RANKINGS[settings.order](listed)
+    order = listed.by_cost if ranking.reason else ranking.drawn(rng)  # one group alone has nobody to change places with
     return placed(settings.order, ranked, ranks(order))
 
 
@@ -529,10 +543,10 @@ def block_rules(settings: RaguelSettings) -> BlockRules:
     return BlockRules(settings.rule, settings.direction, settings.delta, settings.probes)
 
 
-def _order(name: str, ranked: Ranked, found: Reranked) -> Order:
-    block = ranked.block[found.rank - 1] if found.block is None else found.block
-    given = modified(ranked.records, found), distances(ranked.records, found)
-    return Order(name, found.rank, block, found.cost, *given, found.values, found)
+def _order(name: str, ranked: Ranked, reranked: Reranked) -> Order:
+    block = ranked.block[reranked.rank - 1] if reranked.block is None else reranked.block
+    changes = modified(ranked.records, reranked), distances(ranked.records, reranked)
+    return Order(name, reranked.rank, block, reranked.cost, *changes, reranked.values, reranked)
 
 
 def attained(ranked: Ranked, order: Order, delta: float) -> NDArray[np.str_]:

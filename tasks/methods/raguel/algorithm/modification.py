@@ -105,13 +105,13 @@ def gain(rules: Rules, records: Listed, i: int, j: int, steps: float) -> float:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def least_steps(rules: Rules, records: Listed, i: int, j: int, wanted: float) -> float:
+def least_steps(rules: Rules, records: Listed, i: int, j: int, required: float) -> float:
     """Steps of attribute ``j`` that bring so much, in the unit of ``gain``: fewer are useless. At least one."""
     if rules.to_boundary:
-        length = wanted / abs(rules.slope.slope[j])
+        length = required / abs(rules.slope.slope[j])
     else:
         far = abs(records.target[i, j] - records.values[i, j])
-        rest = far * far - wanted / (records.rate[i] ** 2 * rules.weight[j])
+        rest = far * far - required / (records.rate[i] ** 2 * rules.weight[j])
         length = far - np.sqrt(max(rest, 0.0))
     return float(max(1.0, np.ceil(length / rules.step[j] - ROUNDING)))
 
@@ -150,9 +150,9 @@ def find(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> f
     """
     if floor > limit:
         return np.inf
-    needed, allowed, slack = _needed(rules, records, i, floor, limit)
+    required, allowed, slack = _needed(rules, records, i, floor, limit)
     count = _gains(rules, records, i)
-    for size in range(_fewest_attributes(records, count, needed - slack), min(rules.together, count) + 1):
+    for size in range(_fewest_attributes(records, count, required - slack), min(rules.together, count) + 1):
         for place in range(size):
             records.picked[place] = place
         while True:
@@ -160,17 +160,17 @@ def find(rules: Rules, records: Listed, i: int, floor: float, limit: float) -> f
             for place in range(size - 1):
                 before += records.gain[records.picked[place]]
             last = records.picked[size - 1]
-            useful = before + records.gain[last] >= needed - slack
+            useful = before + records.gain[last] >= required - slack
             if useful and rules.additive:
                 if rules.to_boundary:
                     unit, most = records.unit[last], records.gain[last]
-                    useful = not _overshoots(unit, most, before, needed, allowed, slack)
+                    useful = not _overshoots(unit, most, before, required, allowed, slack)
                 else:
-                    useful = not _passes(rules, records, i, last, before, needed, allowed, slack)
+                    useful = not _passes(rules, records, i, last, before, required, allowed, slack)
             if useful:
-                found = _fewest(rules, records, i, limit, size, needed - slack - before)
-                if floor <= found <= limit:
-                    return float(found)
+                cost = _fewest(rules, records, i, limit, size, required - slack - before)
+                if floor <= cost <= limit:
+                    return float(cost)
             if not next_set(records.picked, size, count):
                 break
     return np.inf
@@ -210,7 +210,7 @@ def _gains(rules: Rules, records: Listed, i: int) -> int:
 
 
 @numba.njit(cache=True, inline="always")  # type: ignore[untyped-decorator]
-def _fewest_attributes(records: Listed, count: int, needed: float) -> int:
+def _fewest_attributes(records: Listed, count: int, required: float) -> int:
     """How many of the attributes that bring most it takes at the least; ``count + 1`` if all together do not."""
     best = records.changed
     for place in range(count):
@@ -222,13 +222,13 @@ def _fewest_attributes(records: Listed, count: int, needed: float) -> int:
     total = 0.0
     for place in range(count):
         total += best[place]
-        if total >= needed:
+        if total >= required:
             return place + 1
     return count + 1
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _overshoots(unit: float, gain: float, before: float, needed: float, allowed: float, slack: float) -> bool:
+def _overshoots(unit: float, gain: float, before: float, required: float, allowed: float, slack: float) -> bool:
     """Whether attributes bring the cost to a boundary below its floor: without the last, or by its fewest steps.
 
     Thousands of sets fail here for one that is tried. Handing over all records would take most of that time.
@@ -237,29 +237,29 @@ def _overshoots(unit: float, gain: float, before: float, needed: float, allowed:
         unit: What a step of the last attribute brings; 0 where it may go any amount.
         gain: What it brings if it goes as far as allowed.
         before: What the others bring.
-        needed: What all have to bring.
+        required: What all have to bring.
         allowed: What they may bring.
         slack: By how much rounding may be off.
     """
-    if before > needed + slack:
+    if before > required + slack:
         return True
     if unit == 0.0:
         return False
-    steps = max(1.0, np.ceil((needed - slack - before) / unit - ROUNDING))
+    steps = max(1.0, np.ceil((required - slack - before) / unit - ROUNDING))
     return bool(before + min(steps * unit, gain) > allowed + slack)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _passes(
-    rules: Rules, records: Listed, i: int, place: int, before: float, needed: float, allowed: float, slack: float
+    rules: Rules, records: Listed, i: int, place: int, before: float, required: float, allowed: float, slack: float
 ) -> bool:
     """The same of squared distances to a target, for the last attribute by its place in ``movable``."""
-    if before > needed + slack:
+    if before > required + slack:
         return True
     last = records.movable[place]
     if rules.step[last] == 0.0:
         return False
-    steps = least_steps(rules, records, i, last, needed - slack - before)
+    steps = least_steps(rules, records, i, last, required - slack - before)
     return bool(before + gain(rules, records, i, last, steps) > allowed + slack)
 
 
@@ -271,7 +271,7 @@ def accept(records: Listed, i: int, cost: float) -> None:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _fewest(rules: Rules, records: Listed, i: int, limit: float, size: int, wanted: float) -> float:
+def _fewest(rules: Rules, records: Listed, i: int, limit: float, size: int, required: float) -> float:
     """Move all picked attributes as far as allowed, and the last the fewest steps that bring the cost to the limit.
 
     Args:
@@ -280,7 +280,7 @@ def _fewest(rules: Rules, records: Listed, i: int, limit: float, size: int, want
         i: The record.
         limit: Largest cost.
         size: Attributes that are picked.
-        wanted: What the last one has to bring at the least.
+        required: What the last one has to bring at the least.
     """
     records.changed[:] = records.values[i]
     for place in range(size - 1):
@@ -292,7 +292,7 @@ def _fewest(rules: Rules, records: Listed, i: int, limit: float, size: int, want
     enough = most_steps(rules, records.values[i], records.target[i], last)
     if rules.step[last] > 0.0:
         return float(
-            _fewest_steps(rules, records, i, last, limit, least_steps(rules, records, i, last, wanted), enough)
+            _fewest_steps(rules, records, i, last, limit, least_steps(rules, records, i, last, required), enough)
         )
     dearest = cost_of(rules, records.changed, records.target[i], records.rate[i])
     cheapest = _try(rules, records, i, last, enough)
@@ -313,9 +313,9 @@ def _fewest_steps(rules: Rules, records: Listed, i: int, j: int, limit: float, l
     """The least number that could do, or more, by bisection, as the cost falls with every step."""
     if least > most:
         return np.inf
-    found = _try(rules, records, i, j, least)
-    if found <= limit:
-        return float(found)
+    cost = _try(rules, records, i, j, least)
+    if cost <= limit:
+        return float(cost)
     if _try(rules, records, i, j, most) > limit:
         return np.inf
     below, enough = least, most
@@ -344,8 +344,8 @@ def _least_amount(
         dearest: Cost if the attribute stays, above the limit.
         cheapest: Cost after ``enough``.
     """
-    below, above, under, found = 0.0, dearest - limit, cheapest - limit, cheapest
-    while found < limit * (1.0 - CLOSE):
+    below, above, under, best_cost = 0.0, dearest - limit, cheapest - limit, cheapest
+    while best_cost < limit * (1.0 - CLOSE):
         middle = below + (enough - below) * max(above, 0.0) / (above - under)
         middle += 0.25 * CLOSE * enough  # to come out at or below the limit rather than above it
         if not below < middle < enough:
@@ -354,7 +354,7 @@ def _least_amount(
                 break
         cost = _try(rules, records, i, j, middle)
         if cost <= limit:
-            enough, under, found = middle, cost - limit, cost
+            enough, under, best_cost = middle, cost - limit, cost
             above *= 0.5
         else:
             below, above = middle, cost - limit

@@ -66,7 +66,7 @@ def quality(protected: Bools) -> Quality:
 
 def _normalised(protected: Bools, term: Term, worst: tuple[Bools, ...]) -> float:
     """The metric of a ranking, divided by the largest that the ``worst`` rankings have."""
-    return _sum(protected, term) / max(_sum(each, term) for each in worst)
+    return _sum(protected, term) / max(_sum(ranking, term) for ranking in worst)
 
 
 def _sum(protected: Bools, term: Term) -> float:
@@ -83,16 +83,18 @@ def _difference(inside: Longs, cuts: Longs, count: int, n: int) -> Floats:
 
 def _divergence(inside: Longs, cuts: Longs, count: int, n: int) -> Floats:
     """KL((p_i, 1 - p_i) || (p, 1 - p)); rounding may bring it a little below 0 where it is 0."""
-    found: Floats = np.maximum(rel_entr(inside / cuts, count / n) + rel_entr(1 - inside / cuts, 1 - count / n), 0.0)
-    return found
+    divergence: Floats = np.maximum(
+        rel_entr(inside / cuts, count / n) + rel_entr(1 - inside / cuts, 1 - count / n), 0.0
+    )
+    return divergence
 
 
 def _ratio(inside: Longs, cuts: Longs, count: int, n: int) -> Floats:
     """The ratio of protected to other records, 0 where there are none of either."""
-    others = cuts - inside
-    ratio = np.divide(inside, others, out=np.zeros(len(cuts)), where=others > 0)
-    found: Floats = np.abs(ratio - count / (n - count))
-    return found
+    outside = cuts - inside
+    ratio = np.divide(inside, outside, out=np.zeros(len(cuts)), where=outside > 0)
+    deviation: Floats = np.abs(ratio - count / (n - count))
+    return deviation
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -277,15 +279,15 @@ def ratio_with(counts: Longs, sums: Floats, joins: int, cost: float) -> float:
     """``ratio`` after a record of a group has joined."""
     counts[joins] += 1
     sums[joins] += cost
-    found = float(ratio(counts, sums))
+    new_ratio = float(ratio(counts, sums))
     counts[joins] -= 1
     sums[joins] -= cost
-    return found
+    return new_ratio
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def interval(
-    counts: Longs, sums: Floats, joins: int, leaves: int, left: float, least_ratio: float
+    counts: Longs, sums: Floats, joins: int, leaves: int, leaving_cost: float, least_ratio: float
 ) -> tuple[float, float]:
     """What a record may cost that joins one group while one of another leaves, so that the ratio does not fall.
 
@@ -299,7 +301,7 @@ def interval(
         sums: ``(g,)`` their costs.
         joins: Group of the record that comes.
         leaves: Group of the record that goes.
-        left: Cost of the record that goes.
+        leaving_cost: Cost of the record that goes.
         least_ratio: Ratio that is asked for in any case; 0 for none.
 
     Returns:
@@ -313,19 +315,19 @@ def interval(
             continue
         others_cost = others_cost or (n > 0 and total > 0.0)
         if group == leaves:
-            n, total = n - 1, total - left
+            n, total = n - 1, total - leaving_cost
         if n > 0:
             mean = max(total, 0.0) / n
             least, most = min(least, mean), max(most, mean)
     n, total = counts[joins], sums[joins]
-    wanted = least_ratio
+    least_allowed = least_ratio
     if n > 0 and total > 0.0 and others_cost:
-        wanted = max(wanted, ratio(counts, sums))
-    if wanted == 0.0 or least == np.inf:
+        least_allowed = max(least_allowed, ratio(counts, sums))
+    if least_allowed == 0.0 or least == np.inf:
         return 0.0, np.inf
-    if least < wanted * most * (1.0 - ROUNDING):
+    if least < least_allowed * most * (1.0 - ROUNDING):
         return np.inf, -np.inf
-    low, high = (n + 1) * wanted * most * (1.0 - ROUNDING), (n + 1) * least / wanted * (1.0 + ROUNDING)
+    low, high = (n + 1) * least_allowed * most * (1.0 - ROUNDING), (n + 1) * least / least_allowed * (1.0 + ROUNDING)
     return max(0.0, low - total), high - total
 
 
@@ -337,7 +339,7 @@ def intervals(
     unfair: float,
     may_join: Bools,
     leaves: int,
-    left: float,
+    leaving_cost: float,
     least_ratio: float,
     edge: float,
 ) -> tuple[Floats, Floats]:
@@ -350,7 +352,7 @@ def intervals(
         unfair: The violation before; it has to become less.
         may_join: ``(g,)`` groups that may join at all.
         leaves: Group of the record that goes.
-        left: Its cost.
+        leaving_cost: Its cost.
         least_ratio: Ratio that is asked for in any case; 0 for none.
         edge: Largest cost in any case.
 
@@ -361,7 +363,7 @@ def intervals(
     size = counts.sum()
     for joins in range(counts.shape[0]):
         if may_join[joins] and violation_with(bounds, counts, size, joins, leaves) < unfair:
-            floors[joins], limits[joins] = interval(counts, sums, joins, leaves, left, least_ratio)
+            floors[joins], limits[joins] = interval(counts, sums, joins, leaves, leaving_cost, least_ratio)
             limits[joins] = min(limits[joins], edge * (1.0 + ROUNDING))
     return floors, limits
 
@@ -408,17 +410,17 @@ def representation(group: Ints, groups: int, reference: int, tolerance: float = 
     return Representation(shares, np.arange(groups) != reference, float(tolerance))
 
 
-def fair_blocks(held: Representation, group: Ints, block: Longs) -> Bools:
+def fair_blocks(representation: Representation, group: Ints, block: Longs) -> Bools:
     """Whether each block is fairly represented.
 
     Args:
-        held: The bounds.
+        representation: The bounds.
         group: ``(n,)`` group of each record.
         block: ``(n,)`` block of each record, from 0.
     """
-    groups = len(held.shares)
+    groups = len(representation.shares)
     counts = np.bincount(block * groups + group, minlength=(int(block.max(initial=-1)) + 1) * groups)
-    fair: Bools = _fair_counts(held.bounds, counts.reshape(-1, groups).astype(np.int64))
+    fair: Bools = _fair_counts(representation.bounds, counts.reshape(-1, groups).astype(np.int64))
     return fair
 
 
@@ -470,8 +472,8 @@ def of_blocks(cost: Floats, group: Ints, block: Longs) -> Floats:
 
 def of_prefixes(cost: Floats, group: Ints) -> Floats:
     """The ratio of each prefix: costs ``(n,)`` and groups ``(n,)`` by rank."""
-    found: Floats = _of_prefixes(np.ascontiguousarray(cost), np.ascontiguousarray(group, np.int32))
-    return found
+    prefix_ratios: Floats = _of_prefixes(np.ascontiguousarray(cost), np.ascontiguousarray(group, np.int32))
+    return prefix_ratios
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -480,9 +482,9 @@ def _of_prefixes(cost: Floats, group: Ints) -> Floats:
     for place in range(group.shape[0]):
         groups = max(groups, group[place] + 1)
     counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
-    found = np.empty(cost.shape[0])
+    prefix_ratios = np.empty(cost.shape[0])
     for place in range(cost.shape[0]):
         counts[group[place]] += 1
         sums[group[place]] += cost[place]
-        found[place] = ratio(counts, sums)
-    return found
+        prefix_ratios[place] = ratio(counts, sums)
+    return prefix_ratios

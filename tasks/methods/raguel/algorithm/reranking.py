@@ -63,9 +63,9 @@ def distances(records: Records, reranked: Reranked) -> Floats:
 
 def by_record(by_place: NDArray[_Scalar], record: Longs) -> NDArray[_Scalar]:
     """``(n, ...)`` what was aligned by place, aligned by the ``(n,)`` record at each place."""
-    found = np.empty_like(by_place)
-    found[record] = by_place
-    return found
+    values = np.empty_like(by_place)
+    values[record] = by_place
+    return values
 
 
 def ranks(order: Longs) -> Longs:
@@ -116,41 +116,41 @@ def grow(records: Listed, rules: Rules, bounds: Bounds, choices: Choices) -> tup
         place from which the rest is copied as it was, or -1.
     """
     n, groups = records.cost.shape[0], bounds.shares.shape[0]
-    order, failed, left = np.empty(n, np.int64), np.zeros(n, np.bool_), np.ones(n, np.bool_)
+    order, failed, remaining = np.empty(n, np.int64), np.zeros(n, np.bool_), np.ones(n, np.bool_)
     counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
     following, first = _queues(records.group, groups)
     head = 0
     for place in range(n):
-        while not left[head]:
+        while not remaining[head]:
             head += 1
         chosen = head
         unfair = representation.violation_with(bounds, counts, place + 1, records.group[head], NOBODY)
         if unfair > 0.0:
-            _drop_taken(first, following, left)
+            _drop_taken(first, following, remaining)
             cursors = _candidates(bounds, counts, place + 1, unfair, first, choices.movable)
-            chosen = _fetch(records, rules, choices, counts, sums, cursors, following, left, head)
+            chosen = _fetch(records, rules, choices, counts, sums, cursors, following, remaining, head)
             if chosen == NOBODY:
                 chosen = head
                 if choices.exits:
                     failed[place] = True
-                    order[place:] = np.flatnonzero(left)
+                    order[place:] = np.flatnonzero(remaining)
                     return order, failed, place
             # of several groups, the record that is fetched may lessen the violation and not end it
             failed[place] = (
                 representation.violation_with(bounds, counts, place + 1, records.group[chosen], NOBODY) > 0.0
             )
         order[place] = chosen
-        left[chosen] = False
+        remaining[chosen] = False
         counts[records.group[chosen]] += 1
         sums[records.group[chosen]] += records.cost[chosen]
     return order, failed, -1
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _drop_taken(first: Longs, following: Longs, left: Bools) -> None:
+def _drop_taken(first: Longs, following: Longs, remaining: Bools) -> None:
     """Let every queue begin with a record that is still to be ranked."""
     for group in range(first.shape[0]):
-        while first[group] != NOBODY and not left[first[group]]:
+        while first[group] != NOBODY and not remaining[first[group]]:
             first[group] = following[first[group]]
 
 
@@ -189,7 +189,7 @@ def _fetch(
     sums: Floats,
     cursors: Longs,
     following: Longs,
-    left: Bools,
+    remaining: Bools,
     head: int,
 ) -> int:
     """The next record that can be brought strictly below the cost of ``head``, modified; or -1."""
@@ -203,7 +203,7 @@ def _fetch(
             break
         y = cursors[group]
         cursors[group] = following[y]
-        if left[y]:
+        if remaining[y]:
             probed += 1
             cost = modification.find(rules, records, y, 0.0, limit)
             if cost < np.inf and _accepted(choices, counts, sums, group, records.cost[y], cost):
@@ -319,7 +319,7 @@ def swap(window: Window, rules: Rules, bounds: Bounds, swaps: Swaps) -> Bools:
         ``(b,)`` blocks that were left unfair; the last is not looked at.
     """
     blocks, groups = window.start.shape[0] - 1, bounds.shares.shape[0]
-    left = np.zeros(blocks, np.bool_)
+    unfair_blocks = np.zeros(blocks, np.bool_)
     for b in range(blocks - 1):
         counts, sums = _tally(window, b, groups)
         size = counts.sum()
@@ -329,7 +329,7 @@ def swap(window: Window, rules: Rules, bounds: Bounds, swaps: Swaps) -> Bools:
             over, under = out_of_bounds(bounds, counts, size)
             z = _leaving(window, b, over, last)
             if z == NOBODY:
-                left[b] = True
+                unfair_blocks[b] = True
                 break
             floors, limits = representation.intervals(
                 bounds,
@@ -344,11 +344,11 @@ def swap(window: Window, rules: Rules, bounds: Bounds, swaps: Swaps) -> Bools:
             )
             y = _coming(window, b, floors, limits, first, rules)
             if y == NOBODY:
-                left[b] = True
+                unfair_blocks[b] = True
                 break
             _exchange(window, b, y, z, counts, sums)
             unfair = representation.violation(bounds, counts, size)
-    return left
+    return unfair_blocks
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -393,7 +393,7 @@ def _leaving(window: Window, b: int, over: Bools, last: Longs) -> int:
         over: ``(g,)`` over-represented groups.
         last: ``(g,)`` where to look for each group from; moved on past those that may not leave.
     """
-    found, group, begin = NOBODY, window.records.group, window.start[b]
+    leaver, group, begin = NOBODY, window.records.group, window.start[b]
     for g in range(over.shape[0]):
         if over[g]:
             z = last[g]
@@ -401,8 +401,8 @@ def _leaving(window: Window, b: int, over: Bools, last: Longs) -> int:
                 z -= 1
             last[g] = z
             if z >= begin:
-                found = max(found, z)
-    return found
+                leaver = max(leaver, z)
+    return leaver
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -430,9 +430,9 @@ def _coming(window: Window, b: int, floors: Floats, limits: Floats, first: Longs
             continue
         if floor <= cost[y] <= limit:
             return y  # a tie at the border: it may come as it is
-        found = modification.find(rules, window.records, y, floor, limit)
-        if found < np.inf:
-            modification.accept(window.records, y, found)
+        new_cost = modification.find(rules, window.records, y, floor, limit)
+        if new_cost < np.inf:
+            modification.accept(window.records, y, new_cost)
             return y
     return NOBODY
 
@@ -468,24 +468,24 @@ def sorted_blocks(block: Longs, cost: Floats, number: Longs, blocks: int) -> Lon
         places[free[block[i]]] = i
         free[block[i]] += 1
     for b in range(blocks):
-        mine = places[ends[b] : ends[b + 1]]
-        mine = mine[np.argsort(cost[mine], kind="mergesort")]
-        _sort_ties(mine, cost, number)
-        places[ends[b] : ends[b + 1]] = mine
+        members = places[ends[b] : ends[b + 1]]
+        members = members[np.argsort(cost[members], kind="mergesort")]
+        _sort_ties(members, cost, number)
+        places[ends[b] : ends[b + 1]] = members
     return places
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _sort_ties(mine: Longs, cost: Floats, number: Longs) -> None:
+def _sort_ties(members: Longs, cost: Floats, number: Longs) -> None:
     """Put runs of equal cost in order of number."""
     first = 0
-    while first < mine.shape[0]:
+    while first < members.shape[0]:
         last = first + 1
-        while last < mine.shape[0] and cost[mine[last]] == cost[mine[first]]:
+        while last < members.shape[0] and cost[members[last]] == cost[members[first]]:
             last += 1
         if last - first > 1:
-            run = mine[first:last].copy()
-            mine[first:last] = run[np.argsort(number[run], kind="mergesort")]
+            run = members[first:last].copy()
+            members[first:last] = run[np.argsort(number[run], kind="mergesort")]
         first = last
 
 
@@ -546,15 +546,15 @@ def rerank_blocks(records: Records, held: Representation, size: int | Longs, set
     crossed = np.zeros(len(before), np.bool_)
     window = Window(start, listed.cost[start[1:] - 1], crossed, block.copy(), listed)
     swaps = settings.swaps(representation.worst_off(records.cost, records.group, groups), groups)
-    left = swap(window, records.rules, held.bounds, swaps)
-    order = before[sorted_blocks(window.block, listed.cost, before, len(left))]
+    unfair = swap(window, records.rules, held.bounds, swaps)
+    order = before[sorted_blocks(window.block, listed.cost, before, len(unfair))]
     return Reranked(
         order,
         ranks(before),
         ranks(order),
         by_record(listed.cost, before),
         by_record(listed.values, before),
-        np.flatnonzero(left),
+        np.flatnonzero(unfair),
         block_before=by_record(block, before),
         block=by_record(window.block, before),
     )

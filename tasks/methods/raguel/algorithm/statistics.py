@@ -156,13 +156,13 @@ class Space:
             values: ``(r, d)`` where the records are moved to.
             column: ``(d,)`` number of the column that each input is of.
         """
-        found, moved = now.copy(), values != self.values(x)
+        decoded_values, changed = now.copy(), values != self.values(x)
         for j, attribute in enumerate(self.attributes):
-            rows = np.flatnonzero(moved[:, j])
+            rows = np.flatnonzero(changed[:, j])
             if attribute is not None and len(rows):
                 to = attribute.decoded(now[rows, column[j]], x[rows, j], values[rows, j] * self.unit[j])
-                found[rows, column[j]] = to
-        return found
+                decoded_values[rows, column[j]] = to
+        return decoded_values
 
 
 def space_of(x: Floats, attributes: tuple[Attribute | None, ...]) -> Space:
@@ -175,17 +175,23 @@ def space_of(x: Floats, attributes: tuple[Attribute | None, ...]) -> Space:
     Raises:
         SpecError: A weight, a step or bounds make no sense.
     """
-    known = np.array([each is not None for each in attributes])
+    is_attribute = np.array([attribute is not None for attribute in attributes])
     spread = x.std(axis=0)
-    unit = np.where(known & (spread > 0), spread, 1.0)
-    told = [each or Attribute("", changeable=False) for each in attributes]
-    free = known & (spread > 0) & np.array([each.changeable for each in told])
-    low, high = np.array([each.input_bounds if f else (-np.inf, np.inf) for each, f in zip(told, free, strict=True)]).T
+    unit = np.where(is_attribute & (spread > 0), spread, 1.0)
+    known_attributes = [attribute or Attribute("", changeable=False) for attribute in attributes]
+    free = is_attribute & (spread > 0) & np.array([attribute.changeable for attribute in known_attributes])
+    low, high = np.array(
+        [
+            attribute.input_bounds if f else (-np.inf, np.inf)
+            for attribute, f in zip(known_attributes, free, strict=True)
+        ]
+    ).T
     actions = make_actions(
-        [each.weight for each in told],
+        [attribute.weight for attribute in known_attributes],
         changeable=free,
-        step=np.array([each.input_step if f else 0.0 for each, f in zip(told, free, strict=True)]) / unit,
-        direction=[each.direction for each in told],
+        step=np.array([attribute.input_step if f else 0.0 for attribute, f in zip(known_attributes, free, strict=True)])
+        / unit,
+        direction=[attribute.direction for attribute in known_attributes],
         lower=low / unit,
         upper=high / unit,
     )
@@ -262,23 +268,23 @@ class Applied:
 
     def offers_confirmed(self, order: Order, gains: Floats, unfavourable: Bools) -> Floats:
         """Whether the model's score rises by at least ``gains`` ``(n,)`` with each offer: 1 or 0; NaN without one."""
-        found = np.full(len(self.row), np.nan)
+        confirmed = np.full(len(self.row), np.nan)
         at = np.flatnonzero(order.offered & unfavourable)
         if self.answers is None or not len(at):
-            return found
+            return confirmed
         _, now = self.answers(self.row[at], self.now[at])
         _, then = self.answers(self.row[at], self.moved(order.values)[at])
-        found[at] = then - now >= gains[at] - ROUNDING * (1 + np.abs(now))
-        return found
+        confirmed[at] = then - now >= gains[at] - ROUNDING * (1 + np.abs(now))
+        return confirmed
 
 
 def offers(applied: Applied, ranked: Ranked, order: Order) -> Offers:
     """What is on offer in an order, by record and input."""
-    values, moved = ranked.records.values, applied.moved(order.values)
+    values, new_values = ranked.records.values, applied.moved(order.values)
     record, place = np.nonzero(order.values != values)
     attribute = applied.column[place].astype(np.int64)
     falls = order.values[record, place] < values[record, place]
-    before, after = applied.now[record, attribute], moved[record, attribute]
+    before, after = applied.now[record, attribute], new_values[record, attribute]
     return Offers(record.astype(np.int64), attribute, before, after, falls, place.astype(np.int64))
 
 
@@ -345,17 +351,17 @@ class ListSummary:
 
 def tallies(summary: ListSummary, group: int) -> Iterator[Tally]:
     """Shares and means over the rows of a group, of whom there is one at least."""
-    own = summary.of(group)
-    yield mean("recourse_cost", {}, summary.ranked.records.cost[own], headline=True)
-    yield from alone(_confirmation("recourse_not_confirmed_share", {}, summary.confirmed[own]))
+    members = summary.of(group)
+    yield mean("recourse_cost", {}, summary.ranked.records.cost[members], headline=True)
+    yield from alone(_confirmation("recourse_not_confirmed_share", {}, summary.confirmed[members]))
     for other in summary.thresholded:
-        stays = np.where(other.stays, summary.ranked.records.cost, np.nan)[own]
+        stays = np.where(other.stays, summary.ranked.records.cost, np.nan)[members]
         yield from alone(mean("recourse_cost", {"order": other.name}, stays))
-    yield from alone(counted("list_share", {}, int((~own).sum()), int(own.sum()), 0))
+    yield from alone(counted("list_share", {}, int((~members).sum()), int(members.sum()), 0))
     yield from _blocks(summary, summary.initial, group, {})
     for order in summary.orders:
         at: Parameters = {"order": order.name}
-        yield from alone(mean("recourse_cost", at, order.cost[own]))
+        yield from alone(mean("recourse_cost", at, order.cost[members]))
         yield from _blocks(summary, order, group, at)
         yield from _offers(summary, order, group, at)
 
@@ -367,15 +373,15 @@ def unreached(refused: Bools) -> Iterator[Tally]:
 
 def _confirmation(measure: str, at: Parameters, confirmed: Floats) -> Tally:
     """The share that the model did not confirm."""
-    known = ~np.isnan(confirmed)
-    return share(measure, at, confirmed[known] == 0)
+    mask = ~np.isnan(confirmed)
+    return share(measure, at, confirmed[mask] == 0)
 
 
 def _blocks(summary: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
     inside = np.bincount(order.block[summary.of(group)], minlength=int(order.block.max()) + 1)
     size = np.bincount(order.block)
-    for number, (own, everybody) in enumerate(zip(inside.tolist(), size.tolist(), strict=True), 1):
-        yield from alone(counted("block_share", {**at, "block": number}, everybody - own, own, 0))
+    for number, (group_count, everybody) in enumerate(zip(inside.tolist(), size.tolist(), strict=True), 1):
+        yield from alone(counted("block_share", {**at, "block": number}, everybody - group_count, group_count, 0))
 
 
 def _offers(summary: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
@@ -437,16 +443,16 @@ class Costs:
         """``(groups,)`` mean costs; NaN of a group without anybody."""
         total = np.bincount(self.group, self.cost * self.count, minlength=groups)
         count = np.bincount(self.group, self.count, minlength=groups)
-        found: Floats = np.divide(total, count, out=np.full(groups, np.nan), where=count > 0)
-        return found
+        group_means: Floats = np.divide(total, count, out=np.full(groups, np.nan), where=count > 0)
+        return group_means
 
 
 def cost_ratios(means: Floats, reference: int) -> Floats:
     """The reference group's mean over each group's, of ``(..., groups)`` means; NaN where either is missing or 0."""
     other = np.broadcast_to(means[..., [reference]], means.shape)
-    known = (means > 0) & (other > 0)
-    found: Floats = np.divide(other, means, out=np.full(means.shape, np.nan), where=known)
-    return found
+    positive = (means > 0) & (other > 0)
+    group_ratios: Floats = np.divide(other, means, out=np.full(means.shape, np.nan), where=positive)
+    return group_ratios
 
 
 def aggregates(
@@ -461,19 +467,19 @@ def aggregates(
         errors: ``(groups,)`` standard errors of its logarithm, NaN where there is none; or why nobody knows them.
         level: Of the intervals.
     """
-    numbers = [each for each in groups if each != reference and len(costs.cost)]
+    numbers = [group for group in groups if group != reference and len(costs.cost)]
     size = max([*numbers, reference, int(costs.group.max(initial=0))]) + 1
     n, value = np.bincount(costs.group, minlength=size), cost_ratios(costs.means(size), reference)
-    found = []
+    rows = []
     for number in numbers:
         few = min(n[number], n[reference]) < FEWEST
         if few or not np.isfinite(value[number]):
             why = f"fewer than {FEWEST} applicants of one of the groups were denied and have a way" if few else NOTHING
-            found.append(Aggregate(number, 0, MEASURE, {}, math.nan, int(n[number]), compared=False, reason=why))
+            rows.append(Aggregate(number, 0, MEASURE, {}, math.nan, int(n[number]), compared=False, reason=why))
         else:
             error = errors if isinstance(errors, str) else float(errors[number])
-            found.append(_aggregate(number, float(value[number]), int(n[number]), error, level))
-    return found
+            rows.append(_aggregate(number, float(value[number]), int(n[number]), error, level))
+    return rows
 
 
 NOTHING: Final = "one of the groups has nothing to pay"
@@ -485,8 +491,8 @@ def _aggregate(group: int, value: float, n: int, error: float | str, level: floa
         return Aggregate(group, 0, MEASURE, {}, value, n, compared=False, reason=reason)
     reach = NormalDist().inv_cdf((1 + level) / 2) * error
     ends = value * math.exp(-reach), value * math.exp(reach)
-    told = Inference(error, "log")
-    return Aggregate(group, 0, MEASURE, {}, value, n, compared=False, interval=ends, inference=told)
+    inference = Inference(error, "log")
+    return Aggregate(group, 0, MEASURE, {}, value, n, compared=False, interval=ends, inference=inference)
 
 
 def errors_of_draws(means: Floats, reference: int) -> Floats:
@@ -494,21 +500,21 @@ def errors_of_draws(means: Floats, reference: int) -> Floats:
     logs = np.log(cost_ratios(means, reference))
     finite = np.isfinite(logs)
     enough = finite.sum(axis=0) >= max(2.0, ENOUGH * len(means))
-    found = np.full(means.shape[1], np.nan)
+    deviations = np.full(means.shape[1], np.nan)
     for group in np.flatnonzero(enough):
-        found[group] = np.std(logs[finite[:, group], group], ddof=1)
-    return found
+        deviations[group] = np.std(logs[finite[:, group], group], ddof=1)
+    return deviations
 
 
 def errors_of_rows(costs: Costs, groups: int, reference: int) -> Floats:
     """The same where nothing but the applicants is drawn, by the delta method."""
-    found = np.full(groups, np.nan)
+    variances = np.full(groups, np.nan)
     for group in range(groups):
-        own = costs.cost[costs.group == group]
-        if len(own) > 1 and own.mean() > 0:
-            found[group] = own.var(ddof=1) / len(own) / own.mean() ** 2
-    whole: Floats = np.sqrt(found + found[reference])
-    return whole
+        group_costs = costs.cost[costs.group == group]
+        if len(group_costs) > 1 and group_costs.mean() > 0:
+            variances[group] = group_costs.var(ddof=1) / len(group_costs) / group_costs.mean() ** 2
+    errors: Floats = np.sqrt(variances + variances[reference])
+    return errors
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -645,10 +651,10 @@ class _About:
             yield from self._quality(self.own[order][other.stays[order]], at)
 
     def _quality(self, protected: Bools, at: Parameters) -> Iterator[Aggregate]:
-        found = quality(protected)
+        scores = quality(protected)
         for name in ("rnd", "rkl", "rrd"):
-            value = float(getattr(found, name))
-            yield self._of_list(name, at, value, "" if np.isfinite(value) else found.reason, n=len(protected))
+            value = float(getattr(scores, name))
+            yield self._of_list(name, at, value, "" if np.isfinite(value) else scores.reason, n=len(protected))
 
     def _ratio(self, cost: Floats, rows: Bools, at: Parameters) -> Aggregate:
         value, reason = self._value(cost, rows)
@@ -670,11 +676,11 @@ class _About:
         means = []
         for group in np.unique(self.summary.group[rows]).tolist():
             values, counts = np.unique(cost[rows & self.summary.of(group)], return_counts=True)
-            drawn = estimate(values, counts.astype(np.int64), self.rng, self.resamples, 0.95, share=False)
-            means.append(drawn.replicates)
+            resampled_mean = estimate(values, counts.astype(np.int64), self.rng, self.resamples, 0.95, share=False)
+            means.append(resampled_mean.replicates)
         most, least = np.max(means, axis=0), np.min(means, axis=0)
-        found: Floats = np.divide(least, most, out=np.ones(len(most)), where=most > 0)
-        return found
+        least_ratio: Floats = np.divide(least, most, out=np.ones(len(most)), where=most > 0)
+        return least_ratio
 
     def _over_blocks(self, measure: str, order: Order, at: Parameters, least: bool = True) -> Iterator[Aggregate]:
         cost, group, block = order.cost[self.both], self.summary.group[self.both], order.block[self.both]
@@ -682,12 +688,12 @@ class _About:
             yield self._of_list(measure, {**at, "over": "mean_block"}, np.nan, ONE_GROUP)
             return
         numbers, place = np.unique(block, return_inverse=True)
-        found = representation.of_blocks(cost, group, place.astype(np.int64))
+        block_ratios = representation.of_blocks(cost, group, place.astype(np.int64))
         single = sum(len(np.unique(group[place == i])) < 2 for i in range(len(numbers)))
         note = f"{single} of {len(numbers)} blocks hold one group only, and count as 1" if single else ""
-        yield self._of_list(measure, {**at, "over": "mean_block"}, float(found.mean()), note)
+        yield self._of_list(measure, {**at, "over": "mean_block"}, float(block_ratios.mean()), note)
         if least:
-            yield self._of_list(measure, {**at, "over": "least_block"}, float(found.min()), note)
+            yield self._of_list(measure, {**at, "over": "least_block"}, float(block_ratios.min()), note)
 
     def _of_list(self, measure: str, at: Parameters, value: float, reason: str = "", n: int | None = None) -> Aggregate:
         size = self.n if n is None else n
@@ -696,8 +702,8 @@ class _About:
     def _of_group(self, measure: str, at: Parameters, value: float) -> Aggregate:
         return Aggregate(self.group, 0, measure, at, value, int(self.own.sum()), compared=False)
 
-    def _count(self, measure: str, at: Parameters, counted: Bools) -> Aggregate:
-        count, n = int(counted.sum()), int(self.own.sum())
+    def _count(self, measure: str, at: Parameters, mask: Bools) -> Aggregate:
+        count, n = int(mask.sum()), int(self.own.sum())
         return Aggregate(self.group, 0, measure, at, float(count), n, compared=False, events=count)
 
 

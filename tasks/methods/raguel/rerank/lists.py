@@ -87,11 +87,13 @@ class Maker:
         if self.linear is None:
             return None
         return {
-            number: Boundary(each.coefficients * space.unit, each.intercept) for number, each in self.linear.items()
+            number: Boundary(form.coefficients * space.unit, form.intercept) for number, form in self.linear.items()
         }
 
 
-def maker_of(name: str, model: Model, models: pa.Table, columns: Columns, encodings: pa.Table, made: pa.Table) -> Maker:
+def maker_of(
+    name: str, model: Model, models: pa.Table, columns: Columns, encodings: pa.Table, decisions: pa.Table
+) -> Maker:
     """Returns a decision maker; a lender gets the inputs of a model, and its reasons are unknown.
 
     Args:
@@ -100,23 +102,23 @@ def maker_of(name: str, model: Model, models: pa.Table, columns: Columns, encodi
         models: Those that the stage ``score`` left.
         columns: What applicants handed in.
         encodings: How it is encoded.
-        made: Its decisions, in the order of the rows.
+        decisions: Its decisions, in the order of the rows.
     """
-    n, scores = made.num_rows, made["score"].to_numpy()
+    n, scores = decisions.num_rows, decisions["score"].to_numpy()
     if name != DecisionMaker.MODEL:
         inputs = inputs_of(columns, encodings, "encoded")
         return Maker(name, inputs, "encoded", np.zeros(n, np.int32), None, None, np.full(n, np.nan))
     taken_as: TakenAs = "codes" if model.rule is not None else model.taken_as
     inputs = inputs_of(columns, encodings, taken_as)
-    answers = _answers(model, models, columns, encodings, made)
+    answers = _answers(model, models, columns, encodings, decisions)
     if model.rule is not None:
-        weights = np.array([model.rule.weights.get(each, 0.0) for each in columns.names])
+        weights = np.array([model.rule.weights.get(name, 0.0) for name in columns.names])
         form = {0: above(Linear(weights), model.rule.limit)}
         return Maker(name, inputs, taken_as, np.zeros(n, np.int32), form, answers, scores)
-    forms = {number: linear_form(each) for number, each in stored(models, model).items()}
-    cut = float(logit(made["threshold"][0].as_py()))
-    linear = {number: above(each, cut) for number, each in forms.items() if each is not None}
-    fold = made["fold"].to_numpy().astype(np.int32)
+    forms = {number: linear_form(model_content) for number, model_content in stored(models, model).items()}
+    cut = float(logit(decisions["threshold"][0].as_py()))
+    linear = {number: above(form, cut) for number, form in forms.items() if form is not None}
+    fold = decisions["fold"].to_numpy().astype(np.int32)
     return Maker(name, inputs, taken_as, fold, linear if len(linear) == len(forms) else None, answers, scores)
 
 
@@ -125,9 +127,11 @@ def above(form: Linear, cut: float) -> Linear:
     return Linear(form.coefficients, form.intercept - cut - MARGIN * max(1.0, abs(cut)))
 
 
-def _answers(model: Model, models: pa.Table, columns: Columns, encodings: pa.Table, made: pa.Table) -> Answers | None:
-    decide = decider(model, models, encodings, made)
-    cut = None if model.rule is not None else float(logit(made["threshold"][0].as_py()))
+def _answers(
+    model: Model, models: pa.Table, columns: Columns, encodings: pa.Table, decisions: pa.Table
+) -> Answers | None:
+    decide = decider(model, models, encodings, decisions)
+    cut = None if model.rule is not None else float(logit(decisions["threshold"][0].as_py()))
     return None if decide is None else partial(_asked, decide, columns, cut)
 
 
@@ -151,20 +155,20 @@ def attributes_of(
     """
     firsts = {row["feature"]: row for row in encodings.to_pylist()}
     ordered = [kind in (Kind.ORDINAL, Kind.BINARY) and maker.taken_as != "one_hot" for kind in columns.kinds]
-    found: list[Attribute | None] = []
+    attributes: list[Attribute | None] = []
     for at in maker.inputs.column.tolist():
-        name, known, first = columns.names[at], columns.categories[at], firsts[columns.names[at]]
-        if known and not ordered[at]:
-            found.append(None)
+        name, categories, first = columns.names[at], columns.categories[at], firsts[columns.names[at]]
+        if categories and not ordered[at]:
+            attributes.append(None)
             continue
         scale = None
         if maker.taken_as == "encoded":
-            scale = Scale(0.0, max(len(known) - 1.0, 1.0), None) if known else _scale(first)
+            scale = Scale(0.0, max(len(categories) - 1.0, 1.0), None) if categories else _scale(first)
         bound = first["constraint"] == Constraint.IMMUTABLE or first["transitions"] is not None or name in fixed
-        found.append(
+        attributes.append(
             Attribute(
                 name,
-                known,
+                categories,
                 scale,
                 recourse[name].weight,
                 recourse[name].step,
@@ -173,7 +177,7 @@ def attributes_of(
                 not bound,
             )
         )
-    return tuple(found)
+    return tuple(attributes)
 
 
 def _scale(first: Mapping[str, float]) -> Scale:
@@ -241,15 +245,15 @@ def ratios(
         settings: ``steps``, ``most`` and ``refits``.
         level: Of the intervals.
     """
-    own, size = Costs.of(cost, grouped.group, decided.denied), len(grouped.groups)
+    costs, size = Costs.of(cost, grouped.group, decided.denied), len(grouped.groups)
     errors: Floats | str = _why(decided, model, settings)
     if not errors and decided.refits is not None:
-        found = means(decided, decided.refits, space, grouped.group, size, settings)
-        errors = statistics.errors_of_draws(found, grouped.reference)
+        draw_means = means(decided, decided.refits, space, grouped.group, size, settings)
+        errors = statistics.errors_of_draws(draw_means, grouped.reference)
     elif not errors:
-        errors = statistics.errors_of_rows(own, size, grouped.reference)
+        errors = statistics.errors_of_rows(costs, size, grouped.reference)
     present = np.unique(grouped.group).tolist()
-    return statistics.aggregates(own, present, grouped.reference, errors, level)
+    return statistics.aggregates(costs, present, grouped.reference, errors, level)
 
 
 def _why(decided: Decided, model: Model, settings: RaguelSettings) -> str:
@@ -269,7 +273,9 @@ def means(decided: Decided, refits: Refits, space: Space, group: Ints, groups: i
     key = space.actions.changeable.tobytes()  # all else that protected attributes have in common
     if key not in decided.known:
         decided.known[key] = tuple(_priced(decided, refits, space, settings))
-    return np.array([Costs.of(each.cost, group[each.row], each.count).means(groups) for each in decided.known[key]])
+    return np.array(
+        [Costs.of(priced.cost, group[priced.row], priced.count).means(groups) for priced in decided.known[key]]
+    )
 
 
 def _priced(decided: Decided, refits: Refits, space: Space, settings: RaguelSettings) -> Iterator[Priced]:
@@ -279,8 +285,8 @@ def _priced(decided: Decided, refits: Refits, space: Space, settings: RaguelSett
         form = above(Linear(refits.coefficients[:, draw], float(refits.intercept[draw])), cut)
         boundary = {0: Boundary(form.coefficients * space.unit, form.intercept)}
         nowhere = np.zeros(len(rows), np.int32)
-        there = raguel_targets.to_boundaries(values[rows], nowhere, boundary, space.actions, settings)
-        yield Priced(rows, there.targets.cost, refits.counts[rows, draw].astype(np.float64))
+        boundary_targets = raguel_targets.to_boundaries(values[rows], nowhere, boundary, space.actions, settings)
+        yield Priced(rows, boundary_targets.targets.cost, refits.counts[rows, draw].astype(np.float64))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -317,16 +323,16 @@ class Placed:
 
 def reranked_rows(case: Case, placed: Placed) -> pa.Table:
     """Returns a row for each row that was to be ranked, and each order."""
-    w, found = len(placed.wanted), placed.found
+    w, row_targets = len(placed.wanted), placed.found
     group = np.array(case.grouped.groups, dtype=object)[case.grouped.group[placed.wanted]]
     shared = {
         "row_id": case.ids[placed.wanted],
         "decision_maker": [case.decision_maker] * w,
         "protected_attribute": [case.attribute] * w,
         "group": group,
-        "found_by": [found.by] * w,
-        "cost": found.targets.cost,
-        "candidate": [None if at < 0 else case.ids[at] for at in found.candidate.tolist()],
+        "found_by": [row_targets.by] * w,
+        "cost": row_targets.targets.cost,
+        "candidate": [None if at < 0 else case.ids[at] for at in row_targets.candidate.tolist()],
         "refusal": [str(reason) or None for reason in placed.refusal],
     }
     orders = lists.names(placed.settings)
@@ -337,21 +343,21 @@ def _places(placed: Placed, name: str) -> dict[str, list[Any]]:
     """What is known of the rows that are ranked, by column; None for the others."""
     columns = ("point", "confirmed", "rank", "block", "cost_after", "rank_after", "block_after", "attained")
     empty: dict[str, list[Any]] = {c: [None] * len(placed.wanted) for c in (*columns, "offer_confirmed")}
-    told = placed.told
-    if told is None or placed.applied is None:
+    summary = placed.told
+    if summary is None or placed.applied is None:
         return empty
-    order = next(each for each in told.orders if each.name == name)
-    attained = lists.attained(told.ranked, order, placed.settings.delta)
+    order = next(candidate_order for candidate_order in summary.orders if candidate_order.name == name)
+    attained = lists.attained(summary.ranked, order, placed.settings.delta)
     known: dict[str, list[Any]] = {
-        "point": _points(told, placed.applied),
-        "confirmed": _said(told.confirmed),
-        "rank": told.initial.rank.tolist(),
-        "block": (told.initial.block + 1).tolist(),
+        "point": _points(summary, placed.applied),
+        "confirmed": _said(summary.confirmed),
+        "rank": summary.initial.rank.tolist(),
+        "block": (summary.initial.block + 1).tolist(),
         "cost_after": order.cost.tolist(),
         "rank_after": order.rank.tolist(),
         "block_after": (order.block + 1).tolist(),
         "attained": [str(rule) or None for rule in attained],
-        "offer_confirmed": _said(told.offers_confirmed[name]),
+        "offer_confirmed": _said(summary.offers_confirmed[name]),
     }
     for column, values in known.items():
         for at, value in zip(placed.kept.tolist(), values, strict=True):
@@ -360,19 +366,19 @@ def _places(placed: Placed, name: str) -> dict[str, list[Any]]:
 
 
 def _said(confirmed: "np.ndarray[Any, Any]") -> list[bool | None]:
-    return [None if np.isnan(each) else bool(each) for each in confirmed]
+    return [None if np.isnan(flag) else bool(flag) for flag in confirmed]
 
 
-def _points(told: ListSummary, applied: Applied) -> list[str]:
+def _points(summary: ListSummary, applied: Applied) -> list[str]:
     """What differs at each counterfactual point, as JSON, in the user's units."""
-    values, target = told.ranked.records.values, told.ranked.records.target
-    moved = applied.moved(target)
-    found: list[dict[str, str]] = [{} for _ in values]
+    values, target = summary.ranked.records.values, summary.ranked.records.target
+    new_values = applied.moved(target)
+    offered: list[dict[str, str]] = [{} for _ in values]
     for record, place in zip(*np.nonzero(values != target), strict=True):
         attribute, at = _attribute(applied, int(place)), applied.column[place]
         falls = bool(target[record, place] < values[record, place])
-        found[record][attribute.name] = attribute.said_offer(float(moved[record, at]), falls)
-    return [json.dumps(each) for each in found]
+        offered[record][attribute.name] = attribute.said_offer(float(new_values[record, at]), falls)
+    return [json.dumps(changes) for changes in offered]
 
 
 def _attribute(applied: Applied, place: int) -> Attribute:
@@ -385,10 +391,10 @@ def _attribute(applied: Applied, place: int) -> Attribute:
 
 def offer_rows(case: Case, placed: Placed) -> pa.Table:
     """Returns a row for each column that an applicant is to change, in each order."""
-    told, applied = placed.told, placed.applied
-    if told is None or applied is None:
+    summary, applied = placed.told, placed.applied
+    if summary is None or applied is None:
         return OFFERS.empty()
-    parts = [_offers(case, applied, name, found) for name, found in told.offers.items()]
+    parts = [_offers(case, applied, name, found) for name, found in summary.offers.items()]
     return pa.concat_tables(parts)
 
 
@@ -400,11 +406,11 @@ def _offers(case: Case, applied: Applied, name: str, found: Offers) -> pa.Table:
         decision_maker=[case.decision_maker] * n,
         protected_attribute=[case.attribute] * n,
         order=[name] * n,
-        attribute=[each.name for each in told_as],
-        from_value=[each.said(value) for each, value in zip(told_as, found.before.tolist(), strict=True)],
+        attribute=[attribute.name for attribute in told_as],
+        from_value=[attribute.said(value) for attribute, value in zip(told_as, found.before.tolist(), strict=True)],
         to_value=[
-            each.said_offer(value, falls)
-            for each, value, falls in zip(told_as, found.after.tolist(), found.falls.tolist(), strict=True)
+            attribute.said_offer(value, falls)
+            for attribute, value, falls in zip(told_as, found.after.tolist(), found.falls.tolist(), strict=True)
         ],
         change=found.after - found.before,
     )
@@ -468,8 +474,8 @@ def reranked(
     lender = _of_lender(decisions, ids)
     expected = 0
     for name, frame in decided(decisions, settings.explain):
-        made = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
-        rows = _rows(name, made, columns, encodings, models, lender, settings)
+        maker_decisions = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
+        rows = _rows(name, maker_decisions, columns, encodings, models, lender, settings)
         for attribute in (each for each in settings.protected if groups[each.name].compared):
             case = Case(METHOD, name, attribute.name, ids, groups[attribute.name])
             rng = np.random.default_rng([settings.seed, crc32(f"rerank|{attribute.name}".encode())])
@@ -485,33 +491,33 @@ def reranked(
 
 def _rows(
     name: str,
-    made: pd.DataFrame,
+    maker_decisions: pd.DataFrame,
     columns: Columns,
     encodings: pa.Table,
     models: pa.Table,
     lender: Bools,
     settings: RerankSettings,
 ) -> _Rows:
-    factual, candidate = explained_and_candidates(made, name, settings.explain)
-    favourable, open_ = made["favourable"].to_numpy(), made["explained"].to_numpy()
-    own = pa.Table.from_pandas(made, preserve_index=False)
-    held = models if name == "model" else MODELS.empty()
-    maker = maker_of(name, settings.model, held, columns, encodings, own)
+    factual, candidate = explained_and_candidates(maker_decisions, name, settings.explain)
+    favourable, open_ = maker_decisions["favourable"].to_numpy(), maker_decisions["explained"].to_numpy()
+    decision_table = pa.Table.from_pandas(maker_decisions, preserve_index=False)
+    model_table = models if name == "model" else MODELS.empty()
+    maker = maker_of(name, settings.model, model_table, columns, encodings, decision_table)
     errors_alone = name == DecisionMaker.MODEL and settings.explain.factuals == "false_negatives"
-    asked = open_ & made["outcome"].to_numpy() if errors_alone else open_
+    eligible = open_ & maker_decisions["outcome"].to_numpy() if errors_alone else open_
     return _Rows(
         maker=maker,
         columns=columns,
         encodings=encodings,
         favourable=favourable,
-        outcome=made["outcome"].to_numpy(),
+        outcome=maker_decisions["outcome"].to_numpy(),
         open=open_,
         wanted=np.flatnonzero(open_ if settings.raguel.listed == "all" else factual),
         candidate=candidate,
         decided=Decided(
             x=maker.inputs.x,
-            denied=~favourable & asked,
-            asked=asked,
+            denied=~favourable & eligible,
+            asked=eligible,
             linear=maker.linear is not None,
             refits=_refits(maker, lender, open_, settings) if name == DecisionMaker.MODEL else None,
         ),
@@ -521,14 +527,14 @@ def _rows(
 
 def _of_lender(decisions: pa.Table, ids: "np.ndarray[Any, Any]") -> Bools:
     """``(n,)`` the lender's decisions, to which models are fitted."""
-    own = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.LENDER))).to_pandas()
-    favourable: Bools = own.set_index("row_id")["favourable"].loc[ids].to_numpy(bool)
+    lender_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.LENDER))).to_pandas()
+    favourable: Bools = lender_decisions.set_index("row_id")["favourable"].loc[ids].to_numpy(bool)
     return favourable
 
 
 def _refits(maker: Maker, lender: Bools, explained: Bools, settings: RerankSettings) -> Refits | None:
-    asked = settings.raguel.refits
-    return refits(maker.inputs.x, lender, explained, settings.model, asked, settings.seed)
+    repetitions = settings.raguel.refits
+    return refits(maker.inputs.x, lender, explained, settings.model, repetitions, settings.seed)
 
 
 def _bands(columns: Columns, encodings: pa.Table, name: str | None) -> Longs | None:
@@ -545,40 +551,42 @@ def _of_case(
     """One decision maker and one protected attribute."""
     attributes = attributes_of(rows.maker, rows.columns, rows.encodings, settings.recourse, own_columns)
     space = space_of(rows.maker.inputs.x, attributes)
-    found = _found(rows, space, settings)
+    row_targets = _found(rows, space, settings)
     group = case.grouped.group[rows.wanted]
-    refusal = _without_small_groups(found, group, settings.raguel.fewest)
-    tallies = _unreached(found, group)
-    kept = np.flatnonzero(refusal == "")
-    placed = Placed(rows.wanted, kept, found, refusal, settings.raguel)
+    refusal = _without_small_groups(row_targets, group, settings.raguel.fewest)
+    tallies = _unreached(row_targets, group)
+    positions = np.flatnonzero(refusal == "")
+    placed = Placed(rows.wanted, positions, row_targets, refusal, settings.raguel)
     cost = np.full(len(rows.favourable), np.nan)
-    cost[rows.wanted] = found.targets.cost
+    cost[rows.wanted] = row_targets.targets.cost
     level = settings.bootstrap.level
     aggregates = ratios(rows.decided, cost, space, case.grouped, settings.model, settings.raguel, level)
-    if not len(kept):
+    if not len(positions):
         return placed, tallies, aggregates
-    told, applied = _told(rows, space, found, kept, case.grouped, settings, rng)
-    for number in np.unique(told.group).tolist():
-        tallies += [replace(t, group=number) for t in raguel_tallies.tallies(told, number)]
-        aggregates += raguel_aggregates.aggregates_values(told, number, settings.raguel, settings.bootstrap.draws, rng)
-    return replace(placed, told=told, applied=applied), tallies, aggregates
+    summary, applied = _told(rows, space, row_targets, positions, case.grouped, settings, rng)
+    for number in np.unique(summary.group).tolist():
+        tallies += [replace(t, group=number) for t in raguel_tallies.tallies(summary, number)]
+        aggregates += raguel_aggregates.aggregates_values(
+            summary, number, settings.raguel, settings.bootstrap.draws, rng
+        )
+    return replace(placed, told=summary, applied=applied), tallies, aggregates
 
 
 def _found(rows: _Rows, space: Space, settings: RerankSettings) -> Found:
     """The counterfactual points of the rows to be ranked."""
     values = space.values(rows.maker.inputs.x)
-    here, boundaries = values[rows.wanted], rows.maker.boundaries(space)
+    row_values, boundaries = values[rows.wanted], rows.maker.boundaries(space)
     source, fold = settings.raguel.source, rows.maker.fold[rows.wanted]
     if boundaries is not None and source == "exact":
-        return raguel_targets.to_boundaries(here, fold, boundaries, space.actions, settings.raguel)
+        return raguel_targets.to_boundaries(row_values, fold, boundaries, space.actions, settings.raguel)
     if boundaries is not None and source != "nearest":
-        return raguel_targets.of_source(here, fold, boundaries, space.actions, values, source)
+        return raguel_targets.of_source(row_values, fold, boundaries, space.actions, values, source)
     candidates = np.flatnonzero(rows.candidate)
     favours = None if rows.maker.answers is None else _favours(rows, space)
-    found = raguel_targets.to_nearest(here, values[candidates], space.actions, settings.raguel.asked, favours)
-    taken = found.candidate >= 0
-    found.candidate[taken] = candidates[found.candidate[taken]]
-    return found
+    nearest = raguel_targets.to_nearest(row_values, values[candidates], space.actions, settings.raguel.asked, favours)
+    has_candidate = nearest.candidate >= 0
+    nearest.candidate[has_candidate] = candidates[nearest.candidate[has_candidate]]
+    return nearest
 
 
 def _favours(rows: _Rows, space: Space) -> Callable[[Longs, Floats], Bools]:
@@ -595,52 +603,54 @@ def _applied(rows: _Rows, space: Space, row: Longs) -> Applied:
     return Applied(space, inputs.column, row, rows.columns.values[row], inputs.x[row], rows.maker.answers)
 
 
-def _without_small_groups(found: Found, group: Ints, fewest: int) -> "np.ndarray[tuple[int], np.dtype[np.str_]]":
+def _without_small_groups(row_targets: Found, group: Ints, fewest: int) -> "np.ndarray[tuple[int], np.dtype[np.str_]]":
     """Why each row is not ranked, ``(w,)``: it has no cost, or too few of its group have one."""
-    few = np.bincount(group[found.targets.reached], minlength=int(group.max(initial=0)) + 1) < fewest
-    return np.where(found.targets.reached & few[group], str(Refusal.TOO_FEW_IN_CATEGORY), found.refusal)
+    few = np.bincount(group[row_targets.targets.reached], minlength=int(group.max(initial=0)) + 1) < fewest
+    return np.where(row_targets.targets.reached & few[group], str(Refusal.TOO_FEW_IN_CATEGORY), row_targets.refusal)
 
 
-def _unreached(found: Found, group: Ints) -> list[Tally]:
+def _unreached(row_targets: Found, group: Ints) -> list[Tally]:
     return [
         replace(tally, group=number)
         for number in np.unique(group).tolist()
-        for tally in raguel_tallies.unreached(~found.targets.reached[group == number])
+        for tally in raguel_tallies.unreached(~row_targets.targets.reached[group == number])
     ]
 
 
 def _told(
     rows: _Rows,
     space: Space,
-    found: Found,
-    kept: Longs,
+    row_targets: Found,
+    positions: Longs,
     grouped: Grouped,
     settings: RerankSettings,
     rng: np.random.Generator,
 ) -> tuple[ListSummary, Applied]:
     """The list of the rows that are ranked, re-ranked in every way."""
-    row, reached = rows.wanted[kept], found.targets
-    applied, asked = _applied(rows, space, row), settings.raguel
-    targets = Targets(reached.point[kept], reached.cost[kept], reached.rate[kept])
+    row, reached = rows.wanted[positions], row_targets.targets
+    applied, raguel = _applied(rows, space, row), settings.raguel
+    targets = Targets(reached.point[positions], reached.cost[positions], reached.rate[positions])
     values, group = space.values(applied.x), grouped.group[row]
-    records = make_records(values, targets, group, space.actions, found.boundary, asked.together)
-    sizes = lists.block_sizes(len(row), asked, None if rows.bands is None else rows.bands[row])
+    records = make_records(values, targets, group, space.actions, row_targets.boundary, raguel.together)
+    sizes = lists.block_sizes(len(row), raguel, None if rows.bands is None else rows.bands[row])
     ranked = Ranked(records, len(grouped.groups), grouped.reference, sizes)
-    orders, unfavourable = tuple(lists.orders(ranked, asked, rng)), ~rows.favourable[row]
-    gains = {each.name: _gains(rows, space, row, each.values - values) for each in orders}
-    told = ListSummary(
+    orders, unfavourable = tuple(lists.orders(ranked, raguel, rng)), ~rows.favourable[row]
+    gains = {order.name: _gains(rows, space, row, order.values - values) for order in orders}
+    summary = ListSummary(
         ranked=ranked,
         initial=lists.initial(ranked),
         orders=orders,
-        offers={each.name: offers(applied, ranked, each) for each in orders},
+        offers={order.name: offers(applied, ranked, order) for order in orders},
         columns=rows.columns.names,
         confirmed=applied.confirmed(targets.point, unfavourable),
-        offers_confirmed={each.name: applied.offers_confirmed(each, gains[each.name], unfavourable) for each in orders},
-        cells=tuple(lists.grid(ranked, asked)),
+        offers_confirmed={
+            order.name: applied.offers_confirmed(order, gains[order.name], unfavourable) for order in orders
+        },
+        cells=tuple(lists.grid(ranked, raguel)),
         thresholded=tuple(_thresholded(rows, row, grouped, settings.seed)),
-        note=_note(rows, found.by),
+        note=_note(rows, row_targets.by),
     )
-    return told, applied
+    return summary, applied
 
 
 def _note(rows: _Rows, by: str) -> str:
@@ -650,12 +660,12 @@ def _note(rows: _Rows, by: str) -> str:
     return _OF_SOURCE.get(by, "")
 
 
-def _gains(rows: _Rows, space: Space, row: Longs, moved: Floats) -> Floats:
+def _gains(rows: _Rows, space: Space, row: Longs, change: Floats) -> Floats:
     """By how much the score of each row is to rise with its offer; 0 where there is no linear form to count on."""
     gains = np.zeros(len(row))
     for number, boundary in (rows.maker.boundaries(space) or {}).items():
-        own = rows.maker.fold[row] == number
-        gains[own] = moved[own] @ boundary.slope
+        fold_rows = rows.maker.fold[row] == number
+        gains[fold_rows] = change[fold_rows] @ boundary.slope
     return gains
 
 

@@ -30,9 +30,9 @@ def cliques(sets: Iterable[Columns]) -> list[Columns]:
     Columns are eliminated one by one, the one that adds fewest edges first, by name where several do.
     """
     near: dict[str, set[str]] = {}
-    for each in sets:
-        for column in each:
-            near.setdefault(column, set()).update(each - {column})
+    for columns in sets:
+        for column in columns:
+            near.setdefault(column, set()).update(columns - {column})
     out: list[Columns] = []
     while near:
         column = min(near, key=lambda name: (_fill(near, name), name))
@@ -40,12 +40,12 @@ def cliques(sets: Iterable[Columns]) -> list[Columns]:
         out.append(frozenset(around | {column}))
         for other in around:
             near[other] = (near[other] | around) - {column, other}
-    return [each for each in out if not any(each < other for other in out)] or [frozenset()]
+    return [clique for clique in out if not any(clique < other for other in out)] or [frozenset()]
 
 
 def _fill(near: dict[str, set[str]], column: str) -> int:
     """Edges that eliminating a column adds among its neighbours."""
-    return sum(one not in near[other] for one, other in combinations(sorted(near[column]), 2))
+    return sum(first not in near[other] for first, other in combinations(sorted(near[column]), 2))
 
 
 def junctions(sets: Sequence[Columns]) -> list[tuple[int, int]]:
@@ -108,7 +108,7 @@ class Cells:
     @property
     def spans(self) -> list[tuple[int, int]]:
         """First cell of each block, and the one after its last."""
-        return [(each.first, each.first + each.atoms * self.samples.size) for each in self.blocks]
+        return [(block.first, block.first + block.atoms * self.samples.size) for block in self.blocks]
 
     @cached_property
     def truth(self) -> Longs:
@@ -125,10 +125,10 @@ class Cells:
     def agreements(self) -> "scipy.sparse.csr_array":
         """Blocks count the same people: rows whose product with a table of cells is 0, ``(agreements, cells)``."""
         plus, minus = [], []
-        for left, right, feature in self.pairs:
-            for value in np.unique(self.blocks[left].features[feature]):
+        for first, right, feature in self.pairs:
+            for value in np.unique(self.blocks[first].features[feature]):
                 for status in range(self.samples.size):
-                    plus.append(self._valued(self.blocks[left], feature, value, status))
+                    plus.append(self._valued(self.blocks[first], feature, value, status))
                     minus.append(self._valued(self.blocks[right], feature, value, status))
         return _sparse(plus, minus, self.size)
 
@@ -138,7 +138,7 @@ class Cells:
     def sums(self, counts: Sequence[Count]) -> "scipy.sparse.csr_array":
         """The counts as sums of cells, ``(counts, cells)`` of 0 and 1."""
         plus = [self.indices(count) for count in counts]
-        return _sparse(plus, [each[:0] for each in plus], self.size)
+        return _sparse(plus, [columns[:0] for columns in plus], self.size)
 
     def indices(self, count: Count) -> Longs:
         """Cells that a count counts, in order."""
@@ -152,25 +152,27 @@ class Cells:
         A block that shares no column with the group is crossed with it in full. KeyError where several share some.
         """
         population, width = count.population, self.samples.size
-        mine = columns_of(self.people, population)
-        blocks = [each for each in self.blocks if each.columns & mine]
+        population_columns = columns_of(self.people, population)
+        blocks = [block for block in self.blocks if block.columns & population_columns]
         if len(blocks) > 1:
-            raise KeyError(f"several blocks of cells are of {sorted(mine)}")
+            raise KeyError(f"several blocks of cells are of {sorted(population_columns)}")
         block = blocks[0] if blocks else self.blocks[0]
         atoms = block.rows if blocks else np.zeros_like(block.rows)
         group = self.people.of_group(population)
-        some, others = (np.bincount(atoms[each], minlength=block.atoms) > 0 for each in (group, ~group))
+        some, outside = (np.bincount(atoms[mask], minlength=block.atoms) > 0 for mask in (group, ~group))
         if not blocks:
-            some, others = np.full(block.atoms, some[0]), np.full(block.atoms, others[0])
+            some, outside = np.full(block.atoms, some[0]), np.full(block.atoms, outside[0])
         pure, touched = (
-            (block.first + np.flatnonzero(each)[:, None] * width + self._statuses(count)[None, :]).ravel()
-            for each in (some & ~others, some)
+            (block.first + np.flatnonzero(mask)[:, None] * width + self._statuses(count)[None, :]).ravel()
+            for mask in (some & ~outside, some)
         )
         return pure, touched
 
     def _atoms(self, population: Population) -> tuple[Block, Bools]:
-        wanted = columns_of(self.people, population)
-        block = next(each for each in self.blocks if wanted <= each.columns)
+        population_columns = columns_of(self.people, population)
+        block = next(
+            block_of_columns for block_of_columns in self.blocks if population_columns <= block_of_columns.columns
+        )
         inside = np.ones(block.atoms, dtype=bool)
         if population.group != ALL:
             inside = inside & (block.features["group", population.attribute] == self.people.code(population))
@@ -192,10 +194,10 @@ def cells_of(people: People, counts: Sequence[Count]) -> Cells:
     """The cells that the given counts tell apart. KeyError where a count names an unknown base, event or attribute."""
     places = dict.fromkeys(count.population.place for count in counts)
     events = dict.fromkeys(count.happening for count in counts if count.event)
-    marks = [people.bases[each] for each in places] + [people.events[each] for each in events]
+    marks = [people.bases[place] for place in places] + [people.events[event] for event in events]
     samples, statuses = _distinct(np.column_stack(marks))
     populations = list(dict.fromkeys(count.population for count in counts))
-    sets = cliques(sorted({columns_of(people, each) for each in populations}, key=sorted))
+    sets = cliques(sorted({columns_of(people, population) for population in populations}, key=sorted))
     features = [_features(people, columns, populations) for columns in sets]
     pairs = _join(people, sets, features)
     blocks, first = [], 0
@@ -221,13 +223,13 @@ def _parts(attribute: str, decision_maker: str) -> str:
 def _features(people: People, columns: Columns, populations: Sequence[Population]) -> dict[Feature, Longs]:
     """Codes of rows by which populations over these columns are told, ``(rows,)`` each."""
     out: dict[Feature, Longs] = {}
-    for each in populations:
-        if not columns_of(people, each) <= columns:
+    for population in populations:
+        if not columns_of(people, population) <= columns:
             continue
-        if each.group != ALL:
-            out["group", each.attribute] = people.attribute(each.attribute).codes
-        if each.part:
-            key = each.attribute, each.decision_maker
+        if population.group != ALL:
+            out["group", population.attribute] = people.attribute(population.attribute).codes
+        if population.part:
+            key = population.attribute, population.decision_maker
             out["part", *key] = people.parts[key]
     return out
 
@@ -237,12 +239,12 @@ def _join(
 ) -> tuple[tuple[int, int, Feature], ...]:
     """Neighbouring sets and the feature in which they agree, which both are given."""
     codes, pairs = coarse(people), []
-    for number, (left, right) in enumerate(junctions(sets)):
-        shared = [codes[column] for column in sorted(sets[left] & sets[right])]
+    for number, (first, right) in enumerate(junctions(sets)):
+        shared = [codes[column] for column in sorted(sets[first] & sets[right])]
         name = ("separator", str(number))
         _, value = _distinct(np.column_stack([*shared, np.zeros_like(codes[""])]))
-        features[left][name] = features[right][name] = value
-        pairs.append((left, right, name))
+        features[first][name] = features[right][name] = value
+        pairs.append((first, right, name))
     return tuple(pairs)
 
 
@@ -253,17 +255,17 @@ def coarse(people: People) -> dict[str, Longs]:
     """
     rows = next(iter(people.bases.values())).size
     out = {name: _together(people, name) for name in people.columns}
-    for each in people.attributes:
-        made_of = np.column_stack([np.zeros(rows, dtype=np.int64), *(out[column] for column in each.columns)])
-        if len(_distinct(made_of)[0]) < len(_distinct(np.column_stack([made_of, each.codes]))[0]):
-            out.update({column: people.columns[column] for column in each.columns})
+    for attribute in people.attributes:
+        made_of = np.column_stack([np.zeros(rows, dtype=np.int64), *(out[column] for column in attribute.columns)])
+        if len(_distinct(made_of)[0]) < len(_distinct(np.column_stack([made_of, attribute.codes]))[0]):
+            out.update({column: people.columns[column] for column in attribute.columns})
     parts = {_parts(*key): codes for key, codes in people.parts.items()}
     return out | parts | {"": np.zeros(rows, dtype=np.int64)}
 
 
 def _together(people: People, column: str) -> Longs:
     """Combinations of the groups of all attributes over this one column."""
-    codes = [each.codes for each in people.attributes if each.columns == (column,)]
+    codes = [attribute.codes for attribute in people.attributes if attribute.columns == (column,)]
     return _distinct(np.column_stack(codes))[1] if codes else np.asarray(people.columns[column], dtype=np.int64)
 
 
@@ -276,8 +278,8 @@ def _distinct(codes: Longs | Bools) -> tuple[Longs, Longs]:
 def _sparse(plus: Sequence[Longs], minus: Sequence[Longs], width: int) -> "scipy.sparse.csr_array":
     """Rows with 1 at the indices in ``plus`` and -1 at those in ``minus``."""
     columns = [np.concatenate(pair) for pair in zip(plus, minus, strict=True)]
-    values = [np.repeat([1.0, -1.0], [one.size, other.size]) for one, other in zip(plus, minus, strict=True)]
-    ends = np.cumsum([0, *(each.size for each in columns)])
+    values = [np.repeat([1.0, -1.0], [first.size, other.size]) for first, other in zip(plus, minus, strict=True)]
+    ends = np.cumsum([0, *(column.size for column in columns)])
     joined = np.concatenate(columns) if columns else np.empty(0, dtype=np.int64)
     data = np.concatenate(values) if values else np.empty(0)
     return scipy.sparse.csr_array((data, joined, ends), shape=(len(columns), width))
@@ -337,29 +339,31 @@ class Programme:
         block = next(number for number, part in enumerate(self._parts) if part[0] <= first <= part[-1])
         return [block, -1] if len(self._parts) > 1 else [-1]
 
-    def solve(self, aim: Floats, low: Floats, high: Floats, whole: bool, part: int = -1) -> tuple[float, Floats | None]:
+    def solve(
+        self, aim: Floats, low: Floats, high: Floats, integral: bool, part: int = -1
+    ) -> tuple[float, Floats | None]:
         """The least value of ``aim``, ``(cells,)``, and a table that has it; NaN where the search was cut short.
 
         Raises:
             SpentError: it would take more than the work that is allowed.
         """
         scope = self._scope(part)
-        self._spend(scope.cells.size, whole)
+        self._spend(scope.cells.size, integral)
         zeros = np.zeros(self.agreements.shape[0])
         least = np.concatenate([low, zeros])[scope.rows] - scope.rest
         most = np.concatenate([high, zeros])[scope.rows] - scope.rest
-        found = scipy.optimize.milp(
+        solution = scipy.optimize.milp(
             aim[scope.cells],
-            integrality=np.full(scope.cells.size, int(whole)),
+            integrality=np.full(scope.cells.size, int(integral)),
             bounds=scipy.optimize.Bounds(0, self._most),
             constraints=scipy.optimize.LinearConstraint(scope.matrix, least, most),
-            options={"node_limit": NODES, "mip_rel_gap": 0.0} if whole else {},
+            options={"node_limit": NODES, "mip_rel_gap": 0.0} if integral else {},
         )
-        if found.x is None:
+        if solution.x is None:
             return np.nan, None
         table = self.truth.copy()
-        table[scope.cells] = found.x
-        return (float(aim @ table) if found.status == 0 else np.nan), table
+        table[scope.cells] = solution.x
+        return (float(aim @ table) if solution.status == 0 else np.nan), table
 
     def elastic(
         self, row: int, beyond: tuple[float, float], low: Floats, high: Floats, costs: Floats
@@ -379,19 +383,19 @@ class Programme:
         zeros = np.zeros(self.agreements.shape[0])
         fits = scipy.optimize.LinearConstraint(matrix, np.concatenate([low, zeros]), np.concatenate([high, zeros]))
         can_miss, prices = np.where(np.isfinite(costs), np.inf, 0.0), np.where(np.isfinite(costs), costs, 0.0)
-        found = scipy.optimize.milp(
+        solution = scipy.optimize.milp(
             np.concatenate([np.zeros(cells), prices, prices]),
             bounds=scipy.optimize.Bounds(0, np.concatenate([np.full(cells, self._most), can_miss, can_miss])),
             constraints=[fits, scipy.optimize.LinearConstraint(aim, *beyond)],
         )
-        if found.status != 0:
+        if solution.status != 0:
             return np.inf, np.empty(0, dtype=np.int64)
-        missed = found.x[cells : cells + rows] + found.x[cells + rows :]
-        return float(found.fun), np.flatnonzero(missed > SLACK)
+        missed = solution.x[cells : cells + rows] + solution.x[cells + rows :]
+        return float(solution.fun), np.flatnonzero(missed > SLACK)
 
-    def _spend(self, cells: int, whole: bool = False) -> None:
+    def _spend(self, cells: int, integral: bool = False) -> None:
         """Measured: a linear programme over 4,900 cells takes 0.6 s, one in whole numbers 10 to 25 s."""
-        work = cells * (1 + cells / 1000) * (3 + cells / 300 if whole else 1)
+        work = cells * (1 + cells / 1000) * (3 + cells / 300 if integral else 1)
         if self.effort + work > self.limit:
             raise SpentError
         self.effort += work
@@ -535,23 +539,23 @@ class Auditor:
         values = self._witnesses.values[self._witnesses.fitting(low, high), row]
         return float(values.min()), float(values.max())
 
-    def open(self, row: int, wanted: int, low: Floats, high: Floats) -> bool:
-        """Whether a count is open by ``wanted``: witnesses that far apart are known, or are found now.
+    def open(self, row: int, target_width: int, low: Floats, high: Floats) -> bool:
+        """Whether a count is open by ``target_width``: witnesses that far apart are known, or are found now.
 
         They are sought first where only the count's own block of cells changes, and by integer programmes only where
         linear ones leave the width.
         """
-        if self._width(row, low, high) >= wanted:
+        if self._width(row, low, high) >= target_width:
             return True
         for part in self._programme.parts(row):
             ends = [self._look(row, sign, low, high, part) for sign in (1, -1)]
-            if self._width(row, low, high) >= wanted:
+            if self._width(row, low, high) >= target_width:
                 return True
-            if np.floor(ends[1].limit + SLACK) - np.ceil(ends[0].limit - SLACK) < wanted:
+            if np.floor(ends[1].limit + SLACK) - np.ceil(ends[0].limit - SLACK) < target_width:
                 continue
             for sign in [sign for sign, end in zip((1, -1), ends, strict=True) if not end.met]:
-                self._look(row, sign, low, high, part, whole=True)
-                if self._width(row, low, high) >= wanted:
+                self._look(row, sign, low, high, part, integral=True)
+                if self._width(row, low, high) >= target_width:
                     return True
         return False
 
@@ -564,7 +568,7 @@ class Auditor:
         row, proven = self.rows[count], exact
         for sign in (1, -1) if exact else ():
             end = self._look(row, sign, low, high)
-            end = end if end.met else self._look(row, sign, low, high, whole=True)
+            end = end if end.met else self._look(row, sign, low, high, integral=True)
             proven &= end.met
         least, largest = self.spread(row, low, high)
         return Interval(count, int(least), int(largest), proven)
@@ -581,7 +585,7 @@ class Auditor:
             tables = self._witnesses.tables(low, high)
             least, largest = tables[:, inside].sum(axis=1).min(), tables[:, touched].sum(axis=1).max()
             if again:
-                self._kept(self._programme.solve(aim, low, high, whole=False)[1], low, high)
+                self._kept(self._programme.solve(aim, low, high, integral=False)[1], low, high)
         size = int(self._cells.people.size(count))
         return Interval(count, max(int(least), min(size, 1)), int(largest), proven=False)
 
@@ -591,27 +595,27 @@ class Auditor:
             for direction in (1.0, -1.0):
                 weights = np.zeros(self.truth.size)
                 weights[rows] = direction * signs
-                _, table = self._programme.solve(weights @ self._programme.matrix, low, high, whole=False)
+                _, table = self._programme.solve(weights @ self._programme.matrix, low, high, integral=False)
                 self._kept(table, low, high)
 
-    def cheapest(self, row: int, wanted: int, low: Floats, high: Floats, costs: Floats) -> Longs | None:
-        """Rows whose bounds have to give way, at least cost, before a count is open by ``wanted``.
+    def cheapest(self, row: int, target_width: int, low: Floats, high: Floats, costs: Floats) -> Longs | None:
+        """Rows whose bounds have to give way, at least cost, before a count is open by ``target_width``.
 
         A further table may miss bounds, at the cost of the row for each person that it misses them by, ``(rows,)``,
         infinite where the bound stays. It is sought on either side of the witnesses, at the wanted width, then nearer.
         No row where a linear programme finds the count open, None where there is no such table.
         """
         least, largest = self.spread(row, low, high)
-        found = False
-        for step in range(wanted, int(largest - least), -1):
+        is_feasible = False
+        for step in range(target_width, int(largest - least), -1):
             sides = [(-np.inf, largest - step), (least + step, np.inf)]
             cost, rows = min(
-                (self._programme.elastic(row, s, low, high, costs) for s in sides), key=lambda each: each[0]
+                (self._programme.elastic(row, s, low, high, costs) for s in sides), key=lambda pair: pair[0]
             )
             if rows.size:
                 return rows
-            found |= bool(np.isfinite(cost))
-        return np.empty(0, dtype=np.int64) if found else None
+            is_feasible |= bool(np.isfinite(cost))
+        return np.empty(0, dtype=np.int64) if is_feasible else None
 
     def neighbours(self, row: int, low: Floats, high: Floats) -> Longs:
         """Rows with bounds that share a cell with a row."""
@@ -619,10 +623,10 @@ class Auditor:
         shared = np.asarray((matrix @ matrix[[row]].T).toarray()).ravel() > 0
         return np.flatnonzero(shared & (np.isfinite(low) | np.isfinite(high)))
 
-    def _look(self, row: int, sign: int, low: Floats, high: Floats, part: int = -1, whole: bool = False) -> _End:
+    def _look(self, row: int, sign: int, low: Floats, high: Floats, part: int = -1, integral: bool = False) -> _End:
         """The least (sign 1) or largest (-1) value of a row, by a linear programme or one in whole numbers."""
         aim = sign * self._programme.matrix[[row]].toarray()[0]
-        limit, table = self._programme.solve(aim, low, high, whole, part)
+        limit, table = self._programme.solve(aim, low, high, integral, part)
         met = self._kept(table, low, high) and bool(np.isfinite(limit))
         return _End(sign * limit if np.isfinite(limit) else -sign * np.inf, met)
 

@@ -149,9 +149,9 @@ class People:
 
     def attribute(self, name: str) -> Attribute:
         """The attribute of that name; KeyError where there is none."""
-        for each in self.attributes:
-            if each.name == name:
-                return each
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
         raise KeyError(f"no attribute {name!r}")
 
     def of(self, population: Population) -> Bools:
@@ -190,24 +190,24 @@ def populations_of(people: People) -> Iterator[Population]:
     """Everybody, each group and each part, of every attribute, in every place."""
     for attribute in people.attributes:
         for place in people.bases:
-            whole = Population(attribute.name, ALL, 0, place.decision_maker, place.base, place.reason, place.run)
-            yield whole
+            everyone = Population(attribute.name, ALL, 0, place.decision_maker, place.base, place.reason, place.run)
+            yield everyone
             parts = people.parts.get((attribute.name, place.decision_maker))
             for code, group in enumerate(attribute.groups):
-                yield replace(whole, group=group)
+                yield replace(everyone, group=group)
                 if parts is not None:
                     inside = people.bases[place] & (attribute.codes == code) & (parts > 0)
-                    yield from (replace(whole, group=group, part=int(part)) for part in np.unique(parts[inside]))
+                    yield from (replace(everyone, group=group, part=int(part)) for part in np.unique(parts[inside]))
 
 
 def rests(populations: Iterable[Population]) -> list[Population]:
     """Who is left when groups are taken from everybody, and parts from a group: not printed, but easily computed."""
     out = set()
-    for each in populations:
-        if each.group not in (ALL, REST):
-            out.add(replace(each, group=REST, part=0))
-            if each.part > 0:
-                out.add(replace(each, part=REST_PART))
+    for population in populations:
+        if population.group not in (ALL, REST):
+            out.add(replace(population, group=REST, part=0))
+            if population.part > 0:
+                out.add(replace(population, part=REST_PART))
     return sorted(out)
 
 
@@ -246,8 +246,8 @@ def withheld(
     parts, rest = _with_rest(n, hidden, policy)
     hidden |= _complements(parts, hidden | rest, _whole, policy) - rest
     for measure, over in (partitions or {}).items():
-        counted = {(s.family, s.group): _having(s) for s in statistics if s.family.measure == measure}
-        hidden |= _complements(counted, hidden, partial(_without, over), policy)
+        counts = {(s.family, s.group): _having(s) for s in statistics if s.family.measure == measure}
+        hidden |= _complements(counts, hidden, partial(_without, over), policy)
     return hidden | _sizes_of_parts(statistics, hidden)
 
 
@@ -280,15 +280,18 @@ def _with_rest(n: dict[Cell, int], hidden: set[Cell], policy: Policy) -> tuple[d
     It does where it is small, and where it stands for more than one cell because some part is withheld.
     """
     parts = {cell: count for cell, count in n.items() if cell[0].subgroup}
-    told: dict[Cell, int] = defaultdict(int)
+    group_totals: dict[Cell, int] = defaultdict(int)
     for cell, count in parts.items():
-        told[_whole(cell)] += count
-    left = {
-        (replace(family, subgroup=-1), group): n.get((family, group), 0) - told[family, group] for family, group in told
+        group_totals[_whole(cell)] += count
+    remainders = {
+        (replace(family, subgroup=-1), group): n.get((family, group), 0) - group_totals[family, group]
+        for family, group in group_totals
     }
-    left = {cell: count for cell, count in left.items() if count > 0}
+    remainders = {cell: count for cell, count in remainders.items() if count > 0}
     partly = {_whole(cell) for cell in parts if cell in hidden}
-    return {**parts, **left}, {cell for cell, count in left.items() if small(policy, count) or _whole(cell) in partly}
+    return {**parts, **remainders}, {
+        cell for cell, count in remainders.items() if small(policy, count) or _whole(cell) in partly
+    }
 
 
 def _units(s: Statistic | Given) -> int:
@@ -297,8 +300,8 @@ def _units(s: Statistic | Given) -> int:
 
 def _small(s: Statistic | Given, policy: Policy) -> bool:
     if isinstance(s, Given):
-        counted = [s.events, s.n - s.events] if policy.events_too and s.events is not None else []
-        return any(small(policy, count) for count in (s.n, *counted))
+        event_counts = [s.events, s.n - s.events] if policy.events_too and s.events is not None else []
+        return any(small(policy, count) for count in (s.n, *event_counts))
     n, defined = int(s.counts.sum()), int(s.counts[~np.isnan(s.values)].sum())
     counts = [n, defined]
     if policy.events_too and (s.share or is_share(s.values)):
@@ -318,8 +321,8 @@ def _complements(
     out: set[Cell] = set()
     for cells in totals.values():
         flags = np.array([cell in hidden for cell in cells])
-        more = complement(flags, np.array([n[cell] for cell in cells], dtype=np.int64), policy.smallest)
-        out |= {cell for cell, gone in zip(cells, more, strict=True) if gone}
+        complement_flags = complement(flags, np.array([n[cell] for cell in cells], dtype=np.int64), policy.smallest)
+        out |= {cell for cell, gone in zip(cells, complement_flags, strict=True) if gone}
     return out
 
 
@@ -396,12 +399,12 @@ def spreads(
         plan: references and level of the intervals.
         refitted: (family, group) -> ``(refits,)`` a share of the model's decisions, by the model fitted anew.
     """
-    others = [low.group != plan.references[low.family.protected_attribute] for low, _ in pairs]
-    lowest = [low if other else high for other, (low, high) in zip(others, pairs, strict=True)]
-    highest = [high if other else low for other, (low, high) in zip(others, pairs, strict=True)]
+    is_group = [low.group != plan.references[low.family.protected_attribute] for low, _ in pairs]
+    lowest = [low if other else high for other, (low, high) in zip(is_group, pairs, strict=True)]
+    highest = [high if other else low for other, (low, high) in zip(is_group, pairs, strict=True)]
     against = {(m.family, m.group): m for m in summarise(highest, {}, plan, (), refitted)}
-    found = {(m.family, m.group): m for m in summarise(lowest, {}, plan, (), refitted)}
-    return {cell: _spread(m, against[cell]) for cell, m in found.items() if cell in against}
+    measures = {(m.family, m.group): m for m in summarise(lowest, {}, plan, (), refitted)}
+    return {cell: _spread(m, against[cell]) for cell, m in measures.items() if cell in against}
 
 
 def _spread(a: Measure, b: Measure) -> Spread:

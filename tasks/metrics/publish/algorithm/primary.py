@@ -58,8 +58,8 @@ class Subject:
     @property
     def counts(self) -> list[Count]:
         """n, and each event with its complement."""
-        both = [Count(self.population, event, rest) for event in self.events for rest in (False, True)]
-        return [Count(self.population), *both]
+        event_counts = [Count(self.population, event, rest) for event in self.events for rest in (False, True)]
+        return [Count(self.population), *event_counts]
 
     def size(self, count: Count) -> int:
         """The true value of one of the counts."""
@@ -77,15 +77,18 @@ def subjects_of(
         printed = events.setdefault(count.population, {})
         if count.event:
             printed[count.event] = people.size(Count(count.population, count.event))
-    return {each: _subject(policy, each, people.size(Count(each)), events[each], adverse) for each in events}
+    return {
+        population: _subject(policy, population, people.size(Count(population)), events[population], adverse)
+        for population in events
+    }
 
 
 def _subject(
     policy: Policy, population: Population, n: int, events: Mapping[str, int], adverse: Collection[str]
 ) -> Subject:
     ranges = {event: ranged(policy, n, having, event in adverse) for event, having in events.items()}
-    told = {event: each for event, each in ranges.items() if each is not None}
-    return Subject(population, n, events, told, small(policy, n))
+    known_ranges = {event: span for event, span in ranges.items() if span is not None}
+    return Subject(population, n, events, known_ranges, small(policy, n))
 
 
 def told(policy: Policy, subject: Subject, bases: Mapping[str, int] = MappingProxyType({})) -> Iterator[Published]:
@@ -94,10 +97,10 @@ def told(policy: Policy, subject: Subject, bases: Mapping[str, int] = MappingPro
     yield Published(people, *learned(policy, subject.n, bases.get("", 0), never_small=policy.protects))
     for event, having in subject.events.items():
         if event in subject.ranges:
-            each = subject.ranges[event]
-            yield Published(Count(subject.population, event, each.rest), *each.span)
-            if each.sizes is not None:
-                yield Published(people, *each.sizes)
+            published_range = subject.ranges[event]
+            yield Published(Count(subject.population, event, published_range.rest), *published_range.span)
+            if published_range.sizes is not None:
+                yield Published(people, *published_range.sizes)
             continue
         span = learned(policy, having, bases.get(event, 0), policy.events_too)
         yield Published(Count(subject.population, event), *span)
@@ -120,9 +123,9 @@ def targets_of(policy: Policy, subject: Subject) -> Iterator[Target]:
             if 0 < subject.size(count) < policy.smallest:
                 yield Target(count, policy.wanted)
         elif count.event in subject.ranges:
-            each = subject.ranges[count.event]
-            if each.rest == count.rest:
-                yield Target(count, each.wanted)
+            published_range = subject.ranges[count.event]
+            if published_range.rest == count.rest:
+                yield Target(count, published_range.wanted)
             elif policy.events_too and 0 < subject.size(count) < policy.smallest:
                 yield Target(count, policy.wanted - 1)
 
@@ -183,17 +186,20 @@ class Losses:
     @cached_property
     def repeating(self) -> frozenset[str]:
         """Attributes over a column of an earlier one."""
-        out, seen = set(), set[str]()
+        out, visited = set(), set[str]()
         for attribute in self.people.attributes:
-            if seen & set(attribute.columns):
+            if visited & set(attribute.columns):
                 out.add(attribute.name)
-            seen |= set(attribute.columns)
+            visited |= set(attribute.columns)
         return frozenset(out)
 
 
-def _alike(one: Population, other: Population) -> bool:
+def _alike(population: Population, other: Population) -> bool:
     """Whether two populations are groups of the same attribute in the same place."""
-    return (one.attribute, one.place) == (other.attribute, other.place) and one.group != other.group
+    return (population.attribute, population.place) == (
+        other.attribute,
+        other.place,
+    ) and population.group != other.group
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -236,11 +242,15 @@ class Request:
     @property
     def every(self) -> list[Count]:
         """Every count that is published, protected, or told by earlier runs."""
-        return [*self.counts, *self.protect, *(c for each in self.beside for c in (each.count, *each.more))]
+        return [
+            *self.counts,
+            *self.protect,
+            *(c for statement in self.beside for c in (statement.count, *statement.more)),
+        ]
 
     def narrowed(self, attributes: Collection[str]) -> "Request":
         """The same about everybody and some attributes alone."""
-        beside = [each for each in self.beside if _of([each.count], attributes)]
+        beside = [statement for statement in self.beside if _of([statement.count], attributes)]
         counts, protect = _of(self.counts, attributes), _of(self.protect, attributes)
         return replace(self, counts=counts, beside=beside, protect=protect)
 
@@ -258,7 +268,7 @@ class Entry:
 
 
 def _of(counts: Sequence[Count], attributes: Collection[str]) -> list[Count]:
-    return [each for each in counts if each.population.group == ALL or each.population.attribute in attributes]
+    return [count for count in counts if count.population.group == ALL or count.population.attribute in attributes]
 
 
 class Merged(NamedTuple):
@@ -346,9 +356,12 @@ class Publisher:
     def published(self, rows: Sequence[Row]) -> list[Row]:
         """The measures, in their order."""
         plain = {_cell(row): self._plain(row) for row in rows if not _suffix(row)}
-        drawn = {_cell(row): self._drawn(row) for row in rows if _suffix(row) in ("_size_matched", "_null")}
-        known = {**plain, **drawn}
-        out = [known[_cell(row)] if _cell(row) in known else self._compared(row, known) for row in rows]
+        draw_rows = {_cell(row): self._drawn(row) for row in rows if _suffix(row) in ("_size_matched", "_null")}
+        published_rows = {**plain, **draw_rows}
+        out = [
+            published_rows[_cell(row)] if _cell(row) in published_rows else self._compared(row, published_rows)
+            for row in rows
+        ]
         return _with_q(rows, out) if self.policy.protects else out
 
     def _plain(self, row: Row) -> Row:
@@ -357,13 +370,13 @@ class Publisher:
             return blank(row)
         if not self.policy.protects:
             return self._interval(row, row)
-        found = self.statistics.get(cell)
+        statistic = self.statistics.get(cell)
         if row["method"] == DECISIONS and row["n"]:
             return self._decided(row)
-        told = self.printed(*_whose(row), row["n"]) if row["n"] else row["n"]
-        if row["n"] and not told:
+        printed_n = self.printed(*_whose(row), row["n"]) if row["n"] else row["n"]
+        if row["n"] and not printed_n:
             return blank(row)  # a number of people that is rounded to zero is no zero
-        numbers: dict[str, Any] = {"n": told, "events": self._events(row, told)}
+        numbers: dict[str, Any] = {"n": printed_n, "events": self._events(row, printed_n)}
         value = row["value"]
         if value is None:
             return {**row, **numbers, "low": None, "high": None}
@@ -372,11 +385,11 @@ class Publisher:
         if self._is_few(row):
             return blank(row)
         of_events = row["events"] is not None and row["n"] and math.isclose(value, row["events"] / row["n"])
-        shares = isinstance(found, Statistic) and is_share(found.values)
-        if (shares or of_events) and is_coarse(self.policy, self._base(row), told or 0):
+        shares = isinstance(statistic, Statistic) and is_share(statistic.values)
+        if (shares or of_events) and is_coarse(self.policy, self._base(row), printed_n or 0):
             return blank(row)
-        if isinstance(found, Statistic) and shares:
-            numbers |= self._share(row, found, numbers)
+        if isinstance(statistic, Statistic) and shares:
+            numbers |= self._share(row, statistic, numbers)
         elif row["events"] is not None and value == row["events"]:
             numbers["value"] = None if numbers["events"] is None else float(numbers["events"])
         elif of_events:
@@ -392,11 +405,11 @@ class Publisher:
             return blank(row)
         return self._interval({**row, **numbers}, row)
 
-    def _share(self, row: Row, found: Statistic, numbers: Row) -> dict[str, Any]:
+    def _share(self, row: Row, statistic: Statistic, numbers: Row) -> dict[str, Any]:
         """The value of a share, by counts as they are printed; units without a value are not in it."""
         events, n = numbers["events"], numbers["n"]
-        if events is None or any(math.isnan(value) for value in found.values):
-            coarse = coarsened(found, self.policy, self._base(row))
+        if events is None or any(math.isnan(value) for value in statistic.values):
+            coarse = coarsened(statistic, self.policy, self._base(row))
             having = dict(zip(coarse.values.tolist(), coarse.counts.tolist(), strict=True))
             events = having.get(1.0, 0)
             n = events + having.get(0.0, 0)
@@ -436,10 +449,10 @@ class Publisher:
 
     def _of_one(self, row: Row, cell: Cell) -> Row:
         value = self.quantiles.get(cell)
-        said = {"value": value, "low": None, "high": None}
+        ends = {"value": value, "low": None, "high": None}
         if value is None:
-            return {**row, **said, "state": _state(row), "reason": OF_ONE, "note": ""}
-        return {**row, **said, "note": _noted(row["note"], "the 95 % quantile stands for the largest")}
+            return {**row, **ends, "state": _state(row), "reason": OF_ONE, "note": ""}
+        return {**row, **ends, "note": _noted(row["note"], "the 95 % quantile stands for the largest")}
 
     def _drawn(self, row: Row) -> Row:
         """What was drawn beside a group: its n counts draws, and it tells the size of the group."""
@@ -449,43 +462,43 @@ class Publisher:
             return row
         if base_name(row["measure"]) in OF_ONE_PERSON:
             return {**row, **dict.fromkeys(("value", "low", "high")), "state": _state(row), "reason": OF_ONE}
-        counted = self.statistics.get(_cell(_whole(row)))
-        base = self.base(*_whose(row), counted.n) if isinstance(counted, Given) else 1
-        if isinstance(counted, Given) and counted.events is not None and base > 1:
+        statistic = self.statistics.get(_cell(_whole(row)))
+        base = self.base(*_whose(row), statistic.n) if isinstance(statistic, Given) else 1
+        if isinstance(statistic, Given) and statistic.events is not None and base > 1:
             ends = {name: _step(row[name], base) for name in ("value", "low", "high")}
         else:
             ends = {name: self._significant(row[name]) for name in ("value", "low", "high")}
         return {**row, **ends} if Note.RANGE in row["note"].split("; ") else {**row, **ends, "low": None, "high": None}
 
-    def _compared(self, row: Row, known: Mapping[Cell, Row]) -> Row:
+    def _compared(self, row: Row, published_rows: Mapping[Cell, Row]) -> Row:
         if self._is_gone(row):
             return blank(row)
         if not self.policy.protects:
             return self._interval(row, row)
         suffix = _suffix(row)
-        own = known.get(_cell(_whole(row)))
-        other = known.get(_cell(_beside(row, suffix)))
-        if own is None or other is None or own["n"] is None:
+        group_row = published_rows.get(_cell(_whole(row)))
+        other = published_rows.get(_cell(_beside(row, suffix)))
+        if group_row is None or other is None or group_row["n"] is None:
             return blank(row)
-        if base_name(row["measure"]) in OF_ONE_PERSON and own["value"] is None:
-            return {**row, **dict.fromkeys(("value", "low", "high", "p", "q")), "n": own["n"], "reason": OF_ONE,
+        if base_name(row["measure"]) in OF_ONE_PERSON and group_row["value"] is None:
+            return {**row, **dict.fromkeys(("value", "low", "high", "p", "q")), "n": group_row["n"], "reason": OF_ONE,
                     "state": _state(row), "note": ""}  # fmt: skip
-        if row["value"] is not None and None in (own["value"], other["value"]):
-            return {**blank(row), "n": own["n"]}
+        if row["value"] is not None and None in (group_row["value"], other["value"]):
+            return {**blank(row), "n": group_row["n"]}
         value = None
         if row["value"] is not None:
             ratio = suffix == "_ratio"
-            value = _over(own["value"], other["value"]) if ratio else own["value"] - other["value"]
+            value = _over(group_row["value"], other["value"]) if ratio else group_row["value"] - other["value"]
             value = None if value is None else self._significant(round(value, 9))
-        said = {"value": value, "n": own["n"], "p": self._p(row, own, other), "q": None}
-        return self._interval({**row, **said}, row)
+        numbers = {"value": value, "n": group_row["n"], "p": self._p(row, group_row, other), "q": None}
+        return self._interval({**row, **numbers}, row)
 
-    def _p(self, row: Row, own: Row, other: Row) -> float | None:
+    def _p(self, row: Row, group_row: Row, other: Row) -> float | None:
         """The p of a comparison: the largest of all counts that are printed alike, or of shares by printed counts."""
-        found = self.spreads.get(_cell(row))
-        if found is not None and row["p"] is not None:
-            return self._rounded_p(_finite(found.p))
-        counts, exact = [own["events"], own["n"], other["events"], other["n"]], row["p"]
+        spread = self.spreads.get(_cell(row))
+        if spread is not None and row["p"] is not None:
+            return self._rounded_p(_finite(spread.p))
+        counts, exact = [group_row["events"], group_row["n"], other["events"], other["n"]], row["p"]
         if exact is not None and "matched" not in row["measure"] and None not in counts:
             exact = fisher_p((min(counts[0], counts[1]), min(counts[2], counts[3])), (counts[1], counts[3]))
         return self._rounded_p(exact)
@@ -504,8 +517,8 @@ class Publisher:
         if not self.policy.protects:
             return row
         low, high = exact["low"], exact["high"]
-        if (found := self.spreads.get(_cell(row))) is not None:
-            low, high = _finite(found.low), _finite(found.high)
+        if (spread := self.spreads.get(_cell(row))) is not None:
+            low, high = _finite(spread.low), _finite(spread.high)
         return {**row, **dict(zip(("low", "high"), self._ends(low, high), strict=True))}
 
     def _ends(self, low: float | None, high: float | None) -> tuple[float | None, float | None]:
@@ -589,8 +602,8 @@ def _quotient(events: int | None, n: int | None) -> float | None:
     return None if events is None or not n else profiles.share(events, n)
 
 
-def _over(own: float, other: float) -> float | None:
-    return own / other if other else None
+def _over(numerator: float, other: float) -> float | None:
+    return numerator / other if other else None
 
 
 def _step(value: float | None, base: int) -> float | None:
@@ -601,5 +614,5 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _noted(note: str, more: str) -> str:
-    return "; ".join(part for part in (note, more) if part)
+def _noted(note: str, addition: str) -> str:
+    return "; ".join(part for part in (note, addition) if part)

@@ -94,9 +94,9 @@ def learned(policy: Policy, count: int, base: int = 0, never_small: bool = True)
     base = base or policy.round_to
     printed = rounded(policy, count, base)
     near = range(max(ceil(printed - base / 2), 0), floor(printed + base / 2) + 1)
-    alike = [each for each in near if rounded(policy, each, base) == printed]
+    alike = [candidate for candidate in near if rounded(policy, candidate, base) == printed]
     if never_small:
-        alike = [each for each in alike if not 0 < each < policy.smallest]
+        alike = [candidate for candidate in alike if not 0 < candidate < policy.smallest]
     return Span(alike[0], alike[-1])
 
 

@@ -48,12 +48,14 @@ class Ledger:
         people, policy = request.people, request.policy
         self.subjects = subjects_of(people, policy, request.counts, request.adverse)
         unprinted = subjects_of(people, policy, list(_left_over(self.subjects)), ())
-        hidden = [each for each in unprinted.values() if each.small]
-        every = [count for each in (*self.subjects.values(), *hidden) for count in each.counts]
-        every += [count for each in request.beside for count in (each.count, *each.more)] + list(request.protect)
+        hidden = [subject for subject in unprinted.values() if subject.small]
+        every = [count for subject in (*self.subjects.values(), *hidden) for count in subject.counts]
+        every += [count for statement in request.beside for count in (statement.count, *statement.more)] + list(
+            request.protect
+        )
         counts = list(dict.fromkeys(every))
         self.auditor = Auditor(cells_of(people, counts), counts)
-        self.withheld = {each for each, subject in self.subjects.items() if subject.small}
+        self.withheld = {population for population, subject in self.subjects.items() if subject.small}
         self.bases: dict[tuple[Place, str], int] = {}
         """What n (the empty event) and events are rounded to, in places where more is asked for than the profile."""
         self._limits: dict[tuple[Population, frozenset[tuple[str, int]] | None], Limits] = {}
@@ -74,12 +76,19 @@ class Ledger:
         """Places in which a group has as many people, or as many with an event; alone where it has none."""
         alike: dict[tuple[object, ...], list[Place]] = {}
         out: dict[tuple[Population, str], list[Place]] = {}
-        for each, subject in self.subjects.items():
+        for population, subject in self.subjects.items():
             for event, size in (("", subject.n), *subject.events.items()):
-                whose = Count(each, event).happening if event else None
-                key = (each.attribute, each.group, each.part, whose, size, each.place if size == 0 else None)
-                out[each, event] = alike.setdefault(key, [])
-                out[each, event].append(each.place)
+                whose = Count(population, event).happening if event else None
+                key = (
+                    population.attribute,
+                    population.group,
+                    population.part,
+                    whose,
+                    size,
+                    population.place if size == 0 else None,
+                )
+                out[population, event] = alike.setdefault(key, [])
+                out[population, event].append(population.place)
         return out
 
     def coarser(self, place: Place) -> int | None:
@@ -104,7 +113,7 @@ class Ledger:
         """Bounds of the auditor's rows that a reader knows, infinite where there are none."""
         low = np.full(self.auditor.truth.size, -np.inf)
         high = np.full(self.auditor.truth.size, np.inf)
-        parts = [*(self._learned(each) for each in self.subjects), *self.fixed]
+        parts = [*(self._learned(population) for population in self.subjects), *self.fixed]
         rows = np.concatenate([part.rows for part in parts])
         np.maximum.at(low, rows, np.concatenate([part.low for part in parts]))
         np.minimum.at(high, rows, np.concatenate([part.high for part in parts]))
@@ -112,9 +121,9 @@ class Ledger:
 
     def limits(self, published: Sequence[Published]) -> Limits:
         """Published counts as bounds of the auditor's rows."""
-        rows = np.array([self._row(each) for each in published], dtype=np.int64)
-        low = np.array([each.low for each in published], dtype=np.float64)
-        return Limits(rows, low, np.array([each.high for each in published], dtype=np.float64))
+        rows = np.array([self._row(statement) for statement in published], dtype=np.int64)
+        low = np.array([statement.low for statement in published], dtype=np.float64)
+        return Limits(rows, low, np.array([statement.high for statement in published], dtype=np.float64))
 
     def _row(self, published: Published) -> int:
         if published.more:
@@ -123,7 +132,7 @@ class Ledger:
 
     def showing(self, row: int) -> list[Population]:
         """Populations that are shown and whose numbers tell something of a row."""
-        return [each for each in self._named.get(row, []) if each not in self.withheld]
+        return [population for population in self._named.get(row, []) if population not in self.withheld]
 
     @cached_property
     def _named(self) -> dict[int, list[Population]]:
@@ -131,19 +140,19 @@ class Ledger:
         out: dict[int, list[Population]] = {}
         for population, subject in self.subjects.items():
             counts = [] if subject.small else told(self.request.policy, subject)
-            for row in dict.fromkeys(self.auditor.rows[each.count] for each in counts):
+            for row in dict.fromkeys(self.auditor.rows[statement.count] for statement in counts):
                 out.setdefault(row, []).append(population)
         return out
 
     def published(self) -> Iterator[Published]:
         """What a reader learns of every population."""
-        for each in self.subjects:
-            yield from self._published(each)
+        for population in self.subjects:
+            yield from self._published(population)
 
     def entries(self) -> Iterator[Entry]:
         """Every number as it is published."""
         for population, subject in self.subjects.items():
-            for count in (each for each in subject.counts if not each.rest):
+            for count in (count for count in subject.counts if not count.rest):
                 yield self._entry(count, subject, population)
 
     def _entry(self, count: Count, subject: Subject, population: Population) -> Entry:
@@ -173,30 +182,32 @@ class Ledger:
     def _targets(self, subjects: Sequence[Subject]) -> list[Target]:
         """The counts to protect, one for each sum of cells, the widest wish each."""
         policy = self.request.policy
-        wanted = [each for subject in subjects for each in targets_of(policy, subject)]
+        candidates = [target for subject in subjects for target in targets_of(policy, subject)]
         sizes = {count: self.auditor.truth[self.auditor.rows[count]] for count in self.request.protect}
-        wanted += [Target(count, policy.wanted) for count, size in sizes.items() if 0 < size < policy.smallest]
+        candidates += [Target(count, policy.wanted) for count, size in sizes.items() if 0 < size < policy.smallest]
         numerators = set() if policy.events_too else self._numerators()
         out: dict[int, Target] = {}
-        for each in wanted:
-            row = self.auditor.rows[each.count]
-            if row not in numerators and (row not in out or out[row].wanted < each.wanted):
-                out[row] = each
+        for target in candidates:
+            row = self.auditor.rows[target.count]
+            if row not in numerators and (row not in out or out[row].wanted < target.wanted):
+                out[row] = target
         return list(out.values())
 
     def _numerators(self) -> set[int]:
         """Sums that the profile shows as numerators of large populations, however small: they are not protected."""
-        shown = [each for each in self.subjects.values() if not each.small]
-        counts = [c for each in shown for c in each.counts if c.event and c.event not in each.ranges]
+        published_subjects = [subject for subject in self.subjects.values() if not subject.small]
+        counts = [
+            c for subject in published_subjects for c in subject.counts if c.event and c.event not in subject.ranges
+        ]
         return {self.auditor.rows[count] for count in counts}
 
 
 def _left_over(subjects: Mapping[Population, Subject]) -> Iterator[Count]:
     """Counts of those who are of no group, or of no part, with the events that are printed of the others."""
     for population, subject in subjects.items():
-        for each in rests([population]):
-            yield Count(each)
-            yield from (Count(each, event) for event in subject.events)
+        for rest in rests([population]):
+            yield Count(rest)
+            yield from (Count(rest, event) for event in subject.events)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -237,10 +248,10 @@ def suppress(request: Request) -> Outcome:
     """Decide what is published, so that no small count is told. ValueError where ``beside`` contradicts the people."""
     tried: list[tuple[Sequence[Count], Sequence[Published]]] = []
     for ceiling in CEILINGS:
-        kept = _audited(request, ceiling)
-        if (kept.counts, kept.beside) not in tried:
-            tried.append((kept.counts, kept.beside))
-            outcome = _suppressed(request, kept, last=not ceiling)
+        audited = _audited(request, ceiling)
+        if (audited.counts, audited.beside) not in tried:
+            tried.append((audited.counts, audited.beside))
+            outcome = _suppressed(request, audited, last=not ceiling)
             if outcome is not None:
                 return outcome
     raise AssertionError("everybody alone is always audited")
@@ -255,9 +266,9 @@ def _audited(request: Request, ceiling: float) -> Request:
         return request
     names = set[str]()
     for attribute in request.people.attributes if ceiling else ():
-        more = names | {attribute.name}
-        if cells_of(request.people, request.narrowed(more).every).size <= ceiling:
-            names = more
+        candidate_names = names | {attribute.name}
+        if cells_of(request.people, request.narrowed(candidate_names).every).size <= ceiling:
+            names = candidate_names
     return request.narrowed(names)
 
 
@@ -266,57 +277,59 @@ def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | Non
 
     The ``last`` takes what it takes, and withholds everything where that tells one.
     """
-    ledger, kept = Ledger(audited), audited.counts
+    ledger, audited_counts = Ledger(audited), audited.counts
     ledger.auditor.allow(np.inf if last else PROTECT)
-    told = 0
+    disclosures = 0
     try:
         closed = protect(ledger)
         if audited.beside:
             ledger.fixed.append(ledger.limits(audited.beside))
-            told = len(list(_told(ledger, closed)))
+            disclosures = len(list(_told(ledger, closed)))
             closed = protect(ledger)
     except SpentError:
         return None
     ledger.auditor.allow(np.inf if last else EFFORT)
     restore(ledger, closed)
     merged = merge(ledger, closed)
-    unsaid = _unsaid(ledger, request, kept)
+    unsaid = _unsaid(ledger, request, audited_counts)
     if unsaid is None and not last:
         return None
     if unsaid is None:
         ledger.withheld.update(ledger.subjects)
         merged, unsaid = [], {}
-    return _beside(_outcome(ledger, merged, closed, told), request, kept, unsaid)
+    return _beside(_outcome(ledger, merged, closed, disclosures), request, audited_counts, unsaid)
 
 
-def _unsaid(ledger: Ledger, request: Request, kept: Sequence[Count]) -> dict[Count, Interval] | None:
+def _unsaid(ledger: Ledger, request: Request, audited_counts: Sequence[Count]) -> dict[Count, Interval] | None:
     """What can be told of the counts that are withheld unaudited; None where that is too much of one of them."""
-    gone = subjects_of(request.people, request.policy, _left(request, kept), request.adverse)
+    gone = subjects_of(request.people, request.policy, _left(request, audited_counts), request.adverse)
     bounds, out = ledger.bounds(), dict[Count, Interval]()
     for target in (target for subject in gone.values() for target in targets_of(request.policy, subject)):
         try:
-            found = ledger.auditor.unsaid(target.count, *bounds)
+            interval = ledger.auditor.unsaid(target.count, *bounds)
         except (KeyError, SpentError):
             return None
-        if found.width < target.wanted:
+        if interval.width < target.wanted:
             return None
-        out[target.count] = found
+        out[target.count] = interval
     return out
 
 
-def _left(request: Request, kept: Sequence[Count]) -> list[Count]:
-    shown = set(kept)
-    return [each for each in request.counts if each not in shown]
+def _left(request: Request, audited_counts: Sequence[Count]) -> list[Count]:
+    audited_set = set(audited_counts)
+    return [count for count in request.counts if count not in audited_set]
 
 
-def _beside(outcome: Outcome, request: Request, kept: Sequence[Count], unsaid: dict[Count, Interval]) -> Outcome:
+def _beside(
+    outcome: Outcome, request: Request, audited_counts: Sequence[Count], unsaid: dict[Count, Interval]
+) -> Outcome:
     """An outcome together with the counts that are withheld unaudited."""
-    gone = subjects_of(request.people, request.policy, _left(request, kept), request.adverse)
+    gone = subjects_of(request.people, request.policy, _left(request, audited_counts), request.adverse)
     counts = [count for subject in gone.values() for count in subject.counts if not count.rest]
-    entries = [Entry(each, Fate.WITHHELD_UNAUDITED, None, "") for each in counts]
+    entries = [Entry(count, Fate.WITHHELD_UNAUDITED, None, "") for count in counts]
     return replace(
         outcome, entries=(*outcome.entries, *entries), intervals=(*outcome.intervals, *unsaid.values()),
-        published=(*outcome.published, *(withheld(each) for each in gone.values())),
+        published=(*outcome.published, *(withheld(subject) for subject in gone.values())),
     )  # fmt: skip
 
 
@@ -332,8 +345,8 @@ def protect(ledger: Ledger) -> list[Target]:
     changed = True
     while changed:
         changed = False
-        for each in [each for each in ledger.targets if each not in closed]:
-            changed |= _opened(ledger, each, closed)
+        for target in [candidate for candidate in ledger.targets if candidate not in closed]:
+            changed |= _opened(ledger, target, closed)
     return closed
 
 
@@ -346,9 +359,9 @@ def _opened(ledger: Ledger, target: Target, closed: list[Target]) -> bool:
             closed.append(target)
             break
         changed = True
-        for each in sacrifices:
-            ledger.withheld.update(each.populations)
-            for place, base in each.bases:
+        for sacrifice in sacrifices:
+            ledger.withheld.update(sacrifice.populations)
+            for place, base in sacrifice.bases:
                 ledger.coarsen(place, base)
     return changed
 
@@ -359,16 +372,18 @@ def _cheapest(ledger: Ledger, target: Target, low: Floats, high: Floats) -> list
     Where the linear programme already finds the count open, and only whole people close it, the cheapest count beside.
     """
     row, auditor = ledger.auditor.rows[target.count], ledger.auditor
-    options: dict[int, Sacrifice | None] = {one: _sacrifice(ledger, one, target) for one in range(low.size)}
-    costs = np.array([np.inf if each is None else each.cost for each in options.values()])
+    options: dict[int, Sacrifice | None] = {
+        option_row: _sacrifice(ledger, option_row, target) for option_row in range(low.size)
+    }
+    costs = np.array([np.inf if option is None else option.cost for option in options.values()])
     rows = auditor.cheapest(row, target.wanted, low, high, costs)
     if rows is None:
         return []
-    chosen = [options[int(one)] for one in rows]
+    chosen = [options[int(option_row)] for option_row in rows]
     if not chosen:
-        near = [options[int(one)] for one in auditor.neighbours(row, low, high)]
-        chosen = [min((each for each in near if each is not None), default=None)]
-    return [each for each in chosen if each is not None]
+        near = [options[int(option_row)] for option_row in auditor.neighbours(row, low, high)]
+        chosen = [min((option for option in near if option is not None), default=None)]
+    return [option for option in chosen if option is not None]
 
 
 def _sacrifice(ledger: Ledger, row: int, target: Target) -> Sacrifice | None:
@@ -377,9 +392,9 @@ def _sacrifice(ledger: Ledger, row: int, target: Target) -> Sacrifice | None:
     if not showing:
         return None
     beside = target.count.population
-    loss = max(ledger.request.losses.of(each, ledger.subjects[each].n, beside) for each in showing)
-    people = sum(ledger.subjects[each].n for each in showing)
-    coarser = {place: base for place in {each.place for each in showing} if (base := ledger.coarser(place))}
+    loss = max(ledger.request.losses.of(population, ledger.subjects[population].n, beside) for population in showing)
+    people = sum(ledger.subjects[population].n for population in showing)
+    coarser = {place: base for place in {population.place for population in showing} if (base := ledger.coarser(place))}
     if loss > Loss.ROUND and coarser:
         return Sacrifice(Loss.ROUND, people == 0, people, (), tuple(sorted(coarser.items())))
     return Sacrifice(loss, people == 0, people, tuple(sorted(showing)), ())
@@ -387,15 +402,15 @@ def _sacrifice(ledger: Ledger, row: int, target: Target) -> Sacrifice | None:
 
 def restore(ledger: Ledger, closed: Sequence[Target]) -> None:
     """Put back what was given up for nothing, the dearest first; then the exact counts of places."""
-    gone = [each for each in ledger.withheld if not ledger.subjects[each].small]
-    losses = {each: ledger.request.losses.of(each, ledger.subjects[each].n) for each in gone}
-    for each in sorted(gone, key=lambda p: (-losses[p], -ledger.subjects[p].n, p)):
+    gone = [population for population in ledger.withheld if not ledger.subjects[population].small]
+    losses = {population: ledger.request.losses.of(population, ledger.subjects[population].n) for population in gone}
+    for population in sorted(gone, key=lambda p: (-losses[p], -ledger.subjects[p].n, p)):
         if ledger.auditor.effort > EFFORT:
             return
-        ledger.withheld.remove(each)
+        ledger.withheld.remove(population)
         if _tells(ledger, closed):
-            ledger.withheld.add(each)
-    for key in sorted(ledger.bases, key=lambda each: (not each[1], each)):  # events first: shares are made of few
+            ledger.withheld.add(population)
+    for key in sorted(ledger.bases, key=lambda sized: (not sized[1], sized)):  # events first: shares are made of few
         if ledger.auditor.effort <= EFFORT:
             _sharpen(ledger, key, closed)
 
@@ -412,9 +427,9 @@ def _sharpen(ledger: Ledger, key: tuple[Place, str], closed: Sequence[Target]) -
 def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
     """Show the withheld groups of an attribute as one group, wherever that tells nothing."""
     together: dict[Population, list[Population]] = {}
-    for each in sorted(ledger.withheld):
-        if not each.part and each.group != ALL and ledger.subjects[each].n:
-            together.setdefault(replace(each, group=ALL), []).append(each)
+    for population in sorted(ledger.withheld):
+        if not population.part and population.group != ALL and ledger.subjects[population].n:
+            together.setdefault(replace(population, group=ALL), []).append(population)
     out = []
     for groups in together.values():
         tried = _merged(ledger, groups) if len(groups) > 1 and ledger.auditor.effort <= EFFORT else None
@@ -430,20 +445,20 @@ def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
 
 def _merged(ledger: Ledger, groups: Sequence[Population]) -> Merged | None:
     """Groups as one; None where they are few. Events of which a range would be printed are left out."""
-    policy, subjects = ledger.request.policy, [ledger.subjects[each] for each in groups]
-    sizes = {"": sum(each.n for each in subjects)}
+    policy, subjects = ledger.request.policy, [ledger.subjects[group] for group in groups]
+    sizes = {"": sum(subject.n for subject in subjects)}
     if small(policy, sizes[""]):
         return None
-    for event in sorted(set.intersection(*(set(each.events) for each in subjects))):
-        having = sum(each.events[event] for each in subjects)
+    for event in sorted(set.intersection(*(set(subject.events) for subject in subjects))):
+        having = sum(subject.events[event] for subject in subjects)
         if ranged(policy, sizes[""], having, event in ledger.request.adverse) is None:
             sizes[event] = having
     base = max(ledger.base(groups[0], event) for event in sizes)
     published = []
     for event, size in sizes.items():
-        first, *more = (Count(each, event) for each in groups)
+        first, *other_counts = (Count(group, event) for group in groups)
         span = learned(policy, size, base, not event or policy.events_too)
-        published.append(Published(first, *span, tuple(more)))
+        published.append(Published(first, *span, tuple(other_counts)))
     numbers = {event: rounded(policy, size, base) for event, size in sizes.items()}
     return Merged(tuple(groups), numbers, base, tuple(published))
 
@@ -454,26 +469,26 @@ def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
     That target is asked about first the next time, since it is likely to be told again.
     """
     try:
-        told = next(_told(ledger, closed), None)
+        disclosed = next(_told(ledger, closed), None)
     except SpentError:
         return True
-    if told is not None:
-        ledger.targets.remove(told)
-        ledger.targets.insert(0, told)
-    return told is not None
+    if disclosed is not None:
+        ledger.targets.remove(disclosed)
+        ledger.targets.insert(0, disclosed)
+    return disclosed is not None
 
 
 def _told(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
     """Targets that are told by what is published now, other than those that nothing can open."""
     low, high = ledger.bounds()
     auditor = ledger.auditor
-    for each in ledger.targets:
-        if each not in closed and not auditor.open(auditor.rows[each.count], each.wanted, low, high):
-            yield each
+    for target in ledger.targets:
+        if target not in closed and not auditor.open(auditor.rows[target.count], target.wanted, low, high):
+            yield target
 
 
 def _rows(ledger: Ledger, targets: Sequence[Target]) -> Longs:
-    return np.array([ledger.auditor.rows[each.count] for each in targets], dtype=np.int64)
+    return np.array([ledger.auditor.rows[target.count] for target in targets], dtype=np.int64)
 
 
 def _interval(ledger: Ledger, count: Count, low: Floats, high: Floats) -> Interval:
@@ -484,20 +499,20 @@ def _interval(ledger: Ledger, count: Count, low: Floats, high: Floats) -> Interv
         return ledger.auditor.interval(count, low, high, exact=False)
 
 
-def _outcome(ledger: Ledger, merged: Sequence[Merged], closed: Sequence[Target], told: int) -> Outcome:
+def _outcome(ledger: Ledger, merged: Sequence[Merged], closed: Sequence[Target], disclosures: int) -> Outcome:
     low, high = ledger.bounds()
-    gone = [each for each in ledger.subjects if each in ledger.withheld]
-    asked = dict.fromkeys([*(Count(each) for each in gone), *(each.count for each in ledger.targets)])
-    intervals = {each: _interval(ledger, each, low, high) for each in asked}
+    gone = [population for population in ledger.subjects if population in ledger.withheld]
+    counts = dict.fromkeys([*(Count(population) for population in gone), *(target.count for target in ledger.targets)])
+    intervals = {count: _interval(ledger, count, low, high) for count in counts}
     entries = tuple(ledger.entries())
-    shown = [each.count for each in entries if each.count.population not in ledger.withheld]
+    shown_counts = [entry.count for entry in entries if entry.count.population not in ledger.withheld]
     return Outcome(
         entries=entries,
         merged=tuple(merged),
-        bases={each: ledger.base(*each[:2]) for each in shown},
+        bases={count: ledger.base(*count[:2]) for count in shown_counts},
         intervals=tuple(intervals.values()),
-        closed=tuple(intervals[each.count] for each in closed),
-        beside=told,
+        closed=tuple(intervals[target.count] for target in closed),
+        beside=disclosures,
         warnings=tuple(p for p in gone if p in ledger.request.losses.judged and not ledger.subjects[p].small),
-        published=(*ledger.published(), *(each for group in merged for each in group.published)),
+        published=(*ledger.published(), *(statement for group in merged for statement in group.published)),
     )

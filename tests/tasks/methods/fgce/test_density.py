@@ -201,10 +201,10 @@ def test_only_wanted_edges_are_weighed(monkeypatch):
     everything = costs.edge_weights(graph, points, crowd)
     wanted = draw.random(870) < 0.4
     monkeypatch.setattr(costs, "BLOCK", 17)  # several blocks, the last one not full
-    some = costs.edge_weights(graph, points, crowd, wanted=wanted)
+    some = costs.edge_weights(graph, points, crowd, is_needed=wanted)
     assert (some[wanted] == everything[wanted]).all()
     assert np.isinf(some[~wanted]).all()
-    assert np.isinf(costs.edge_weights(graph, points, crowd, wanted=np.zeros(870, bool))).all()
+    assert np.isinf(costs.edge_weights(graph, points, crowd, is_needed=np.zeros(870, bool))).all()
 
 
 def test_a_length_of_nothing_weighs_nothing():

@@ -135,10 +135,10 @@ def test_grid_follows_the_paper():
     grid = optima.limits(np.sqrt(21)).of_d
     assert grid.tolist() == [0.1, 0.5, 0.9, 1.3, 1.7, 2.1, 2.5, 2.9, 3.3, 3.7, 4.1, 4.5]
     assert optima.limits(1.0).of_d.tolist() == pytest.approx(np.arange(0.1, 1, 0.1).tolist())
-    assert optima.limits(np.sqrt(8), needed=1.2).of_k.tolist() == pytest.approx(
+    assert optima.limits(np.sqrt(8), required=1.2).of_k.tolist() == pytest.approx(
         np.arange(0.84, np.sqrt(8), 0.3).tolist()
     )
-    assert optima.limits(1.0, needed=2.0).of_k.tolist() == []
+    assert optima.limits(1.0, required=2.0).of_k.tolist() == []
 
 
 def priced(problem, group, grid):

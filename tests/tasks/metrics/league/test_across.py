@@ -40,7 +40,7 @@ class Year:
         self.rows = {name: publication_rows(people, self.profile) for name, people in self.lenders.items()}
         self.all = publication_rows(added([*self.lenders.values(), *self.others]), self.profile)
         policy = POLICIES[self.profile]
-        self.found = hidden("race", self.rows, self.all, others=bool(self.others), policy=policy)
+        self.found = hidden("race", self.rows, self.all, has_rest=bool(self.others), policy=policy)
 
     def printed(self, name, rows, whole):
         """What the league prints of a run: the size alone where groups are withheld, and then nothing of all rows."""
