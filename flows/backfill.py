@@ -53,7 +53,7 @@ class Page:
     """Shows how far a back-fill is."""
 
     def __init__(self, of: str, audit: str, lake: Lake, quotable_texts: frozenset[str]) -> None:
-        """Show the progress of years or partitions of an audit; ``quotable_texts`` are texts that a message may quote."""
+        """Show the progress of years or partitions of an audit; a message may quote ``quotable_texts``."""
         self._of, self._audit, self._lake, self._known = of, audit, lake, quotable_texts
         self._progress = Progress(f"{of} of {audit}")
         self._sheet = Sheet(of, f"{of} of {audit}")

@@ -30,12 +30,12 @@ _PIPED = "-"
 
 @dataclass(frozen=True)
 class Piped:
-    """Rows that a process of the benchmark gets through its standard input; on its command line stands ``-``."""
+    """Rows that a benchmark process gets through its standard input; its command line has ``-`` instead."""
 
     rows: object
 
     def __str__(self) -> str:
-        """Returns what stands for them among the words of a command."""
+        """Returns the text that represents them in a command."""
         return _PIPED
 
     def packed(self) -> bytes:
@@ -87,7 +87,7 @@ def _piped() -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Declares benchmarks: the room and files that one needs, runs in processes of their own, rows with targets.
+# Declares benchmarks: the memory and files that one needs, runs in separate processes, rows with targets.
 
 
 Row = dict[str, Any]
@@ -209,7 +209,7 @@ class Expected:
 
 
 def apart(module: str, what: str, *about: object) -> Mapping[str, Any]:
-    """Runs a function of a module in a process of its own, so that its peak memory is that of the work."""
+    """Runs a function of a module in a separate process, so that its peak memory is that of the work."""
     command = [sys.executable, "-m", module, what, *map(str, about)]
     stdin = next((argument.packed() for argument in about if isinstance(argument, Piped)), None)
     done = subprocess.run(command, input=stdin, capture_output=True, check=False)  # noqa: S603 our own

@@ -75,7 +75,7 @@ def bench(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Time the same work two ways and print the ratio; all but overhead print times beside targets, too."""
+    """Time the same work two ways and print the ratio; all but overhead also print times next to targets."""
     from research.bench.listing import OVERHEAD, bench_of, options_of
     from research.bench.overhead import overhead
 
@@ -205,7 +205,7 @@ def _refuse(paper: str, options: Mapping[str, Any], accepted_by: str) -> None:
 
 
 def _one(settings: Any, data: Path, charts: Path | None, *, every_cell: bool, as_json: bool) -> bool:
-    """Run a paper, print its figures, and tell whether any differs."""
+    """Run a paper, print its figures, and return whether any differs."""
     from research.figures import Verdict
     from research.reproduction import as_json as plain
     from research.reproduction import reproduce as run
@@ -231,7 +231,7 @@ def _one(settings: Any, data: Path, charts: Path | None, *, every_cell: bool, as
 def _all(
     data: Path, keep: Path | None, jobs: int, *, quick: bool, as_json: bool, files: Mapping[str, Path | None]
 ) -> bool:
-    """Run all papers, print the ledger, and tell whether any figure differs or is missing."""
+    """Run all papers, print the ledger, and return whether any figure differs or is missing."""
     from research.figures import Status, Verdict
     from research.reproduction import Whole, ledgers, reproduce_all
     from research.reproduction import as_json as plain

@@ -61,7 +61,7 @@ class Drawing:
                 raise ValueError(f"{self.name}, {curve.name}: {len(curve.x)} places and {len(curve.y)} values")
 
     def plain(self) -> dict[str, Any]:
-        """Returns it as plain values, for JSON; null stands where there is no value."""
+        """Returns it as plain values, for JSON; null replaces a missing value."""
         return {
             "name": self.name,
             "figure": self.figure,
@@ -135,7 +135,7 @@ def texas_spec(data: Path, overrides: Mapping[str, str]) -> AuditSpec:
 
 
 def require(data: Path, files: list[Path]) -> None:
-    """Checks that files are there, and names the first that is missing.
+    """Checks that files exist, and names the first that is missing.
 
     Raises:
         InfrastructureError: One of the files is not in the directory that ``--data`` gives.
@@ -149,7 +149,7 @@ def require(data: Path, files: list[Path]) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Compares published figures with our own: a line has the figure, ours beside it, and the verdict.
+# Compares published figures with our own: a line has the figure, our value, and the verdict.
 #
 # Figures have two kinds of source: the reference outputs, which ours must equal, and the paper, which in places
 # deviates
@@ -240,7 +240,7 @@ class Remark:
 
 @dataclass(frozen=True)
 class Line:
-    """One figure with ours beside it."""
+    """One published figure with our value."""
 
     dataset: str
     figure: Figure
@@ -327,7 +327,7 @@ def tables(declaration: Mapping[str, Any], dataset: str) -> Iterator[Mapping[str
 
 
 def figures(declaration: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
-    """Yields the figures of tables whose rows are a group, what the figures are at, and a value for each quantity.
+    """Yields the figures of tables with one row per group: the cells of the figures, and a value for each quantity.
 
     Groups that are not ``judged`` have neither a tolerance nor a bound; without that key all are.
     """
@@ -450,7 +450,7 @@ class Paper(ABC):
         """Runs the experiment on a data set; ``publication`` is the file of published figures."""
 
     def run(self, dataset: str, data: Path) -> Reproduced:
-        """Runs a data set; a line for each figure of the paper, of the reference, and beside them, and the drawings."""
+        """Runs a data set; returns its drawings and a line for each figure (paper, reference, extra)."""
         publication = read(self.name)
         figures, obtained, drawings = self.compared(dataset, data, publication)
         remarks = published_remarks(publication, dataset, self.experiments[dataset].groups)
@@ -458,14 +458,14 @@ class Paper(ABC):
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The ledger of the papers: a row for every table and figure that they print, and how ours stands to it.
+# Ledger of the papers: a row for every table and figure that they print, and the status of its reproduction.
 #
 # Scope: what ``data/published`` says of tables and figures, and the counts of compared figures. Its pages:
 # ``flows.reproduce``.
 
 
 class Status(StrEnum):
-    """How a table or figure stands."""
+    """Reproduction status of a table or figure."""
 
     MET = "met"
     """Every figure agrees within its tolerance, or what keeps it from that is explained."""
@@ -533,7 +533,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Row:
-    """A table or figure, and how ours stands to it."""
+    """A table or figure, and its reproduction status."""
 
     entry: Entry
     tally: Tally
@@ -623,7 +623,7 @@ def ledger(listed: Sequence[Entry], lines: Iterable[Line], drawings: Iterable[tu
 
 
 def _statuses(entry: Entry, tally: Tally, drawings: set[tuple[str, str]]) -> Iterator[Status]:
-    """What is declared, unless the run says otherwise; the gravest first."""
+    """The declared statuses, unless the run yields others; the gravest first."""
     if entry.drawings - drawings:
         yield Status.MISSING
     if tally.differ:

@@ -90,7 +90,7 @@ class Curves:
         return Table(("Curve", self.x.name, self.y.name), tuple(rows))
 
     def draw(self, sheet: Sheet) -> Drawing:
-        """Panels of equal size: two beside each other on a wide sheet, one above the other on a narrow one."""
+        """Panels of equal size: two in a row on a wide sheet, one above the other on a narrow one."""
         columns = 1 if sheet.stacked or len(self.curves) == 1 else 2
         width = (sheet.width - _GUTTER * (columns - 1)) / columns
         shapes, y = list[Shape](), 4.0
@@ -168,7 +168,7 @@ class _Panel:
         return across.at(point[0], start, end), up.at(point[1], self._floor, self._ceiling)
 
     def _line(self, curve: Curve, across: Axis, up: Axis, start: float, end: float) -> str:
-        """The path through neighbouring points that have values; empty where no two of them stand together."""
+        """The path through neighbouring points that have values; empty if no two of them are neighbours."""
         parts, pen = list[str](), False
         for x, y in curve.points:
             if not math.isfinite(y):

@@ -50,7 +50,7 @@ class SpecFaultsError(SpecError):
         self.faults = tuple(faults)
 
     def __reduce__(self) -> tuple[type["SpecFaultsError"], tuple[tuple[SpecError, ...]]]:
-        """Made again of its faults: a stage in a process of its own hands it back."""
+        """Rebuilds the error from its faults when a stage in a separate process hands it back."""
         return type(self), (self.faults,)
 
 
@@ -71,7 +71,7 @@ class DataQualityError(EvenhandError):
 
 
 class SuiteError(DataQualityError):
-    """A stage's table failed expectations that no quarantine can mend."""
+    """A stage's table failed expectations that no quarantine can repair."""
 
 
 class SeveralLinesError(DataQualityError):

@@ -1,4 +1,4 @@
-"""Shape of report.json: what a run says, for machines. ``make docs`` writes ``report.schema.json`` from these models.
+"""Schema of report.json, the machine-readable result of a run. ``make docs`` writes ``report.schema.json`` from it.
 
 Beside each number as published stands the same number as the pages print it. Null is withheld or not measured, and
 ``shown`` says which. What is added raises the minor version, any other change the major one.
@@ -119,7 +119,7 @@ class Approval(Part):
 
 
 class Judged(Part):
-    """How a group stands in a theory, by the row that decides.
+    """The verdict of a group in a theory, with the row that decides it.
 
     ``value``, ``low`` and ``high`` are the measure as published, such as an effect on denial of 0.126. ``shown`` is
     what the page of the question prints of it: -13 points of approval. Their signs may differ.
@@ -168,7 +168,7 @@ class Checks(Part):
 
 
 class Line(Part):
-    """A line of what would change it, what to do next or what it cannot tell, with the rule that printed it."""
+    """A line of advice (what would change the result, what to do next, what the report cannot show), with its rule."""
 
     rule: str
     words: str
@@ -193,7 +193,7 @@ class Rows(Part):
 
 
 class Report(Part):
-    """What a run says."""
+    """The content of report.json for one run."""
 
     schema_version: Literal["1.2"] = SCHEMA_VERSION
     run: str

@@ -38,7 +38,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One table: its columns in order, its key, and what one of its rows stands for."""
+    """One table: its columns in order, its key, and the meaning of one row."""
 
     name: str
     description: str

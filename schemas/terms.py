@@ -40,7 +40,7 @@ class Constraint(StrEnum):
 
 
 class DecisionMaker(StrEnum):
-    """Whose decisions are audited: the lender's own, or those of a model of them."""
+    """The decision maker that is audited: the lender itself, or a model of its decisions."""
 
     MODEL = "model"
     LENDER = "lender"
@@ -145,7 +145,7 @@ class Note(StrEnum):
 
 
 class ChangeState(StrEnum):
-    """How a year stands beside the comparable years before it."""
+    """Change of a year against the comparable years before it."""
 
     CHANGED = "changed"
     """Outside what four or more years before it let expect."""

@@ -142,7 +142,7 @@ def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str, st
 
 
 def _wanted(spec: AuditSpec, methods: Sequence[Method]) -> Iterator[Step]:
-    """The stages of which a method of the audit reads something."""
+    """The stages with output that a method of the audit reads."""
     table_names = {table.name for method in methods for table in method.reads}
     if table_names & {table.name for table in connect.connect.writes}:
         yield Step("connect", connect.connect, connect.settings_of(spec))
@@ -154,7 +154,7 @@ def _wanted(spec: AuditSpec, methods: Sequence[Method]) -> Iterator[Step]:
 
 
 def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
-    """The stages that a method alone needs, where the spec asks for them."""
+    """The stages that only one method needs, where the spec requests them."""
     for stage, settings_of in method.own_stages():
         settings = settings_of(spec)
         if settings is not None:
@@ -215,7 +215,7 @@ def inputs(step: Step, done: Sequence[Partition]) -> Inputs:
 
 
 def held(lake: Lake, steps: Sequence[Step]) -> list[Partition]:
-    """The partitions that the lake already holds, from the first step to the first that it lacks.
+    """The partitions that the lake already holds, from the first step up to the first missing one.
 
     Raises:
         IntegrityError: one of them has been altered.

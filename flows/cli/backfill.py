@@ -108,7 +108,7 @@ def _planned(year: "Forecast") -> dict[str, Any]:
 
 
 def _range(stages: Sequence["Stand"]) -> str:
-    """The stages to be run, with how the first of them stands."""
+    """The stages to run, and the state of the first one."""
     remaining = [s for s in stages if s.state.value != "ok"]
     if not remaining:
         return "nothing"
@@ -323,7 +323,7 @@ def trend(
     ] = FailOn.NEVER,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the measures year by year and the years against their limits, and write the page. Audits nothing anew.
+    """Print the measures year by year and the years against their limits, and write the page. Runs no audit.
 
     Years are held against the limits by the rule of `verdicts.monitoring` (docs/monitoring.md). Exits with 0; with
     --fail-on with 1 if that is found, and with 3 if no year has verdicts.
@@ -412,7 +412,7 @@ def _change(row: dict[str, Any]) -> str:
 
 
 def _code(result: "Made", fail_on: FailOn) -> ExitCode:
-    """1 if what the caller asks to fail on is there in the last year with an estimate, of any series."""
+    """1 if the last year with an estimate has, in any series, the state given to --fail-on."""
     from tasks.reporting.trends import breaches, changed
 
     if fail_on is FailOn.NEVER:

@@ -117,7 +117,7 @@ def add(
     keep_raw: KeepOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Make vintages of files that you have. A file that is held already, under whatever name, is not added again.
+    """Make vintages of files that you have. A file that the lake holds already, under any name, is not added again.
 
     Without --frozen the freeze date is the one that the publisher gave for such an edition, else the date of the file.
     """
@@ -199,7 +199,7 @@ def repack(year: YearOption, lake: LakeOption = "data/lake", as_json: JsonOption
 
     vintages_of_year = vintages(opened := Lake(lake), year) if storage_at(lake).exists("vintages") else []
     if not vintages_of_year:
-        raise SpecError(f"the lake {lake} holds no vintage of {year}; `evenhand data list` says which years it holds")
+        raise SpecError(f"the lake {lake} holds no vintage of {year}; `evenhand data list` prints its years")
     repacked_vintages = []
     with at_work(opened, command_id()):
         for vintage in vintages_of_year:

@@ -160,7 +160,7 @@ def audit(
 
 
 def _show_stages(rows: list[dict[str, Any]], *, as_json: bool) -> None:
-    """What ran until a stage; exact numbers, for whoever works at the data."""
+    """Prints the stages that ran, with exact numbers, for people who work with the data."""
     if as_json:
         print_json(rows)
     else:
@@ -182,7 +182,7 @@ def doctor(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if something is amiss."""
+    """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if a check fails."""
     from flows.operations.doctor import examine, examine_role, role_of
 
     show_progress()

@@ -111,7 +111,7 @@ def overdue(
     lake: LakeOption = "data/lake",
     as_json: JsonOption = False,
 ) -> None:
-    """Tell from the lake whether a run that was expected never came, and send the alert `overdue`. Exit 5 if so.
+    """Report from the lake whether an expected run is missing, and send the alert `overdue`. Exit 5 if so.
 
     No server is asked. If nothing is overdue, EVENHAND_HEARTBEAT_URL is asked for, where it is set. Exit 6, with the
     alert, if a manifest cannot be read and no other run of the audit came in time.
@@ -152,7 +152,7 @@ def _due(lake: "Lake", spec: "AuditSpec | None", by: str | None) -> "list[Due]":
     due_audits = due_of_lake(lake)
     if not due_audits:
         raise SpecError(
-            "no audit of the lake says when a run is due, so nothing was looked at; add "
+            "no audit of the lake has a rule for due runs, so nothing was checked; add "
             "`expected: {every: quarter, by: 10 days}` to a spec, or name a spec and give --by"
         )
     return due_audits
@@ -179,7 +179,7 @@ class _NoLakeError(SpecError):
 
 @contextmanager
 def _told(spec: "AuditSpec | None") -> Iterator[None]:
-    """Where the lake cannot be read, that is told to those who wait for the alert `overdue`, each time."""
+    """Sends the alert `overdue` each time that the lake cannot be read."""
     from flows.outcome.alerts import tell_unrecorded
     from flows.outcome.ending import Ending, Name
 
@@ -319,7 +319,7 @@ def worker(
         typer.Option("--drain", help="Pause the pool, wait until no run of it is at work, and end: before an upgrade."),
     ] = False,
 ) -> None:
-    """Be a Prefect worker that waits for work, and take up again the runs of the lake whose process dies.
+    """Run a Prefect worker that waits for work, and resume the runs of the lake after their process dies.
 
     Of several late runs of a deployment it first cancels all but the newest. On SIGTERM it takes no new run, and those
     at work have EVENHAND_GRACE seconds (90) to end the stage that they compute; the next worker goes on from there.
@@ -382,14 +382,14 @@ def _drain(lake: "Lake", pool: str) -> None:
 
 @contextmanager
 def _server_answering() -> Iterator[None]:
-    """Say of a server that does not answer what to mend."""
+    """Raises an error with the next step if the server does not answer."""
     from httpx import HTTPError
 
     try:
         yield
     except HTTPError as error:
         raise InfrastructureError(
-            f"the Prefect server at {os.environ['PREFECT_API_URL']} does not answer ({error}); start it, or mend "
+            f"the Prefect server at {os.environ['PREFECT_API_URL']} does not answer ({error}); start it, or correct "
             "PREFECT_API_URL and PREFECT_API_AUTH_STRING"
         ) from error
 
@@ -458,7 +458,7 @@ def gc(
 
 
 def _keeping(lake: "Lake", keep: int | None, vintages: int | None, days: float, below: str) -> "Keeping":
-    """The rules of the command line, and of the lake's settings where it says nothing.
+    """The retention rules of the command line, and those of the lake's settings where an option is left out.
 
     Raises:
         SpecError: neither says how many runs are kept, the reason is too long, or the settings are not usable.
@@ -489,8 +489,8 @@ def _flow_runs(lake: "Lake", keep: int, *, remove: bool) -> int | None:
         return None
     except HTTPError as error:
         raise InfrastructureError(
-            f"the Prefect server does not answer ({error}); start it, or mend PREFECT_API_URL and "
-            "PREFECT_API_AUTH_STRING. What is in the lake was seen to"
+            f"the Prefect server does not answer ({error}); start it, or correct PREFECT_API_URL and "
+            "PREFECT_API_AUTH_STRING. The lake itself was processed"
         ) from error
 
 

@@ -239,7 +239,7 @@ class Listed(TyperGroup):
 
 
 def shortened(app: typer.Typer, lines: Mapping[str, str]) -> typer.Typer:
-    """The same, with the line of each command in a list; a command of its own name is named as its function."""
+    """The same app with a help line for each listed command; a command without an explicit name has its function's."""
     for command in app.registered_commands:
         name = command.name or (command.callback.__name__ if command.callback else "")
         command.short_help = lines.get(name, command.short_help)

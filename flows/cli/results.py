@@ -93,13 +93,13 @@ def asking(root: str, run: str | None, tables: Collection[str] | None = None) ->
                     "less of them with evenhand sql --memory"
                 ) from error
             except duckdb.Error as error:
-                raise SpecError(f"the tables of run {run_id!r} cannot be asked for that: {error}") from error
+                raise SpecError(f"the tables of run {run_id!r} cannot answer that query: {error}") from error
 
         yield answer
 
 
 def _prefix(connection: "duckdb.DuckDBPyConnection") -> str:
-    """Names of what may be told begin with it; empty in a run of a version that had no tables of their own for that."""
+    """Prefix of the names of publishable tables; empty in a run of a version without such tables."""
     views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
     return "published_" if ("published_measures",) in views else ""
 
@@ -481,7 +481,7 @@ def verdicts(
 
 
 def way_on(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What to do about groups whose rows are withheld; nothing where none are."""
+    """Advice for groups with withheld rows; empty without any."""
     groups = dict.fromkeys(row["group"] for row in rows if row["withheld"])
     if not groups:
         return []
@@ -531,7 +531,7 @@ def disclose(
     lake: LakeOption = "data/lake",
     as_json: SqlJsonOption = False,
 ) -> None:
-    """Print each withheld population: why, and the least and largest number that can be told of it. Restricted.
+    """Print each withheld population: why, and the bounds of its number that can be derived. Restricted.
 
     The earlier published runs that were taken into account are named before it.
     """
@@ -585,7 +585,7 @@ def league(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the partitions of a year beside each other, and write the page: for screening, and no verdict."""
+    """Print the partitions of a year side by side, and write the page: for screening, and no verdict."""
     from flows.operations.league import document, make_league, write_league
     from tasks.lake.store import open_lake
     from tasks.metrics.league.rows import Asked

@@ -1,4 +1,4 @@
-"""Tells of one row of the source whether it was used, and if not, why: from the tables of a run, or the source again.
+"""Finds whether a row of the source was used, and if not, why: from the tables of a run, or from the source again.
 
 A run keeps a sample of its refused rows where they are many. Why a row was refused follows from the row and the spec,
 so the stage that refused it is called once more, on the source or the applications of the run, and keeps every row.

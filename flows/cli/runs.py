@@ -87,7 +87,7 @@ def runs(
 
 @app.command(epilog="Example: evenhand show, or: evenhand show boston1990@1990")
 def show(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
-    """Print the first page of a run: what was found by question, what to do next, what it cannot tell."""
+    """Print the first page of a run: findings by question, what to do next, and what the audit cannot show."""
     from flows.runs.first_page import first_page, left_out, remarks, summary
     from flows.runs.run_names import opened
 
@@ -211,7 +211,7 @@ def report(
     paper: Annotated[Literal["a4", "letter"], typer.Option(help="Sheets of the PDF.")] = "a4",
     as_json: JsonOption = False,
 ) -> None:
-    """Make the report of a run anew from the lake: nothing is computed again, and no file of the run changes.
+    """Make the report of a run again from the lake: no result is computed, and no file of the run changes.
 
     With --check, --single or --picture alone no other file is written. Exits with 1 if --check finds a file over
     its budget, and with 5 if the PDF cannot be made, after all else is written.
@@ -257,7 +257,7 @@ def _require_outside(place: Path, lake: Path) -> None:
         SpecError: it is one.
     """
     if lake.resolve() in (place.resolve(), *place.resolve().parents):
-        raise SpecError(f"{place} is in the lake, whose runs are sealed; name a directory outside of it")
+        raise SpecError(f"{place} is in the lake, and runs of a lake are sealed; name a directory outside of it")
 
 
 def _extra(
@@ -312,7 +312,7 @@ def _write(written_files: Mapping[Path, bytes]) -> None:
 
 
 def _print_signed(signed: "Signed") -> None:
-    """What the new first page says that the one in the lake, a draft, does not; nothing of a run that nobody signed."""
+    """Prints that the new first page shows the signatures and the stored draft does not; nothing of an unsigned run."""
     if signed.signatures:
         notice = "the first page shows who signed; the report in the lake stays the draft that was signed"
         errors.print(f"{notice}. {signed.words}", markup=False, soft_wrap=True)
@@ -544,7 +544,7 @@ def signoff(
     lake: LakeOption = "data/lake",
     as_json: JsonOption = False,
 ) -> None:
-    """Sign a run in the log of the lake. An approval needs that somebody else prepared it, and that its files verify.
+    """Sign a run in the log of the lake. An approval needs that another person prepared it, and that its files verify.
 
     Without a key the name is as given, and not verified. `evenhand report RUN` then makes a report that shows it.
     """
@@ -598,7 +598,7 @@ def review(
     lake: LakeOption = "data/lake",
     as_json: JsonOption = False,
 ) -> None:
-    """Print who signed a run, what is open and its entries; or where the valid run of every year stands."""
+    """Print signatures, open remediations and log entries of a run; or the review state of every year's valid run."""
     from flows.runs.review import outstanding, review_of, reviews
     from flows.runs.run_names import opened
     from flows.runs.signatures import sound_entries
@@ -658,7 +658,7 @@ def _print_all(reviews: "Iterable[Review]", open_: "Iterable[Remediation]", *, a
 
 
 def _print_one(lake: "Lake", review_of_run: "Review", every: "list[log.Entry]", *, as_json: bool) -> int:
-    """A run: where it stands, what else is to be known, what is open and its entries; gives how many are overdue."""
+    """Prints a run's review state, remarks, open remediations and entries; returns the number of overdue ones."""
     from flows.runs.review import remarks
     from tasks.lake import log
 

@@ -76,7 +76,7 @@ def print_waiting(lake_overview: "Overview") -> None:
 
 
 def in_review(lake: "Lake") -> dict[str, list[dict[str, Any]]]:
-    """Valid runs that nobody approved, unsigned ones first, and remediations that are open, the first due first.
+    """Valid runs without approval, unsigned ones first, and open remediations, the earliest due date first.
 
     Raises:
         IntegrityError: an entry of the log was altered.
@@ -167,7 +167,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Print it again every 10 seconds, until Ctrl-C.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print how every audit and year of the lake stands, and what waits for a person.
+    """Print the state of every audit and year of the lake, and what waits for a person.
 
     The server of PREFECT_API_URL, if one is named, is asked for the next dates. Exit 5 if an expected run or a
     remediation is overdue. Exit 6 if a record of the lake cannot be read: it is named, and all others are printed.
@@ -186,7 +186,7 @@ def status(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What the command line asks for."""
+    """Options of the command line."""
 
     lake: str
     years: str | None
@@ -301,7 +301,7 @@ def _partition(part: "PartStatus") -> dict[str, Any]:
 
 
 def _of_years(year_statuses: "Sequence[Standing]", years: str) -> "Iterable[Standing]":
-    """The years asked for of every audit, in order; a year that nobody tried stands as such."""
+    """The requested years of every audit, in order; a year without an attempt is listed as such."""
     from flows.operations.status import never
     from flows.partitions.years import parse_years
 

@@ -101,7 +101,7 @@ def print_table(on: Console, names: Sequence[str], rows: Sequence[Sequence[Text]
 
 
 def _columns(row: Sequence[Text], widths: Sequence[int], width: int) -> Iterator[Text]:
-    """The lines of a row: the cells side by side, the last one wrapped beside them, or below where it has no room."""
+    """The lines of a row: the cells side by side, the last one wrapped, or below the others where it has no room."""
     start, last = sum(widths) + len(_GAP) * len(widths), row[-1]
     padded = (cell + Text(" " * (wide - cell.cell_len) + _GAP) for cell, wide in zip(row, widths, strict=False))
     before = Text().join(padded)
@@ -113,7 +113,7 @@ def _columns(row: Sequence[Text], widths: Sequence[int], width: int) -> Iterator
 
 
 def _wrapped(text: Text, width: int) -> Iterator[Text]:
-    """Its words in lines of a width; a longer word has a line of its own."""
+    """The words of a text in lines of a width; a longer word has a line for itself."""
     line = Text()
     for word in text.split(" "):
         if line and line.cell_len + 1 + word.cell_len > width:
@@ -134,7 +134,7 @@ def print_json(document: object) -> None:
 
 
 def show_progress(*, verbose: bool = False) -> None:
-    """Tell on the error stream how far long work has come.
+    """Show on the error stream the progress of long work.
 
     Args:
         verbose: whether steps tell more of themselves, such as losses.
@@ -202,13 +202,13 @@ class Lines:
     """Shows a run as lines of a file: at the start and end of each stage, and now and then between."""
 
     def __init__(self, seconds: float = BETWEEN_SECONDS) -> None:
-        """Tell a stage at work every so many seconds."""
+        """Print the stage at work at fixed intervals."""
         self._seconds = seconds
         self._course: Course | None = None
         self._over = threading.Event()
 
     def opened(self, course: "Course") -> None:
-        """Begin to tell."""
+        """Begin to print."""
         self._course, self._over = course, threading.Event()
         threading.Thread(target=self._tell, args=(course, self._over), daemon=True).start()
 
@@ -227,7 +227,7 @@ class Lines:
         _shown.info("%s: %s", stage, message)
 
     def closed(self) -> None:
-        """Stop telling."""
+        """Stop printing."""
         self._over.set()
         self._course = None
 
@@ -263,7 +263,7 @@ def print_audit(
 
 
 def _more(summary: "Summary") -> list[str]:
-    """What an audit did not do, and what it does not tell."""
+    """What an audit did not do, and what it does not show."""
     return [*summary.not_run, *([summary.unchecked] if summary.unchecked else []), *summary.withheld_groups]
 
 

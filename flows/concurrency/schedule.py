@@ -311,13 +311,13 @@ def _by_runs(step: Step, planned: Plan, donors: Sequence[Run], rows: int) -> flo
 
 
 def _own(step: Step, planned: Plan, size: Size) -> float:
-    """MB beyond imports that a stage says it needs, of a detection its method; 0 where it says nothing."""
+    """Forecast of a stage in MB beyond imports, of a detection its method's; 0 where a stage makes none."""
     name = step.name.removeprefix("detect ")
     return (step.settings if name == step.name else planned.spec.methods.named(name)).forecast_mb(size)
 
 
 def _side_by_side(remaining_steps: Sequence[Step], grown: Sequence[float], rows: int, jobs: int) -> Need:
-    """The heaviest stages of which none waits for another, at most ``jobs``; the command itself beside their server."""
+    """Memory of the heaviest independent stages, at most ``jobs``, plus the command and its server process."""
     heaviest = max(_independent(_before(remaining_steps), jobs), key=lambda steps: sum(grown[at] for at in steps))
     first, *other_places = sorted(heaviest, key=lambda at: -grown[at])
     mb = 2 * IMPORTS_MB + sum(grown[at] for at in heaviest)
@@ -335,7 +335,7 @@ def _before(steps: Sequence[Step]) -> list[frozenset[int]]:
 def _independent(
     before: Sequence[frozenset[int]], most: int, chosen: tuple[int, ...] = ()
 ) -> Iterator[tuple[int, ...]]:
-    """Every set of at most so many steps of which none waits for another, as places in order."""
+    """Every set of at most so many mutually independent steps, as places in order."""
     if chosen:
         yield chosen
     if len(chosen) < most:
@@ -347,7 +347,7 @@ def _independent(
 def check_memory(
     lake: Lake, planned: Plan, done: Sequence[Partition], *, rows: int | None = None, jobs: int = 1, force: bool = False
 ) -> None:
-    """Refuse an audit of which stages that are left would not fit.
+    """Refuse an audit if its remaining stages do not fit in memory.
 
     Args:
         lake: of the audit; its earlier runs tell what stages took.
@@ -372,7 +372,7 @@ def check_memory(
 
 
 def check_years(remaining_years: Sequence[YearNeed], workers: int, *, force: bool) -> None:
-    """Refuse a back-fill whose largest years at the same time would not fit.
+    """Refuse a back-fill if its largest years, run at the same time, do not fit in memory.
 
     Args:
         remaining_years: years of which something is to be computed.
@@ -396,14 +396,14 @@ def check_years(remaining_years: Sequence[YearNeed], workers: int, *, force: boo
 
 
 def refuse(why: str, *, force: bool) -> None:
-    """Refuse what will not fit, or warn of it where it is asked to go on.
+    """Refuse what will not fit, or with --force only warn of it.
 
     Raises:
         InfrastructureError: it will not fit.
     """
     if not force:
         raise InfrastructureError(why)
-    log.warning("%s; it goes on, as --force asks", why)
+    log.warning("%s; it goes on, as --force is given", why)
 
 
 def _memory_words(need: Need, allowed: float, changes: Sequence[str]) -> str:
@@ -467,7 +467,7 @@ def check_disk(
 
 
 def check_years_on_disk(lake: Lake, sizes: Sequence[int | None], *, force: bool) -> None:
-    """Refuse a back-fill whose years would not fit together.
+    """Refuse a back-fill if its years together do not fit on the disk.
 
     Args:
         lake: of the back-fill.
@@ -489,7 +489,7 @@ def free_mb(lake: Lake) -> float:
 
 @contextmanager
 def telling_full_disk(lake: Lake, stage: str) -> Iterator[None]:
-    """Tell of a disk that fills while a stage writes, by the names of the lake and of the stage.
+    """Reports a disk that is full while a stage writes, with the names of the lake and of the stage.
 
     Raises:
         InfrastructureError: the disk is full.

@@ -72,7 +72,7 @@ class Year:
 
 
 def asked() -> bool:
-    """Whether somebody wants traces: by a variable, or by a provider that this process has."""
+    """Whether traces are on: by a variable, or by a provider that this process has."""
     if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none":
         return False
     return any(os.environ.get(name) for name in ASKING) or _configured()
@@ -138,7 +138,7 @@ def _trace_run(lake: Lake, trace: RunTrace, began: float, failed: str) -> None:
 
 
 def trace_dead(marked: Marked) -> None:
-    """Trace a run whose process died, once somebody found it; when it died nobody knows but that it was before now."""
+    """Trace a run of a dead process once it is found; the time of death is unknown, so the span ends now."""
     if asked() and marked.began and not (marked.stopped or marked.mended):
         subject = subject_of(marked.parameters)
         began = datetime.fromisoformat(marked.began).timestamp()
@@ -216,7 +216,7 @@ def _tracer() -> "Tracer | None":
     if not _configured():
         exporter = _exporter()
         if exporter is None:
-            log.warning("traces are asked for and cannot be sent: pip install %s", _NEEDED)
+            log.warning("traces are requested and cannot be sent: pip install %s", _NEEDED)
             return None
         sdk, export = import_module("opentelemetry.sdk.trace"), import_module("opentelemetry.sdk.trace.export")
         provider = sdk.TracerProvider()
@@ -236,7 +236,7 @@ def _exporter() -> Any:
 
 
 def _configured() -> bool:
-    """Whether this process has a provider of its own, which an SDK or whoever embeds us has set."""
+    """Whether this process has a tracer provider, set by an SDK or by the embedding program."""
     from opentelemetry import trace
 
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)

@@ -252,7 +252,7 @@ class Workers:
         self._pool = self._made()
 
     def _made(self) -> ProcessPoolExecutor:
-        """A pool with messages of its own: a process that was killed may hold the lock of the former ones."""
+        """A pool with a new message queue: a killed process may hold the lock of the former queue."""
         context = multiprocessing.get_context("forkserver")
         self._messages = context.SimpleQueue()
         self._reader = threading.Thread(target=_read, args=(self._messages,), daemon=True)
@@ -275,8 +275,8 @@ class Workers:
         except BrokenProcessPool as error:
             self._replace(pool)
             raise InfrastructureError(
-                f"a process was killed while stage {call.stage} ran, and {free_mb() / 1000:.1f} GB are free now: is "
-                "there memory enough? Finished stages are kept; try --jobs 1, or narrow source.keep"
+                f"a process was killed while stage {call.stage} ran, and {free_mb() / 1000:.1f} GB are free now: does "
+                "the memory suffice? Finished stages are kept; try --jobs 1, or narrow source.keep"
             ) from error
         if ended.error is not None:
             raise ended.error from ended.cause
@@ -284,7 +284,7 @@ class Workers:
         return ended.partition
 
     def _replace(self, broken: ProcessPoolExecutor) -> None:
-        """Put another pool in the place of a broken one, once, whoever finds it so."""
+        """Replace a broken pool by another, once, even if several threads find it broken."""
         with self._changing:
             if self._pool is broken and not stop_requested():
                 self._pool = self._made()
@@ -301,7 +301,7 @@ class Workers:
 
 
 def _read(messages: Any) -> None:
-    """Tell what workers say of their steps, and log what they log."""
+    """Log the messages and the step progress that workers send."""
     while (message := messages.get()) is not None:
         kind, *content = message
         if kind == LOG:

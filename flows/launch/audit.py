@@ -148,7 +148,7 @@ def _tell_of_killed(lake: Lake) -> None:
 
 
 def _whole(given_spec: AuditSpec, spec: AuditSpec, value: str | None) -> Iterator[str]:
-    """That an audit of a spec with ``by`` was one of every row, where nobody said so."""
+    """Warns that an audit of a spec with ``by`` covered every row, where no partition was named."""
     if given_spec.by is not None and value is None and spec.source.part is None:
         yield (
             f"this is the partition `{ALL}`, every row of {spec.year}: --by-value VALUE audits one of "
@@ -164,7 +164,7 @@ def _unconfirmed(spec: AuditSpec) -> Iterator[str]:
 
 
 def _unnamed(spec: AuditSpec) -> Iterator[str]:
-    """The columns that nobody said anything of: a feature forgotten, or the decision under another name."""
+    """Warns of columns that the spec does not mention: a forgotten feature, or the decision under another name."""
     names = unnamed_columns(spec)
     if names:
         are = "column of the table is" if len(names) == 1 else "columns of the table are"
@@ -247,7 +247,7 @@ def _orchestrated(spec: AuditSpec, lake: Lake, settings: Asked) -> tuple[str, li
 
 @contextmanager
 def _loading_meanwhile(jobs: int) -> Iterator[None]:
-    """Load what the stages will need while the API starts, which is a process of its own: both take seconds.
+    """Load what the stages will need while the API starts in a separate process: both take seconds.
 
     With several jobs the stages run in other processes, and these load it.
     """

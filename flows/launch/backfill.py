@@ -121,7 +121,7 @@ def _orchestrated(request: Backfill, lake: Lake) -> dict[str, Any]:
 
 
 def stands(request: Backfill, year: int, lake: Lake) -> Attempt:
-    """The record of a year of which nothing is left to compute; its files are held against their digests."""
+    """The record of a year with nothing left to compute; its files are checked against their digests."""
     try:
         return audit_year(request.spec, year, lake, request.force)
     except EvenhandError:
@@ -233,14 +233,14 @@ def _ended(client: "SyncPrefectClient", begun: Sequence[Begun], lake: Lake) -> I
 
 
 def _is_over(run: "FlowRun") -> bool:
-    """Whether nobody works on a run any more, or will; a worker takes up one that crashed."""
+    """Whether a run is over and no worker will continue it; a worker resumes a crashed one."""
     if run.state is None or not run.state.is_final():
         return False
     return not run.state.is_crashed() or (datetime.now(UTC) - run.state.timestamp).total_seconds() > DEAD_SECONDS
 
 
 def _record(run: "FlowRun", begun_run: Begun, lake: Lake) -> Attempt:
-    """What the lake has of the year; where nothing came of it, what the server says of the run."""
+    """The lake's record of the year; without one, the server's state of the run."""
     audit = run.parameters["spec"]["name"]
     last = latest(lake, audit, begun_run.year)
     if last is not None and last.attempt > begun_run.before and last.ended:

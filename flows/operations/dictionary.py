@@ -24,7 +24,7 @@ def dictionary() -> str:
 
 
 def notes(table: Table) -> list[str]:
-    """What has to be known of a table beside its columns, in sentences."""
+    """Notes that a reader of a table needs in addition to its columns, in sentences."""
     sentences = [f"Key: {', '.join(table.key)}."] if table.key else []
     sentences += ["Restricted: holds rows or values of persons."] if table.restricted else []
     return sentences + (["The audit spec appends columns."] if table.open else [])

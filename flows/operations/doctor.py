@@ -64,7 +64,7 @@ def check(name: str, state: str, ok: bool, step: str) -> dict[str, Any]:
 
 
 def _package(requirement: Requirement) -> dict[str, Any]:
-    """Whether a library is there in a version that we were tried with; docs/decisions/0029 says which move together."""
+    """Whether a library is installed in a tested version; docs/decisions/0029 lists which change together."""
     try:
         installed_version = version(requirement.name)
     except PackageNotFoundError:
@@ -103,7 +103,7 @@ def _modes(root: str) -> dict[str, Any]:
 
 
 def _nearest(place: Path) -> Path:
-    """The place, or the nearest directory above it that is there."""
+    """The place, or the nearest existing directory above it."""
     return next(p for p in (place, *place.parents) if p.exists())
 
 
@@ -161,7 +161,7 @@ def _schedules() -> dict[str, Any]:
 
 
 def _not_asked(error: Exception, *, named: bool) -> tuple[str, bool, str]:
-    """Finding and next step where no server could be asked."""
+    """Finding and next step if no server could be reached."""
     why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     if named:
         return f"the server of PREFECT_API_URL cannot be asked ({why})", False, finding_of(error)[1]
@@ -245,7 +245,7 @@ _CHECKS: Final[Mapping[Role, Callable[[str], list[Check]]]] = {
 
 
 def _database() -> Check:
-    """Whether the server is told of PostgreSQL: SQLite locks as soon as two runs write."""
+    """Whether the server is configured for PostgreSQL: SQLite locks as soon as two runs write."""
     connection_url = os.environ.get("PREFECT_SERVER_DATABASE_CONNECTION_URL") or os.environ.get(
         "PREFECT_API_DATABASE_CONNECTION_URL"
     )
@@ -282,7 +282,7 @@ def _ready(api: str) -> Check:
 
 
 def _reports_site() -> Iterator[Check]:
-    """Whether the address that reports are told with may stand in a link."""
+    """Whether the address of reports can be used in a link."""
     address = os.environ.get(REPORTS_URL)
     if address:
         step = f"set {REPORTS_URL} to an address such as https://reports.example.org/evenhand"

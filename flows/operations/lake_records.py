@@ -88,7 +88,7 @@ def without(lake: Lake, hidden: Sequence[Unreadable]) -> Lake:
 
 
 def run_in(record: Unreadable) -> str:
-    """The id of the run whose manifest cannot be read."""
+    """The id of a run with an unreadable manifest."""
     return PurePosixPath(record.path).parent.name
 
 
@@ -155,7 +155,7 @@ _READERS: Final[Mapping[str, Callable[[Lake, str], object]]] = {
 
 
 def _amiss(lake: Lake, kind: str, path: str) -> str:
-    """Why a record cannot be read, and the next step; empty where it can, or is there no more."""
+    """Why a record cannot be read, and the next step; empty where it can be read, or no longer exists."""
     try:
         _READERS[kind](lake, path)
     except InfrastructureError:
@@ -205,7 +205,7 @@ class _Hiding:
 
 
 class _View(Lake):
-    """A lake of which some files are not seen."""
+    """A view of a lake without some of its files."""
 
     def __init__(self, lake: Lake, hidden: frozenset[str]) -> None:
         self._lake = lake

@@ -115,7 +115,7 @@ def _entry(lake: Lake, run: Run) -> Entry:
 
 
 def _shown(measures: pa.Table) -> tuple[list[Mapping[str, Any]], tuple[str, ...]]:
-    """Rows of whole groups without parameters, or taken at one size; and the methods that asked a sample.
+    """Rows of whole groups without parameters, or at one sample size; and the methods that used a sample.
 
     The rest is left in Arrow: a year of lenders has millions of rows.
     """
@@ -127,7 +127,7 @@ def _shown(measures: pa.Table) -> tuple[list[Mapping[str, Any]], tuple[str, ...]
 
 
 def census_of(spec: AuditSpec, year: int, lake: Lake, entries: Mapping[str, Entry]) -> Census:
-    """How the partitions of a year stand; the runs alone where the year's data are not at hand."""
+    """Counts of the partitions of a year by state; the number of runs alone if the year's data are not available."""
     done = len(set(entries) - {ALL})
     try:
         partitions = [partition for partition in listing(spec, year, lake) if partition.value != ALL]
@@ -150,7 +150,7 @@ def _has_failed(lake: Lake, audit: str, year: int, listed: Listed) -> bool:
 
 
 def entrants_of(lenders: Mapping[str, Entry], column: str) -> dict[str, Entrant]:
-    """Every partition with its name, its rows as published, and who was asked by sample."""
+    """Every partition with its name, its published number of rows, and the methods that used a sample."""
     names = names_of([entry.run for entry in lenders.values()], column)
     return {
         value: Entrant(
@@ -190,7 +190,7 @@ FEWEST: Final = 2
 
 @dataclass(frozen=True)
 class League:
-    """All partitions of a year by every measure and group that was asked for."""
+    """All partitions of a year by every requested measure and group."""
 
     audit: str
     title: str
@@ -209,7 +209,7 @@ class League:
 
 
 def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> League:
-    """Read the valid runs of all partitions of a year, and hold them beside each other.
+    """Read the valid runs of all partitions of a year, and compare them.
 
     Raises:
         SpecError: no ``by``, fewer than two partitions with a run, or a measure or group that they do not have.
@@ -269,7 +269,7 @@ def _across(entries: Mapping[str, Entry], census: Census, profile: str, attribut
 
 
 def linked_attributes(protected: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Attributes that share a column with one before them: counts by one tell of counts by the other.
+    """Attributes that share a column with an earlier one: counts by one reveal counts by the other.
 
     Everybody's counts are shown by the first of them alone, since each attribute is looked at by itself.
     """
@@ -297,7 +297,7 @@ def _standings(
 
 
 def _figure(subject: Subject, entry: Entry) -> Figure | None:
-    """The figure of a run; None where it says nothing of the measure and group."""
+    """The figure of a run; None if it has none for the measure and group."""
     verdict = next((row for row in entry.verdicts if subject.is_of(row) and row["role"] == subject.role), None)
     if verdict is not None:
         return of_verdict(verdict)
@@ -347,7 +347,7 @@ def content(league: League, links: Mapping[str, str]) -> Content:
 
 
 def _links(league: League, lake: Lake, *, near: bool) -> dict[str, str]:
-    """Run -> address of its first page; none of a run whose report shows what is withheld here."""
+    """Run -> address of its first page; none of a run with a report that shows what is withheld here."""
     gone = {value for each in league.hidden.values() for value in each.partitions}
     linked_runs = [run for value, run in league.runs.items() if value not in gone and value != ALL]
     if near:
@@ -362,7 +362,7 @@ def _uri(lake: Lake, run: str) -> str:
 
 
 def document(league: League) -> dict[str, Any]:
-    """Everything as JSON: what the page says first, counts, and every row of every table."""
+    """Everything as JSON: the first statement of the page, counts, and every row of every table."""
     tables = [
         {
             **subject._asdict(),

@@ -76,7 +76,7 @@ class YearMemory:
 
 @dataclass(frozen=True)
 class MachineMemory:
-    """Memory of this machine, and runs that died here and that nobody has seen to yet."""
+    """Memory of this machine, and dead runs of this machine that are not handled yet."""
 
     free_mb: float
     died: tuple[str, ...]
@@ -236,7 +236,7 @@ _FILE: Final = TypeAdapter(RunFigures)
 
 
 def keep_figures(lake: Lake, run: str) -> None:
-    """Keep the figures of a run that is to be removed; nothing of one whose removal was begun before.
+    """Keep the figures of a run before its removal; nothing of a run with an earlier, unfinished removal.
 
     It raises nothing: a full disk, for which runs are removed, must not keep them.
     """
@@ -405,7 +405,7 @@ class LakeCollector(Collector):
         yield from self._told(self._of_disk)
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing beforehand: the lake is read when Prometheus asks."""
+        """No metric in advance: the lake is read at each scrape."""
         return ()
 
     def _told(self, part: Callable[[], Iterable[T]]) -> list[T]:
@@ -488,7 +488,7 @@ def _of_alerts(lake: Lake) -> Metric:
 
 
 def _by_now(lake: Lake) -> Iterator[Attempt]:
-    """The attempts of years as they stand: one that says it runs is over where a later one began, or nobody works."""
+    """The attempts of years as they are now: a running one is over if a later one began, or its process is gone."""
     for _, year_attempts in groupby(attempts(lake), key=lambda attempt: (attempt.audit, attempt.year)):
         *earlier, last = year_attempts
         yield from (attempt if attempt.ended else interrupted(attempt) for attempt in earlier)

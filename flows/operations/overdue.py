@@ -1,4 +1,4 @@
-"""Audits whose expected run never came, told from the lake alone: the server may be the part that is down.
+"""Audits with a missing expected run, found from the lake alone: the server itself may be down.
 
 A rule (``expected`` of the spec) names a period and days of grace. A run is due once the period and the grace are over:
 then one has to have been finished since the period ended. Days are those of UTC. A run that says it was finished in the
@@ -65,12 +65,12 @@ class Due:
 
     @property
     def unknown(self) -> bool:
-        """Whether nobody can tell: no readable run came in time, and some run cannot be read."""
+        """Whether the answer is unknown: no readable run came in time, and some run cannot be read."""
         return bool(self.unreadable) and (self.overdue or self.expected_by is None)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What else is amiss, and decides nothing here."""
+        """Other faults, which do not change the result here."""
         odd = [
             f"{self.subject}: {run} says that it ended in the future; look at the clock that it ran by"
             for run in self.future
@@ -141,7 +141,7 @@ def due(lake: Lake, spec: AuditSpec, rule: Expected | None = None, now: datetime
 def due_of_lake(
     lake: Lake, now: datetime | None = None, unreadable_records: Sequence[Unreadable] | None = None
 ) -> list[Due]:
-    """Every audit of a lake whose last run names a rule, or may: runs of every year count.
+    """Every audit of a lake that has a rule in its last run, or may have one: runs of every year count.
 
     Args:
         lake: to be told of.
@@ -174,7 +174,7 @@ def _newest(runs: Sequence[Run]) -> int:
 
 
 def tell_overdue(lake: Lake, due_audits: Sequence[Due]) -> None:
-    """Send an alert for each overdue audit, once a missed day, each time if nobody can tell; and waiting digests."""
+    """Send alerts of overdue audits, once a missed day, or each time if a record is unreadable; and waiting digests."""
     for due_audit in due_audits:
         ending = Ending(Name.OVERDUE, due_audit.subject, due_audit.message)
         if due_audit.unknown:
@@ -200,7 +200,7 @@ def heartbeat() -> str:
 
 
 class Finished(Protocol):
-    """A run, as far as it is told here."""
+    """The fields of a run that are used here."""
 
     @property
     def run(self) -> str:

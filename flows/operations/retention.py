@@ -77,7 +77,7 @@ def refuse(unreadable_records: Sequence[Unreadable]) -> None:
             else ""
         )
         raise IntegrityError(
-            f"nothing was removed, as nobody can say what is needed by what cannot be read:\n{named}{remainder}"
+            f"nothing was removed, since it is unknown what the unreadable records need:\n{named}{remainder}"
         )
 
 
@@ -235,7 +235,7 @@ class Removal:
 
 
 def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
-    """The removals, in the order of deletion; no partition and no vintage where nobody can say which are needed.
+    """The removals, in the order of deletion; no partition and no vintage while it is unknown which are needed.
 
     Each is a file or a folder in the lake itself: what a link leads to is left alone.
 
@@ -293,7 +293,7 @@ def _age_days(run: Run) -> float:
 
 
 def collect(lake: Lake, keeping: Keeping, failed: list[LeftAlone] | None = None) -> list[Removal]:
-    """Delete what ``removals`` lists while nobody uses the lake; returns the deleted.
+    """Delete what ``removals`` lists while the lake is not in use; returns the deleted.
 
     Args:
         lake: to be cleared.
@@ -348,14 +348,14 @@ def _remove(lake: Lake, path: Path) -> str:
 
 
 def _stopped(lake: Lake) -> dict[str, str]:
-    """Runs whose removal was begun and not ended: their folder is there without a manifest."""
+    """Runs with an unfinished removal: their folder exists without a manifest."""
     entries = sorted((lake.root / "runs").iterdir())
     folders = [path for path in entries if not strange(lake.root, path) and path.is_dir()]
     bare = [path.name for path in folders if not os.path.lexists(path / "manifest.json")]
     for run in bare:
         if is_protected(lake, run):  # nothing here removes it, so that somebody else has
             raise IntegrityError(
-                f"the manifest of the protected run {run} is missing: nobody can say what it needs; restore it from a "
+                f"the manifest of the protected run {run} is missing, so that its files are unknown; restore it from a "
                 f"copy, or remove {lake.root / 'runs' / run} and audit that year again"
             )
     return dict.fromkeys(bare, "its removal was stopped")
@@ -406,7 +406,7 @@ def _crash_files(lake: Lake, days: float) -> Iterator[Removal]:
 
 
 def _counts(lake: Lake, days: float) -> Iterator[Removal]:
-    """Counts and digests of partitions, which are made again where somebody asks."""
+    """Counts and digests of partitions, which are computed again on demand."""
     for path in sorted((lake.root / "parts").glob("*")):
         if _older(path, days):
             yield _removal("counts", path.name, path, f"of partitions, counted more than {days:g} days ago")

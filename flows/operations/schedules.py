@@ -75,7 +75,7 @@ def hasty_client(seconds: float, retries: int) -> Iterator["SyncPrefectClient"]:
 
 
 def finding_of(error: Exception) -> tuple[str, str]:
-    """What an error of Prefect's client says of the server, and the next step."""
+    """Describes an error of Prefect's client: the state of the server, and the next step."""
     from httpx import HTTPStatusError, codes
 
     if isinstance(error, JSONDecodeError | ValidationError):
@@ -376,7 +376,7 @@ def _server(home: Path) -> Iterator[str]:
 
 @contextmanager
 def _scratch_deployment(client: "SyncPrefectClient") -> Iterator[UUID]:
-    """A deployment of a flow of its own name; removing the two removes the runs that were made of them."""
+    """A deployment of a separate flow; removing the two removes the runs that were made of them."""
     from prefect.client.schemas.actions import DeploymentScheduleCreate
     from prefect.client.schemas.schedules import IntervalSchedule
 

@@ -176,7 +176,7 @@ def _read(lake: Lake, names: Iterable[str], damaged: list[str] | None) -> Iterat
 
 
 def never(audit: str, year: int) -> Standing:
-    """Status of a year that nobody tried."""
+    """Status of a year without an attempt."""
     return Standing(audit, year, "never audited", (), "", "", "", 0, protected=False)
 
 
@@ -215,7 +215,7 @@ def _began_after(attempt: Attempt, run: Run) -> bool:
 
 
 def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...], str]:
-    """The stages of a finished run by what data, code and libraries are today, and why they do not all stand."""
+    """The stages of a finished run by today's data, code and libraries, and why one is not current."""
     done = tuple(Stand(p.stage, StageState.OK) for p in run.partitions)
     if run.protected:
         return done, ""

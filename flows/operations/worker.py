@@ -94,7 +94,7 @@ def _pause(client: "SyncPrefectClient", pool: str) -> None:
 
 
 def _at_work(client: "SyncPrefectClient", lake: Lake, pool: str) -> Iterator[str]:
-    """Names of runs at work: by the server, but for those whose process is gone, and by the lake of those it forgot.
+    """Names of active runs: those of the server with a living process, and those of the lake that the server forgot.
 
     A run whose process is gone is no longer waited for: a worker takes it up again once the pool is resumed.
     """
@@ -145,7 +145,7 @@ class Seen:
     """Its process, and those that it started."""
 
     def words(self, lake: Lake) -> str:
-        """What was seen, as a message says it."""
+        """What was measured, as it reads in a message."""
         stage = f"stage {self.stage}" if self.stage else ", ".join(years_at_work(lake, self.pids)) or "it"
         return f"{stage} was seen to hold {_gb(self.peak_mb)} of the {_gb(self.there_was_mb)} that there was"
 
@@ -179,7 +179,7 @@ class Memory:
 
 
 def years_at_work(lake: Lake, pids: Collection[int]) -> Iterator[str]:
-    """The years and partitions that processes did not come to the end of, each with its stage: ``2019 detect cst``."""
+    """The years and partitions that processes did not finish, each with its stage: ``2019 detect cst``."""
     for path in (path for depth in ("*", "*/*") for path in lake.storage.glob(f"backfills/*/{depth}/*.json")):
         with suppress(IntegrityError):
             record = read_record(lake, path)
@@ -291,7 +291,7 @@ class Watcher:
         return marked_runs
 
     def _ripe(self, presence: Presence, is_known: bool) -> bool:
-        """Whether a death may be acted on: the server knows of it, or nobody will tell it any more."""
+        """Whether to act on a death: the server knows of it, or will not hear of it any more."""
         now = time.monotonic()
         if presence.run in self.busy():
             self.idle.pop(presence.run, None)
@@ -302,7 +302,7 @@ class Watcher:
 
 
 def words_of(marked: Marked) -> str:
-    """What was done with a dead run, as a worker says it."""
+    """What was done with a dead run, as a line of the worker's log."""
     if marked.mended:
         return f"run {marked.run}: its state was mended from the lake"
     done = "taken up again" if marked.resumed else "given up" * marked.given_up
@@ -331,7 +331,7 @@ class Serving:
 
 
 def serve(lake: Lake, asked: Serving) -> int:
-    """Be a worker until it is asked to end, or Prefect's worker ends by itself; gives that one's exit code.
+    """Run a worker until SIGTERM or until Prefect's worker ends; returns the exit code of Prefect's worker.
 
     Raises:
         InfrastructureError: EVENHAND_GRACE is no number of seconds.
@@ -358,7 +358,7 @@ def serve(lake: Lake, asked: Serving) -> int:
 
 
 def _started(settings: Serving) -> "subprocess.Popen[bytes]":
-    """In a session of its own: Ctrl-C of a terminal comes to this process, which ends the others."""
+    """Starts Prefect's worker in a separate session: Ctrl-C of a terminal reaches this process, which ends both."""
     words = ["worker", "start", "--pool", settings.pool, "--type", "process", "--limit", str(settings.limit)]
     return subprocess.Popen(  # noqa: S603 our own words
         [*ended_with("prefect"), *words, "--with-healthcheck"], start_new_session=True
@@ -366,7 +366,7 @@ def _started(settings: Serving) -> "subprocess.Popen[bytes]":
 
 
 def _drain(child: "subprocess.Popen[bytes]", lake: Lake, seconds: float) -> None:
-    """Let the runs at work end their stage; what is not done in time is dropped, and taken up as what was stopped."""
+    """Let active runs end their stage; a stage that is late is dropped, and its run resumes later as a stopped one."""
     until = time.monotonic() + seconds
     child.send_signal(signal.SIGSTOP)  # it takes no other run, and does not report those that leave as crashed
     runs = _runs(child)
@@ -414,7 +414,7 @@ def _end(child: "subprocess.Popen[bytes]") -> None:
 
 
 def at_home() -> dict[str, str]:
-    """The environment of a worker where nobody has said otherwise."""
+    """Default environment of a worker, where a variable is not set."""
     return {
         "PREFECT_LOGGING_LEVEL": "INFO",  # a worker is watched by its log, a command by what it prints
         "PREFECT_LOGGING_SERVER_LEVEL": "INFO",

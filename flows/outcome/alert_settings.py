@@ -30,7 +30,7 @@ ENDINGS: Final[Mapping[str, Name]] = {ending_name.value.lower().replace(" ", "_"
 
 
 class Rule(Strict):
-    """Which endings are told to whom."""
+    """Which endings are sent to which addresses."""
 
     when: tuple[str, ...] = Field(min_length=1)
     tell: tuple[str, ...] = Field(min_length=1)
@@ -79,7 +79,7 @@ class Alerts(Strict):
         return self
 
     def of(self, name: Name) -> dict[str, Rule]:
-        """Address -> the rule by which it is told of an ending; one that tells at once comes before a digest."""
+        """Address -> the rule for its alert of an ending; an immediate rule has priority over a digest."""
         rule_of_address: dict[str, Rule] = {}
         for rule in sorted(self.rules, key=lambda rule: rule.digest is not None):
             if name in map(ENDINGS.get, rule.when):
@@ -140,7 +140,7 @@ def _validated(path: Path, parsed: Parsed) -> Alerts:
 
 
 def _unknown(addresses: Mapping[str, str]) -> Iterator[SpecError]:
-    """Addresses that no service of apprise takes; an address may hold a password, so that only its name is told."""
+    """Addresses that no service of apprise takes; an address may hold a password, so that only its name is shown."""
     from apprise import Apprise  # loads its services, and is asked only where a file is sound
 
     log = logging.getLogger("apprise")

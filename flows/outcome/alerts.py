@@ -118,7 +118,7 @@ class Outcome(StrEnum):
 
 
 class Alert(BaseModel):
-    """One alert: an ending, told to one address."""
+    """One alert: an ending, sent to one address."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -148,7 +148,7 @@ class Alert(BaseModel):
 
     @property
     def is_lost(self) -> bool:
-        """Whether it did not arrive and nobody is sending it: its process may have died while it did."""
+        """Whether it did not arrive and no process is sending it: the sending process may have died."""
         stuck = datetime.fromisoformat(self.time) < datetime.now(UTC) - _STUCK
         return self.outcome is Outcome.NOT_DELIVERED or (self.outcome is Outcome.SENDING and stuck)
 
@@ -160,7 +160,7 @@ def digest(ending: Ending) -> str:
 
 
 def found(lake: Lake, alert: Alert) -> Alert | None:
-    """The record of an alert, if there is one that can be read: better told twice than not at all."""
+    """The record of an alert, if a readable one exists: an alert sent twice is better than none."""
     return _readable(lake, alert.path)
 
 
@@ -191,7 +191,7 @@ def unreadable(lake: Lake) -> list[str]:
 
 
 def undelivered(lake: Lake) -> list[Alert]:
-    """Alerts that did not arrive, or that nobody sends any more, the oldest first."""
+    """Alerts that did not arrive and that no process is sending any more, the oldest first."""
     return [alert for alert in alerts(lake) if alert.is_lost]
 
 
@@ -358,7 +358,7 @@ log = logging.getLogger("evenhand")
 
 
 def tell(lake: Lake, ending: Ending) -> None:
-    """Tell an ending to those whom the rules name; nothing where EVENHAND_ALERTS is not set. It raises nothing.
+    """Send an ending to the addresses of the rules; nothing where EVENHAND_ALERTS is not set. It raises nothing.
 
     The same state of the same run is told once to each address. A digest is recorded as waiting, and sent with the
     first alert of a later day, by ``evenhand alerts send`` or by ``evenhand overdue``.
@@ -388,7 +388,7 @@ def send_waiting(lake: Lake) -> None:
 
 
 def tell_unrecorded(ending: Ending) -> None:
-    """Tell an ending where no lake can be opened: nothing records that it was told. It raises nothing."""
+    """Send an ending where no lake can be opened: no record shows that it was sent. It raises nothing."""
     try:
         settings = configured()
         if settings is not None:
@@ -451,7 +451,7 @@ def _keep_for_digest(lake: Lake, alert: Alert) -> None:
 
 
 def _claimed(lake: Lake, due: Sequence[Alert]) -> list[Alert]:
-    """Those of the alerts that nobody has sent, recorded as being sent."""
+    """The alerts that were not sent before, recorded as being sent."""
     claimed_alerts = [claimed for alert in due if (claimed := _unsent(lake, alert)) is not None]
     for alert in claimed_alerts:
         with _recording():
@@ -540,7 +540,7 @@ def _recording() -> Iterator[None]:
 
 
 def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]") -> None:
-    """Tell how a flow run ended; nothing where EVENHAND_ALERTS is not set. It raises nothing.
+    """Send alerts of how a flow run ended; nothing where EVENHAND_ALERTS is not set. It raises nothing.
 
     Prefect calls it in the process of the run, and for a crash or a cancellation in the worker that ends that process
     or sees it end: so does that of a run that left because its worker was asked to, which is told to nobody.
@@ -565,7 +565,7 @@ def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]"
 
 
 def _opened(flow_run: "FlowRun") -> "Lake | None":
-    """The lake of a run; None of one that cannot be opened: then nothing records that its ending was told."""
+    """The lake of a run; None if it cannot be opened: then no record shows that its alert was sent."""
     from schemas.errors import EvenhandError
     from tasks.lake.store import Lake
 

@@ -27,11 +27,11 @@ log = logging.getLogger("evenhand")
 
 @contextmanager
 def unharmed(subject: str) -> Iterator[None]:
-    """Go on where the server cannot be told something, with a line in the log."""
+    """Continue if a call to the server fails, with a line in the log."""
     try:
         yield
     except Exception as error:
-        log.warning("the server was not told %s (%s); the run goes on", subject, type(error).__name__)
+        log.warning("the server did not get %s (%s); the run goes on", subject, type(error).__name__)
 
 
 def show_verdict(ending: Ending, run: Run, checks: Checks) -> None:
@@ -82,7 +82,7 @@ class Progress:
 
 
 class Sheet:
-    """A table that is written anew while the run goes on."""
+    """A table that is updated while the run continues."""
 
     def __init__(self, key: str, description: str) -> None:
         """Show nothing yet."""

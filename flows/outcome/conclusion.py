@@ -91,7 +91,7 @@ def ending_of_years(summary: Mapping[str, Any], subject: str, quotable_texts: Co
 
 
 def ending_of_state(flow_run: "FlowRun", state: "FlowState[Any]", lake: Lake | None) -> Ending | None:
-    """How a flow run ended, by its state on the server; None of a state that says nothing to people.
+    """How a flow run ended, by its state on the server; None of a state without a message for people.
 
     It is for hooks, which get no more than the state: name and message are those that the flow gave it, a crash is
     Prefect's own.
@@ -125,7 +125,7 @@ def report_address(lake: Lake, run: str) -> str:
 
 
 def reports_site(address: str) -> str:
-    """An address of http or https under which reports lie, as it may stand in a link; empty if it is none."""
+    """An address of http or https of the reports, in a form that is safe in a link; empty if it is none."""
     parts = urlsplit(address.strip())
     if parts.scheme not in ("http", "https") or not parts.hostname or not _PLAIN.fullmatch(parts.netloc):
         return ""

@@ -180,14 +180,14 @@ def one_line(text: str) -> str:
 
 
 def stage_words(partition: Partition, seconds: float, lake: Lake) -> str:
-    """What is said of a stage at its end."""
+    """Log message of a stage at its end."""
     refused = lake.lineage(partition)["rows"]["refused"]
     how = "from the lake" if partition.reused else f"{seconds:.1f} s"
     return f"{about(partition.tables[0].rows)} rows, {about(refused)} refused, {how}"
 
 
 def about(rows: int) -> str:
-    """A number of rows in a log: to two digits, since rows are counted here before it is decided what may be told.
+    """A number of rows in a log, to two digits: it is logged before disclosure control decides what may be published.
 
     Rows that a stage refused are withheld where they are few, and they are what two exact numbers differ by.
     """

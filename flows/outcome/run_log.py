@@ -129,7 +129,7 @@ class ToldError(Exception):
     """An error in words that a server may have."""
 
     def __init__(self, message: str, error: Exception | None = None, *, passing: bool = False) -> None:
-        """Keep the error itself for the flow, None where nobody asks for it, and whether another try may help."""
+        """Keep the error for the flow, None where it is not needed, and whether another try may help."""
         super().__init__(message)
         self.error = error
         self.passing = passing
@@ -182,7 +182,7 @@ class InOwnWords:
     """A task that runs in a thread; its result raises the error itself."""
 
     def __init__(self, future: Any) -> None:
-        """Stand for Prefect's future."""
+        """Wrap Prefect's future."""
         self._future = future
 
     def add_done_callback(self, fn: Callable[[Any], object], /) -> None:

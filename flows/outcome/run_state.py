@@ -48,7 +48,7 @@ log = logging.getLogger("evenhand")
 
 
 def see_to_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
-    """Mark the runs on a lake whose process is gone, and tell of each; returns what was marked.
+    """Mark the runs of dead processes on a lake, and send an alert of each; returns the marked runs.
 
     One that left because it was asked to is no fault. Of one that had ended its process may have told; the same state
     is told once. Of an audit that died the lake keeps a record for metrics; the years of a back-fill have their own.
@@ -66,7 +66,7 @@ def see_to_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
 
 
 def ending_of(marked: Marked) -> Ending | None:
-    """How a run ended whose process is gone: as it said itself, crashed, or given up after it died too often.
+    """How a run of a dead process ended: as it recorded, crashed, or given up after it died too often.
 
     None where it ended in a state that says nothing to people.
     """
@@ -115,7 +115,7 @@ def await_server() -> bool:
     while _may_come(api):
         if time.monotonic() > until:
             log.warning(
-                "the server at %s did not answer for %.0f s; a worker mends the run's state", api, patience_seconds()
+                "the server at %s did not answer for %.0f s; a worker corrects the run's state", api, patience_seconds()
             )
             return False
         if not is_logged:
@@ -126,7 +126,7 @@ def await_server() -> bool:
 
 
 def _may_come(api: str) -> bool:
-    """Whether a server is away that may come back; one that refuses the password is there, and says so itself."""
+    """Whether a server that is away may come back; one that refuses the password is up and reports that itself."""
     fault = fault_at(api)
     return fault is not None and fault.passing
 
@@ -148,7 +148,7 @@ _OWN_TAGS = ("dataset:", "year:", "state:", "run:")
 
 
 class BreachError(EvenhandError):
-    """A limit is breached, and EVENHAND_BREACH_FAILS asks for a failed flow run; ``summary`` is its result."""
+    """A limit is breached, and EVENHAND_BREACH_FAILS demands a failed flow run; ``summary`` is its result."""
 
     exit_code = ExitCode.BREACH
 
@@ -251,7 +251,7 @@ def breach_fails() -> bool:
 
 
 def tag(*tags: str) -> None:
-    """Add tags to the flow run at work, in place of those of their kind, as a run that is taken up again has them."""
+    """Add tags to the active flow run, in place of those of their kind, since a resumed run has them already."""
     from prefect.context import FlowRunContext
 
     from flows.outcome.artifacts import unharmed

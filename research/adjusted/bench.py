@@ -21,7 +21,7 @@ from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Floats, Ints
 
 # --------------------------------------------------------------------------------------------------------------------
-# Simulated lenders whose truth is known: bias, errors and coverage of the ladder's intervals.
+# Measures bias, errors and coverage of the ladder's intervals on simulated lenders with known truth.
 #
 # ``python -m research.adjusted.bench`` runs all scenarios, 200 repetitions each.
 

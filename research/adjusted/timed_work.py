@@ -1,4 +1,4 @@
-"""Regressions of drawn applications: what ``evenhand bench adjusted`` starts as a process of its own.
+"""Regressions of simulated applications, started by ``evenhand bench adjusted`` in a separate process.
 
 Rows are drawn into a Parquet file once, and every pass of a streamed fit reads it from the start.
 """

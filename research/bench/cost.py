@@ -1,4 +1,4 @@
-"""Measures what verdicts and their intervals cost beside the methods, on the applications of Texas in 2022.
+"""Measures the added cost of verdicts and their intervals, on the applications of Texas in 2022.
 
 All steps of an audit run once as plain function calls. Each step that computes something for a verdict then runs twice
 in processes of its own, with that part under a clock and without it. ``ratio`` is a part's share of the CPU seconds of

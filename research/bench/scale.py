@@ -59,7 +59,7 @@ class Asked:
 
     @classmethod
     def of(cls, room: Room) -> "Asked":
-        """What the user asked for."""
+        """Settings from the user's options."""
         options = room.given
         workers = options.get("--workers") or min(os.cpu_count() or 1, 4)
         runner = options.get("--runner") or "dask"
@@ -141,7 +141,7 @@ def _audited(settings: Asked, spec: Path, minimum: int) -> Generator[Row, None, 
 
 
 def _filled(settings: Asked, command: Sequence[str], pids: Sequence[int], minimum: int) -> Generator[Row, None, Told]:
-    """The first back-fill; where it is asked for, one of its workers is killed in the middle, and it goes on."""
+    """The first back-fill; with --kill one of its workers is killed in the middle, and the back-fill then continues."""
     middle = max(1, int((sizes(settings.rows) >= 2 * minimum).sum()) // 2)
     kill = Kill(settings.lake, middle) if settings.kill else None
     ended = (*work.ENDED, ExitCode.INFRASTRUCTURE) if kill else work.ENDED

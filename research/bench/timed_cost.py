@@ -105,7 +105,7 @@ def whole(data: str, folder: str) -> Mapping[str, Any]:
 
 
 def step(folder: str, name: str, how: str) -> Mapping[str, Any]:
-    """CPU seconds of one step and of its parts, and its peak memory, in a process of its own.
+    """CPU seconds of one step and of its parts, and its peak memory, in a separate process.
 
     Args:
         folder: The folder with what it reads.
@@ -144,7 +144,7 @@ def _given(plan_step: Step, tables: Mapping[str, list[pa.Table]]) -> list[pa.Tab
 
 @contextmanager
 def _replaced(place: str, by: Callable[[Function], Function]) -> Iterator[None]:
-    """Something stands for a function of a module, or of a class in it, for a while."""
+    """Replaces a function of a module, or of a class in it, for the duration of the block."""
     module, path = place.split(":")
     holder = import_module(module)
     *classes, name = path.split(".")
@@ -164,7 +164,7 @@ def _without(function: Function, nothing: Any) -> Function:  # noqa: ARG001 it s
 
 
 def _clocked(function: Function, used: dict[str, float], name: str) -> Function:
-    """The same function, whose CPU seconds are added up; what it generates is generated at once."""
+    """The same function with its CPU seconds added up; a generator is run to its end at once."""
 
     @wraps(function)
     def clocked(*args: Any, **named: Any) -> Any:

@@ -179,7 +179,7 @@ def _require_dask() -> None:
 
 @contextmanager
 def _running(words: Sequence[str], home: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """One of Dask's commands; it is asked to end, since one that is killed leaves its workers alone."""
+    """Runs one Dask command. It ends by SIGTERM, because a killed command leaves its workers running."""
     home.mkdir(exist_ok=True)
     environment = {**os.environ, **SETTINGS, "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
     with (home / "log").open("w") as output:

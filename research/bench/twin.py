@@ -104,7 +104,7 @@ def audit(planted: str, seed: int, rows: int, *, as_input: bool = False) -> Said
 
 
 def _measured(measure: str, aggregates: list[Mapping[str, Any]], breaches: set[tuple[str, str]]) -> Measured:
-    """A measure of the group: of the lender's decisions where it says more than a value of them, else the model's."""
+    """A measure of the group: on the lender's decisions if it has a test or interval there, else on the model's."""
     of = {
         aggregate["decision_maker"]: aggregate
         for aggregate in aggregates
@@ -129,7 +129,7 @@ def _against(row: Mapping[str, Any]) -> tuple[By, bool]:
 
 
 def spec_of(planted: str, seed: int, rows: int, *, as_input: bool = False) -> AuditSpec:
-    """Returns the audit spec of one twin: the example spec, smaller, and with the group as an input if asked for."""
+    """Returns the audit spec of one twin: the smaller example spec, with the group as an input on request."""
     file = shipped("audits/hmda-twin.yaml")
     twin_parameters = {"rows": str(rows), "discrimination": planted}
     parameters = {f"source.synthetic.parameters.{name}": value for name, value in twin_parameters.items()}

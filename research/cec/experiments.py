@@ -131,7 +131,7 @@ class Experiments(Paper):
     def _with_grid(
         self, rows: "Lending", values: dict[Cell, Value], drawings: tuple[Drawing, ...]
     ) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
-        """Figure 6 beside the rest."""
+        """Adds the values and drawings of Figure 6."""
         from research.cec import models
         from tasks.methods.cec.algorithm import mitigations
 

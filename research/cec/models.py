@@ -193,7 +193,7 @@ def _figures(several: Sequence[Told | None]) -> Iterator[tuple[str, Value]]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Trains the grid of both lambdas on German credit (Figure 6), and what the paper's text says of it.
+# Trains the grid of both lambdas on German credit (Figure 6) and computes the figures in the paper's text.
 #
 # The paper draws six heat maps without numbers; their reading in its text is asked of ours. Scope: the figures and the
 # drawings of the grid. Its variants: ``algorithm.training.frontier``.
@@ -226,7 +226,7 @@ def grid_of(outcomes: Sequence[Outcome]) -> Grid:
 
 
 def lambda_grid_cells(grid: Grid) -> Mapping[Cell, Value]:
-    """Returns what is asked of the grid, each by its worst lambda_EO, and the collapsed folds of every pair."""
+    """Returns the compared values of the grid, each at its worst lambda_EO, and the collapsed folds of every pair."""
     values: dict[Cell, Value] = {
         Cell("cec_fall", f"lambda_EO {eo:g}"): grid[eo, LEAST]["cec"] - grid[eo, HALF]["cec"]
         for eo in dict.fromkeys(eo for eo, _ in grid)
@@ -277,7 +277,7 @@ Point = tuple[float, float, float]
 
 
 def non_domination_cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
-    """Returns the three counts of every model; models that some fold lacks have none and compete with nobody."""
+    """Returns the three counts of every model. Models missing in a fold have no counts and are not compared."""
     complete = {
         model: [outcome for outcome in several if outcome]
         for model, several in outcomes_of_model.items()

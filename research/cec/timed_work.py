@@ -1,4 +1,4 @@
-"""Times CEC on rows that are prepared already; ``evenhand bench cec`` starts it as a process of its own.
+"""Times CEC on prepared rows; ``evenhand bench cec`` starts it in a separate process.
 
 Nets are trained, held-out pairs scored and drawn rows matched here, so that the process's peak memory is that of the
 work. Numba's kernels are compiled, or loaded from its cache, on few rows before anything is timed.

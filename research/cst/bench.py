@@ -40,7 +40,7 @@ from tasks.numerics.statistics.intervals import Pair
 from tasks.numerics.statistics.sampling import Asked, allotted, design_variance, hashes
 
 # --------------------------------------------------------------------------------------------------------------------
-# How often samples of the complainants cover what all of them would have said: many draws of one search.
+# Measures how often samples of the complainants cover the result of all of them, over many draws of one search.
 #
 # The neighbours of a complainant do not depend on who else is asked, so that one search serves all draws. What a draw
 # gives is computed by the functions of an audit: weights, design variance, q-values over those asked.
@@ -60,7 +60,7 @@ TEXAS_LENDER = {
 
 @dataclass(frozen=True)
 class Sampled:
-    """What one sample of a group says; each a value and the standard error that the design gives it."""
+    """Results of one sample of a group: each a value and its design-based standard error."""
 
     st_effect: tuple[float, float]
     share_detected: tuple[float, float]

@@ -46,7 +46,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Gridded(Experiment):
-    """A data set with one or more grids, each with an audit spec of its own."""
+    """A data set with one or more grids, each with a separate audit spec."""
 
     grids: tuple[Grid, ...] = ()
 
@@ -105,7 +105,7 @@ class Experiments(Paper):
         experiment, drawings_of_grids, beside = EXPERIMENTS[dataset], list[Drawing](), dict[Cell, Value]()
         figures, values, tested = list(problem.figures(publication, dataset)), dict[Cell, Value](), dict[str, Tested]()
         for grid in experiment.grids:
-            log.info("%s, %s: ingest, preprocess, score, imagine, compare", dataset, grid.name)
+            log.info("%s, %s: ingest, preprocess, score, generate counterfactuals, compare", dataset, grid.name)
             tested[grid.name] = problem.tested(experiment.prepared(grid, data))
             values[Cell("edges", grid.name)] = experiment.edges(grid, data)
             values |= problem.cells(tested[grid.name], grid.name, _complainants(figures, grid.name))
@@ -124,6 +124,6 @@ class Experiments(Paper):
 
 
 def _complainants(figures: list[Figure], group: str) -> set[int]:
-    """Rows of the complainants of whom something is printed."""
+    """Rows of the complainants with published figures."""
     at = [f.cell.at[0] for f in figures if f.cell.group == group and f.cell.at]
     return {int(first) for first in at if isinstance(first, float)}

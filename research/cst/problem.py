@@ -352,7 +352,7 @@ class Golden:
         applicants = result.ground.applicants
         imagined = applicants.counterfactuals
         if imagined is None or imagined.favourable is None:
-            raise ValueError("the frames are of rows that are all imagined and decided on")
+            raise ValueError("the published tables need a counterfactual and its decision for every row")
         frames = {
             "factual": (applicants.columns.values, applicants.favourable),
             "counterfactual": (imagined.values, imagined.favourable),
@@ -386,7 +386,7 @@ class Golden:
             yield self._line(TABLES, f"{column}_differing", place, float(differ.sum()))
 
     def _lists(self, result: Tested, variant: str) -> Told:
-        """Whose neighbours differ, and how far the distances of those listed are apart.
+        """Complainants with different neighbours, and the largest difference of the listed distances.
 
         The files list equal distances in another order than that in which they were chosen.
         """
@@ -487,7 +487,7 @@ class Balances:
 
     @property
     def most_different(self) -> Longs:
-        """``(s,)`` places of the complainants with the largest delta of CST among those whom ST detects, too."""
+        """Positions ``(s,)`` of the complainants with the largest delta of CST among those detected by CST and ST."""
         at = self.found.prepared.settings.ks.index(self.found.prepared.settings.k)
         delta = self.found.judged[CST].delta[at]
         detected_by_both = np.flatnonzero((self.found.detected(CST)[at] > 0) & (self.found.detected(ST)[at] > 0))

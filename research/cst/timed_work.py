@@ -1,4 +1,4 @@
-"""Times CST on rows with counterfactuals; ``evenhand bench cst`` starts it as a process of its own.
+"""Times CST on rows with counterfactuals; ``evenhand bench cst`` starts it in a separate process.
 
 It imports neither tables nor stages of an audit, so that the process's peak memory is that of the method. Numba's
 kernels are compiled, or loaded from its cache, on few rows before anything is timed.

@@ -44,7 +44,7 @@ class Prepared:
     seconds: float
 
     def run(self, what: str, rows: int) -> Mapping[str, Any]:
-        """Runs ``what`` on so many rows in a process of its own."""
+        """Runs ``what`` on so many rows in a separate process."""
         return apart("research.fgce.timed_work", what, self.scored, self.settings, rows, SEED)
 
 

@@ -163,7 +163,7 @@ class Golden:
 
     @property
     def attribution(self) -> tuple[int, float]:
-        """The k and d at which the reference tells how often attributes change."""
+        """The k and d at which the reference gives attribute change frequencies."""
         content = self._read("acf.json")
         return int(content["k"]), float(content["d"])
 
@@ -589,7 +589,7 @@ def _printed(searched: Searched, settings: FgceSettings) -> Iterator[tuple[str, 
 
 
 def _changed(searched: Searched, k: int, d: float, problem: Problem) -> Iterator[tuple[str, float]]:
-    """Share of the covered rows whose attribute differs from that of their nearest of the k selected within d."""
+    """Share of the covered rows with another attribute value than their nearest of the k selected within d."""
     explained = recourse.explain(searched, np.array([d + SLACK]), k)
     row, node = _assigned(explained)
     differs = searched.points[searched.at[row]] != searched.points[node]
@@ -700,7 +700,7 @@ def _counted(problem: Problem, rows: Longs) -> Longs:
 
 
 def changed(found: Mapping[Cell, Value], problem: Problem) -> Shown:
-    """Share of the covered rows whose attribute changes, a place for each attribute (Figures 3 and 7).
+    """Share of the covered rows in which an attribute changes, a place for each attribute (Figures 3 and 7).
 
     As in the paper, attributes are left out that change for at most half of the rows of every group.
     """

@@ -77,7 +77,7 @@ class Experiments(Paper):
     baseline: tuple[str, ...] | None = None
     """Baselines that are run; all if None."""
 
-    def compared(self, dataset: str, data: Path, published_values: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Runs detection on a data set and returns figures of the paper and of the reference, with our cells."""
         experiment = EXPERIMENTS[dataset]
         golden, spec = experiment.reference(data), experiment.read(data)
@@ -94,8 +94,8 @@ class Experiments(Paper):
         log.info("%s: figures, and the systems that the paper compares itself with", dataset)
         request = Asked(problem, tables, fgce_cells.settings_of(spec))
         beside = self._beside(dataset, request, cells, spec.seed)
-        group_figures = [*fgce_cells.figures(published_values, dataset, experiment.groups), *golden.figures()]
-        system_figures = list(fgce_cells.of_systems(published_values, dataset))
+        group_figures = [*fgce_cells.figures(publication, dataset, experiment.groups), *golden.figures()]
+        system_figures = list(fgce_cells.of_systems(publication, dataset))
         searched = dict(fgce_cells.windows_cells(group_figures, cells))
         cells |= {**{figure.cell: _NOT_ASKED for figure in system_figures}, **beside.found, **searched}
         companion_figures = figures.beside(system_figures, (*beside.found, *searched))

@@ -27,7 +27,7 @@ from tasks.numerics.attributions import of_safetensors
 from tasks.numerics.problem import Problem
 
 # --------------------------------------------------------------------------------------------------------------------
-# Mean cost of FGCE's counterfactuals beside everyone's own optimum, by k (Figures 4 and 8).
+# Compares the mean cost of FGCE's counterfactuals with each row's own optimum, by k (Figures 4 and 8).
 #
 # FACE (Poyiadzi, Sokol, Santos-Rodriguez, De Bie and Flach 2020) gives each factual the candidate of least cost that a
 # feasible path leads to. FGCE gives a group k candidates: the coverage-constrained optimum (FGCE, section IV) over all
@@ -147,7 +147,7 @@ def _scaled(values: Sequence[float]) -> list[float]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Feasibility of what AReS and GLOBE-CE propose, beside FGCE (Table VI of the paper).
+# Compares the feasibility of AReS and GLOBE-CE proposals with FGCE (Table VI of the paper).
 #
 # The table is repeated with a rule lifted, with all lifted, and without the limit on a step. Two numbers tell of a
 # system: the share of false negatives whose decision the proposal changes, and of those to whom a feasible path leads,
@@ -373,7 +373,7 @@ class Systems:
 
 
 def obtained(dataset: str, request: Asked, systems: Systems) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
-    """Returns the cells of the chosen systems and of FGCE beside them, and the drawings."""
+    """Returns the cells of the chosen systems and of FGCE, and the drawings."""
     values: dict[Cell, Value] = {}
     drawings: tuple[Drawing, ...] = ()
     if FACE in systems.chosen:

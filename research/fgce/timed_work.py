@@ -21,7 +21,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import FeasibilityGraph, Problem
 
 # --------------------------------------------------------------------------------------------------------------------
-# Runs FGCE in plain loops and with networkx: to be read beside the paper, and to measure the arrays against.
+# Runs FGCE in plain loops and with networkx, for comparison with the paper and with the array implementation.
 #
 # Every row is a vertex of its own here, equal rows too, and nothing is packed, condensed or skipped. Audits do not use
 # this module; the benchmark does, and finds in both the same edges, components and coverage.
@@ -157,7 +157,7 @@ def _numbers(rows: Rows, rules: Rules) -> dict[int, int]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Times FGCE on scored rows, stage by stage; ``evenhand bench fgce`` starts it as a process of its own.
+# Times FGCE on scored rows, stage by stage; ``evenhand bench fgce`` starts it as a separate process.
 #
 # It imports neither tables nor stages of an audit, so that the process's peak memory is that of the method. Numba's
 # kernels are compiled, or loaded from its cache, on a small sample before anything is timed.

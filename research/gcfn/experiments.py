@@ -57,10 +57,10 @@ class Experiments(Paper):
     baseline: tuple[str, ...] | None = None
     """Systems that are compared with GCFN, by name; None for all."""
 
-    def compared(self, dataset: str, data: Path, published_values: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Runs the experiment on a data set and returns the paper's figures and what it does not print."""
         cells, drawings = self._obtained(dataset, data)
-        figures = list(research_figures.figures(published_values, dataset))
+        figures = list(research_figures.figures(publication, dataset))
         for figure in figures:
             if figure.cell.group.split(", ")[0] in TITLES.values():
                 cells.setdefault(figure.cell, research_figures.NOT_RUN)

@@ -89,7 +89,7 @@ def compared(run: Run, names: Sequence[str]) -> Rivals:
 
 
 def cells(several: Sequence[Rivals]) -> Mapping[Cell, Value]:
-    """Returns what is told of the mediators that systems imagine, and of their training: means over runs."""
+    """Returns cells on the mediators that systems generate and on their training: means over runs."""
     values: dict[Cell, Value] = {}
     for title in several[0].imagined:
         means = np.mean([rival.imagined[title] for rival in several], axis=0)
@@ -149,7 +149,7 @@ def means(several: Runs) -> Mapping[str, Told]:
 
 
 def utilities_cells(several: Runs) -> Mapping[Cell, Value]:
-    """Returns the figures of each model, means over runs, the directions, and GCFN beside the others."""
+    """Returns the figures of each model, means over runs, the directions, and GCFN compared with the others."""
     run_means = means(several)
     values: dict[Cell, Value] = {}
     for name, mean in run_means.items():

@@ -1,4 +1,4 @@
-"""Times GCFN on rows that are drawn here; ``evenhand bench gcfn`` starts it as a process of its own.
+"""Times GCFN on rows that are drawn here; ``evenhand bench gcfn`` starts it as a separate process.
 
 Generators of mediators are trained here, so that the process's peak memory is that of the work. Applicants are those of
 the paper's synthetic data (equation 72), for whom the truth is known.
@@ -70,7 +70,7 @@ def _epochs_cpu_s(mediation: Mediation, settings: GanSettings, game: type[Compil
 
 
 def quality(variant: str, noise: str, rows: str, seeds: str) -> dict[str, Any]:
-    """Returns means over networks on held-out rows for each seed, which draws rows and weights anew."""
+    """Returns means over networks on held-out rows for each seed, which draws new rows and weights."""
     slopes, errors, cpu = list[float](), list[float](), time.process_time()
     for seed in range(int(seeds)):
         sample = synthetic(Synthetic(rows=int(rows), noise=float(noise)), np.random.default_rng(seed))

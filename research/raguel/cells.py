@@ -433,7 +433,7 @@ def obtained_cells(decisions: Judged, baseline_options: Others) -> dict[Cell, Va
 
 
 def obtained_laws(values: dict[Cell, Value], baseline_options: Others, dataset: str) -> Iterator[Figure]:
-    """Yields what is asked of the cells of a data set."""
+    """Yields the expected results for the cells of a data set."""
     for name in known(baseline_options.names):
         yield from laws(values, name)
     if dataset == "german":

@@ -53,9 +53,9 @@ class Experiments(Paper):
     baseline: tuple[str, ...] | None = None
     """Baselines that are run; all if None."""
 
-    def compared(self, dataset: str, data: Path, published_values: Mapping[str, Any]) -> Compared:
+    def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
         """Runs a data set and returns figures of the paper, requirements on the default, and what is shown beside."""
-        figures = list(research_figures.figures(published_values, dataset))
+        figures = list(research_figures.figures(publication, dataset))
         cells, expected, drawings = self._obtained(dataset, data)
         for figure in figures:
             cells.setdefault(figure.cell, self._not_run(dataset))

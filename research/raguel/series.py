@@ -97,7 +97,7 @@ def read(spec: AuditSpec) -> People:
 
 
 def _step(column: ColumnSpec) -> float:
-    """Of categories one of them, where the spec says nothing; of numbers any amount."""
+    """Step without one in the spec: one category for categories, any amount for numbers."""
     return column.recourse.step or (0.0 if column.type is Kind.CONTINUOUS else 1.0)
 
 

@@ -7,6 +7,7 @@ numba's cache, on few records before anything is timed; compilation is timed apa
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,7 @@ def in_blocks(people: People) -> dict[str, Any]:
         representation = _held(listed.group, tolerance)
         for blocks in BLOCKS:
             size = block_size(len(listed.cost), blocks)
-            seconds[blocks, tolerance] = _least(
-                lambda h=representation, s=size: rerank_blocks(listed, h, s, BlockRules())
-            )  # type: ignore[misc]
+            seconds[blocks, tolerance] = _least(partial(rerank_blocks, listed, representation, size, BlockRules()))
     slowest = max(seconds, key=lambda setting: seconds[setting])
     median = float(np.median(list(seconds.values())))
     return _told(len(listed.cost), seconds[slowest], compiled, slowest=slowest, median_s=median)

@@ -102,13 +102,13 @@ def set_by_decision(name: str) -> bool:
 
 
 def is_personal(name: str) -> bool:
-    """Whether the column says who an applicant is (race, sex, age, marital status), and not what is applied for."""
+    """Whether the column describes the applicant (race, sex, age, marital status) and not the application."""
     plain = _plain(name)
     return plain in _PERSONAL or bool(_ABOUT_A_PERSON.match(plain))
 
 
 def is_observed(name: str) -> bool:
-    """Whether the column says how a lender came to know an applicant's race, ethnicity or sex."""
+    """Whether the column records how a lender learnt an applicant's race, ethnicity or sex."""
     return is_personal(name) and _plain(name).endswith("_observed")
 
 
@@ -118,7 +118,7 @@ def kind_of(name: str) -> str:
 
 
 def is_flag(name: str) -> bool:
-    """Whether the column says whether another one has a value, by its name."""
+    """Whether the column flags, by its name, that another one has a value."""
     return bool(_FLAG.search(_plain(name)))
 
 
@@ -141,7 +141,7 @@ def in_order(blocks: Iterable[str]) -> list[str]:
 
 
 def _several(value: object) -> object:
-    """One role may stand for a list of it."""
+    """A role may be given as one value or as a list of values."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -198,7 +198,7 @@ class ColumnSpec(Strict):
         if Role.EXCLUDED in self.role and len(self.role) > 1:
             raise ValueError("an excluded column is left out, and so is for nothing else; give one role, or others")
         if {Role.MEDIATOR, Role.COVARIATE} <= set(self.role):
-            raise ValueError("a mediator is moved by the protected attribute and a covariate is not; give one of them")
+            raise ValueError("a mediator depends on the protected attribute and a covariate does not; give one of them")
         if self.type is Kind.ORDINAL and len(self.order) < 2:
             raise ValueError("an ordinal column needs `order`, its categories from lowest to highest")
         if self.type is Kind.BINARY and self.order and len(self.order) != 2:

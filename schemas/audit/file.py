@@ -203,7 +203,7 @@ def _faults(raw: Any, error: ValidationError | SpecError, known_methods: Known) 
 
 
 def _wrong(problems_by_location: Mapping[Location, list[Any]]) -> Iterator[tuple[Location, list[Any]]]:
-    """A list or mapping whose items are wrong is reported once more as too short: its items say it better."""
+    """Skips the fault of a list or mapping that is too short only because its items are wrong."""
     for at, problems in problems_by_location.items():
         inside = any(len(other) > len(at) and other[: len(at)] == at for other in problems_by_location)
         if not (inside and problems[0]["type"] == "too_short"):
@@ -211,7 +211,7 @@ def _wrong(problems_by_location: Mapping[Location, list[Any]]) -> Iterator[tuple
 
 
 def _location(raw: Any, problem: Any) -> Location:
-    """Where the value stands in the spec: pydantic names beside it which of several types was tried."""
+    """Location of the value in the spec, without the name that pydantic adds for the type it tried."""
     loc = tuple(problem["loc"])
     for depth in range(len(loc), 0, -1):
         if _is_in(loc[depth - 1], _at(raw, loc[: depth - 1])):
@@ -321,7 +321,7 @@ UNCONFIRMED: Final = "CHECK"
 
 @dataclass(frozen=True)
 class Mark:
-    """A key that nobody has confirmed yet."""
+    """A key that is not confirmed yet."""
 
     location: Location
     line: int
@@ -370,7 +370,7 @@ def parse(text: str) -> Parsed:
 
 
 def _where(error: Exception) -> str:
-    """Place and kind of a fault, without the lines around it: a server and alerts are told of it, too."""
+    """Place and kind of a fault, without the lines around it, because servers and alerts get it, too."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return f": {error}"
     mark = error.problem_mark or error.context_mark
@@ -397,7 +397,7 @@ def _marks(text: str, lines: Mapping[Location, int], marked_lines: Set[int]) -> 
 
 
 def _said(node: yaml.Node | None) -> Iterator[int]:
-    """Lines with a key whose value is the word CHECK."""
+    """Lines with a key that has the word CHECK as its value."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if isinstance(value, yaml.ScalarNode) and value.value == UNCONFIRMED:
@@ -444,7 +444,7 @@ class _Measured:
 
     def _named(self, anchor: str, line: int) -> tuple[int, int]:
         if any(anchor == name for name, _, _ in self.open):
-            raise SpecError(f"line {line}: the alias *{anchor} stands inside what it names, and so has no end")
+            raise SpecError(f"line {line}: the alias *{anchor} is inside what it names, and so has no end")
         return self.anchored.get(anchor, (1, 0))
 
     def _add(self, nodes: int, levels: int, line: int) -> None:
@@ -561,12 +561,12 @@ def read_spec(
     messages += [_described(name, lines, fault) for fault in placed]
     raise_together([SpecError(message) for message in dict.fromkeys(messages)])
     if spec is None:
-        raise SpecError(f"{name}: the spec cannot be read, and nothing tells why; please report it")
+        raise SpecError(f"{name}: the spec cannot be read, for an unknown reason; please report it")
     return SpecFile(spec, name, lines)
 
 
 def _drafting(name: str) -> str:
-    """How to come to a spec, from this file if it is a table by its name."""
+    """How to draft a spec, from this file if its name is that of a table."""
     table = name if name.endswith((".csv", ".tsv", ".txt", ".gz", ".parquet")) else "FILE.csv"
     return f"`evenhand init {table}` drafts one from a table"
 
@@ -610,7 +610,7 @@ def checked(values: Any, name: str, known_methods: Known, also: Sequence[Check] 
 
 
 def _override(raw: dict[str, Any], key: str, value: str) -> list[Location]:
-    """Set a dotted key, making the mappings on the way; returns the locations it stands for."""
+    """Set a dotted key and create the mappings on the way; returns the locations that the key covers."""
     *parents, last = key.split(".")
     parent: Any = raw
     locations: list[Location] = []
@@ -646,7 +646,7 @@ def _step(parent: Any, part: str, key: str) -> Any:
 
 
 def _misspelt(lines: Mapping[Location, int], location: Location) -> str:
-    """A hint where ``--set`` made the mapping that lacks a key: one of those in the file may be meant."""
+    """A hint where ``--set`` created the mapping with a missing key: one of the file's keys may be meant."""
     if lines.get(location) != 0:
         return ""
     beside = [str(at[-1]) for at, line in lines.items() if line and at and at[:-1] == location[:-1]]

@@ -45,7 +45,7 @@ class RecourseLimits(Strict):
 
 
 class Limits(Strict):
-    """The largest effect that is tolerated, by theory; null: the theory is told and not judged."""
+    """Limits: the largest tolerated effect by theory; null: the theory is reported and not judged."""
 
     direct: Effect | None = Field(0.02, description="adjusted difference of denial; 0.02 is 2 percentage points")
     total: Effect | None = Field(0.05, description="adjusted mean difference of counterfactual situation testing")
@@ -55,7 +55,7 @@ class Limits(Strict):
 
 
 class Unseen(Strict):
-    """Declared strength of columns that the table lacks, as partial R2 given the columns in it.
+    """Declared strength of columns that the table does not have, as partial R2 given the columns in it.
 
     A strength of 0 is ``columns_complete: true`` by another name, and is refused.
     """
@@ -136,7 +136,7 @@ class Verdicts(Strict):
 
     @property
     def complete(self) -> bool:
-        """Whether the table is said to hold every column that the lender decided by; not said is no."""
+        """Whether the table is declared to hold every column that the lender decided by; without a declaration: no."""
         return self.columns_complete is True
 
 

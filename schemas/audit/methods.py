@@ -51,16 +51,16 @@ class MethodSettings(Strict):
         return self.model_copy(update=dict.fromkeys(self.trained))
 
     def repeated(self) -> Self:
-        """The same for another draw of the rows of a large audit, of which only values are wanted."""
+        """The same for another draw of the rows of a large audit; only values are computed for it."""
         return self
 
     def faults(self, methods: "Methods") -> Iterable[SpecError]:  # noqa: ARG002 some methods have none
-        """What is wrong with them beside the settings of other methods; locations begin at their own keys."""
+        """Faults of the settings that do not depend on other methods; locations begin at their own keys."""
         return ()
 
     @property
     def imagines_everybody(self) -> bool:
-        """Whether the method looks at counterfactuals of all rows, and not only of those that it asks about."""
+        """Whether the method uses counterfactuals of all rows, and not only of its sampled rows."""
         return False
 
     def forecast_mb(self, size: Size) -> float:
@@ -98,7 +98,7 @@ class Methods:
         return tuple(name for name, settings in self.by_name.items() if settings is not None)
 
     def train(self) -> bool:
-        """Whether a method of the audit trains models of its own."""
+        """Whether a method of the audit trains its models itself."""
         every = (settings for settings in self.by_name.values() if settings is not None)
         return any(getattr(settings, name, None) is not None for settings in every for name in settings.trained)
 
@@ -107,7 +107,7 @@ class Methods:
         return Methods(dict.fromkeys(self.by_name) | {name: settings})
 
     def faults(self) -> Iterator[SpecError]:
-        """What is wrong with the settings of one method beside those of the others."""
+        """Faults of the settings of one method that depend on those of the others."""
         for name in self.running():
             for fault in self.named(name).faults(self):
                 yield SpecError(str(fault), ("methods", name, *fault.location))
@@ -120,7 +120,7 @@ class Methods:
 
 
 def context(known_methods: Known) -> dict[str, Any]:
-    """The validation context with which a spec, and whatever holds ``Methods``, is validated."""
+    """The validation context for a spec, or another model that holds ``Methods``."""
     return {_CONTEXT: known_methods}
 
 

@@ -1,4 +1,4 @@
-"""Parts ``model`` and ``leakage``: the model that is audited beside the lender's own decisions, and what it may know.
+"""Parts ``model`` and ``leakage``: the model audited in addition to the lender's decisions, and what it may know.
 
 The model is fitted to these decisions, or given as a rule in the spec or as a file.
 """
@@ -44,7 +44,7 @@ class GivenModel(Strict):
 
 
 class Model(Strict):
-    """The model that is audited beside the lender's own decisions: fitted to them, or given as a rule or a file."""
+    """The model audited in addition to the lender's decisions: fitted to them, or given as a rule or a file."""
 
     kind: Literal["none", "rule", "file", "logistic_regression", "random_forest", "gradient_boosting", "net"] = (
         "logistic_regression"
@@ -66,7 +66,7 @@ class Model(Strict):
     )
 
     def identifying(self) -> dict[str, Any]:
-        """What identifies the model beside the digest of its file: the name of the file, and not where it lies."""
+        """What identifies the model in addition to the digest of its file: the file name, and not the folder."""
         said: dict[str, Any] = self.model_dump(mode="json")
         if self.file is not None:
             said["file"]["path"] = PurePath(self.file.path.replace("\\", "/")).name
@@ -126,7 +126,7 @@ class Model(Strict):
 
 
 class Leakage(Strict):
-    """Columns that may tell the decision by themselves."""
+    """Columns that may predict the decision without any other column."""
 
     allow: tuple[str, ...] = Field(
         (), description="features that are known before the decision, however well they tell it; others stop the audit"

@@ -31,7 +31,7 @@ class By(Strict):
     def faults(
         self, attributes: Mapping[str, str], decided: Collection[str], derived: Mapping[str, str]
     ) -> Iterator[SpecError]:
-        """A column whose values are what is compared or decided makes no partitions; nor does a derived one.
+        """Faults of the partition column: it must not be compared, decide, or be derived from other columns.
 
         Args:
             attributes: column -> the protected attribute that it tells.
@@ -61,7 +61,7 @@ class Part(Strict):
 
 
 class Sampling(Strict):
-    """How many rows of a large partition are asked; docs/limits.md says what that does to intervals."""
+    """How many rows of a large partition are sampled; docs/limits.md describes the effect on intervals."""
 
     queries: int = Field(20_000, ge=2_000, description="applicants of a decision maker that CST, CEC and GCFN ask")
     graph_rows: int = Field(
@@ -80,7 +80,7 @@ SAMPLED: Final = "sampled"
 
 
 def as_sampled(sample_size: int, of: int) -> str:
-    """What the parameter ``sampled`` says."""
+    """The sample that the parameter ``sampled`` describes."""
     return f"{sample_size} of {of}"
 
 
@@ -91,7 +91,7 @@ def asked_and_of(sampled: str) -> tuple[int, int]:
 
 
 def unsampled(parameters: str) -> str:
-    """The parameters of a measure, a JSON object, without how many were asked: what the measure is looked up by."""
+    """The parameters of a measure, a JSON object, without the sample size: its lookup key."""
     if f'"{SAMPLED}"' not in parameters:
         return parameters
     retained = {name: value for name, value in json.loads(parameters).items() if name != SAMPLED}

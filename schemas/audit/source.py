@@ -38,7 +38,7 @@ class Keep(Strict):
     @model_validator(mode="before")
     @classmethod
     def _short_forms(cls, raw: Any) -> Any:
-        """A list stands for its values, and the word `present` for itself."""
+        """A list is short for its values, and the word `present` for itself."""
         if isinstance(raw, list | tuple):
             return {"values": raw}
         if raw == "present":
@@ -73,7 +73,7 @@ class Derived(Strict):
         listed = [code for codes in values.values() for code in codes]
         twice = sorted({code for code in listed if listed.count(code) > 1})
         if twice:
-            raise ValueError(f"{twice} stand for more than one value")
+            raise ValueError(f"{twice} have more than one value")
         return values
 
 
@@ -205,12 +205,12 @@ class Source(Strict):
 
     @property
     def words(self) -> str:
-        """What is read, for people: the vintage, or the names of the files; where they lie is nobody's business."""
+        """Description of the source for people: the vintage or the file names, without their folders."""
         description = self._file_words()
         return description if self.part is None else f"{self.part.column} {self.part.value} of {description}"
 
     def identifying(self) -> dict[str, Any]:
-        """What identifies the rows beside their digest: names of files, or the vintage, and not where they lie.
+        """What identifies the rows in addition to their digest: file names or the vintage, without folders.
 
         A partition is its own rows, whatever file or vintage they are in.
         """

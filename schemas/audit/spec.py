@@ -77,7 +77,7 @@ class Protected(Strict):
         listed = [value for values in self.groups.values() for value in values]
         twice = sorted({value for value in listed if listed.count(value) > 1})
         if twice:
-            raise ValueError(f"{twice} stand in more than one group")
+            raise ValueError(f"{twice} are in more than one group")
         return self
 
     def judges(self, group: str) -> bool:
@@ -88,7 +88,7 @@ class Protected(Strict):
 
 
 class Explain(Strict):
-    """Whose decisions are explained (factuals), and which rows may serve as their counterfactuals (candidates)."""
+    """The decision maker that is explained (factuals), and the rows that may serve as counterfactuals (candidates)."""
 
     decision_makers: tuple[Literal["model", "lender"], ...] = Field(
         ("model", "lender"), min_length=1, description="whose decisions the methods look at; outcomes are told of both"
@@ -250,7 +250,7 @@ class AuditSpec(Strict):
 
     @property
     def codes_decide(self) -> bool:
-        """Whether the decision holds HMDA's codes of actions; tables of other kinds may hold codes of their own."""
+        """Whether the decision holds HMDA's action codes; tables of other kinds may hold other codes."""
         return self.decision.column == hmda.ACTION and self.source.kind in ("hmda", "synthetic")
 
     def directions(self) -> dict[str, int]:
@@ -283,12 +283,12 @@ class AuditSpec(Strict):
         return Model(kind="none") if fitted else self.model
 
     def kept(self) -> dict[str, ColumnSpec]:
-        """The columns that are read: the features, and the controls of the denial ladder beside them."""
+        """The columns that are read: the features and the controls of the denial ladder."""
         return {name: column for name, column in self.columns.items() if column.kept}
 
 
 def without_places(source: Source | None, model: Model | None) -> dict[str, Any]:
-    """The parts `source` and `model` of a spec, or those that are there, without where their files lie.
+    """The parts `source` and `model` of a spec, if present, without the folders of their files.
 
     So the same files give the same run and the same keys in every folder; digests of the files stand beside.
     """
@@ -297,7 +297,7 @@ def without_places(source: Source | None, model: Model | None) -> dict[str, Any]
 
 
 class StageSettings(Strict):
-    """The part of the audit spec that one stage depends on: the same field names, so that nothing is said twice."""
+    """The part of the audit spec that one stage depends on, with the same field names as the spec."""
 
     memory: ClassVar[Growth] = Growth()
 

@@ -291,7 +291,7 @@ RESTATEMENT = Table(
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Tables of the stage publish: what may be told of a run, and what became of every number of people.
+# Tables of the stage publish: what may be published of a run, and the disclosure action on every count of people.
 #
 # Every output reads these and the tables ``published_*``, never those that they were made of. In all of them a number
 # that is null was withheld or not measured; where a table has a column ``withheld``, that tells the two apart.
@@ -452,7 +452,7 @@ PUBLISHED_FINDINGS = Table(
 
 
 def published(table: Table) -> Table:
-    """The declaration of a table as it is published: the same columns, any number of which may be null.
+    """The declaration of a table as it is published: the same columns; its numbers may be null.
 
     Integers of a key stay: they number rows, and count nobody.
     """

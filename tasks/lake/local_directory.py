@@ -91,7 +91,7 @@ def _own_link(root: Path, folder: Path) -> str:
 
 
 class Directory:
-    """Files below one directory; as ``tasks.lake.storage.Storage`` says. Errors of the disk are left as they are."""
+    """Storage in one local directory (``tasks.lake.storage.Storage``). Disk errors are not converted."""
 
     def __init__(self, root: Path) -> None:
         """Create nothing on disk yet."""
@@ -200,7 +200,7 @@ class Directory:
         return added
 
     def remove(self, folder: str) -> None:
-        """Remove a directory tree; one that is a link, or lies behind one, stays, and the log says so."""
+        """Remove a directory tree. A tree that is a link or lies behind a link stays, with a warning in the log."""
         if why := strange(self.root, self.root / folder):
             log.warning("%s: nothing was removed there", why)
         else:
@@ -225,7 +225,7 @@ class Directory:
         return f"{partition}/{BESIDE}"
 
     def supersede(self, draft: Path, partition: Partition, home: str) -> None:  # noqa: ARG002 the draft has its record
-        """Rename the draft into the folder, and then the record over the one that is there."""
+        """Rename the draft into the folder, then replace the existing record with the new one."""
         target = self.root / self.home_beside(home)
         clear(self.root, target)  # of one who was killed before the record was written
         draft.rename(target)

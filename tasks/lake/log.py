@@ -81,7 +81,7 @@ class Signer:
         )
         if not holds(signature, kind, content):
             raise InfrastructureError(
-                f"what signs gave no signature that its public key {signature.key} accepts; look at {COMMAND} and {PUBLIC}"
+                f"signing gave no signature that its public key {signature.key} accepts; look at {COMMAND} and {PUBLIC}"
             )
         return signature
 
@@ -115,7 +115,7 @@ def holds(signature: Signature, kind: Kind, content: Mapping[str, Any]) -> bool:
 
 
 def new_key(path: Path) -> str:
-    """Write a private key, for its owner alone, and ``PATH.pub`` beside it; gives the fingerprint.
+    """Write a private key, readable only by its owner, and the public key ``PATH.pub``. Returns the fingerprint.
 
     Raises:
         SpecError: one of the two files is there already; a key is never overwritten.
@@ -124,7 +124,7 @@ def new_key(path: Path) -> str:
     public = path.with_name(f"{path.name}.pub")
     for file in (path, public):
         if file.exists():
-            raise SpecError(f"{file} is there already, and a key is never overwritten; give another name")
+            raise SpecError(f"{file} exists already, and a key is never overwritten; give another name")
     private_pem, public_pem, raw = _new_pair()
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
@@ -304,7 +304,7 @@ def _public_of(pem: bytes) -> bytes:
 
 @lru_cache(maxsize=65_536)
 def _verified(public: bytes, signature: bytes, message: bytes) -> bool:
-    """Whether 64 bytes are a signature of what was said."""
+    """Whether 64 bytes are a valid signature of the message."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -426,7 +426,7 @@ def last_number(lake: Lake) -> int:
 
 
 def append(lake: Lake, event: Event, signer: Signer | None = None, **fields: Any) -> Entry:
-    """Add an entry; whoever adds one at the same moment gets a number of their own.
+    """Append an entry. Concurrent writers get different entry numbers.
 
     Before the first one go the runs that are in the lake already, of a version that kept no log.
 
@@ -456,7 +456,7 @@ def _append(lake: Lake, event: Event, signer: Signer | None, fields: Mapping[str
 
 
 def _adopt(lake: Lake, signer: Signer | None, but: str) -> None:
-    """Enter the runs of a lake whose log is empty."""
+    """Add the existing runs of a lake to its empty log."""
     for path in lake.storage.glob("runs/*/manifest.json"):
         run = path.split("/")[1]
         try:
@@ -480,7 +480,7 @@ def entries(lake: Lake, run: str | None = None) -> list[Entry]:
 
 
 def published(lake: Lake) -> dict[str, int]:
-    """Run -> number of the last entry that tells of its being published: the order of runs, whatever clocks said.
+    """Run -> number of the last log entry of its publication: the order of runs, independent of clocks.
 
     A run that was there before the log has none, as its entry says nothing of when it was published. Entries never
     change, so that each is read once by a process. One that cannot be read is told by who verifies.
@@ -556,7 +556,7 @@ def problems(lake: Lake) -> Iterator[str]:
 
 
 def kept_head(lake: Lake, n: int, sha256: str) -> str:
-    """What is wrong if an entry has not the digest that somebody kept elsewhere; empty where it has."""
+    """Error text if the digest of an entry differs from a digest kept elsewhere; empty if they are equal."""
     content = lake.storage.read(path_of(n))
     if content is None:
         return f"{lake.storage.where(path_of(n))} is missing, and was the head once: the log was cut short"
@@ -586,7 +586,7 @@ def _read_log(lake: Lake, n: int, content: bytes) -> Entry:
     except ValidationError as error:
         raise IntegrityError(f"{where} is no entry of a log; restore it from a copy") from error
     if entry.n != n:
-        raise IntegrityError(f"{where} says that it is entry {entry.n}; restore it from a copy")
+        raise IntegrityError(f"{where} has the entry number {entry.n}; restore it from a copy")
     return entry
 
 

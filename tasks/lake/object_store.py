@@ -42,7 +42,7 @@ def filesystem_at(uri: str) -> tuple[fs.FileSystem, str]:
         raise SpecError("the URI of a lake is kept in records: give credentials in the environment, not in it")
     if not parts.path.strip("/"):
         folder = f"{uri.rstrip('/')}/lake"
-        raise SpecError(f"{uri!r} names no folder: a lake has a folder of its own, such as {folder!r}")
+        raise SpecError(f"{uri!r} names no folder: a lake needs a separate folder, such as {folder!r}")
     system, root = _connection(uri)
     return system, root.rstrip("/")
 
@@ -91,7 +91,7 @@ _WRITTEN: set[str] = set()
 
 
 class ObjectStore:
-    """Files below one place of a file system; as ``tasks.lake.storage.Storage`` says."""
+    """Storage below one path of a file system, an implementation of ``tasks.lake.storage.Storage``."""
 
     def __init__(self, location: str, system: fs.FileSystem, root: str) -> None:
         """``root`` is the place as the file system names it."""
@@ -127,7 +127,7 @@ class ObjectStore:
         return ObjectStore(location, self._system, f"{self._root.rpartition('/')[0]}/{name}")
 
     def where(self, path: str) -> str:
-        """The URI, without what it says on how to connect."""
+        """The URI without its connection parameters."""
         return f"{self.location.partition('?')[0].rstrip('/')}/{path}"
 
     def exists(self, path: str) -> bool:
@@ -145,7 +145,7 @@ class ObjectStore:
         return [path for path in self.below("/".join(pattern_parts[:fixed])) if _fits(path.split("/"), pattern_parts)]
 
     def below(self, folder: str) -> list[str]:
-        """Files whose path begins with the folder's."""
+        """Paths of the files that start with the path of the folder."""
         selector = fs.FileSelector(self._at(folder).rstrip("/"), allow_not_found=True, recursive=True)
         with self._reached():
             paths = [i.path for i in self._system.get_file_info(selector) if i.type == fs.FileType.File]
@@ -169,7 +169,7 @@ class ObjectStore:
         return content_hash.hexdigest() == digest
 
     def checked(self, path: str, digest: str) -> Path | None:
-        """A copy at a path that stays the same, hashed while it is made; one that is there is hashed again."""
+        """Copy a file to a fixed local path and check its hash. An existing copy is hashed again."""
         copy = self.copies / path
         if (path, digest) in self._checked:
             return copy
@@ -234,7 +234,7 @@ class ObjectStore:
         return self.home_of(partition)
 
     def supersede(self, draft: Path, partition: Partition, home: str) -> None:
-        """As ``publish``: its files have a folder of their own."""
+        """Same as ``publish``, because its files have a separate folder."""
         self.publish(draft, partition, home)
 
     def discard(self, path: str) -> None:
@@ -263,7 +263,7 @@ class ObjectStore:
 
     @contextmanager
     def _writing(self, path: str) -> Iterator[Any]:
-        """A stream whose content appears at a path when it is closed."""
+        """A stream that writes its content to a path when it is closed."""
         target = self._at(path)
         written = target if self._system.type_name in _WHOLE_OR_NOT else f"{target}.{uuid.uuid4().hex}"
         with self._reached():
@@ -276,12 +276,12 @@ class ObjectStore:
 
     @contextmanager
     def _reached(self) -> Iterator[None]:
-        """Name the lake in whatever the file system complains of."""
+        """Add the name of the lake to errors of the file system."""
         try:
             yield
         except (OSError, pa.ArrowException) as error:
             raise InfrastructureError(
-                f"{self.location} could not be read or written: {error}; see that its bucket is there, that its server "
+                f"{self.location} could not be read or written: {error}; check that its bucket exists, that its server "
                 "answers, and that the credentials are set (for s3 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
             ) from error
 
@@ -299,7 +299,7 @@ def _fits(parts: list[str], pattern_parts: list[str]) -> bool:
 
 
 def _put_new(location: str, path: str, content: bytes) -> bool:
-    """Write ``path`` below the URI of a lake if nothing is there (``If-None-Match: *``), which pyarrow cannot.
+    """Write ``path`` below the URI of a lake if no object exists (``If-None-Match: *``). pyarrow cannot do this.
 
     Credentials and server are those of the environment and of the URI, as pyarrow has them. False if it is taken.
 

@@ -75,7 +75,7 @@ class Storage(Protocol):
 
     @property
     def local(self) -> Path:
-        """A directory of this machine, for locks, drafts and whatever else need not be shared."""
+        """A directory of this machine for locks, drafts and other files that are not shared."""
 
     def make(self) -> None:
         """Make the place where it is not there, and see that it can be written."""
@@ -90,10 +90,10 @@ class Storage(Protocol):
         """Whether there is such a file, or a folder with something in it."""
 
     def modified(self, path: str) -> int:
-        """When a file was written last, in nanoseconds; 0 where the file system does not tell."""
+        """Modification time of a file in nanoseconds; 0 if the file system does not provide it."""
 
     def glob(self, pattern: str) -> list[str]:
-        """All paths of files that fit, sorted; ``*`` stands for anything within one folder's name."""
+        """Paths of all files that match the pattern, sorted. ``*`` matches any text within one path segment."""
 
     def below(self, folder: str) -> list[str]:
         """All paths of files below a folder, however deep, sorted."""
@@ -102,7 +102,7 @@ class Storage(Protocol):
         """The content of a file; None where there is none."""
 
     def intact(self, path: str, digest: str) -> bool:
-        """Whether a file is there and has that sha256."""
+        """Whether a file exists and has this SHA-256 digest."""
 
     def checked(self, path: str, digest: str) -> Path | None:
         """A file of this machine with the content of one that is intact; None where it is not."""
@@ -111,7 +111,7 @@ class Storage(Protocol):
         """Write a file in one step over the one that was there; ``draft`` is where it may lie until then."""
 
     def add(self, path: str, content: bytes) -> bool:
-        """Write a new file, whole or not at all; False if one is there, whoever was first."""
+        """Write a new file atomically; False if the file exists, even when another writer was first."""
 
     def remove(self, folder: str) -> None:
         """Remove a folder and all that is in it; nothing where there is none."""
@@ -120,13 +120,13 @@ class Storage(Protocol):
         """The folder in which a new partition's files are to lie, ``partition`` being the folder of its record."""
 
     def publish(self, draft: Path, partition: Partition, home: str) -> None:
-        """Give what a directory holds its place; readers see the record in ``home`` once all else is there."""
+        """Publish the content of a directory. Readers see the record in ``home`` after all other files exist."""
 
     def home_beside(self, partition: str) -> str:
-        """The folder in which the files of a partition are to lie that takes the place of the one that is there."""
+        """The folder for the files of a partition that replaces the existing one."""
 
     def supersede(self, draft: Path, partition: Partition, home: str) -> None:
-        """The same where a record is there: readers see the old one or the new one. Files of the old one stay."""
+        """Publish over an existing record: readers see the old record or the new one. Files of the old one stay."""
 
     def discard(self, path: str) -> None:
         """Remove a file; nothing where there is none."""

@@ -55,7 +55,7 @@ class Written:
         yield from pq.ParquetFile(self.path, pre_buffer=False).iter_batches(columns=columns)
 
     def filtered(self, stays: Callable[[pa.RecordBatch], pa.Array]) -> "Written":
-        """The rows that stay, in a file beside this one, in the same order."""
+        """Write the retained rows to a second file next to this one, in the same order."""
         draft = Draft(self.path.with_suffix(".kept.parquet"), pq.read_schema(self.path))
         for batch in self.batches():
             draft.append(pa.Table.from_batches([batch.filter(stays(batch))]))
@@ -72,7 +72,7 @@ class Draft:
         self._writer: pq.ParquetWriter | None = None
 
     def append(self, rows: pa.Table) -> None:
-        """Add rows behind those that are there."""
+        """Append rows after the existing ones."""
         self._held.append(rows)
         while self._path is not None and sum(table.num_rows for table in self._held) > GROUP:
             rows_held = pa.concat_tables(self._held)
@@ -114,7 +114,7 @@ class Drafts:
     """The growing tables of one stage run."""
 
     def __init__(self, folder: Path | None) -> None:
-        """In a folder of their own, which is made when it is needed; held in memory without one."""
+        """Keep the tables in ``folder``, created on first use; without a folder they stay in memory."""
         self._folder = folder
 
     def new(self, name: str, schema: pa.Schema) -> Draft:
@@ -191,7 +191,7 @@ class Lake:
         """
         if not isinstance(self.storage, Directory):
             raise SpecError(
-                f"the lake {self.location} is no directory of this machine, and what was asked for needs one; "
+                f"the lake {self.location} is no directory of this machine, and this command needs one; "
                 "copy the lake into a directory and name that with --lake"
             )
         return self.storage.root
@@ -271,7 +271,7 @@ class Lake:
         files: Mapping[str, bytes],
         record: Mapping[str, Any],
     ) -> Partition:
-        """Write a partition beside its place, flush it, and give it its name in one step.
+        """Write a partition to a draft, flush it, and rename it to its final path in one step.
 
         ``record`` is stored as ``lineage.json``; its bytes are not part of any key.
 
@@ -326,7 +326,7 @@ class Lake:
         return self.storage.where(path)
 
     def add_file(self, path: str, content: bytes) -> bool:
-        """Write a new file of the lake, whole or not at all; False if there is one, whoever wrote it first.
+        """Write a new file of the lake atomically; False if the file exists, even when another writer was first.
 
         Raises:
             InfrastructureError: the disk is full or fails, or a store knows no conditional writes.
@@ -353,7 +353,7 @@ class Lake:
 
 
 def open_lake(root: Path | str) -> Lake:
-    """A lake that is there already: reading makes none.
+    """Open an existing lake. Reading does not create one.
 
     Raises:
         SpecError: there is none at that place, or one of its folders is a link to one that is not there.
@@ -378,7 +378,7 @@ def _digests(partition: Partition) -> dict[str, str]:
 def _write(
     draft: Path, home: str, tables: Mapping[str, pa.Table | Written], files: Mapping[str, bytes]
 ) -> tuple[tuple[Artifact, ...], dict[str, str]]:
-    """Write tables and files into a draft, to lie in ``home``; gives what the record says of them."""
+    """Write tables and files into a draft for ``home``. Returns their entries for the record."""
     artifacts = []
     for name, table in tables.items():
         path = draft / f"{name}.parquet"

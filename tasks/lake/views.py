@@ -107,7 +107,7 @@ def latest_run(lake: Lake) -> str:
 
 
 def _finished(lake: Lake, path: str) -> tuple[str, int]:
-    """When a run was finished, by its manifest; the file's time, which a copy changes, serves where that says nothing.
+    """End time of a run from its manifest. Without one, the modification time of the file, which copying changes.
 
     The manifest counts seconds: of two runs in one second, the file that was written last is the later one.
     """
@@ -202,7 +202,7 @@ def _partition_columns(table: str, parted: bool) -> str:
 def _add_view(
     connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]], extra_columns: str
 ) -> None:
-    """Make the view of a table of which ``entries`` are the runs and files; ``extra_columns`` are columns of their runs.
+    """Create the view of a table from the runs and files in ``entries``; ``extra_columns`` are columns of their runs.
 
     Audits of different columns have tables of different columns: one dataset for each set of columns.
     """
@@ -376,7 +376,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _bounded(reader: pa.RecordBatchReader, memory: int) -> Iterator[pa.RecordBatch]:
-    """The batches of a result, which DuckDB does not count as memory of its own."""
+    """The batches of a result; raises if they exceed ``memory``, because DuckDB does not count them."""
     bytes_read = 0
     for batch in reader:
         bytes_read += batch.nbytes

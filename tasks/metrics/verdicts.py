@@ -265,7 +265,7 @@ class Gathered:
         return replace(case, evidence=evidence, problem=unjudged(aggregate.note))
 
     def _bias(self, judgement: Judged, maker: str, attribute: Protected, group: str) -> float:
-        """How far columns that the table lacks may have moved a direct effect; NaN where it is not known.
+        """Largest bias of a direct effect from columns that the table does not have; NaN where it is not known.
 
         The model sees its own columns only: nothing is unseen.
         """
@@ -448,7 +448,7 @@ def _table(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Whether any judged group has the people that a verdict needs, told from the applications alone.
+# Checks from the applications alone whether any judged group has the people that a verdict needs.
 #
 # The states of an audit come from ``stage``, after hours of generators where a spec asks for them. A group below the
 # minimum counts of ``verdicts`` is insufficient evidence whatever they find, and can only breach by its raw rates.
@@ -570,5 +570,5 @@ def _message(spec: AuditSpec, counts: Groups, rules: Rules) -> str:
 
 
 def _alone(counts: Counts) -> Counts:
-    """A group beside itself."""
+    """A group compared with itself."""
     return Counts(counts.n, counts.events, counts.n, counts.events)

@@ -31,7 +31,7 @@ TORCH_CLIP = 1e-6
 
 @dataclass(frozen=True)
 class Module:
-    """A torch module ``(n, p) -> (n,)`` or ``(n, 1)``, in the precision of its own parameters."""
+    """A torch module ``(n, p) -> (n,)`` or ``(n, 1)``, in the precision of its parameters."""
 
     module: Any
     """In evaluation mode from here on."""
@@ -183,7 +183,7 @@ KIND: Final = "logistic_regression"
 
 @dataclass(frozen=True)
 class Linear:
-    """A logit ``w x + c``; feature ``j`` is owed ``w_j (x_j - b_j)``, whatever the path."""
+    """A logit ``w x + c``; the attribution of feature ``j`` is ``w_j (x_j - b_j)`` on every path."""
 
     coefficients: Floats
     """``(p,)``"""

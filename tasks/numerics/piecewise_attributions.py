@@ -89,7 +89,7 @@ def integrate(start: Floats, change: Floats, layers: Layers, stack: Stack, flow:
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _enter(layers: Layers, stack: Stack, level: int) -> None:
-    """Begin a stretch whose ``start`` and ``change`` are set; of the last hidden layer, finish it too."""
+    """Begin a stretch after ``start`` and ``change`` are set; for the last hidden layer, finish it too."""
     width = layers.widths[level]
     start, change = stack.start[level, :width], stack.change[level, :width]
     flow = stack.flow[level, :width]
@@ -213,7 +213,7 @@ class Piecewise:
     exact: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Hold to networks whose gradient is constant between kinks.
+        """Accept only networks with a constant gradient between kinks.
 
         Raises:
             SpecError: The network has another activation.

@@ -27,7 +27,7 @@ class Attributor(Protocol):
 
     @property
     def name(self) -> str:
-        """How the attributions are made, as the report says it."""
+        """How the attributions are made, in the words of the report."""
 
     @property
     def exact(self) -> bool:
@@ -258,7 +258,7 @@ def _require_variation(mediation: Mediation) -> None:
     """Refuse a mediator with a single value within a category."""
     for mediator, name in _constants(mediation):
         raise DataQualityError(
-            f"the mediator {mediator!r} has a single value within {name!r}; nothing can be told of its distribution "
+            f"the mediator {mediator!r} has a single value within {name!r}; its distribution cannot be estimated "
             "there: merge the category, or give the column another role"
         )
 
@@ -317,7 +317,7 @@ class Regenerate(Protocol):
     def __call__(
         self, rows: Longs, group: Ints, without: tuple[str, str] | None, sample: Longs | None = None
     ) -> Counterfactuals:
-        """Imagine ``rows`` as members of the reference group.
+        """Generate counterfactuals of ``rows`` as members of the reference group.
 
         Args:
             rows: ``(r,)`` rows to imagine, ascending; those that are refused are missing from the answer.
@@ -414,11 +414,11 @@ class Problem:
 
     @property
     def drawn(self) -> Bools:
-        """``(n,)`` the rows that may be asked; all others are there to be compared with."""
+        """``(n,)`` the rows that may be sampled; all others serve only for comparison."""
         return np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
 
     def part(self, group: int) -> tuple[int, int]:
-        """Members of a group who are asked, and members."""
+        """Number of sampled members of a group, and number of members."""
         if self.asked is not None:
             return self.asked.part(group)
         members = int((self.group == group).sum())

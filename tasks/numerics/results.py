@@ -45,7 +45,7 @@ class Tested:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands behind a finding: pairs of rows with a role. Restricted: never in a report."""
+    """Evidence of a finding: pairs of rows with a role. Restricted: never in a report."""
 
     row: Longs
     role: NDArray[np.str_]
@@ -149,7 +149,7 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Draws:
-    """One statistic of a group recomputed where nothing but size, or nothing at all, tells it from the reference."""
+    """Draws of one statistic of a group, recomputed on rows that differ from the reference at most in size."""
 
     group: int
     measure: str

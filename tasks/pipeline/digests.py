@@ -38,7 +38,7 @@ class Import(NamedTuple):
 
 @dataclass(frozen=True)
 class Shape:
-    """What one file says, and what it imports."""
+    """The shape of one file: its code digest and its imports."""
 
     tree: str
     """Digest of the tree."""
@@ -131,7 +131,7 @@ def _foreign(node: ast.Import | ast.ImportFrom, ours: tuple[Import, ...]) -> lis
 
 
 class _Writer:
-    """Writes a tree as tokens, of which no two trees have the same."""
+    """Writes a tree as tokens that are unique to it."""
 
     def __init__(self, statements: _Statements, numbered: dict[str, Import]) -> None:
         self.tokens: list[str] = []
@@ -167,7 +167,7 @@ class _Writer:
             self.tokens.append(repr(value))
 
     def _write_import(self, node: ast.Import | ast.ImportFrom) -> None:
-        """What a statement has beside the imports that are numbered or unused."""
+        """Writes the parts of a statement other than its numbered or unused imports."""
         ours = self._statements[node]
         for own_import in ours:
             if own_import.bound not in self._numbered:
@@ -179,7 +179,7 @@ class _Writer:
 
 
 def _is_idle(node: ast.AST) -> bool:
-    """Whether a node is a docstring, another text that stands alone, or ``pass``."""
+    """Whether a node is a docstring, another text without effect, or ``pass``."""
     alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     return alone or isinstance(node, ast.Pass)
 

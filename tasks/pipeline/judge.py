@@ -83,7 +83,7 @@ def _kept(frame: pd.DataFrame, suites: Sequence[list[int]]) -> list[bool]:
 
 
 def _verdict(result: Any) -> bool:
-    """What a result says; one without counts was not evaluated, which is a fault of the engine and not of the data."""
+    """Verdict of a result; one without counts was not evaluated, which is a fault of the engine and not of the data."""
     if "unexpected_count" not in result.result:
         raise InfrastructureError(f"a rule could not be evaluated: {result.exception_info}")
     return bool(result.success)

@@ -284,7 +284,9 @@ class ProblemTables:
     def __post_init__(self) -> None:
         """Hold the rows together: applicants, where there are any, are in the order of the features."""
         if self.applicants.num_rows and not self.applicants["row_id"].equals(self.features["row_id"]):
-            raise IntegrityError("applicants and features are not the same rows in the same order; run preprocess anew")
+            raise IntegrityError(
+                "applicants and features are not the same rows in the same order; run preprocess again"
+            )
 
     @property
     def draws(self) -> int:
@@ -424,7 +426,7 @@ class Method:
         return forms
 
     def lacks(self, spec: AuditSpec) -> str:
-        """Why it cannot run on a spec, by ``lacks(spec)`` of ``measures`` if there is one; empty where it can.
+        """Why it cannot run on a spec, from ``lacks(spec)`` of ``measures`` if defined; empty where it can.
 
         A method without one needs a feature.
         """
@@ -434,7 +436,7 @@ class Method:
         return "" if spec.features() else NO_FEATURE
 
     def faults(self, spec: AuditSpec) -> Iterator[SpecError]:
-        """Faults of its settings beside the rest of the spec, by ``faults(spec)`` of ``measures`` if there is one."""
+        """Faults of its settings given the rest of the spec, from ``faults(spec)`` of ``measures`` if defined."""
         check = getattr(self.module("measures"), "faults", None)
         return iter(()) if check is None else check(spec)
 

@@ -27,12 +27,12 @@ def request_stop() -> None:
 
 
 def stop_requested() -> bool:
-    """Whether the process was asked to stop."""
+    """Whether a stop of the process was requested."""
     return _Request.made
 
 
 def raise_if_stopped() -> None:
-    """Stop here if the process was asked to.
+    """Stop here if a stop of the process was requested.
 
     Raises:
         KeyboardInterrupt: the process was asked to stop. It is no ``Exception``, so ordinary error handling lets it
@@ -79,7 +79,7 @@ class AtWork:
 
 @dataclass
 class Course:
-    """Where a run stands. Stages run one after another, or several at a time (``beside``)."""
+    """Progress of a run. Stages run one after another, or several at a time (``beside``)."""
 
     stages: Sequence[str]
     seconds: Sequence[float | None]
@@ -97,12 +97,12 @@ class Course:
         self._begun = self.clock()
 
     def began(self, number: int) -> None:
-        """Go on to a stage, or start one beside the others."""
+        """Go on to a stage, or start one in parallel with the others."""
         running = dict(self.at_work) if self.beside else {}
         self.at_work = {**running, number: AtWork(number, self.clock())}
 
     def ended(self, number: int) -> None:
-        """Take a stage away that ran beside others."""
+        """Remove a stage that ran in parallel with others."""
         if self.beside:
             self.at_work = {other: stage for other, stage in self.at_work.items() if other != number}
 
@@ -220,7 +220,7 @@ def show_on(display: Display | None) -> None:
 
 
 def relay_to(tell: Callable[[str, int, int], object] | None) -> None:
-    """Tell steps to a function, as a worker process does that computes for a command; None: no longer."""
+    """Relay steps to a function, as a worker process does that computes for a command; None: stop relaying."""
     _Shown.relay = tell
 
 
@@ -250,14 +250,14 @@ def course_of(
 
 
 def stage_began(number: int) -> None:
-    """Tell that the stage with this number, from 1, begins."""
+    """Report that the stage with this number, from 1, begins."""
     if _Shown.course is not None and _Shown.display is not None:
         _Shown.course.began(number)
         _Shown.display.began()
 
 
 def stage_ended(message: str, number: int | None = None) -> None:
-    """Tell that a stage ended, with what is to say of it; the last one that began where no number is given."""
+    """Report that a stage ended, with its outcome; without a number: the one that began last."""
     course, display = _Shown.course, _Shown.display
     if course is not None and display is not None:
         display.ended(course.stage if number is None else course.named(number), message)
@@ -266,7 +266,7 @@ def stage_ended(message: str, number: int | None = None) -> None:
 
 
 def stepped(work: str, done: int, total: int, number: int | None = None) -> None:
-    """Tell that a stage at work has done some of its steps; the last one that began where no number is given."""
+    """Report that a running stage has done some of its steps; without a number: the one that began last."""
     if _Shown.relay is not None:
         _Shown.relay(work, done, total)
     if _Shown.course is not None:
@@ -275,7 +275,7 @@ def stepped(work: str, done: int, total: int, number: int | None = None) -> None
 
 @contextmanager
 def progress(total: int, of: str) -> Iterator[Tell]:
-    """Tell how many of ``total`` steps are done.
+    """Report how many of ``total`` steps are done.
 
     Args:
         total: steps.

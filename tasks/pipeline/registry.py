@@ -48,7 +48,7 @@ def measures_known() -> tuple[str, ...]:
 
 
 def partitions() -> dict[str, tuple[str, ...]]:
-    """Measures whose shares add up to one, and over which parameters."""
+    """Measures with shares that add up to one, and the parameters over which they do."""
     return {name: over for method in METHODS.values() for name, over in method.partitions.items()}
 
 
@@ -58,17 +58,17 @@ def of_other_groups() -> frozenset[str]:
 
 
 def covering() -> frozenset[str]:
-    """The measures whose intervals cover as often as they say."""
+    """The measures with intervals that have their nominal coverage."""
     return frozenset(OUTCOMES).union(*(method.covering for method in METHODS.values()))
 
 
 def comparable() -> frozenset[str]:
-    """The measures whose meaning does not depend on the number of rows."""
+    """The measures with a meaning that does not depend on the number of rows."""
     return frozenset(OUTCOMES).union(*(method.comparable for method in METHODS.values()))
 
 
 def generator_of(spec: AuditSpec, method: Method) -> str | None:
-    """What makes the counterfactuals of a method that is given some, as the audit spec asks for it."""
+    """The generator of the counterfactuals of a method that is given some, as the audit spec requests it."""
     return str(vars(spec.methods.named(method.name))["generator"]) if method.generators else None
 
 
@@ -83,7 +83,7 @@ def tables_declared() -> tuple[Table, ...]:
 
 
 def tables_shown() -> tuple[Table, ...]:
-    """All tables that the chapters of methods read beside the measures."""
+    """All tables that the chapters of methods read in addition to the measures."""
     return tuple(table for method in METHODS.values() for table in method.shows)
 
 
@@ -137,7 +137,7 @@ _READ: Final = frozenset(("profile", "source", "protected", "columns", "decision
 def read_spec(
     text: str, name: str, overrides: Mapping[str, str] | None = None, also: Sequence[Check] = ()
 ) -> file.SpecFile:
-    """Parse and check a spec, as ``schemas.audit.file`` says.
+    """Parse and check a spec, as described in ``schemas.audit.file``.
 
     Raises:
         SpecError: all faults at once, each with file and line.
@@ -146,7 +146,7 @@ def read_spec(
 
 
 def checked(values: Any, name: str, also: Sequence[Check] = ()) -> AuditSpec:
-    """Check a spec that is no text any more, as ``schemas.audit.file`` says.
+    """Check a spec that is already parsed, as described in ``schemas.audit.file``.
 
     Raises:
         SpecError: all faults at once.
@@ -165,14 +165,14 @@ def validated(kind: type[_Model], values: Any) -> _Model:
 
 
 def _of_methods(spec: AuditSpec, doubtful: Collection[Location]) -> Iterator[SpecError]:
-    """What methods find wrong with their settings beside the rest of the spec, where neither holds a substitute."""
+    """Faults that methods find in their settings and the rest of the spec, where neither holds a substitute."""
     for method in asked_for(spec):
         if not any(place[0] in _READ or place[:2] in (("methods",), ("methods", method.name)) for place in doubtful):
             yield from method.faults(spec)
 
 
 def _of_mitigations(spec: AuditSpec, doubtful: Collection[Location]) -> Iterator[SpecError]:
-    """Names of mitigations that no method offers, or that are there twice."""
+    """Names of mitigations that no method offers, or that occur twice."""
     names = list(mitigations())
     for position, name in enumerate(spec.compare if ("compare",) not in doubtful else ()):
         if name not in names:

@@ -73,7 +73,7 @@ def _left_in_group() -> float:
 
 @contextmanager
 def telling_short_memory(what: str) -> Iterator[None]:
-    """Tell that a stage or a year lacks memory, whatever a library calls it; the error comes from a MemoryError.
+    """Reports that a stage or a year has too little memory, under any library's error name; raised from a MemoryError.
 
     One that says so in words of its own keeps them.
 

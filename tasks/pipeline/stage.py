@@ -159,7 +159,7 @@ def rows_counted(counts: pa.Table) -> int:
 
 
 def kept(refusals: pa.Table, keeping: Keeping) -> pa.Table:
-    """The refused rows that are written, in their order, each with the number of rows that it stands for.
+    """The refused rows that are written, in their order, each with the number of rows that it represents.
 
     A sample is drawn by the hash of seed and row id: whether a row is drawn depends neither on the order of the rows
     nor on the rows of other reasons.
@@ -241,7 +241,7 @@ class Scratch:
         return where if "://" in where else Path(where)
 
     def read(self, name: str) -> bytes | None:
-        """The content of a file; None where there is none. Whoever wrote it has to tell whether it is whole."""
+        """The content of a file; None if it does not exist. The writer has to detect whether it is complete."""
         return None if self._lake is None else self._lake.storage.read(f"{self._folder}/{name}")
 
     def whole(self, name: str, parse: Callable[[bytes], _Parsed]) -> _Parsed | None:
@@ -329,7 +329,7 @@ class Stage:
 
     @property
     def of_applications(self) -> tuple[Table, ...]:
-        """Tables of which a row is one application: rows of theirs are refused, and those of no others."""
+        """Tables with one row per application: only rows of these tables are refused."""
         return tuple(table for table in self.writes if table.per_application)
 
     def key(self, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> str:
@@ -344,7 +344,7 @@ class Stage:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
     def files(self) -> list[Path]:
-        """The files beside its code that decide its output."""
+        """The files besides its code that decide its output."""
         root = Path(__file__).parents[1]
         return [path for pattern in self.resources for path in root.glob(pattern)]
 
@@ -357,7 +357,7 @@ class Stage:
         return [_whole(lake, table, inputs[table.name]) for table in self.reads]
 
     def run(self, lake: Lake, inputs: Inputs, settings: StageSettings, modules: Sequence[str] = ()) -> Partition:
-        """The stage's partition: the one in the lake if its key is there, else computed, validated and published.
+        """The stage's partition: taken from the lake if its key exists, else computed, validated and published.
 
         Raises:
             SuiteError: what it wrote does not keep its declaration.
@@ -469,7 +469,7 @@ def _told(stage: Stage, produced: Produced, contents: Mapping[str, Any], refusal
 
 
 def _validated(stage: Stage, produced: Produced, held_tables: Mapping[str, Any], rows_in: int) -> dict[str, list[Any]]:
-    """Outcomes by table, in the order in which failures are told; those of the balance last."""
+    """Outcomes by table, in the order in which failures are reported; those of the balance last."""
     from tasks.pipeline.validation import validate_all
 
     tables = [*stage.writes, *(table for table in _OF_REFUSALS if table.name in held_tables)]

@@ -75,7 +75,7 @@ class Count:
 
 
 def rules_of(declared: Table) -> list[Rule]:
-    """The rules about values of a table whose columns have the declared names and types.
+    """The rules about values of a table with columns of the declared names and types.
 
     A row that breaks several is set aside for the first: a key of several columns comes before the columns.
     """
@@ -88,7 +88,7 @@ def rules_of(declared: Table) -> list[Rule]:
 
 
 def types(schema: pa.Schema, declared: Table) -> Count:
-    """The count of columns whose name or Arrow type is not the declared one.
+    """The count of columns with a name or Arrow type other than the declared one.
 
     Arrow types are compared as text: ``string`` and ``large_string`` or a dictionary of strings are not the same.
     """
@@ -157,7 +157,7 @@ def _absent(column: Column) -> str:
 
 
 def _present(column: Column) -> str:
-    """Condition of a value that is there: DuckDB takes NaN for a number above all others."""
+    """Condition of a present value: DuckDB takes NaN for a number above all others."""
     name = quoted(column.name)
     return f"{name} IS NOT NULL AND NOT isnan({name})" if column.type == "double" else f"{name} IS NOT NULL"
 
@@ -232,7 +232,7 @@ def _number(*conditions: str, of: str = "*") -> str:
 
 
 def _repeated(content: Content, rule: Rule, elements: int, hashes: int, parts: int) -> int:
-    """Rows whose key another row has, too; ``hashes`` are those of the first part."""
+    """Rows with a key that another row has, too; ``hashes`` are those of the first part."""
     for part in range(1, parts):
         hashes += _only(content, f"SELECT {_broken(rule, parts, part)} FROM content")[0]
     if hashes == elements:
@@ -248,7 +248,7 @@ def _only(content: Content, query: str, values: Sequence[str | float] = ()) -> t
 
 
 def _rows(content: Content, query: str, values: Sequence[str | float] = ()) -> list[tuple[Any, ...]]:
-    """Rows of a query over ``content``; each query reads the rows anew."""
+    """Rows of a query over ``content``; each query reads the rows again."""
     reader = content.to_reader() if isinstance(content, pa.Table) else _streamed(content)
     with _connected() as connection:
         connection.register("content", reader)
@@ -363,7 +363,7 @@ def prepare_engine() -> None:
 
 
 def _counts(content: Content, declared: Table) -> list[Count]:
-    """Columns of other names or types have no rules that could be counted: nothing else is asked of such a table."""
+    """Columns of other names or types have no countable rules: such a table gets no further checks."""
     typed = types(content.schema, declared)
     if typed.unexpected:
         return [typed]

@@ -213,7 +213,7 @@ def by_reason(gone: Bools, exempt: Bools) -> Bools:
 
 
 def lacking(flags: Bools, favourable: Bools, named: Longs) -> Lacking:
-    """Count who lacks what.
+    """Count which rows have which values missing.
 
     Args:
         flags: ``(n, f)`` whether an application lacks a feature, for a reason.

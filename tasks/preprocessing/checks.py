@@ -128,7 +128,7 @@ def check_leakage(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], allowe
 
 
 def _told(result: Telling) -> Iterator[tuple[str, float]]:
-    """What of a column tells the decision, and its AUC.
+    """Aspects of a column that predict the decision, each with its AUC.
 
     Values are told of from ``STOPS`` on: a debt ratio is meant to tell the decision, that a value is there is not.
     """
@@ -139,7 +139,7 @@ def _told(result: Telling) -> Iterator[tuple[str, float]]:
 def _refusal(
     results: Mapping[str, Telling], rows: list[tuple[str, str, float]], stopped: list[tuple[str, str, float]]
 ) -> str:
-    """What to do about the columns that tell the decision, with those that may tell it as well."""
+    """What to do about the columns that reveal the decision, with those that may reveal it as well."""
     reasons = "; ".join(_because(name, of, auc, results[name]) for name, of, auc in stopped)
     names = list(dict.fromkeys(name for name, _, _ in stopped))
     suspects = [f"{name} (AUC {auc:.2f})" for name, _, auc in rows if name not in names and auc < STOPS]

@@ -33,7 +33,7 @@ class Grouped:
 
     @property
     def compared(self) -> bool:
-        """Whether there is somebody to compare the groups with."""
+        """Whether any rows exist to compare the groups with."""
         return self.reference >= 0
 
 

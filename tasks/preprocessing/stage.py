@@ -1,4 +1,4 @@
-"""Stage preprocess: encodes applications; refuses rows that lack a covariate, or imputes them on request.
+"""Stage preprocess: encodes applications; refuses rows with a missing covariate, or imputes them on request.
 
 Rows are encoded here once. The table ``encodings`` records the meaning of each encoded column, for decoding.
 """
@@ -61,7 +61,7 @@ WRITTEN = (FEATURES, APPLICANTS, ENCODINGS, MISSINGNESS, DECISION_DIRECTION, LEA
 
 @stage(reads=(APPLICATIONS, MEMBERSHIPS), writes=WRITTEN)
 def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: PreprocessSettings) -> Produced:
-    """Features in [0, 1], how they were made, and whether what is missing tells the decision.
+    """Features in [0, 1], their encodings, and whether missing values predict the decision.
 
     Raises:
         DataQualityError: no complete row is left, a binary column has more than two values, or a column alone tells the
@@ -145,7 +145,7 @@ def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
 
 
 def _named(frame: pd.DataFrame, names: list[str]) -> list[str]:
-    """The column that the refusal of each row names: the exempt one, else the first that it lacks."""
+    """The column that the refusal of each row names: the exempt one, else the first missing one."""
     if frame.empty:
         return []
     first = frame[names].isna().to_numpy().argmax(axis=1)
@@ -154,7 +154,7 @@ def _named(frame: pd.DataFrame, names: list[str]) -> list[str]:
 
 
 def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
-    """Refusals of the rows that lack a value: exempt where the spec's texts said so, else missing."""
+    """Refusals of the rows with a missing value: exempt where the spec's texts declare it, else missing."""
     exempt = frame["exempt"].notna().to_numpy()
     return REFUSALS.build(
         row_id=frame["row_id"],
@@ -169,7 +169,7 @@ def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
 
 
 def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:
-    """Median of numbers and ordered categories, a level of its own elsewhere. A labelled sensitivity run only."""
+    """Median of numbers and ordered categories, an extra level elsewhere. A labelled sensitivity run only."""
     if not values.isna().any():
         return values
     if values.isna().all():

@@ -98,7 +98,7 @@ def _summary(every: list[Check]) -> TableView:
 
 
 def _rest(passed: list[Check], run: str) -> TableView:
-    """Those that held, of which the first are printed."""
+    """Expectations that held; only the first ones are printed."""
     view = _list("Expectations that held", passed[:MOST_ROWS], folded=True)
     if len(passed) <= MOST_ROWS:
         return view
@@ -174,7 +174,7 @@ _MERGED_NOTE = "Groups that are withheld one by one, counted together where that
 
 
 def _whose(row: Line) -> str:
-    """Whom a row of groups as one is about, in words."""
+    """The people that a row of groups is about, in words."""
     rows = "rows in the source" if row["base"] == "source" else "rows used"
     return f"{rows}, decisions of the {row['decision_maker']}" if row["decision_maker"] else rows
 
@@ -261,7 +261,7 @@ def _approved(line: Line | None) -> Cell:
 
 
 def missing(material: Material) -> Section:
-    """Whether missing values tell the decision, feature by feature."""
+    """Whether missing values predict the decision, feature by feature."""
     lacks = sorted(_lacks(material), key=lambda r: (r["reason"] == ANY, -(r["missing"] or 0), r["feature"]))
     columns = {
         "Feature": lambda row: Cell(_feature(material, row)),
@@ -292,7 +292,7 @@ def _share(row: Line, name: str) -> Cell:
 
 
 def _said(material: Material, lacks: list[Line]) -> str:
-    """How much of the decision can be told from missingness alone."""
+    """How well missingness alone predicts the decision."""
     overall_line = next((row for row in lacks if row["reason"] == ANY), None)
     if overall_line is None:
         return "What is missing was not published."
@@ -323,7 +323,7 @@ def _decisions(material: Material, overall_line: Line) -> tuple[int, int]:
 
 
 def _dealt_with(material: Material, lacks: list[Line]) -> Iterator[str]:
-    """What the run did with missing values, and what that cannot mend."""
+    """What the run did with missing values, and what that cannot repair."""
     if any(row["missing"] for row in lacks):
         yield {
             "exclude": "Applications that lack a feature count in the lender's approval rates; all else holds for "
@@ -334,7 +334,7 @@ def _dealt_with(material: Material, lacks: list[Line]) -> Iterator[str]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The model beside the lender: how well it follows the decisions, and how columns were made numbers for it.
+# The audited model: how well it follows the lender's decisions, and how its columns were encoded.
 
 
 TOO_GOOD = 0.98
@@ -524,7 +524,7 @@ def _note(of: Mapping[tuple[str, str, str], Mapping[str, ModelRow]], keys: Seque
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The limits that the spec itself sets: of whom each is, what was measured, and its state; those outside first.
+# The limits that the spec itself sets: their group, the measured value, and the state; those outside first.
 
 
 OWN_LIMITS_MOST_ROWS = 25
@@ -603,7 +603,7 @@ def warnings(material: Material) -> Iterator[Notice]:
 
 
 def _lacking(material: Material) -> Iterator[Notice]:
-    """What the audit asks for and the data of its year do not have: columns, and groups of an attribute."""
+    """Requested columns and groups of an attribute that the data of the year do not have."""
     year, lacking = material.settings.year, material.settings.source.lacking
     columns = tuple(name for name in lacking if GROUP not in name)
     groups = tuple(name for name in lacking if GROUP in name)
@@ -615,7 +615,7 @@ def _lacking(material: Material) -> Iterator[Notice]:
 
 
 def _leakage(material: Material) -> Iterator[Notice]:
-    """Columns that alone tell the decision, though not so well that the audit stopped."""
+    """Columns that alone predict the decision, though not so well that the audit stopped."""
     texts = [
         preprocessing_checks.leakage_message(row, material.label(row["feature"]))
         for row in material.named(LEAKAGE.name)

@@ -1,4 +1,4 @@
-"""What a report says of a method, as its folder declares it in ``report.yaml``: no method brings code for its pages.
+"""Report texts of a method, declared in its folder in ``report.yaml``: no method brings code for its pages.
 
 The file holds the method's question, its measures in words, a glossary, what the method cannot tell, and the blocks of
 its evidence page. ``evidence`` makes pages of blocks, ``chapters.method`` the page of definitions. Outcomes
@@ -134,7 +134,7 @@ class Block(_Declared):
 
 
 class Declared(_Declared):
-    """What the report says of a method."""
+    """The report texts of a method."""
 
     title: str
     short: Annotated[str, Field(min_length=1, max_length=16)]
@@ -169,7 +169,7 @@ _TASKS = Path(__file__).parents[1]
 
 @cache
 def declared(name: str) -> Declared:
-    """What the report says of a method, or of ``outcomes``.
+    """The report texts of a method, or of ``outcomes``.
 
     Raises:
         pydantic.ValidationError: the file is not of this form.
@@ -202,7 +202,7 @@ FORMS: Mapping[Form, str] = {
 
 
 def form_of(measure: str) -> Form:
-    """How a row of measures compares; empty for a measure itself, whatever its name ends with."""
+    """How a row of measures compares; empty for a measure itself, with any ending of its name."""
     forms = (form for form in FORMS if form and measure.endswith(f"_{form}"))
     return "" if measure in words() else next(forms, "")
 

@@ -30,7 +30,7 @@ from tasks.reporting.text import (
 )
 
 # --------------------------------------------------------------------------------------------------------------------
-# Words of evidence tables: headers of measures and forms, settings, and where a whole table stands.
+# Words of evidence tables: headers of measures and forms, settings, and the location of a whole table.
 
 
 _CODE = re.compile(r"^[a-z]+(?:_[a-z]+)+(?=: )")
@@ -70,21 +70,21 @@ _IN_FILES = "sheet Measures of measures.xlsx, measures.parquet, or"
 
 
 def measures_found(run: str, names: Iterable[str]) -> str:
-    """Where all rows of measures stand."""
+    """The location of all rows of measures."""
     listed = ", ".join(f"'{name}'" for name in dict.fromkeys(names))
     query = f"SELECT * FROM {PUBLISHED_MEASURES.name} WHERE run = '{_quoted(run)}' AND measure IN ({listed})"  # noqa: S608 - printed and not run
     return f'{_IN_FILES} `evenhand sql "{query}"`'
 
 
 def method_found(run: str, method: str, rows: int) -> str:
-    """How many rows of measures a method has, on its page or not, and where all of them stand."""
+    """How many rows of measures a method has, on its page or not, and the location of all of them."""
     where = f"run = '{_quoted(run)}' AND method = '{_quoted(method)}'"
     query = f"SELECT * FROM {PUBLISHED_MEASURES.name} WHERE {where}"  # noqa: S608 - printed and not run
     return f'All {count(rows)} rows of its measures: {_IN_FILES} `evenhand sql "{query}"`.'
 
 
 def table_found(run: str, table: str) -> str:
-    """Where all rows of a side table stand."""
+    """The location of all rows of a side table."""
     query = f"SELECT * FROM {table} WHERE run = '{_quoted(run)}'"  # noqa: S608 - printed and not run
     return f'`evenhand sql "{query}"`'
 
@@ -110,7 +110,7 @@ class Noted:
 
 
 def measured(m: Measure | None, unit: Unit, form: Form = "") -> Noted:
-    """A measure as a cell; what is not there says whether it was withheld, undefined or not computed."""
+    """A measure as a cell; a missing one states whether it was withheld, undefined or not computed."""
     if m is None or m.value is None:
         why = "" if m is None or m.withheld else m.bound or m.reason
         return Noted(Cell(missing_words(m), "none"), why)
@@ -225,7 +225,7 @@ class Whole:
         yield from (lines[i] for i in (evenly(len(lines), most) if self.evenly else sorted(order[:most])))
 
     def view(self, most: int) -> TableView:
-        """The table as printed, with the notes of what it prints, and without columns in which nothing stands."""
+        """The table as printed, with the notes of what it prints, and without empty columns."""
         visible_lines = self.kept(most)
         marks = _marks(noted.note for line in visible_lines for noted in line.cells if noted.note)
         used = [
@@ -324,7 +324,7 @@ class ByGroup:
 
     @cached_property
     def columns(self) -> tuple[tuple[Shown, dict[str, Setting]], ...]:
-        """The columns of which the run has any row, with their parameters."""
+        """The columns with any row in the run, with their parameters."""
         candidates = ((column, self._at(column)) for column in self.block.columns)
         return tuple((column, at) for column, at in candidates if at is not None)
 
@@ -336,7 +336,7 @@ class ByGroup:
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
-        """Groups with any row, each followed by its parts where they are asked for."""
+        """Groups with any row, each followed by its parts if the block requests them."""
         parts = ((group, part) for group in self.view.groups for part in (0, *self._parts(group)))
         return tuple(key for key in parts if any(self.get(key, *column) for column in self.columns))
 
@@ -483,7 +483,7 @@ class BySettingOfGroup:
 
     @cached_property
     def found(self) -> Mapping[int, Mapping[tuple[str, SettingsKey], Measure]]:
-        """Place of each column of which the run has any row -> group and setting -> row."""
+        """Place of each column with any row in the run -> group and setting -> row."""
         rows_by_column = {
             i: {
                 (m.group, key_of(m, self.block)): m
@@ -525,7 +525,7 @@ class BySettingOfGroup:
 
 
 def at_settings(rows: Iterable[Measure], block: Block, at: Mapping[str, Setting]) -> Iterator[Measure]:
-    """Rows that have the fixed parameters and, beside them, only those that the block runs along."""
+    """Rows with the fixed parameters and, in addition, only those that the block runs along."""
     fixed, along = set(at), set(block.along)
     matches = [m for m in rows if fixed <= set(m.said) <= fixed | along]
     resolved = resolved_among([m.said for m in matches], at)
@@ -620,7 +620,7 @@ def _withheld(row: Mapping[str, Any]) -> bool:
 
 
 def _says(row: Mapping[str, Any], block: Block) -> bool:
-    """Whether a row has any number, or says why it has none."""
+    """Whether a row has any number, or a reason why it has none."""
     has_number = any(row.get(field) is not None for field in block.numbers) or not block.numbers
     return has_number or bool(row.get("reason")) or _withheld(row)
 

@@ -1,4 +1,4 @@
-"""Pages: a template with its content, as one file that asks the network for nothing and runs no script.
+"""Pages: a template with its content, as one file that makes no network request and runs no script.
 
 Scope: the frame around content. What stands in it: ``tasks.reporting`` and ``tasks.reporting.evidence_tables``.
 Which files there are: ``files``.
@@ -83,7 +83,7 @@ _own = cache(environment)
 
 
 def coded(text: str) -> Markup:
-    """A text with what stands between backticks as code, as commands do."""
+    """A text with its parts between backticks as code, as commands do."""
     parts = text.split("`")
     if len(parts) % 2 == 0:  # one that does not end
         return escape(text)

@@ -53,7 +53,7 @@ def noun_of(column: str) -> str:
 
 
 def first_statement(noun: str) -> str:
-    """What is said before all else."""
+    """The statement that comes before all else."""
     return (
         f"Benjamini-Hochberg over {noun} is for screening and is no verdict on its own: it says where to look first, "
         "and the verdict of each stands in its own report."
@@ -75,7 +75,7 @@ def value_words(subject: Subject, value: float) -> str:
 
 
 def answer(subject: Subject, table: Standings, noun: str) -> str:
-    """What the table of one measure and group says, in a sentence."""
+    """The result of the table of one measure and group, in a sentence."""
     visible_lines = [line for line in table.lines if not line.figure.withheld]
     breaches = sum(line.figure.state == "breach" for line in visible_lines)
     if not table.tested:
@@ -329,7 +329,7 @@ def _rows(content: Content) -> int:
 
 
 def _withheld(content: Content, noun: str) -> list[str]:
-    """What is withheld beyond what the runs withhold, without saying for whom."""
+    """What is withheld beyond what the runs withhold, without names."""
     out = []
     for attribute, hidden in content.hidden.items():
         if hidden.partitions:

@@ -54,7 +54,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class Signed:
-    """Where a run stands in its review."""
+    """Review state of a run."""
 
     state: str = DRAFT
     """draft, or the highest role that counts."""
@@ -73,7 +73,7 @@ class Signed:
 
     @property
     def words(self) -> str:
-        """What the page says of it."""
+        """The review state in the words of the page."""
         return " ".join(part for part in (*self._said(), self.before, *self._proof()) if part)
 
     def _said(self) -> Iterator[str]:
@@ -86,7 +86,7 @@ class Signed:
         yield ". ".join(sentences) + "."
 
     def _proof(self) -> Iterator[str]:
-        """Whether keys vouch for the names, what was signed, and which entry of the log says so."""
+        """Whether keys vouch for the names, what was signed, and which entry of the log records it."""
         unverified = [signature for signature in self.signatures if not signature.key]
         if unverified:
             every = len(unverified) == len(self.signatures)
@@ -128,7 +128,7 @@ S = TypeVar("S", bound=MethodSettings)
 
 
 class ReportSettings(StageSettings):
-    """All of the audit spec that a reader of the report is told, and what identifies the run."""
+    """The part of the audit spec that the report shows, and what identifies the run."""
 
     memory: ClassVar[Growth] = Growth(110, 1.2)
 
@@ -199,7 +199,7 @@ class Measure:
 
     @property
     def bound(self) -> str:
-        """What qualifies the value itself: its note without what is said of the two ends."""
+        """What qualifies the value itself: its note without the part about the two ends."""
         return "; ".join(part for part in self.note.split("; ") if part not in _OF_ENDS)
 
     @property
@@ -209,12 +209,12 @@ class Measure:
 
     @cached_property
     def said(self) -> dict[str, Any]:
-        """The parameters that tell measures apart: without how many were asked."""
+        """The parameters that distinguish measures: without the sample size."""
         return dict(json.loads(unsampled(self.parameters or "{}")))
 
     @property
     def sampled(self) -> str:
-        """How many were asked, of how many; empty where everybody was."""
+        """Sampled and total number; empty where all were sampled."""
         return str(json.loads(self.parameters or "{}").get(SAMPLED, ""))
 
 
@@ -255,7 +255,7 @@ class View:
         return self.everyone or by_size(self.rows, self.reference)
 
     def named(self, group: str) -> str:
-        """A group as it stands in tables and above panels."""
+        """A group as named in tables and above panels."""
         return f"{group} (reference)" if group == self.reference else group
 
     def label(self, feature: str) -> str:
@@ -305,7 +305,7 @@ class Material:
         return self.tables.get(f"{PREFIX}{name}") or self.tables.get(name, ())
 
     def asked(self, kind: type[S]) -> S:
-        """What the audit asked of the method with settings of this kind; their defaults where it did not."""
+        """The audit's settings of this kind for the method; their defaults if it has none."""
         return self.settings.methods.of(kind) or kind()
 
     @property
@@ -332,7 +332,7 @@ class Material:
 
     @property
     def model(self) -> str:
-        """What decides beside the lender: a model that was fitted to the lender's decisions, or a given rule."""
+        """The decision maker besides the lender: a model that was fitted to the lender's decisions, or a given rule."""
         return "rule" if self.settings.model.kind == "rule" else "model"
 
     def maker(self, maker: str) -> str:
@@ -340,7 +340,7 @@ class Material:
         return self.model if maker == DecisionMaker.MODEL else maker
 
     def whose(self, maker: str) -> str:
-        """Whose decisions, in words."""
+        """The decision maker in words."""
         if maker == DecisionMaker.LENDER:
             return "the lender's own decisions"
         descriptions = {"rule": "the rule that is audited", "file": "the model that is audited, given as a file"}
@@ -352,7 +352,7 @@ class Material:
         return (column_spec.label if column_spec else "").partition(" (")[0] or column
 
     def makers(self, method: str) -> tuple[str, ...]:
-        """Whose decisions the method looked at, the model first."""
+        """Decision makers that the method looked at, the model first."""
         present = {m.decision_maker for m in self.measures if m.method == method}
         return tuple(maker for maker in DecisionMaker if maker in present)
 
@@ -388,7 +388,7 @@ def by_size(rows: Iterable[Measure], reference: str) -> tuple[str, ...]:
 
 
 def anchor(*parts: str) -> str:
-    """A fragment identifier: letters, digits and dashes only, whatever a group is called."""
+    """A fragment identifier: letters, digits and dashes only, for any name of a group."""
     text = "-".join(parts).lower()
     return "".join(c if c.isascii() and c.isalnum() else "-" for c in text).strip("-") or "part"
 

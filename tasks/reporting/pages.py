@@ -136,7 +136,7 @@ def _methods() -> Section:
 
 
 def _method(name: str, declaration: Declared) -> Section:
-    """Question, how it works, measures with their meaning, and what it cannot tell."""
+    """Question, how it works, measures with their meaning, and what it cannot show."""
     texts = _texts()["methods"]
     rows = tuple((Cell(measure.words), Cell(measure.meaning)) for measure in declaration.measures.values())
     table = TableView(f"{texts['measures']}: {declaration.short}", ("Measure", "Meaning"), rows)
@@ -281,7 +281,7 @@ def _mark(group: str, m: Measure, factor: float, reference: bool) -> Mark:
 
 
 def _reason(m: Measure) -> str:
-    """Why a value is undefined, as the table says it."""
+    """Why a value is undefined, in the words of the table."""
     text = plain(m.bound or m.reason) if m.bound or m.reason else "no reason was recorded."
     return text[:1].lower() + text[1:]
 
@@ -314,7 +314,7 @@ class Made:
 
 
 def evidence(material: Material, name: str) -> Section:
-    """Every table and chart of a method, or of ``outcomes``; a table beyond its budget says where all of it is."""
+    """Every table and chart of a method, or of ``outcomes``; a table beyond its budget links to its full data."""
     declaration = declared(name)
     views = tuple(view for maker in reversed(material.makers(name)) for view in material.views(name, maker))
     block_parts = [(block, tuple(_made(block, declaration, views, material))) for block in declaration.evidence]
@@ -394,7 +394,7 @@ def _about(material: Material, view: View) -> str:
 
 
 def _whom(material: Material, maker: str, attribute: str) -> str:
-    """Whom a table is about."""
+    """The people a table is about."""
     parts = (f"by {attribute}" if attribute else "", material.whose(maker) if maker else "")
     return ": ".join(part for part in parts if part)
 
@@ -436,27 +436,27 @@ def files(material: Material) -> dict[str, bytes]:
 
 
 def sections(material: Material, decision: Decision) -> dict[str, Section]:
-    """Path -> what stands on each page but the first and the definitions: questions, data, evidence."""
+    """Path -> content of each page but the first and the definitions: questions, data, evidence."""
     named_sections = {**question_pages(material, decision), "quality": quality(material)}
     behind = {evidence_path(name): evidence(material, name) for name in measured(material)}
     return {f"pages/{name}.html": section for name, section in named_sections.items()} | behind
 
 
 def short(material: Material) -> dict[str, bytes]:
-    """The files of a short report, as ``files``: its first page says how to make what it leaves out."""
+    """The files of a short report, as ``files``: its first page describes how to make what it leaves out."""
     decision, run = decide(run_of(material)), material.settings.run
     frame = replace(_frame(material, [(FIRST, "First page"), (DOCUMENT, DOCUMENT)]), unmade=UNMADE.format(run=run))
     return {FIRST: first_page(material, decision, frame), DOCUMENT: document(material, decision, (FIRST,))}
 
 
 def _frame(material: Material, linked: Iterable[tuple[str, str]]) -> Frame:
-    """What stands around every page of the run."""
+    """The frame around every page of the run."""
     s = material.settings
     return Frame(material.title, s.run, tuple(linked), DIGESTS, restricted=material.restricted)
 
 
 def measured(material: Material) -> tuple[str, ...]:
-    """The approvals themselves and the methods of which the run has measures."""
+    """The approvals themselves and the methods with measures in the run."""
     method_names = {m.method for m in material.measures}
     return tuple(name for name in (OUTCOMES_METHOD, *NAMES) if name in method_names)
 
@@ -481,7 +481,7 @@ def first_page(material: Material, decision: Decision, frame: Frame) -> bytes:
 
 
 def shown_first(material: Material, decision: Decision) -> dict[str, object]:
-    """What the template of the first page shows beside its frame."""
+    """What the template of the first page shows in addition to its frame."""
     n = decisions_of(material)
     guesses = len(material.settings.unconfirmed)
     open_ = (f"{guesses} {'guess' if guesses == 1 else 'guesses'} of the spec not confirmed",) if guesses else ()

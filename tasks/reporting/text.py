@@ -76,7 +76,7 @@ class TableView:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with a caption that says what it shows and no more; its title is the chart's."""
+    """A chart with a caption that describes only what it shows; its title is the chart's."""
 
     chart: Chart
     caption: str = ""
@@ -213,7 +213,7 @@ def covers(measure: str) -> bool:
 
 
 def ends(low: float, high: float, unit: Unit, form: Form = "") -> str:
-    """Both ends of an interval in brackets, their unit said once by the value before them."""
+    """Both ends of an interval in brackets; the value before them has their unit."""
     return f"[{_parts(low, unit, form)[0]}, {_parts(high, unit, form)[0]}]"
 
 
@@ -245,7 +245,7 @@ def n_cell(m: Measure | None) -> Cell:
 
 
 def p_text(p: float) -> str:
-    """A p or q with at most three decimals, two at least; published ones below 0.001 are told as 0.001."""
+    """A p or q with at most three decimals, two at least; published ones below 0.001 are printed as 0.001."""
     return f"≤{SPACE}0.001" if p <= 0.001 else f"{p:.3f}".removesuffix("0")
 
 

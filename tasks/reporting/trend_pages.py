@@ -150,7 +150,7 @@ def _measures_table(year: int, old: YearResult, new: YearResult) -> TableView:
 
 
 def _effect(old: Measure | None, new: Measure | None) -> float:
-    """How far a measure moved, in widths of its later interval, else as a part of it; infinite if it came or went."""
+    """How far a measure shifted, in widths of its later interval, else as a part of it; infinite if it came or went."""
     before, after = old.value if old else None, new.value if new else None
     if new is None or before is None or after is None:
         return 0.0 if before is after else math.inf
@@ -225,7 +225,7 @@ def trend_section(
     restated: Sequence[Section],
     monitored: Sequence[Section] = (),
 ) -> Section:
-    """What stands on the page.
+    """The content of the page.
 
     Args:
         title: of the audit.
@@ -249,7 +249,7 @@ def span_of(years: Years) -> str:
 
 
 def write_page(title: str, span: str, parts: Sequence[Section], limits: tuple[str, ...] = LIMITS) -> bytes:
-    """A page of these parts, with what it cannot tell before them; ``span`` is the years that it is about."""
+    """A page of these parts, preceded by its limitations; ``span`` is the years that it is about."""
     return paged(_section(title, parts, limits), span)
 
 
@@ -317,7 +317,7 @@ def _charted(
     broken: Mapping[int, str],
     monitoring_charts: Sequence[Chart],
 ) -> dict[Key, Figure]:
-    """The charts, judged measures first, as long as there is room beside those that are drawn already."""
+    """The charts, judged measures first, as long as the budget allows after those that are drawn already."""
     ranked = sorted(parts, key=lambda key: not _is_judged(years, parts[key]))
     key_charts = {
         key: trends.by_year(_title(parts[key][0]), years, parts[key], references.get(key[1], ""), broken)

@@ -37,7 +37,7 @@ from tasks.reporting.text import (
 )
 
 # --------------------------------------------------------------------------------------------------------------------
-# What fits on a page over years: about 1.7 MB. The JSON file beside the page holds every row of every measure.
+# Selects what fits on a page over years: about 1.7 MB. The page's JSON file holds every row of every measure.
 
 
 CHARTS = 40
@@ -83,7 +83,7 @@ def left_out(
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Trend: the measures of every year beside each other, as their reports print them.
+# Trend: compares the measures of every year, as their reports print them.
 #
 # Nothing is computed from measures, and nothing is said of a year that its report does not say: what is withheld there
 # is
@@ -173,7 +173,7 @@ def breaks(years: Sequence[YearResult], hmda: bool) -> dict[int, str]:
 
 
 def _columns(year: YearResult) -> set[str]:
-    """What a year lacks, without its groups that nobody belongs to: those do not change what is measured of others."""
+    """What a year does not have, without its empty groups: those do not change the measures of others."""
     return {name for name in year.lacking if ": " not in name}
 
 
@@ -376,7 +376,7 @@ def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
 
 
 def year_estimates(year: YearVerdicts) -> list[YearEstimate]:
-    """The estimates of the judged groups of one year: of what decides, and not of what stands beside it."""
+    """The estimates of the judged groups of one year: only of rows that decide a verdict."""
     return [_estimate(year, row) for row in year.rows if row["role"] == "primary"]
 
 
@@ -494,13 +494,13 @@ def breaches(followed: Followed) -> dict[tuple[str, str], int]:
 
 
 def changed(followed: Followed) -> list[Monitored]:
-    """The series whose last year with an estimate has changed."""
+    """The series with a change in their last year with an estimate."""
     last = {monitored.of.series: monitored for monitored in followed if monitored.of.usable}
     return [monitored for monitored in last.values() if monitored.change.state is ChangeState.CHANGED]
 
 
 def said_by_theory(followed: Followed) -> list[str]:
-    """One sentence a theory: whether its sequence has breached, and since when for whom."""
+    """One sentence a theory: whether its sequence has breached, and since when for which groups."""
     gone = breaches(followed)
     out = []
     for theory in dict.fromkeys(monitored.of.theory for monitored in followed):

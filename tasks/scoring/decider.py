@@ -222,7 +222,7 @@ def _explained(tables: ProblemTables, encoded: Floats, model: Model, substitute:
 def _of_rule(
     rule: Rule, columns: Columns, label: Bools, favourable: Bools, comparable: tuple[Floats, tuple[str, ...]]
 ) -> ModelView:
-    """A rule is linear in what applicants handed in, and was learnt from nobody: everybody may be a match."""
+    """A rule is linear in what applicants handed in, and was not trained on any row: every row may be a match."""
     at = [columns.names.index(name) for name in rule.weights]
     explainer, pools = _everybody(len(label))
     return ModelView(

@@ -81,7 +81,8 @@ def _refusal(p: Protected, protected_inputs: Sequence[str], proxy_inputs: Sequen
     if not protected_inputs:
         return f"the model takes {', '.join(proxy_inputs)}, which tells the group, and not {p.columns[0]}"
     if proxy_inputs:
-        return f"the model takes {', '.join(proxy_inputs)} beside {protected_inputs[0]}: exchanging one alone makes nobody who could be"
+        inputs_text = f"the model takes {', '.join(proxy_inputs)} beside {protected_inputs[0]}"
+        return f"{inputs_text}: exchanging one alone makes nobody who could be"
     return ""
 
 
@@ -89,7 +90,8 @@ def _exchanged(attribute: str, columns: Columns, at: int, grouped: Grouped, deci
     name, categories = columns.names[at], columns.categories[at]
     reference_values = np.unique(columns.values[grouped.group == grouped.reference, at])
     if len(reference_values) > 1:
-        reason = f"the reference group has {len(reference_values)} values of {name}: name the one that the others are exchanged to"
+        number = len(reference_values)
+        reason = f"the reference group has {number} values of {name}: name the one that the others are exchanged to"
         return Exchanged(attribute, column=name, reason=reason)
     values = columns.values.copy()
     values[:, at] = reference_values[0]
@@ -100,7 +102,7 @@ def _exchanged(attribute: str, columns: Columns, at: int, grouped: Grouped, deci
 
 
 def _says(name: str, p: Protected, columns: Columns, groups: Mapping[str, Grouped], attributes: set[str]) -> bool:
-    """Whether a column tells the group in other words: by its name, or because the two never part in the data."""
+    """Whether a column is a proxy of the group: by its name, or because the two always agree in the data."""
     kinds = {kind_of(column_name) for column_name in (p.name, *p.columns)} - {""}
     if is_personal(name) and kind_of(name) in kinds and name not in attributes:
         return True
@@ -128,7 +130,7 @@ def _tells(values: Floats, grouped: Grouped) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Decision makers beside the lender: a model fitted here, one from a file, or a rule, each with its scores.
+# Decision makers besides the lender: a model fitted here, one from a file, or a rule, each with its scores.
 #
 # By default every row is scored by a model that has not seen it (k-fold cross-fitting), so that all rows can be
 # explained. The paper's single holdout scores all rows, and only the held-out ones can be explained. A given model or
@@ -247,14 +249,15 @@ def _by_scores(scores: Floats, threshold: float, explained: Bools, fold: Ints, m
 
 
 def _check_inputs(model: Readable, name: str, columns: Columns, encodings: pa.Table, taken_as: TakenAs) -> None:
-    """Hold the inputs that a model was fitted on against those that it gets, as far as it tells."""
+    """Check the inputs that a model was fitted on against those that it gets, as far as it declares them."""
     nobody = columns.rows(np.zeros(0, np.int64))
     ways = {way: inputs_of(nobody, encodings, way).names for way in get_args(TakenAs)}
     names, number_of_inputs, model_names = ways[taken_as], inputs_taken(model), names_of(model)
     if number_of_inputs not in (None, len(names)):
         widths = ", ".join(f"{way} {len(way_names)}" for way, way_names in ways.items())
         raise SpecError(
-            f"{name} takes {number_of_inputs} inputs and would get {len(names)} ({_shown(names)}); set model.file.inputs to what "
+            f"{name} takes {number_of_inputs} inputs and would get {len(names)} ({_shown(names)}); "
+            "set model.file.inputs to what "
             f"it was fitted on ({widths}), or name in the spec the columns that it takes, in its order"
         )
     for place, (theirs, ours) in enumerate(zip(model_names, names, strict=False), 1):

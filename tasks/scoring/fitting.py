@@ -81,7 +81,7 @@ def _net(seed: int, x: Floats, y: Bools) -> Network:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The model fitted anew, and its threshold set anew, on resamples of rows: how much of a figure is the luck of a fit.
+# Refits the model and its threshold on resamples of rows: how much of a figure is due to the luck of a fit.
 #
 # Intervals that take a model as given are those of another question: what this one model does to other applicants. Here
 # applicants are drawn anew, the model is fitted to them as it was to the real ones, and decides on them. One model is
@@ -119,7 +119,7 @@ class Refits:
 
 
 def refits(x: Floats, y: Bools, explained: Bools, model: Model, draws: int, seed: int) -> Refits | None:
-    """The model on resamples of rows; None where it is not fitted here in no time, or not asked for.
+    """The model on resamples of rows; None where it cannot be fitted here quickly, or is not requested.
 
     Args:
         x: ``(n, d)`` inputs.

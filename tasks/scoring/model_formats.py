@@ -42,7 +42,7 @@ TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def check_archive(content: bytes, name: str) -> None:
-    """Refuse an archive that is too large, or whose names are no plain ones.
+    """Refuse an archive that is too large, or has names that are not plain.
 
     Args:
         content: the file.
@@ -119,7 +119,7 @@ INPUTS = {
 
 
 def check_operators(graph: Any, name: str) -> None:
-    """Refuse a graph with an operator that lacks an input, its output or the value that it holds.
+    """Refuse a graph with an operator without an input, its output or the value that it holds.
 
     Raises:
         SpecError: it has one.
@@ -194,7 +194,7 @@ def network_of(content: bytes, name: str, output: Literal["logit", "probability"
     nodes = _chain(graph, arrays, name)
     if output == "probability" and nodes[-1].op_type != "Sigmoid":
         message = f"{name} ends in {nodes[-1].op_type} and not in a sigmoid, so that it gives a logit"
-        raise SpecError(f"{message}, and the spec says probability; leave `output` out")
+        raise SpecError(f"{message}, but `output` is probability in the spec; leave `output` out")
     parts = list(_parts(nodes, arrays, name))
     layers, kinds = parts[::2], parts[1::2]
     part_kinds = [part if isinstance(part, str) else "linear" for part in parts]
@@ -236,7 +236,7 @@ def _read(content: bytes, name: str) -> tuple[Any, dict[str, Floats]]:
 
 
 def _chain(graph: Any, arrays: Mapping[str, Floats], name: str) -> list[Any]:
-    """The operators between input and output, each of which takes what the one before it gives."""
+    """The operators between input and output, each with the output of the previous one as its input."""
     nodes = [node for node in graph.node if node.op_type != "Constant"]
     outputs = {node.output[0] for node in nodes}
     earlier = [value.name for value in graph.input if value.name not in arrays]
@@ -341,7 +341,7 @@ def check_tree(args: Sequence[Any], state: Mapping[str, Any], inputs: int | None
     count = _whole(state["node_count"], what)
     if nodes.ndim != 1 or len(nodes) != count or len(values) != count or count < 1:
         raise SpecError(
-            f"{what} says {count} nodes and has {len(nodes)} with {len(values)} values; {_ONNX_OPERATORS_AGAIN}"
+            f"{what} declares {count} nodes and has {len(nodes)} with {len(values)} values; {_ONNX_OPERATORS_AGAIN}"
         )
     if outputs != 1 or classes.shape != (1,):
         raise SpecError(
@@ -468,11 +468,11 @@ def check_categories(model: Any, name: str) -> None:
             (predictor.nodes["is_leaf"] == 0) & (predictor.nodes["is_categorical"] != 0)
         ]
         if not by_category[split_features].all():
-            raise SpecError(f"{name} asks for the category of an input that is a number; write it again")
+            raise SpecError(f"{name} uses the category of an input that is a number; write it again")
 
 
 def _skops_parts_parts(root: Any) -> Iterator[tuple[Any, int | None]]:
-    """Every object of the model, in their order, with the number of inputs that it gets as far as that is said."""
+    """Every object of the model, in their order, with the number of its inputs if that is declared."""
     stack: list[tuple[Any, int | None, bool]] = [(root, None, False)]
     visited: set[tuple[int, int | None, bool]] = set()
     while stack:
@@ -491,7 +491,7 @@ def _skops_parts_parts(root: Any) -> Iterator[tuple[Any, int | None]]:
 
 
 def _said(part: Any) -> int | None:
-    """The number of inputs that an estimator says it takes."""
+    """The number of inputs that an estimator declares."""
     attributes = getattr(getattr(part, "attrs", None), "content", None)
     declared_inputs: Any = attributes.get("n_features_in_") if isinstance(attributes, dict) else None
     if declared_inputs is None:
@@ -561,7 +561,7 @@ def _model(content: bytes, name: str) -> Any:
     unknown = sorted(root.get_unsafe_set() - set(TREES))
     if unknown:
         message = f"{name} holds the types {unknown}, which are not known to be harmless"
-        raise SpecError(f"{message}; give a model of scikit-learn that is made of its own parts alone")
+        raise SpecError(f"{message}; give a model of scikit-learn that consists only of scikit-learn parts")
     boosted = check_parts(root, name)
     model = root.construct()
     for boosted_model in boosted:
@@ -580,7 +580,7 @@ def _check_decides(model: Any, name: str) -> None:
         raise SpecError(f"{name} is a {kind} that was not fitted; save it once it is")
     if np.shape(classes) != (2,):
         message = f"{name} is a {kind} of the {len(classes)} classes {list(classes)[:5]}"
-        raise SpecError(f"{message}; a decision has two, of which the second is the favourable one")
+        raise SpecError(f"{message}; a decision has two, and the second is the favourable one")
 
 
 def _numbered(node: Any, order: dict[str, str]) -> Any:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a model that is asked in a process of its own."""
+    """Known facts of a model that is queried in a separate process."""
 
     kind: str
     inputs: int | None
@@ -55,7 +55,7 @@ class Facts:
 
 @runtime_checkable
 class Apart(Protocol):
-    """A model that is asked in a process of its own, as a stranger's is (``tasks.scoring.model_reader``)."""
+    """A model that is queried in a separate process, as a foreign one is (``tasks.scoring.model_reader``)."""
 
     facts: Facts
 
@@ -63,7 +63,7 @@ class Apart(Protocol):
         """``(r,)`` probabilities of the favourable decision for rows ``(r, p)``."""
 
     def logit(self, x: Floats) -> Floats:
-        """``(r,)`` logits: of a module, or of a classifier whose decision function is the log odds."""
+        """``(r,)`` logits: of a module, or of a classifier with a decision function that is the log odds."""
 
     def gradient(self, x: Floats) -> Floats:
         """``(r, p)`` gradients of a module's logit."""
@@ -83,7 +83,7 @@ HEADER = 100 * 10**6
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model as bytes, with what the spec says of it."""
+    """A model as bytes, with its settings from the spec."""
 
     content: bytes
     name: str
@@ -133,7 +133,7 @@ def read(file: ModelFile) -> Readable:
 
 
 def vouched(file: ModelFile) -> Literal["safetensors", "skops", "onnx", "torchscript"]:
-    """The format of a file that may be read, as far as its first bytes, its directory and its digest tell.
+    """The format of a file that may be read, as far as its first bytes, its directory and its digest show it.
 
     Raises:
         SpecError: It is another file than the spec states, a program that nobody vouches for, or in no known format.
@@ -160,7 +160,7 @@ _FORMATS = "save a network as safetensors or ONNX, a scikit-learn model with sko
 
 
 def inputs_taken(model: Readable) -> int | None:
-    """How many inputs a model takes, as far as it tells."""
+    """How many inputs a model takes, as far as it declares it."""
     if isinstance(model, Linear):
         return len(model.coefficients)
     if isinstance(model, Apart):

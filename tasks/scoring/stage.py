@@ -1,4 +1,4 @@
-"""Stage score: the lender's decisions as recorded and, where the spec asks for it, those of a model.
+"""Stage score: the lender's decisions as recorded and, if the spec requests it, those of a model.
 
 Scope: the tables, and the check that a model file is the one of the stage's key. Fits, scores and decisions:
 ``decision_makers``.

@@ -137,7 +137,7 @@ def _of_dates(dates: Dates, runs: list[soak.Dated], acts: list[Act], lake: Lake)
 
 
 def _compared(dates: Dates, runs: list[soak.Dated], acts: list[Act], lake: Lake) -> Row:
-    """Dates whose run was disturbed first; each is audited once more, on another lake."""
+    """Audits some dates again on another lake and compares the tables; dates with a disturbed run come first."""
     shaken = {act.run for act in acts if act.run}
     chosen = [run.number for run in sorted(runs, key=lambda run: run.id not in shaken)][:_COMPARED]
     run_digests = {run.run: digests(run) for run in runs_of(lake)}

@@ -102,7 +102,7 @@ def _protected(applied: Applied) -> Protected:
 
 
 def columns(applied: Applied) -> Columns:
-    """The applicants, without what the file lacks."""
+    """The applicants, without the columns that the file does not have."""
     seen = [number for number, name in enumerate(NUMBERS) if name not in applied.scenario.without]
     names = (*(NUMBERS[number] for number in seen), "purpose")
     kinds = (*[Kind.CONTINUOUS] * len(seen), Kind.NOMINAL)
@@ -116,7 +116,7 @@ def graph_of(applied: Applied) -> CausalGraph:
 
 
 def _adjusted(applied: Applied, rng: np.random.Generator) -> Iterator[Given]:
-    """The effect that is judged, of every group, and the one beside it."""
+    """The judged effect of every group, and the second estimate of it."""
     applicant_columns = columns(applied)
     controls = tuple(
         Control(
@@ -142,7 +142,7 @@ def _adjusted(applied: Applied, rng: np.random.Generator) -> Iterator[Given]:
 
 
 def _step(effect: Effect, linear: Effect, group: str) -> Step:
-    """An estimate of the rung that is judged, with what the linear fit says of unseen columns."""
+    """An estimate of the judged rung, with the linear fit's allowance for unseen columns."""
     unseen = linear.unseen.estimate if linear.unseen is not None else None
     return Step(
         block=effect.blocks[-1],
@@ -347,7 +347,7 @@ class Shares:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Those whose intervals are held against the truth."""
+        """Measures with intervals that are compared with the truth."""
         return tuple(dict.fromkeys(name for repetition in self.every for name in repetition.covered))
 
     def of(self, theory: Theory, state: State) -> float:
@@ -359,11 +359,11 @@ class Shares:
         return mean(repetition.harmed[theory] is state for repetition in self.every)
 
     def false_breach(self, theory: Theory) -> float:
-        """How often a group was said to breach that does not: familywise."""
+        """How often a group that keeps its limit got the state breach: the familywise rate."""
         return mean(repetition.false_breach[theory] for repetition in self.every)
 
     def false_within(self, theory: Theory) -> float:
-        """How often a group beyond the limit was said to be within; NaN where there is none.
+        """How often a group beyond the limit got the state within; NaN where no group is beyond it.
 
         It is a share of groups: no correction is made for many, as a theory is within only if all of them are.
         """
@@ -394,7 +394,7 @@ def repeat(plan: Plan, spread: Spread = map) -> Shares:
 
 
 def once(plan: Plan, number: int) -> Once:
-    """One repetition, whatever came before it."""
+    """One repetition. It does not depend on earlier repetitions."""
     rng = np.random.default_rng([plan.seed, plan.rows, number])
     with threadpool_limits(1):
         applied = draw(plan.lender, plan.scenario, plan.rows, rng)
@@ -415,7 +415,7 @@ def once(plan: Plan, number: int) -> Once:
 def _where(
     rows: Sequence[Verdict], true: Mapping[str, Truth], *, inside: bool
 ) -> Iterator[tuple[Theory, list[Verdict]]]:
-    """By theory the rows of groups whose truth keeps the limit, or lies beyond it; at the limit it does both."""
+    """By theory, the rows of groups with a true effect within or beyond the limit; a row at the limit is in both."""
     for theory in THEORIES:
         rows_with_limit = [(row, row.case.limit) for row in rows if row.case.theory is theory]
         over = [
@@ -451,7 +451,7 @@ def _covered(rows: Iterable[Verdict], applied: Applied, plan: Plan) -> dict[str,
 
 
 def _mediated(measures: Iterable[Given], applied: Applied) -> dict[str, bool]:
-    """What goes through the mediators has no row of its own among the verdicts."""
+    """Whether the intervals of mediated effects cover the truth: the verdicts have no row for these effects."""
     effects, harmed_group = applied.truth(HARMED), applied.scenario.groups[HARMED]
     return {
         measure.family.measure: abs(measure.value - (effects.total - effects.direct))

@@ -100,7 +100,7 @@ def _statistic(group: str, n: int, denied: int) -> Statistic:
 
 
 def _is_printed(policy: Policy, base: int, n: int, denied: int) -> bool:
-    """Whether a rate is printed: no few are told, and rounding leaves one that is neither nobody's nor everybody's."""
+    """Whether a rate is printed: the counts are not small, and the rounded rate is neither 0 nor 1."""
     printed, of_denied = rounded(policy, n, base), rounded(policy, denied, base)
     few = small(policy, n, denied) or is_coarse(policy, base, printed)
     return not few and 0 < of_denied < printed

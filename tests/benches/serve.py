@@ -52,7 +52,7 @@ def made(place: Path, runs: int) -> tuple[Lake, str]:
 
 
 def copied(lake: Lake, run: str, n: int) -> str:
-    """A run of another year, without tables of its own: it names those of the run that was computed; returns its id."""
+    """Writes a run of another year that names the tables of the computed run; returns its id."""
     manifest = mapping_of(lake.storage.read(f"runs/{run}/manifest.json"))
     audit = f"{manifest['dataset']}-{n % 10}"
     other = {**manifest, "run": f"{audit}-{1990 + n // 10}-{n:010x}", "dataset": audit, "year": 1990 + n // 10}

@@ -116,7 +116,7 @@ class Services:
         while not self._ready():
             if time.monotonic() > until or self.server.poll() is not None:
                 raise InfrastructureError(
-                    f"the server of the soak did not start; {self.prefect / 'server.log'} says why"
+                    f"the server of the soak did not start; the reason is in {self.prefect / 'server.log'}"
                 )
             time.sleep(0.3)
 
@@ -225,7 +225,7 @@ def receiver(file: Path) -> Iterator[Received]:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody has."""
+    """A port of loopback that is free."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -495,7 +495,7 @@ def all_over(client: "SyncPrefectClient", dates: Dates) -> bool:
 
 
 def _over(run: "FlowRun") -> bool:
-    """Whether nothing more comes of it: one that crashed is taken up again."""
+    """Whether the run is over. A crashed run is not over: a worker resumes it."""
     return run.state is not None and run.state.is_final() and not run.state.is_crashed()
 
 
@@ -601,7 +601,7 @@ _UNTOLD: Mapping[str, Any] = {
 
 
 def added_seconds(services: Services, spec: Path) -> Mapping[str, float]:
-    """CPU seconds of a run by how it is told, the median of some.
+    """Median CPU seconds of a run, with and without alerts, log and artifacts.
 
     Args:
         services: with the server at work.
@@ -642,7 +642,7 @@ def _used(services: Services) -> float:
 
 
 def audited(spec: str, lake: str, how: str) -> Mapping[str, Any]:
-    """CPU seconds of this process for an audit, told or not; run as a program."""
+    """CPU seconds of this process for an audit, with or without reporting; run as a program."""
     from flows.audit import audit
 
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""``evenhand bench verdicts``: states and intervals of planted lenders, 40 of each at fixed seeds, and how it counts.
+"""``python -m benches verdicts``: planted lenders, 40 of each at fixed seeds: states, intervals and counts.
 
 The lender here is another than the bench's. Limits are widened to the 99 % point of the binomial.
 """

@@ -1,4 +1,4 @@
-"""Measures how often the states of an audit are right, on simulated lenders whose true effects are known.
+"""Measures how often the states of an audit are right, on simulated lenders with known true effects.
 
 Each scenario is drawn and judged again and again. A line for each theory tells its states, how often a group was said
 to breach that keeps the limit (familywise), and how many groups beyond it were said to be within; a line for each
@@ -150,7 +150,7 @@ def _states(case: Asked, shares: Shares) -> Iterator[Row]:
 
 
 def _target(each: Asked, shares: Shares, theory: Theory) -> Row:
-    """At most so many wrong, and where it is asked at least so many breaches."""
+    """Target: a maximum rate of wrong states, and for one scenario size also a minimum rate of breaches."""
     n = shares.plan.repetitions
     most = MOST_WRONG + (2 * math.sqrt(MOST_WRONG * (1 - MOST_WRONG) / n) if each.at_limit else 0.0)
     within = shares.false_within(theory)

@@ -79,7 +79,7 @@ def pareto(n: int, rng: np.random.Generator) -> Drawn:
 
 
 def of_bench(scenario: Scenario) -> Callable[[int, np.random.Generator], Drawn]:
-    """A lender of ``evenhand bench verdicts``; the harmed group is judged."""
+    """A lender of ``python -m benches verdicts``; the harmed group is judged."""
 
     def drawn(n: int, rng: np.random.Generator) -> Drawn:
         applied = draw(LENDER, scenario, n, rng)

@@ -42,7 +42,7 @@ CASES = {
     "derived from one value twice": (
         "path: loans.csv}",
         "path: loans.csv, derive: {sex: {column: code, values: {m: [1], f: [1]}}}}",
-        "['1'] stand for more than one value",
+        "['1'] have more than one value",
     ),
     "one bin": ("income: {type: continuous,", "income: {type: continuous, bins: 1,", "greater than or equal to 2"),
     "epsilon of nothing": (

@@ -327,7 +327,7 @@ LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name: x\nyear: &a [1, *a]\n", "line 2: the alias *a stands inside what it names"),
+        ("name: x\nyear: &a [1, *a]\n", "line 2: the alias *a is inside what it names"),
         ("name: x\ny: " + "[" * 20_000, "line 2: more than 50 levels deep"),
         ("name: x\ny: " + "[" * 20_000 + "]" * 20_000, "line 2: more than 50 levels deep"),
         ("{" * 20_000, "line 1: more than 50 levels deep"),

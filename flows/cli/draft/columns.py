@@ -154,7 +154,8 @@ def given_sides(decision: Candidate, favourable: Sequence[str], unfavourable: Se
     if not denials:
         raise SpecError(
             f"--favourable {', '.join(favourable)}: which values of {decision.column} are denials? None of "
-            f"{_with_rows(decision, other_values)} is a plain word of denial. Give each: --unfavourable {other_values[0]!r}"
+            f"{_with_rows(decision, other_values)} is a plain word of denial. "
+            f"Give each: --unfavourable {other_values[0]!r}"
         )
     return Sides(tuple(approvals), tuple(denials), "", _to_confirm(decision, approvals, denials, unsure))
 
@@ -194,7 +195,7 @@ def _to_confirm(decision: Candidate, approvals: Sequence[str], denials: Sequence
 
 
 def guessed_sides(decision: Candidate) -> Sides | None:
-    """The sides where words tell them; None where they do not, as in a column of 0 and 1 called `result`."""
+    """The sides of the decision, if words identify them; None otherwise, as in a column of 0 and 1 called `result`."""
     values, name = list(decision.values), decision.column
     if name == ACTION and {"1", "3"} <= set(values):
         return Sides(*_ACTIONS, "by the codes of HMDA; other actions are no decisions, and their rows are refused")

@@ -41,7 +41,7 @@ def init(
         Path | None, typer.Option("--check", metavar="SPEC", help="List what a drafted spec has left to confirm.")
     ] = None,
 ) -> None:
-    """Draft an audit spec from a table: guesses are marked CHECK, the decision is asked for."""
+    """Draft an audit spec from a table: guesses are marked CHECK, and you choose the column of the decision."""
     if check is not None:
         _print_unconfirmed(check)
         return
@@ -65,7 +65,7 @@ def init(
 
 
 def draft(file: Path, given: "Given", output: Path | None = None) -> str:
-    """The spec of a table; what is to be said of the table goes to the error stream.
+    """The spec of a table; remarks on the table go to the error stream.
 
     Raises:
         SpecError: there is no such file, it is HMDA and no decision is given, or something has to be given.
@@ -79,7 +79,7 @@ def draft(file: Path, given: "Given", output: Path | None = None) -> str:
     if not file.is_file():
         raise SpecError(f"no file at {str(file)!r}: expected a delimited table or Parquet; give its path")
     if output is not None and output.exists():
-        raise SpecError(f"-o {output}: that file is there already; give another name, or remove it")
+        raise SpecError(f"-o {output}: the file exists already; give another name, or remove it")
     advice = hmda_advice(file)
     if advice and given.decision is None:
         raise SpecError(advice)
@@ -102,7 +102,7 @@ def _write(output: Path, text: str) -> None:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InfrastructureError(
-            f"-o {output}: cannot be written ({error.strerror}); give a file in a folder that is there"
+            f"-o {output}: cannot be written ({error.strerror}); give a file in an existing folder"
         ) from error
     marks = len(parse(text).marks)
     errors.print(

@@ -191,7 +191,7 @@ def _column(entry: Entry) -> dict[str, str]:
 
 
 def _line(words: str) -> str:
-    """Words of a comment: they end with the line, and hold no mark of their own."""
+    """Words of a comment, on one line and without control characters."""
     return visible(" ".join(words.split()))
 
 
@@ -235,12 +235,12 @@ class Given:
 
 
 def at_terminal() -> bool:
-    """Whether questions can be asked: the draft itself may go into a file."""
+    """Whether questions can be put at a terminal; the draft itself may go into a file."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def answered(table: Table, options: Given) -> Answers:
-    """The decision, its sides and the protected attributes: given, told by words, or asked for.
+    """The decision, its sides and the protected attributes: from options, from words in the table, or from questions.
 
     Raises:
         SpecError: an option does not fit the table; or something is not given and nobody can be asked.

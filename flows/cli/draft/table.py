@@ -153,13 +153,13 @@ def words(name: str) -> list[str]:
 
 
 def says(name: str, phrase: str) -> bool:
-    """Whether the words of a phrase stand in a name, one after the other."""
+    """Whether a name contains the words of a phrase, one after the other."""
     name_words, part = words(name), phrase.split("_")
     return any(name_words[i : i + len(part)] == part for i in range(len(name_words)))
 
 
 def rank(name: str, phrases: tuple[str, ...]) -> int | None:
-    """Position of the first phrase that a name says; None without any."""
+    """Position of the first phrase that a name contains; None without any."""
     return next((i for i, phrase in enumerate(phrases) if says(name, phrase)), None)
 
 
@@ -176,7 +176,7 @@ def kinds() -> list[str]:
 
 
 def is_after(name: str) -> bool:
-    """Whether a column's name says that it is filled by the decision or after it."""
+    """Whether, by its name, a column is filled by the decision or after it."""
     return column.set_by_decision(name) or rank(name, _AFTER) is not None
 
 
@@ -191,7 +191,7 @@ def is_identifier(name: str) -> bool:
 
 
 def is_place(name: str) -> bool:
-    """Whether a column's name is that of a place, whose numbers are codes."""
+    """Whether, by its name, a column holds codes of a place."""
     return rank(name, _PLACE) is not None
 
 
@@ -238,7 +238,7 @@ class Dialect:
 
     @property
     def cells(self) -> str:
-        """What stands between cells, in words."""
+        """The separator of cells, in words."""
         return DELIMITERS[self.source.delimiter]
 
 
@@ -255,7 +255,7 @@ def sniffed(path: Path) -> Dialect:
         best = max(",|;\t", key=text.partition("\n")[0].count)
     if not parted[best]:
         raise DataQualityError(
-            f"{path.name}: no row could be told apart in its first {_HEAD // 1024} kB; is it a table, and are its "
+            f"{path.name}: no row could be separated in its first {_HEAD // 1024} kB; is it a table, and are its "
             "quotes closed?"
         )
     source = Source(kind="csv", path=str(path), delimiter=best, encoding=encoding)
@@ -368,7 +368,7 @@ def hmda_advice(path: Path) -> str:
 
 
 def _words(spec: Path, path: Path, year: str) -> str:
-    """The command that audits a file of HMDA: before 2018 what the year lacks has to be left out."""
+    """The command that audits a file of HMDA. Before 2018, columns that the year does not have must be left out."""
     path_text, year_text = str(path), year or "YEAR"
     if year and int(year) < _FIRST_MODERN:
         if year not in path.name:
@@ -380,7 +380,7 @@ def _words(spec: Path, path: Path, year: str) -> str:
 
 
 def _year(recognised: Recognised) -> str:
-    """The year of the first row; empty where no column tells it."""
+    """The year of the first row; empty where no column holds it."""
     if recognised.layout.stops:
         with recognised.path.open("rb") as file:
             return file.read(4).decode("ascii", errors="ignore")
@@ -395,7 +395,7 @@ def _year(recognised: Recognised) -> str:
 
 
 def fitting(frame: pd.DataFrame, named: Source | None) -> Example | None:
-    """The bundled spec whose columns and codes a table has; ``named`` is None where the table names no column."""
+    """The bundled spec with columns and codes that a table has; ``named`` is None where the table names no column."""
     examples = [example for path in bundled() if (example := _fits(path, frame, named is not None))]
     return examples[0] if examples else None
 

@@ -638,7 +638,8 @@ def _review_section(index: Known, run: str, review: Review | None, notice: Notic
 
 def _left(remediation: review.Remediation) -> str:
     state = "overdue" if remediation.overdue() else "open"
-    return f"To be remedied ({state}, by {remediation.due}, {remediation.owner}): {remediation.text} (entry {remediation.n})"
+    terms = f"{state}, by {remediation.due}, {remediation.owner}"
+    return f"To be remedied ({terms}): {remediation.text} (entry {remediation.n})"
 
 
 def _review_row(entry: log.Entry) -> tuple[Cell, ...]:

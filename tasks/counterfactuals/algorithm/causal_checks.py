@@ -97,7 +97,7 @@ def covariance_test(
     multiplied by the number of pairs (Bonferroni).
 
     Returns:
-        For each of ``other_causes`` the statistic, standard normal if independent, and its two-sided p; (0, 1) where a column
+        For each of ``other_causes`` the statistic, standard normal if independent, and its p; (0, 1) where a column
         does not vary.
     """
     parts = [_indicators(cause, state) for cause in (node, *other_causes)]
@@ -245,7 +245,7 @@ def _hold_out(node: Node, state: Floats, rng: np.random.Generator) -> tuple[floa
 
 
 def _score(mechanism: FittedMechanism, causes: Floats, values: Floats, training_labels: Floats) -> float:
-    """R2 of numbers; of categories the share of log loss saved against their shares among the ``training_labels`` rows."""
+    """R2 of numbers; of categories the share of log loss saved against their shares in ``training_labels``."""
     if not isinstance(mechanism, Ordinal | Nominal):
         return float(r2_score(values, mechanism.expected(causes)))  # type: ignore[attr-defined]
     labels = np.arange(mechanism.categories)

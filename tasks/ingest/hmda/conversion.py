@@ -204,7 +204,8 @@ def broken_rows(
     expected = recognised.lines - recognised.header
     if rows + len(broken_places) not in (expected, expected - _blank_lines(recognised)):
         raise DataQualityError(
-            f"{recognised.path.name} has {expected:,} lines below its header, and {rows + len(broken_places):,} can be told "
+            f"{recognised.path.name} has {expected:,} lines below its header, "
+            f"and {rows + len(broken_places):,} can be told "
             "apart: a quote is left open, or a cell goes over several lines; mend the file or fetch it again"
         )
     return np.sort(broken_places)

@@ -603,7 +603,8 @@ def _by_count(name: str, records: Sequence[Sequence[str]]) -> Layout:
         f"; as {of_length[0].name}, {_told(_misfits(of_length[0], of_length[0].columns, rows))}" if of_length else ""
     )
     raise DataQualityError(
-        f"{name} begins with no header of HMDA, and its rows of {count} fields fit no layout{closest_layout}. Known are {layout_list} "
+        f"{name} begins with no header of HMDA, and its rows of {count} fields fit no layout"
+        f"{closest_layout}. Known are {layout_list} "
         "columns. A lender's Modified LAR has to come with its header; other files: use kind: csv"
     )
 

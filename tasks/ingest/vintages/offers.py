@@ -99,7 +99,7 @@ class Official(_Declared):
         return counts[year - _BREAK] if 0 <= year - _BREAK < len(counts) else None
 
     def raw_bytes(self, dataset: DatasetName, year: int, geography: str) -> int | None:
-        """Size of the table as plain text, reckoned from the nearest year whose size is known."""
+        """Size of the table as plain text, estimated from the nearest year with a known size."""
         rows = self.published_rows(dataset, year, geography)
         alike = [other for other in self.bytes if (other < _BREAK) == (year < _BREAK)]
         if rows is None or not alike:

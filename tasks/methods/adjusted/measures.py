@@ -36,7 +36,7 @@ def lacks(spec: AuditSpec) -> str:
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
-    """What is wrong with the settings beside the columns and the limits of the spec."""
+    """Errors in the settings, checked against the columns and limits of the spec."""
     yield from settings.faults(spec)
     asked = spec.methods.of(AdjustedSettings)
     if asked is None or "logit" in asked.estimators:

@@ -30,7 +30,7 @@ Trained = Callable[[Split, TrainingSettings], Mitigated]
 
 
 def decorrelated(split: Split, settings: TrainingSettings) -> Mitigated:
-    """The net on inputs without what the group tells of them linearly (fairlearn's ``CorrelationRemover``)."""
+    """The net on inputs without their linear dependence on the group (fairlearn's ``CorrelationRemover``)."""
     remover = CorrelationRemover(sensitive_feature_ids=[split.inputs.shape[1]])
     repaired = remover.fit_transform(np.column_stack([split.inputs, split.protected]))
     tested = remover.transform(np.column_stack([split.test_inputs, split.test_protected]))

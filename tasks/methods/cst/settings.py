@@ -12,7 +12,7 @@ from tasks.counterfactuals.settings import MatchingSettings, MediatorSettings
 
 
 class CstSettings(MethodSettings):
-    """Counterfactual situation testing (CST); situation testing (ST) and counterfactual fairness (CF) beside it."""
+    """Counterfactual situation testing (CST), with situation testing (ST) and counterfactual fairness (CF)."""
 
     paper: ClassVar[dict[str, Any]] = {
         "scaling": "z_scores",
@@ -120,7 +120,7 @@ class CstSettings(MethodSettings):
 
     @property
     def imagines_everybody(self) -> bool:
-        """Whether distances look at everybody's counterfactual, and not only at those of whom it is asked."""
+        """Whether distances use the counterfactuals of all applicants, not only those of the queried ones."""
         return self.scaling == "z_scores"
 
     def forecast_mb(self, size: Size) -> float:

@@ -116,7 +116,7 @@ class FgceSettings(GraphSettings):
         return value
 
     def repeated(self) -> Self:
-        """Values alone: no reference at a group's size, and nothing solved anew."""
+        """Values alone: no reference at a group's size, and nothing solved again."""
         return self.model_copy(update={"size_matched_draws": 0, "resolves": 0})
 
     def takes_long(self) -> str:

@@ -1,4 +1,4 @@
-"""What GCFN will measure: of a model, which is asked anew; and of mediators, which are nobody's decisions."""
+"""Lists the measures of GCFN: of a model, which decides again, and of mediators, which involve no decisions."""
 
 import math
 from collections.abc import Iterator

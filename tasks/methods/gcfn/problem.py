@@ -43,7 +43,7 @@ def _denial(inputs: ProblemTables) -> Floats:
 
 
 def _refits(refits: pa.Table, attribute: str) -> dict[str, Floats]:
-    """Values of each group, in the order of the refits; nothing where none were asked for."""
+    """Values of each group, in the order of the refits; empty without refits."""
     frame = _of(refits, attribute).to_pandas().sort_values("refit")
     return {
         str(group): group_refits["share_changed"].to_numpy(np.float64) for group, group_refits in frame.groupby("group")

@@ -84,5 +84,5 @@ class GcfnSettings(MediatorSettings):
 
     @property
     def several(self) -> bool:
-        """Whether several generators are trained, whose spread shows who is not identified."""
+        """Whether several generators are trained; their spread shows which applicants are not identified."""
         return self.generator == "gan" and self.networks > 1

@@ -14,7 +14,7 @@ Tolerance = Annotated[float, Field(gt=0, le=1)]
 
 
 class RaguelSettings(MethodSettings):
-    """Recourse-aware re-ranking (RAGUEL): who is how far from a favourable decision, and whom an offer would help."""
+    """Recourse-aware re-ranking (RAGUEL): distance of applicants from a favourable decision, and effects of offers."""
 
     memory: ClassVar[Growth] = Growth(175, 2.2)
     paper: ClassVar[dict[str, Any]] = {

@@ -668,7 +668,7 @@ def unmeasured(
 
 
 def _method(limit: Threshold, measures: Sequence[Measure]) -> str:
-    """The method that a limit is about, as far as the run tells."""
+    """The method of a limit, as far as the run identifies it."""
     base = base_name(limit.measure)
     return limit.method or next((m.family.method for m in measures if m.family.measure == base), "none")
 

@@ -70,7 +70,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class YearEstimate:
-    """The estimate of one series in one year; one without an estimate says why (``gap``)."""
+    """The estimate of one series in one year; ``gap`` gives the reason where no estimate exists."""
 
     year: int
     theory: str
@@ -234,7 +234,7 @@ def change_state(low: float, high: float, limit: float) -> ChangeState:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Years whose true effects wander: variance between them, what the next year may show, and a trend.
+# Random effects over years: variance between years, prediction interval of the next year, and trend.
 #
 # Between-year variance tau2 by the method of moments (DerSimonian and Laird 1986; of residuals about a line Thompson
 # and
@@ -250,7 +250,7 @@ _POWER = 1.96 + 0.84
 
 
 class Prediction(NamedTuple):
-    """A year beside those before it."""
+    """A year compared with the earlier years."""
 
     change: float
     """Its estimate less their mean."""
@@ -430,7 +430,7 @@ def _contrasts(z: Floats) -> Floats:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What is said of one series in one year: its band against the limit, and its change.
+# Defines the results for one series in one year: its band against the limit, and its change.
 
 
 @dataclass(frozen=True)
@@ -483,7 +483,7 @@ class Monitored:
         return self.state is State.BREACH
 
     def with_change(self, **changes: object) -> "Monitored":
-        """The same with more said of the change."""
+        """The same with other fields of the change."""
         return replace(self, change=replace(self.change, **changes))  # type: ignore[arg-type]
 
     @property
@@ -551,7 +551,7 @@ def _state(year: YearEstimate, band: Band) -> tuple[State, str]:
 
 
 def _qualified(year: YearEstimate, band: Band, rule: MonitoringRule, first: int | None) -> list[str]:
-    """What else must be said of a band."""
+    """Qualifications of a band."""
     out = [f"beyond the limit for the first time in {first}"] if first is not None else []
     if year.bias:
         out.append("widened on both sides for what the lender saw and the columns lack")
@@ -613,7 +613,7 @@ def _begun(year: YearEstimate, earlier: YearEstimate) -> Change:
 
 
 def _change(years: Sequence[YearEstimate], seed: int) -> Change:
-    """The last of these comparable years beside those before it."""
+    """Compares the last of these comparable years with the earlier ones."""
     result = _beside_many(years) if len(years) > ENOUGH_YEARS else _beside_one(years)
     if len(years) < ENOUGH_FOR_SLOPE:
         return result

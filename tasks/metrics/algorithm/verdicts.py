@@ -477,7 +477,7 @@ def _enough(case: Case, m: int, rules: Rules) -> tuple[float, float]:
 
 
 def widened(case: Case) -> str:
-    """What is added to a reason where the interval is widened for columns that the table lacks."""
+    """Text added to a reason where the interval is widened for columns that the table does not have."""
     if not isinstance(case.evidence, Estimated) or not case.evidence.bias:
         return ""
     return f", widened by {case.evidence.bias:.3f} on both sides for columns that the table lacks,"
@@ -533,7 +533,7 @@ Whose = tuple[str, str, str]
 
 
 class Disagreement(NamedTuple):
-    """Two methods of which one finds a breach and the other finds it within."""
+    """Two methods that disagree: one finds a breach, the other finds the group within the limit."""
 
     whose: Whose
     pair: str
@@ -541,7 +541,7 @@ class Disagreement(NamedTuple):
 
 @dataclass(frozen=True)
 class Said:
-    """What one method says of a group."""
+    """The result of one method for a group."""
 
     case: Case
     sign: str

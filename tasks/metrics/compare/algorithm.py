@@ -124,7 +124,7 @@ class Mean:
 
 
 def refusal(people: People) -> str:
-    """Why nothing can be trained on these rows; empty if something can. The reason tells no count."""
+    """Why no model can be trained on these rows; empty if one can. The reason contains no count."""
     if not people.inputs.shape[1]:
         return NO_FEATURE
     cells = np.bincount(people.label * 2 + people.protected, minlength=4)

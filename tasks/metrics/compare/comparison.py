@@ -31,7 +31,7 @@ class Source(NamedTuple):
     financial_names: tuple[str, ...]
 
     def beside(self, attribute: Protected) -> Columns:
-        """The same beside a protected attribute over some columns of the source."""
+        """The columns for a protected attribute over some columns of the source."""
         covariate = [Role.COVARIATE in self.roles[name].split(",") for name in self.columns]
         is_protected = [name in attribute.columns for name in self.columns]
         return Columns(np.array(covariate), np.array(is_protected), self.financial_names)

@@ -28,7 +28,7 @@ def compare(
     *,
     settings: CompareSettings,
 ) -> Produced:
-    """Means over five folds of every mitigation, for each group beside the reference group."""
+    """Means over five folds of every mitigation, for each group and the reference group."""
     from tasks.metrics.compare.comparison import compared  # scikit-learn and torch take seconds to load
 
     return compared(applicants, encodings, memberships, applications, settings=settings)

@@ -289,7 +289,7 @@ class Tables:
         return Ends(*(np.nan if solution is None else float(aim @ np.rint(solution)) for solution in solutions))
 
     def ends(self, blocks: Sequence[Block], rest: Floats, at: int | None, group: str, event: str) -> Ends:
-        """What all runs tell of a count of one block, or (None) of everybody.
+        """The bounds of a count of one block, or of all people (None), from all runs.
 
         Args:
             blocks: whose tables are sought.
@@ -360,7 +360,7 @@ def _solved(aim: Floats, rows: _Rows, most: Floats | float = MOST) -> Floats | N
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Disclosure across partitions: what of the league is withheld so that no withheld count of few people can be told.
+# Disclosure across partitions: withholds parts of the league so that no withheld count of few people can be inferred.
 #
 # The counts of everybody less the published ones of partitions tell what a partition withholds, or what all those that
 # publish nothing have together. A count is told where all tables that fit what is published have it within less than
@@ -496,7 +496,7 @@ class _State:
         )
 
     def _is_taken_up(self, block: Block, group: str, event: str) -> bool:
-        """Whether a count is open since those who publish nothing can take up whatever it changes by."""
+        """Whether a count is open because unpublished partitions can absorb any change of it."""
         if not self._told.others or block.name in (ALL, REST):
             return False
         numbers = [number for number, other in enumerate(self._blocks) if other.name in (block.name, REST)]

@@ -32,7 +32,7 @@ from tasks.numerics.arrays import Bools, Floats
 from tasks.pipeline.registry import METHODS, comparable, measures_known
 
 # --------------------------------------------------------------------------------------------------------------------
-# What is asked of a league: measures that can be held beside each other whatever the size of a partition, and groups.
+# Selects the subjects of a league: groups, and measures that are comparable across partitions of any size.
 #
 # Which can is declared with each method (``Method.comparable``), not listed here.
 
@@ -73,7 +73,7 @@ class Asked:
     group: str | None
 
     def chosen(self, subjects: Sequence[Subject]) -> list[Subject]:
-        """The subjects that are asked for, those of theories first, ``direct`` before all.
+        """The requested subjects, those of theories first, ``direct`` before all.
 
         Raises:
             SpecError: no run has the measure or the group, or partitions of different size cannot be compared by it.
@@ -141,7 +141,7 @@ def _place(subject: Subject) -> tuple[int, int, Subject]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# How the partitions of a year stand.
+# Counts the partitions of a year by status.
 
 
 FEW: Final = 11
@@ -150,7 +150,7 @@ FEW: Final = 11
 
 @dataclass(frozen=True)
 class Census:
-    """How many partitions a year has, by how they stand; None where the year's data are not at hand."""
+    """Number of partitions of a year by status; None where the year's data are not available."""
 
     done: int
     too_few: int | None = None
@@ -166,7 +166,7 @@ class Census:
 
     @property
     def is_known(self) -> bool:
-        """Whether the year's data were at hand to count partitions without a run."""
+        """Whether the year's data were available to count partitions without a run."""
         return self.too_few is not None
 
     @property
@@ -246,7 +246,7 @@ def _groups(row: Row) -> list[str]:
 
 
 def _known(row: Row) -> Iterator[Known]:
-    """The bounds that a row tells: of the count, and of those without the event."""
+    """The bounds from a row: of the count, and of those without the event."""
     groups = tuple(_groups(row))
     yield from _within(groups, row["event"], row["low"], row["high"])
     if row["event"] == DENIED:
@@ -273,7 +273,7 @@ LEAST_P: Final = 0.001
 
 @dataclass(frozen=True)
 class Entrant:
-    """One partition, by the run that stands for it."""
+    """One partition, by the run that represents it."""
 
     value: str
     """Of the column, such as the LEI of a lender."""

@@ -21,7 +21,7 @@ from tasks.metrics.publish.measures import GONE, Fates
 from tasks.metrics.publish.people import DENIED, lacking_place, left_place, line_place, whole_of
 
 # --------------------------------------------------------------------------------------------------------------------
-# The ends of encoded columns as they are published: none that is the value of fewer people than may be told of.
+# Publishes the ends of encoded columns, without values of fewer people than the policy permits.
 
 
 def encodings(table: pa.Table, applications: pa.Table, policy: Policy) -> pa.Table:
@@ -245,7 +245,7 @@ def _group(row: Row, name: str) -> str:
 
 
 def _unsaid(declared: Table) -> Row:
-    """What is said in words of a row that is withheld."""
+    """Texts of a withheld row."""
     placeholders = {"words": "withheld", "reason": "withheld: it rests on few people"}
     return {column.name: placeholders[column.name] for column in declared.columns if column.name in placeholders}
 

@@ -49,7 +49,7 @@ from tasks.metrics.publish.people import DENIED, LENDER, Crowd, decided_place, w
 from tasks.pipeline.registry import OUTCOMES_METHOD, covering, partitions
 
 # --------------------------------------------------------------------------------------------------------------------
-# What became of every population, looked up by what a table says of it.
+# Looks up the fate of every population by its columns in a table.
 #
 # A table names an attribute, a group and a decision maker, and gives a number of people. A number that is that of a
 # population of this group is printed as the population's is; one of a withheld population is not printed.
@@ -291,7 +291,7 @@ def _nearest(entry: Entry) -> tuple[bool, bool]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Shares in tables beside the measures, with so few digits that they do not tell what counts are rounded for.
+# Rounds shares in tables other than the measures so far that they do not disclose the rounded counts.
 #
 # 0.438 is 28 of 64, whatever these are rounded to elsewhere; 0.4 is a share of 63 and of 65 people, too.
 
@@ -509,7 +509,7 @@ def _quantiles(findings: pa.Table, fates: Fates) -> dict[Cell, float]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Verdicts and agreement as they are published: a withheld group tells neither its numbers nor its state.
+# Publishes verdicts and agreement; a withheld group discloses neither its numbers nor its state.
 
 WITHHELD = "withheld: it rests on few people"
 COARSE = "its numbers are withheld, since they would tell those of a few people"

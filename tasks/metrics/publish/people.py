@@ -165,13 +165,13 @@ def _keys(frame: pd.DataFrame, columns: list[str]) -> pd.Series:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Kinds of rows: rows that are alike in groups, places and events, which no published count tells apart.
+# Kinds of rows: rows that are alike in groups, places and events, which no published count distinguishes.
 #
 # The auditor takes a row for each kind, with its number of people.
 
 
 class Marked(NamedTuple):
-    """What is told of each row, ``(rows,)`` each: its group by attribute, the places it is in, what happened to it."""
+    """Attributes of each row, ``(rows,)`` each: its group by attribute, the places it is in, what happened to it."""
 
     codes: dict[str, Longs]
     bases: dict[Place, Bools]
@@ -180,7 +180,7 @@ class Marked(NamedTuple):
     """Records that each row stands for."""
 
     def at(self, rows: Longs) -> "Marked":
-        """The same of some rows; of row -1, of which nothing is known, group -1 and no place."""
+        """The same of some rows; an unknown row, -1, has group -1 and no place."""
         present = rows >= 0
         codes = {name: np.where(present, code[rows], -1) for name, code in self.codes.items()}
         bases = {place: present & mask[rows] for place, mask in self.bases.items()}
@@ -188,7 +188,7 @@ class Marked(NamedTuple):
         return Marked(codes, bases, events, np.where(present, self.weights[rows], 1))
 
     def with_(self, other: "Marked") -> "Marked":
-        """Together with what else is told of the same rows."""
+        """The same with further attributes of the same rows."""
         weights = np.maximum(self.weights, other.weights)
         return Marked(self.codes | other.codes, self.bases | other.bases, self.events | other.events, weights)
 
@@ -273,7 +273,7 @@ def _together(codes: Sequence[Longs]) -> Longs:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Everybody whom a published count counts: the records of the source, and which populations are printed.
+# Collects all people in published counts: the records of the source, and the populations that are printed.
 #
 # Attributes over a common column are one column here: the combination of their groups. The groups are a function of it,
 # as the auditor wants, and what links the attributes stays known.
@@ -359,7 +359,7 @@ class Crowd:
 
     @property
     def makers(self) -> tuple[str, ...]:
-        """Decision makers with decisions of their own, the lender first."""
+        """Decision makers that made decisions, the lender first."""
         return (LENDER, *(str(maker) for maker in self.used_by if maker != LENDER))
 
     def group_names(self, attribute: str) -> tuple[str, ...]:
@@ -445,7 +445,7 @@ class Crowd:
         return [Named(p.name, p.columns, self.group_names(p.name)) for p in self.protected]
 
     def marked(self, lacking: Sequence[tuple[str, str]]) -> Marked:
-        """What is told of each record, in the order of ``frame``."""
+        """Attributes of each record, in the order of ``frame``."""
         codes = {p.name: self._codes(p.name) for p in self.protected}
         events = {Event(DENIED, maker): self.denied(maker) for maker in self.makers}
         return Marked(codes, self.bases(lacking), events, self.frame["weight"].to_numpy(dtype=np.int64))
@@ -456,7 +456,7 @@ class Crowd:
 
 
 def is_lacking(population: Population) -> bool:
-    """Whether a population is of those who lack a feature: it is told of everybody alone."""
+    """Whether a population consists of those without a feature; it is published only for all groups together."""
     return population.base is Base.SOURCE and population.reason.startswith(_LACKS)
 
 
@@ -522,7 +522,7 @@ class Earlier:
 
     @cached_property
     def marked(self) -> Marked:
-        """What is told of each kind of its rows, ``(kinds,)``."""
+        """Attributes of each kind of its rows, ``(kinds,)``."""
         size = int(self.kind_of.max()) + 1
         code = {attribute.name: {group: n for n, group in enumerate(attribute.groups)} for attribute in self.named}
         codes = {name: np.full(size, -1, dtype=np.int64) for name in code}

@@ -1,4 +1,4 @@
-"""Stage publish: decides once what may be told of a run, and writes the tables that every output reads.
+"""Stage publish: decides once what a run may publish, and writes the tables that every output reads.
 
 ``crowd`` has the records of the source, ``algorithm`` decides what becomes of every count of people, and
 ``fates`` is asked for it by the modules that publish the tables: measures here, ``judged``, ``exclusions``, ``facts``.
@@ -160,5 +160,5 @@ def _beside(fates: Fates, settings: PublishSettings) -> pa.Table:
 
 
 def _lacking(lacks: list[dict[str, str]]) -> list[tuple[str, str]]:
-    """Features that somebody lacks, each with the reason."""
+    """Features with missing values, each with the reason."""
     return [(lack["feature"], lack["reason"]) for lack in lacks]

@@ -241,7 +241,7 @@ def to_safetensors(network: Network) -> bytes:
 
 
 def of_safetensors(content: bytes) -> Network:
-    """The network that ``to_safetensors`` wrote, whatever the precision of its arrays.
+    """The network that ``to_safetensors`` wrote, in any precision of its arrays.
 
     Raises:
         IntegrityError: The bytes are not safetensors, name no activation, or hold other arrays than those of a network.

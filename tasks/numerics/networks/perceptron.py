@@ -28,7 +28,7 @@ INITIAL: Final = 2**32 - 1
 
 
 def draws(*numbers: int) -> np.random.Generator:
-    """The random numbers of, say, a seed, a network and an epoch, whatever was drawn before."""
+    """The random numbers of, for example, a seed, a network and an epoch, independent of earlier draws."""
     return np.random.default_rng(numbers)
 
 
@@ -113,7 +113,7 @@ def probabilities(net: nn.Sequential, inputs: Floats) -> Floats:
 
 
 def require_both_labels(label: Bools) -> None:
-    """Refuses training rows whose labels ``(n,)`` are all alike.
+    """Refuses training rows if all labels ``(n,)`` are equal.
 
     Raises:
         DataQualityError: They are.

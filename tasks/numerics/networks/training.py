@@ -84,7 +84,7 @@ def logits(net: nn.Sequential, inputs: Tensor, unit_masks: Sequence[Tensor] | No
 
 
 def _linear(inputs: int, outputs: int, rng: np.random.Generator) -> nn.Linear:
-    """A linear layer whose weights are drawn from ``rng``."""
+    """A linear layer with weights drawn from ``rng``."""
     layer: nn.Linear = skip_init(nn.Linear, inputs, outputs)  # type: ignore[no-untyped-call] # nn.Linear would draw from torch's global state
     bound = inputs**-0.5
     with torch.no_grad():
@@ -299,7 +299,7 @@ _NO_DIRECTION = 1e-8
 
 
 def odds_contrasts(favourable: Bools, protected: Bools, batch: int) -> Floats:
-    """Weights ``(2, n)`` whose products with scores, batch by batch, are the gaps in true and false positive rates.
+    """Weights ``(2, n)``; their products with scores, batch by batch, are the gaps in true and false positive rates.
 
     A row counts ``1 / size`` of its cell in its batch, with a minus in the protected group. The gap of a label whose
     rows in a batch are of one group only has weights of 0.
@@ -337,7 +337,7 @@ def pair_weights(matched: Bools, batch: int, share: float) -> Floats:
 
 
 def pairs_looked_at(batch: int, share: float) -> int:
-    """Rows of a batch whose pairs are explained: the share of it, rounded up."""
+    """Number of rows of a batch with explained pairs: the share of it, rounded up."""
     return int(np.ceil(batch * share))
 
 
@@ -682,7 +682,7 @@ def _check(rows: TrainingRows) -> None:
 
 
 def _require_finite(losses: Tensor, net: nn.Sequential, last_good: Checkpoint) -> None:
-    """Refuse an epoch in which a loss was not finite, or whose last step left weights that are not."""
+    """Refuse an epoch with a loss, or weights after its last step, that are not finite."""
     bad = torch.nonzero(~torch.isfinite(losses).all(1))
     if len(bad):
         raise DivergedError(last_good.epoch + 1, int(bad[0]) + 1, last_good)

@@ -32,7 +32,7 @@ def share(
     headline: bool = False,
     compared: bool = True,
 ) -> Tally:
-    """The share of the rows ``(n,)``, or of those ``of`` them on which it says something."""
+    """The share of the rows ``(n,)``, or of the subset ``of`` on which it is defined."""
     total = len(yes) if of is None else int(of.sum())
     met = int((yes if of is None else yes & of).sum())
     return counted(measure, parameters, total - met, met, len(yes) - total, headline=headline, compared=compared)
@@ -66,7 +66,7 @@ def alone(tally: Tally) -> Iterator[Tally]:
 
 
 def as_said(limit: float) -> float:
-    """A limit as it stands in the parameters of a measure: to ten digits, so that what is printed is what is used."""
+    """A limit as written in the parameters of a measure: to ten digits, so that the printed value is the value used."""
     return float(f"{limit:.10g}")
 
 
@@ -125,7 +125,7 @@ def quantile(alpha: float, decimals: int | None = None) -> float:
 
 
 def wilson(events: int, n: int, z: float) -> tuple[float, float]:
-    """Wilson's score interval of one share (1927) at normal quantile ``z``: from 0 where nobody, to 1 where all."""
+    """Wilson's score interval (1927) of one share at normal quantile ``z``; 0 for no events and 1 for all are ends."""
     low, high = wilsons(np.array([events], dtype=np.float64), np.array([n], dtype=np.float64), z)
     return float(low[0]), float(high[0])
 
@@ -237,7 +237,7 @@ _SAME = 1e-12
 
 
 class Interval(NamedTuple):
-    """Lower and upper end, NaN where there is none; ``note`` says why, where it is known."""
+    """Lower and upper end, NaN where it has none; ``note`` gives the reason if it is known."""
 
     low: float = math.nan
     high: float = math.nan
@@ -500,7 +500,7 @@ def ratio(own: Estimate, other: Estimate, level: float) -> Interval:
 
 
 def both_shares(own: Estimate, other: Estimate) -> bool:
-    """Whether two estimates are shares of somebody."""
+    """Whether two estimates are both shares of people."""
     if own.fitted or None in (own.events, other.events):
         return False
     return min(own.defined, other.defined) > 0
@@ -561,7 +561,7 @@ HALF = 0.5
 
 
 class Changes(NamedTuple):
-    """Units whose second value differs from the first."""
+    """Units with a second value that differs from the first."""
 
     raised: int
     """Those on which the difference is 1."""
@@ -617,7 +617,7 @@ def error(of: Changes) -> float:
 
 
 def _level(of: Changes, limit: float) -> float:
-    """The level, at most 0.5, at which the lower end is the limit; the smallest that is told where it is smaller."""
+    """The level, at most 0.5, at which the lower end is the limit; never below the smallest level that is reported."""
     if lower(of, LEAST) >= limit:
         return LEAST
     log_level = scipy.optimize.brentq(

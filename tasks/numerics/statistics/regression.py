@@ -26,7 +26,7 @@ SMALLEST = 1e-9
 
 @dataclass(frozen=True)
 class DesignRows:
-    """How values become design rows: fitted once, applied to real and to imagined applicants alike."""
+    """Encodes values as design rows: fitted once, applied to real and to counterfactual applicants alike."""
 
     columns: Columns
     """Names, kinds and categories; values are those that it was fitted to."""
@@ -281,7 +281,7 @@ def refitted(x: Floats, y: Bools, counts: Counts, ridge: float) -> Floats:
 def _together(
     x: Floats, y: Floats, counts: Counts, ridge: float, inverse: Floats, start: Floats
 ) -> tuple[Floats, Bools]:
-    """Some resamples from where they start: coefficients, and which of them have come to rest."""
+    """Refits some resamples together from their starts: coefficients, and which of them have converged."""
     b, open_ = start.copy(), np.arange(start.shape[1])
     weight = counts.astype(np.float64)
     penalty = np.full((len(b), 1), ridge)
@@ -327,7 +327,7 @@ FEW_CLUSTERS = 20
 
 
 class Estimate(NamedTuple):
-    """An estimate with its standard error and interval; NaN where there is none, and ``reason`` says why."""
+    """An estimate with its standard error and interval; NaN where it has none, and ``reason`` explains it."""
 
     value: float = math.nan
     low: float = math.nan

@@ -83,7 +83,7 @@ def thresholds(hashed: Hashes, cell: Longs | Ints, sizes: Longs) -> Hashes:
 
 @dataclass(frozen=True)
 class Asked:
-    """Who of ``n`` rows is asked, by group; whom they are compared with is never sampled."""
+    """Which of ``n`` rows are sampled, by group; the rows they are compared with are never sampled."""
 
     hashed: Hashes
     """``(n,)``"""
@@ -99,37 +99,37 @@ class Asked:
 
     @cached_property
     def drawn(self) -> Bools:
-        """``(n,)`` the rows that are asked."""
+        """``(n,)`` the sampled rows."""
         is_sampled: Bools = self.hashed <= self.threshold[self.group]
         return is_sampled
 
     def below(self, group: int) -> Bools:
-        """``(n,)`` the rows of any group that would be asked, were they of this one: for labels drawn anew."""
+        """``(n,)`` rows of any group that would be sampled if they were in this one: for redrawn labels."""
         is_below: Bools = self.hashed <= self.threshold[group]
         return is_below
 
     @cached_property
     def sizes(self) -> tuple[Longs, Longs]:
-        """``(g,)`` members asked (m), and members (N)."""
+        """``(g,)`` sampled members (m), and members (N)."""
         groups = len(self.threshold)
         return np.bincount(self.group[self.drawn], minlength=groups), np.bincount(self.group, minlength=groups)
 
     @cached_property
     def weights(self) -> Floats:
-        """``(n,)`` N/m of the row's group, so that those of its rows asked sum to N; 0 of a row not asked."""
+        """``(n,)`` N/m of the row's group, so that the weights of sampled rows sum to N; 0 for other rows."""
         sampled_sizes, of = self.sizes
         group_weights = np.divide(of, sampled_sizes, out=np.zeros(len(of)), where=sampled_sizes > 0)
         row_weights: Floats = np.where(self.drawn, group_weights[self.group], 0.0)
         return row_weights
 
     def part(self, group: int) -> tuple[int, int]:
-        """Members of a group who are asked, and members."""
+        """Number of sampled members of a group, and number of members."""
         sampled_sizes, of = self.sizes
         return int(sampled_sizes[group]), int(of[group])
 
 
 def design_variance(influence: Floats, sample_size: int, of: int) -> float:
-    """Variance of an estimate over samples of those asked: s^2/m (1 - m/N), exactly 0 where everybody is asked.
+    """Variance of an estimate over samples: s^2/m (1 - m/N), exactly 0 where all members are in the sample.
 
     Args:
         influence: How far each unit moves the estimate, with sum 0; for a mean, (value - mean) / m. Zeros are units

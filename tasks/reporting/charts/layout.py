@@ -249,12 +249,12 @@ def circle(x: float, y: float, r: float) -> str:
 
 
 def diamond(x: float, y: float, r: float) -> str:
-    """A square that stands on a corner."""
+    """A square on its corner."""
     return path("M", x, y - r, "L", x + r, y, "L", x, y + r, "L", x - r, y, "Z")
 
 
 def marker(x: float, y: float, state: State | None, *, reference: bool = False) -> PathShape:
-    """The mark of a value: its shape tells the state without colour.
+    """The mark of a value: its shape shows the state without colour.
 
     Args:
         x: of its centre.
@@ -317,7 +317,7 @@ def text_lines(
     *,
     bold: bool = False,
 ) -> list[Text]:
-    """A text in lines under each other; the last one says all of it in its title where something is left out.
+    """A text in lines under each other; if it is cut, the title of the last line has the full text.
 
     Args:
         text: any text.
@@ -531,7 +531,7 @@ def _head(x: float, y: float, way: float) -> str:
 
 
 def _inside(text: Text, sheet: Sheet) -> Text:
-    """A centred text moved so that it ends inside the drawing."""
+    """A centred text shifted so that it ends inside the drawing."""
     half = width(text.text, sheet.size, bold=text.bold) / 2
     x = min(max(text.x, half), max(half, sheet.width - half))
     return Text(x, text.y, text.text, text.colour, text.bold, text.anchor, text.title)
@@ -567,7 +567,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def without_empty(self) -> "Table":
-        """The table without columns in which no row says anything."""
+        """The table without columns that are empty in every row."""
         columns = [i for i in range(len(self.header)) if not i or any(row[i] for row in self.rows)]
         return Table(tuple(self.header[i] for i in columns), tuple(tuple(row[i] for i in columns) for row in self.rows))
 

@@ -98,7 +98,7 @@ class Matrix:
         return Table((self.head, *self.columns), rows)
 
     def draw(self, sheet: Sheet) -> Drawing:
-        """All columns beside each other where they fit, else what needs the fewest blocks under each other.
+        """All columns in a row where they fit, else what needs the fewest blocks under each other.
 
         Rows and columns are exchanged, and on a narrow sheet labels stand above their rows, where that saves blocks.
         """
@@ -116,7 +116,7 @@ class Matrix:
         return replace(self, columns=tuple(row.name for row in self.rows), rows=rows)
 
     def text(self, cell: Cell | None) -> str:
-        """What is written in a cell beside its symbol."""
+        """What is written in a cell next to its symbol."""
         if cell is None:
             return "–"
         return value_text(cell, self.unit or _NO_UNIT)
@@ -124,7 +124,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A matrix on a sheet, in blocks of columns that fit beside each other."""
+    """A matrix on a sheet, in blocks of columns that fit in a row."""
 
     matrix: Matrix
     sheet: Sheet
@@ -150,7 +150,7 @@ class _Grid:
         return shapes, y
 
     def _room(self) -> float:
-        """Width of the labels, 0 where they stand above."""
+        """Width of the labels, 0 if they are above the cells."""
         if self.above:
             return 0.0
         names = self.sheet.room((clean(row.name) for row in self.matrix.rows), bold=True)

@@ -173,7 +173,7 @@ class Rows:
         return Block(tuple(shapes), strip[1] + _PAD - 2, strip, sum(strip) / 2)
 
     def _words_above(self, mark: Mark, sheet: Sheet, baseline: float) -> tuple[list[Shape], float]:
-        """Label, the line under it and numbers; numbers stand right of the other two where there is room.
+        """Label, the line under it and numbers; numbers are right of the other two where space allows.
 
         Returns:
             Texts with symbols, and the last baseline.
@@ -206,7 +206,7 @@ class Rows:
     def _numbers(
         self, mark: Mark, x: float, baseline: float, room: float, sheet: Sheet, anchor: Anchor = "end"
     ) -> tuple[list[Text], list[Shape]]:
-        """Value with interval, and under it the state in words beside its symbol."""
+        """Value with interval, and under it the state in words next to its symbol."""
         texts = text_lines(shown(mark, self.unit), x, baseline, room, sheet, 3, "ink", anchor)
         state = state_of(mark, self.states)
         if state is None:
@@ -220,7 +220,7 @@ class Rows:
         return [*texts, *words], [*icon(state.icon, at, y - sheet.size * 0.34, state.tone)]
 
     def _sentence(self, mark: Mark, x: float, baseline: float, room: float, sheet: Sheet) -> list[Text]:
-        """What stands in the place of a mark."""
+        """The sentence shown in place of a mark."""
         return [] if self._drawn(mark) else text_lines(mark.sentence, x, baseline, room, sheet, 4, "soft")
 
     def _drawn(self, mark: Mark) -> bool:
@@ -333,7 +333,7 @@ class Forest:
         )
 
     def _note(self, mark: Mark) -> str:
-        """What the table says beside a row: why there is no mark, or its note."""
+        """The note of a row in the table: why it has no mark, or its note."""
         return mark.note if mark.point is not None else mark.sentence
 
     def _limits(self) -> list[str]:
@@ -381,7 +381,7 @@ class Forest:
 
 
 def _aside(mark: Mark) -> str:
-    """What is said of a row behind its name."""
+    """The words behind the name of a row."""
     parts = [part for part in (mark.detail, "reference" if mark.reference else "") if part]
     return f" ({isolated(', '.join(parts))})" if parts else ""
 
@@ -402,7 +402,7 @@ class Steps(Forest):
     bars: bool = False
 
     def _note(self, mark: Mark) -> str:
-        """A bar stands without an interval."""
+        """The note of a bar, which has no interval."""
         return mark.note if self.bars and isinstance(mark.value, int | float) else super()._note(mark)
 
     def draw(self, sheet: Sheet) -> Drawing:

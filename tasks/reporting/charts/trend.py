@@ -218,7 +218,7 @@ class Panel:
             yield PathShape(" ".join(crosses), "thin", "soft")
 
     def _last(self) -> Iterator[Text]:
-        """The number of the last mark, beside it."""
+        """The number of the last mark, next to it."""
         estimates = [(year, estimate) for year, estimate, _ in self.points if estimate.point is not None]
         if estimates:
             year, last_estimate = max(estimates, key=lambda pair: pair[0])
@@ -336,7 +336,7 @@ class Trend:
         )
 
     def draw(self, sheet: Sheet) -> Drawing:
-        """Panels of equal size: two beside each other on a wide sheet, one above the other on a narrow one."""
+        """Panels of equal size: two in a row on a wide sheet, one above the other on a narrow one."""
         columns = 1 if sheet.stacked or len(self.series) == 1 else 2
         gutter = 20.0
         width = (sheet.width - gutter * (columns - 1)) / columns

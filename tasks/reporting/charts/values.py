@@ -91,7 +91,7 @@ def shortest(value: float, places: int, signed: bool = False) -> str:
 
 
 def exact(value: float, unit: Unit) -> str:
-    """A number that somebody set, such as a limit, with all decimals that it has (at most 6)."""
+    """A number set by a person, such as a limit, with all decimals that it has (at most 6)."""
     return shortest(value, MOST_PLACES, unit.signed)
 
 
@@ -161,7 +161,7 @@ def _allowed(char: str) -> str:
 
 
 def isolated(name: str, full_text: str = "") -> str:
-    """A name whose direction leaves the text around it alone: for text where no ``bdi`` can stand.
+    """A name that does not change the direction of the text around it: for text without ``bdi``.
 
     Args:
         name: or a line of it.
@@ -267,7 +267,7 @@ Icon = Literal["cross", "tick", "question", "dash", "dot", "ring"]
 
 @dataclass(frozen=True)
 class State:
-    """A state as it is drawn: a word, and a shape that tells it without colour."""
+    """A state as it is drawn: a word, and a shape that shows it without colour."""
 
     word: str
     icon: Icon
@@ -323,7 +323,7 @@ class Estimate:
 
     @property
     def point(self) -> float | None:
-        """The value if it may be drawn as a mark: it is there, and so is its interval."""
+        """The value if it may be drawn as a mark: it exists, and so does its interval."""
         return float(self.value) if isinstance(self.value, int | float) and self.low is not None else None
 
     @property
@@ -336,7 +336,7 @@ class Estimate:
 
     @property
     def sentence(self) -> str:
-        """What is printed where no mark can stand."""
+        """What is printed where no mark can be drawn."""
         note = clean(self.note)
         if self.value == WITHHELD:
             return note if WITHHELD in note.lower() else f"Withheld. {note}".rstrip()
@@ -408,13 +408,13 @@ def ends_text(estimate: Estimate, unit: Unit) -> tuple[str, str] | None:
 
 
 def shown(estimate: Estimate, unit: Unit) -> str:
-    """Value and interval as they stand beside a mark: "−23 [−30, −17]"."""
+    """Value and interval as printed next to a mark: "−23 [−30, −17]"."""
     ends = ends_text(estimate, unit)
     return value_text(estimate, unit) + (f" [{ends[0]}, {ends[1]}]" if ends else "")
 
 
 def said(estimate: Estimate, unit: Unit, interval: str, state: State | None, note: str) -> str:
-    """An estimate as a description says it: value, interval, number of people, state and note."""
+    """An estimate in a description: value, interval, number of people, state and note."""
     ends, n = ends_text(estimate, unit), people(estimate.n)
     value = value_text(estimate, unit) or ("" if state else "no value")
     parts = [

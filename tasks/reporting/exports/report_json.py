@@ -41,7 +41,7 @@ from tasks.reporting.question_pages.data import SCALES, declaration, ends_of, nu
 from tasks.reporting.text import count, significant
 
 # --------------------------------------------------------------------------------------------------------------------
-# The groups of a run, each with its people, its approvals and how it stands in every theory; for JSON and workbook.
+# The groups of a run, each with its people, approvals and state in every theory; for JSON and workbook.
 
 
 UNDEFINED = "undefined"
@@ -233,7 +233,7 @@ def _lines(lines: Iterable[Advice]) -> tuple[Line, ...]:
 
 
 def _checks(material: Material) -> Iterator[Checks]:
-    """A line a table; only what did not hold is told in full."""
+    """One line per table; only failed checks are listed in full."""
     of_table: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in material.rows(VALIDATIONS):
         of_table.setdefault((row["stage"], row["table"]), []).append(row)

@@ -175,7 +175,7 @@ def _fixed_font_time() -> Iterator[None]:
 
 
 def sheets_of(content: bytes) -> int:
-    """Sheets of a PDF, whose objects may lie in compressed streams."""
+    """Number of sheets of a PDF that may have its objects in compressed streams."""
     parts = [_STREAM.sub(b"", content)]
     for match in _STREAM.finditer(content):
         with suppress(zlib.error):
@@ -199,7 +199,7 @@ COLOURS: dict[State, Colour] = {State.BREACH: "breach", State.INSUFFICIENT_EVIDE
 
 
 def picture(decision: Decision, title: str) -> bytes:
-    """The content of an SVG that needs no other file, and says what the page says first as its title.
+    """The content of an SVG that needs no other file; its title is the first statement of the page.
 
     Args:
         decision: the first page.
@@ -231,7 +231,7 @@ def _head(decision: Decision, title: str) -> tuple[list[Markup], float]:
 
 
 def _answers(decision: Decision, y: float) -> tuple[list[Markup], float]:
-    """A row a question: what is asked, its state, and a sentence of at most two lines."""
+    """One row per question: the question, its state, and a sentence of at most two lines."""
     out: list[Markup] = []
     for row in decision.questions:
         question = lines(row.question, STATE_AT - MARGIN - GAP, TEXT, most=2, bold=True)
@@ -249,7 +249,7 @@ def _answers(decision: Decision, y: float) -> tuple[list[Markup], float]:
 
 
 def _advice(decision: Decision, y: float) -> tuple[list[Markup], float]:
-    """What the page says beside its figures, and where that ends."""
+    """The page's lines of advice, and the height at which they end."""
     out: list[Markup] = []
     for title, advice_lines in (("Do next", decision.next), ("What this cannot tell", decision.cannot)):
         out.append(_text(title, LIST_AT, y, TEXT, bold=True))

@@ -139,7 +139,7 @@ def percent(share: float) -> str:
 
 
 def whole_percent(share: float) -> str:
-    """Percent as a whole number; what is smaller than one says so."""
+    """Percent as a whole number; below one it is written as less than one."""
     return "below 1" if 0 < 100 * share < 0.5 else f"{100 * share:.0f}"
 
 
@@ -213,7 +213,7 @@ class Row:
 
     @property
     def key(self) -> Key:
-        """Whom it is about."""
+        """The group that the row is about."""
         return self.protected_attribute, self.group
 
     @property
@@ -226,7 +226,7 @@ class Row:
 
     @property
     def outside_but_for_missing(self) -> bool:
-        """Whether it is open only because its interval counts columns that the table lacks (verdicts.md 5).
+        """Whether it is open only because its interval counts columns missing from the table (verdicts.md 5).
 
         The end is taken at the level that Holm left the widened row. Without the widening the level is never stricter,
         so that a row that is outside here would be outside there.
@@ -262,7 +262,7 @@ class Group:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Applications that lack a feature: they count in the lender's approval rates alone."""
+    """Applications without a feature: they count only in the lender's approval rates."""
 
     n: int
     of: int
@@ -279,7 +279,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Lost:
-    """A group of which half or more lack a feature, as published."""
+    """A group with half or more of its applications without a feature, as published."""
 
     attribute: str
     name: str
@@ -369,7 +369,7 @@ def _known(value: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The judged groups of a run: their order, their names as printed, and how each stands in a theory.
+# The judged groups of a run: their order, their printed names, and the state of each in a theory.
 #
 # Scope: people and states. A group whose methods contradict each other has too little to say (verdicts.md 5).
 
@@ -390,7 +390,7 @@ _ISOLATED = ("\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}")
 
 @dataclass(frozen=True)
 class Standing:
-    """How a group stands in a theory."""
+    """State of a group in a theory."""
 
     key: Key
     state: State
@@ -418,7 +418,7 @@ class Groups:
 
     @cached_property
     def order(self) -> tuple[Key, ...]:
-        """By attribute, the largest group first; those whose number is withheld last."""
+        """By attribute, the largest group first; those with a withheld number last."""
         named = {key for _, key in self._rows} | {group.key for group in self.run.groups if not group.reference}
         return tuple(sorted(named, key=lambda key: (key[0], -(self.people(key) or 0), key[1])))
 
@@ -452,7 +452,7 @@ class Groups:
         return next((row for maker in _makers(rows) for row in rows if row.decision_maker == maker), None)
 
     def standings(self, theory: Theory) -> tuple[Standing, ...]:
-        """Those of every group of which the theory has a row."""
+        """The states of every group for which the theory has a row."""
         return tuple(self.standing(theory, key) for key in self.order if (theory, key) in self._rows)
 
     def reference(self, attribute: str) -> Group | None:
@@ -485,7 +485,7 @@ class Groups:
         return named if len(keys) == 1 else (*named, *count_forms)
 
     def references(self, keys: Iterable[Key]) -> tuple[str, ...]:
-        """With whom they are compared: by name where all have one reference group."""
+        """The reference groups they are compared with: by name where all have the same one."""
         labels = {self.reference_label(attribute) for attribute, _ in keys}
         return (*labels, *forms("groups", "reference")) if len(labels) == 1 else forms("groups", "reference")
 
@@ -520,7 +520,7 @@ class Groups:
 
     @cached_property
     def gap_decimals(self) -> int:
-        """Decimals of a limit on the ratio of approvals in points: those of the narrowest interval beside it."""
+        """Decimals of a limit on the ratio of approvals in points: those of the narrowest interval shown with it."""
         ends = ([self.gap_points(row, end) for end in row.ends or ()] for row in self.run.rows)
         return max((places_of(POINTS, min(pair), max(pair)) for pair in map(_groups_known, ends) if pair), default=0)
 

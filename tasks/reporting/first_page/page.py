@@ -96,14 +96,14 @@ def run_of(material: Material) -> Run:
 
 
 def _asked(material: Material) -> tuple[int, int] | None:
-    """How many were asked, of how many, of what fewest were asked of; as published, and so None where withheld."""
+    """Sampled and total number, where fewest were sampled; as published, so None where withheld."""
     samplings = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
     counts = [asked_and_of(sampling) for sampling in sorted(samplings) if any(c.isdigit() for c in sampling)]
     return min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None)
 
 
 def maker_of(material: Material) -> str:
-    """Whose approvals are shown: those that decide how a group stands; without a verdict the lender's, if measured."""
+    """The decision maker with the shown approvals: the one that decides the verdict; without a verdict the lender."""
     named = [r["decision_maker"] for r in material.rows(VERDICTS) if r["theory"] == Theory.OUTCOME and r["group"]]
     makers = {m.decision_maker for m in material.measures if m.measure == APPROVAL}
     first = DecisionMaker.LENDER if DecisionMaker.LENDER in makers else DecisionMaker.MODEL
@@ -187,7 +187,7 @@ def _strongest(material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]
 
 
 def _neighbours(material: Material) -> int | None:
-    """Nearest applicants that each is compared with; None where nobody was."""
+    """Number of nearest applicants in a comparison; None where none was made."""
     methods = {row["method"] for row in material.rows(VERDICTS) if row["measure"] == NEAREST}
     settings = [material.settings.methods.by_name.get(name) for name in sorted(methods)]
     return next(
@@ -196,7 +196,7 @@ def _neighbours(material: Material) -> int | None:
 
 
 def _credit_history(material: Material) -> bool:
-    """Whether any column tells how somebody paid before, by itself or as a block of the ladder says."""
+    """Whether any column describes earlier payments, by itself or by its block of the ladder."""
     settings = material.settings
     blocks = getattr(settings.methods.by_name.get(ADJUSTED), "blocks", {})
     named = {column for column in blocks.get(HISTORY, ()) if column in settings.columns}
@@ -205,7 +205,7 @@ def _credit_history(material: Material) -> bool:
 
 
 def _tells_history(name: str, column: ColumnSpec, source: Source) -> bool:
-    """Whether a column tells how somebody paid before. Public HMDA has the type of a score, and no score."""
+    """Whether a column describes earlier payments. Public HMDA has the type of a score, and no score."""
     if source.kind == "hmda" or not column.kept:
         return False
     named = _HISTORY.search(f"{name} {column.label}".replace("_", " "))
@@ -236,7 +236,7 @@ def _graph_tests(material: Material) -> GraphTests | None:
 
 
 def _left_out(material: Material) -> LeftOut | None:
-    """Applications that lack a column, as published; None where columns are imputed or a number is withheld."""
+    """Applications without a column, as published; None where columns are imputed or a number is withheld."""
     if material.settings.missing == "impute":
         return None
     lacking = next((r for r in material.rows(PUBLISHED_MISSINGNESS) if r["feature"] == ANY), None)
@@ -248,7 +248,7 @@ def _left_out(material: Material) -> LeftOut | None:
 
 
 def _lost(material: Material) -> Iterator[Lost]:
-    """Groups of which half or more of the applications lack a feature, from the waterfall as it is published."""
+    """Groups with half or more of the applications without a feature, from the waterfall as it is published."""
     lines: dict[Key, list[Mapping[str, Any]]] = defaultdict(list)
     for row in material.rows(PUBLISHED_WATERFALL):
         lines[row["protected_attribute"], row["group"]].append(row)
@@ -294,7 +294,7 @@ Ruled = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def decide(run: Run) -> Decision:
-    """The first page of a run. Equal runs give equal pages, in whatever order their rows and groups are."""
+    """The first page of a run. Equal runs give equal pages, in any order of their rows and groups."""
     groups = Groups(run)
     chart = figures(groups)
     view = View(groups, chart.key)

@@ -14,7 +14,7 @@ from tasks.reporting.material import capital, listed
 from tasks.reporting.text import count
 
 # --------------------------------------------------------------------------------------------------------------------
-# The first page as it is printed: strings, and beside each printed number the number itself.
+# The first page as it is printed: strings, and with each printed number the number itself.
 #
 # Scope: shapes. Templates escape the texts; names of groups in them are the users' own.
 
@@ -91,7 +91,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of "What would change this", "Do next" or "What this cannot tell", with the rule that printed it."""
+    """A line of "What would change this", "Do next" or the limits of the page, with the rule that printed it."""
 
     rule: str
     words: str
@@ -111,7 +111,7 @@ class Decision:
     cannot: tuple[Line, ...]
 
     def texts(self) -> Iterator[str]:
-        """Every text as it stands on the page, in its order."""
+        """Every text of the page, in its order."""
         yield self.headline.words
         for row in self.questions:
             yield from (row.question, row.state_words, row.sentence)
@@ -160,7 +160,7 @@ def figures(groups: Groups) -> Figures:
 
 
 def _of_nobody(name: str, groups: Groups) -> State:
-    """How a comparison stands where no group has enough people: computed for some, it says too little."""
+    """State of a comparison without any group of enough people: computed for some, it is insufficient evidence."""
     if name == "nearest":
         states = [row.state for row in groups.run.rows if row.measure == NEAREST]
     else:
@@ -184,7 +184,7 @@ def forest(group_figures: Figures) -> Forest:
 
 
 def _mark(comparison: Comparison) -> Mark:
-    """A comparison without a number says why in the place of its mark."""
+    """A comparison without a number has the reason in the place of its mark."""
     hidden = comparison.shown == WITHHELD
     lacks = "interval" if comparison.value is not None else "figure"
     note = "" if comparison.low is not None or hidden else f"{capital(comparison.state_words)}: no {lacks}."
@@ -241,7 +241,7 @@ def _labels(groups: Groups) -> dict[str, str]:
 
 
 def _standings(key: Key, groups: Groups) -> dict[str, Standing]:
-    """How the group stands in each comparison."""
+    """The state of the group in each comparison."""
     beside = groups.beside(Theory.DIRECT, key, NEAREST)
     return {
         "all": groups.standing(Theory.OUTCOME, key),

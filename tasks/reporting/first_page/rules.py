@@ -331,7 +331,7 @@ def _part(status: Standing, groups: Groups) -> str:
 
 
 def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
-    """The reference group's cost of the way beside the group's; the denials, where they say too little."""
+    """The cost of the way for the reference group and for the group; the denials, where they are too few."""
     added = [each for each in standings if each.row is not None and each.row.role == "adds" and not each.disagree]
     if added:
         yield from _with_others("without_a_way", added, standings, groups)
@@ -424,7 +424,7 @@ def _number(name: str, n: int) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What would change the findings: rules in their order, of which the first three that apply are printed.
+# What would change the findings: rules in order; the first three that apply are printed.
 #
 # A rule returns the forms of its line, the longest first, or nothing where it does not apply.
 
@@ -454,16 +454,16 @@ class View:
         return tuple(sorted(enough, key=lambda key: key != self.chosen))
 
     def adjusted(self, key: Key) -> Row | None:
-        """The adjusted row of a group whose numbers may be printed."""
+        """The adjusted row of a group with printable numbers."""
         row = self.groups.standing(Theory.DIRECT, key).row
         return None if row is None or row.withheld else row
 
     def outside(self) -> Iterator[Key]:
-        """Groups whose adjusted difference is outside, that of the figures first."""
+        """Groups with an adjusted difference outside the limit, that of the figures first."""
         yield from (k for k in self.ordered() if self.groups.standing(Theory.DIRECT, k).state is State.BREACH)
 
     def outside_but_for_missing(self) -> Iterator[Key]:
-        """Groups of which it would be, were its interval not widened for columns that the table lacks."""
+        """Groups that would be outside if their interval were not widened for columns missing from the table."""
         for key in self.ordered():
             row = self.adjusted(key)
             if row is not None and row.outside_but_for_missing:
@@ -514,7 +514,7 @@ def _confounder(view: View) -> tuple[str, ...]:
 
 
 def _no_credit_score(view: View) -> tuple[str, ...]:
-    """No column is a credit history, nobody said that the columns are all, and the adjusted gap is shown.
+    """No column is a credit history, the columns are not declared complete, and the adjusted gap is shown.
 
     A column that is not there can have moved the gap either way: no bound is claimed.
     """
@@ -533,7 +533,7 @@ def _year_lacks(view: View) -> tuple[str, ...]:
 
 
 def _left_out(view: View) -> tuple[str, ...]:
-    """More than 5 % of applications lack a column."""
+    """More than 5 % of applications have no value in a column."""
     left_out = view.groups.run.left_out
     if left_out is None or not left_out.is_told:
         return ()
@@ -558,7 +558,7 @@ def _detectable(view: View) -> tuple[str, ...]:
 
 
 def _missing_limit(view: View) -> tuple[str, ...]:
-    """A theory was measured, and nobody said how much is too much."""
+    """A theory was measured without a declared limit."""
     return forms("change", "missing_limit") if view.without_limit() else ()
 
 
@@ -573,7 +573,7 @@ RULES: tuple[tuple[str, Rule], ...] = (
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What to do next, and what the page cannot tell: rules in their order, the first three that apply.
+# What to do next, and what the page cannot show: rules in their order, the first three that apply.
 #
 # Steps on the data come first; files of persons are read before anything is repeated, unless the file is a public one
 # that names neither lender nor score.
@@ -613,7 +613,7 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _of_lost(view: View) -> tuple[str, ...]:
-    """Groups of which half or more lack a feature: up to two by name, with what they lack where there is room."""
+    """Groups with half or more of their rows without a feature: up to two by name, with the feature if it fits."""
     lost = view.groups.run.lost
     candidates: list[str] = []
     for named, columns in ((2, MOST_COLUMNS), (1, MOST_COLUMNS), (1, 0)):
@@ -638,7 +638,7 @@ def _of_asked(sampled: int, of: int) -> tuple[str, ...]:
 
 
 def files_of(view: View) -> tuple[Key, Files] | None:
-    """The group whose files are to be read, and which; None where none is outside."""
+    """The group and the files of it that should be read; None where no group is outside."""
     key = next(view.outside(), None)
     return None if key is None else (key, view.groups.run.files.get(key, Files()))
 
@@ -666,7 +666,7 @@ def _by_lender(view: View) -> tuple[str, ...]:
 
 
 def _read_later(view: View) -> tuple[str, ...]:
-    """A public file names nobody whose file could be read: that comes after the lender's own data."""
+    """A public file names no applicant to read a file of: that step follows the lender's own data."""
     return forms("next", "read_later") if view.groups.run.public and files_of(view) else ()
 
 

@@ -43,7 +43,7 @@ Said = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Apart:
-    """A group of which one method says outside and another inside."""
+    """A group with a verdict of outside by one method and of inside by another."""
 
     theory: Theory
     maker: str
@@ -122,7 +122,7 @@ def _key(row: Said) -> Key:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What is left of a group's difference, block by block of columns on file, and beside a factor that is not on file.
+# The rest of a group's difference, by block of columns on file, and in comparison with a factor not on file.
 #
 # Scope: the two charts of the adjusted comparison. Its estimates: ``tasks.methods.adjusted``.
 
@@ -134,7 +134,7 @@ MOST_COLUMNS = 3
 
 
 def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
-    """Steps from the raw difference to the last rung, and beside it what a second method says."""
+    """Steps from the raw difference to the last rung, with the result of a second method."""
     scale = SCALES[question.scale]
     for key in _first(matter, question)[:MOST_LADDERS]:
         row = matter.primary(question.theory, key)
@@ -148,7 +148,7 @@ def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Fig
 
 
 def _beside(matter: Matter, question: Question, picture: Picture, key: Key) -> Mark:
-    """What stands beside the last step."""
+    """Values shown with the last step."""
     mark = beside_mark(matter, question.theory, key, picture.measure, SCALES[question.scale])
     k, words = matter.groups.run.neighbours, declaration().pictures
     label = words["nearest"] if k is None else words["nearest_k"].format(k=k)
@@ -279,7 +279,7 @@ def _of(matter: Matter, question: Question, picture: Picture, room: Room) -> Ite
 
 
 def _judged(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
-    """What is judged, or the second method beside it, with its limits."""
+    """What is judged, or the second method shown with it, with its limits."""
     scale, keys = SCALES[question.scale], matter.shown(question)
     every = [(key, _number(matter, question, picture, key, scale)) for key in keys]
     largest_keys = largest(every, room.charts, scale)
@@ -319,7 +319,7 @@ def _series(matter: Matter, question: Question, picture: Picture, room: Room) ->
 
 
 def _undecided(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
-    """What became of all records, of the groups that stand first on the page."""
+    """What became of all records, for the first groups of the page."""
     keys = matter.shown(question)
     row_keys = matter.with_references(keys[: max(room.charts // 3, 1)])
     rows = [_named(matter, mark, key) for key in row_keys for mark in _undecided_marks(matter, picture, key)]
@@ -374,7 +374,7 @@ def _named(matter: Matter, mark: Mark, key: Key) -> Mark:
 def _figure(
     matter: Matter, picture: Picture, scale: Scale, rows: Sequence[Mark], keys: Sequence[Key], makers: Iterable[str]
 ) -> Figure:
-    """The chart, its caption with whose decisions it is of, and how many of the groups it shows."""
+    """The chart, its caption with the decision maker, and how many of the groups it shows."""
     texts, placeholders = declaration().pictures, {"reference": matter.references(keys)}
     caption = [picture.caption.format(**placeholders)]
     whose = [matter.material.whose(maker) for maker in dict.fromkeys(makers)]

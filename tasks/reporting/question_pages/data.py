@@ -84,7 +84,7 @@ class Picture(_Declared):
 
 
 class Column(_Declared):
-    """A column of the table by group beside those that all pages have."""
+    """A column of the table by group in addition to those on all pages."""
 
     words: str
     scale: ScaleName
@@ -149,7 +149,7 @@ class Declaration(_Declared):
 
 @cache
 def declaration() -> Declaration:
-    """What the file says.
+    """The content of the file.
 
     Raises:
         pydantic.ValidationError: the file is not of this form.
@@ -159,7 +159,7 @@ def declaration() -> Declaration:
 
 
 def in_words(measure: str) -> str:
-    """What compares the groups, for a measure that is judged or stands beside one."""
+    """What compares the groups, for a measure that is judged or shown with one."""
     return declaration().estimates.get(measure, measure.replace("_", " "))
 
 
@@ -236,7 +236,7 @@ class Matter:
 
     @cached_property
     def _makers(self) -> dict[tuple[str, str], list[str]]:
-        """Method and measure -> whose decisions, the lender's first."""
+        """Method and measure -> decision makers, the lender first."""
         makers_of: dict[tuple[str, str], set[str]] = {}
         for m in self.material.measures:
             makers_of.setdefault((m.method, m.measure), set()).add(m.decision_maker)
@@ -256,7 +256,7 @@ class Matter:
         return next((m for m in measures if m is not None), None)
 
     def every(self, series: Series, key: Key) -> Iterator[Measure]:
-        """A measure of a group at all its parameters, of the decision maker whose is looked at."""
+        """A measure of a group at all its parameters, of the decision maker that is looked at."""
         makers = self._makers.get((series.method, series.measure), [])
         prefix = (series.method, series.maker or next(iter(makers), ""), *key, series.measure)
         yield from (m for index, m in self._measures.items() if index[:5] == prefix)
@@ -282,7 +282,7 @@ class Matter:
         return None
 
     def primary(self, theory: Theory, key: Key) -> Row | None:
-        """The row of a group that decides: that of the decision maker by whom the group stands as it does."""
+        """The row that decides the state of a group, of the decision maker that it belongs to."""
         row = self.groups.standing(theory, key).row
         if row is None or row.role == "primary":
             return row
@@ -307,7 +307,7 @@ class Matter:
         return self.groups.reference_key(key[0]) == key
 
     def references(self, keys: Iterable[Key]) -> str:
-        """With whom the groups are compared, in words."""
+        """The reference groups of the comparison, in words."""
         return self.groups.references(list(keys))[0]
 
 
@@ -367,7 +367,7 @@ def ends_of(groups: Groups, row: Row, scale: Scale) -> tuple[float, float] | tup
 
 
 def verdict_mark(matter: Matter, row: Row | None, status: Standing, scale: Scale) -> Mark:
-    """A judged number of a group: the row, and the state in which the group stands."""
+    """A judged number of a group: the row, and the state of the group."""
     groups, words = matter.groups, declaration().missing
     state = verdicts.WITHHELD if status.withheld else str(status.state)
     blank = Mark(label=groups.label(status.key), n=count_of(groups, status.key), state=state)
@@ -397,7 +397,7 @@ def beside_mark(matter: Matter, theory: Theory, key: Key, measure: str, scale: S
 
 
 def measure_mark(matter: Matter, series: Series, key: Key, scale: Scale) -> Mark:
-    """A measure of a group, with its interval if that covers as often as it says."""
+    """A measure of a group, with its interval if that has its nominal coverage."""
     m, words = matter.measure(series, key), declaration().missing
     blank = Mark(label=matter.groups.label(key), detail=series.words)
     blank = replace(blank, reference=matter.is_reference(key), compared=series.compared)
@@ -459,7 +459,7 @@ def _because(reason: str) -> str:
 
 
 def value_cell(mark: Mark, unit: Unit, ends: bool = False) -> Cell:
-    """The number of a mark; behind it the range of draws or, if asked for, the interval."""
+    """The number of a mark; behind it the range of draws or, on request, the interval."""
     if mark.value is None or mark.value == WITHHELD:
         return Cell(declaration().missing["withheld" if mark.value else "none"], "none")
     draws_range = mark.note if mark.note.startswith("(") else ""

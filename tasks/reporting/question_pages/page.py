@@ -119,7 +119,7 @@ def _name(matter: Matter, key: Key) -> Cell:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# How sure an answer is: rules, each of which gives its sentences or none. Which apply is declared a question.
+# Certainty of an answer: rules that each give sentences or none. Each question declares its rules.
 
 
 MOST_NAMED = 6
@@ -139,7 +139,7 @@ def _said(name: str, **words: object) -> str:
 
 
 def _rows(matter: Matter, question: Question) -> list[Row]:
-    """The deciding rows whose numbers may be printed."""
+    """The deciding rows with printable numbers."""
     rows = (matter.primary(question.theory, key) for key in matter.shown(question))
     return [row for row in rows if row is not None and not row.withheld]
 
@@ -298,7 +298,7 @@ def _page(matter: Matter, name: str, question: Question, room: Room) -> Section:
 
 
 def _answer(matter: Matter, question: Question) -> Section:
-    """What Decide says, the numbers in full, and the states; of an open answer the numbers come first."""
+    """The answer of Decide, the numbers in full, and the states; for an open answer the numbers come first."""
     answers = tuple(answer.sentence for answer in matter.decision.questions if answer.theory is question.theory)[:1]
     overall_row = matter.groups.run.theory(question.theory)
     leads = tuple(_leads(matter, question))
@@ -337,7 +337,7 @@ def _beside(matter: Matter, lead: Lead, key: Key, size: str) -> str:
 
 
 def _whose(matter: Matter, question: Question, lead: Lead, keys: Sequence[Key]) -> str:
-    """By whose decisions: one decision maker, as the pictures say."""
+    """The decision maker in words: one, as in the pictures."""
     of = (matter.measure(lead.series, key) if lead.series else matter.primary(question.theory, key) for key in keys)
     return next(matter.material.whose(measure.decision_maker) for measure in of if measure is not None)
 
@@ -419,7 +419,7 @@ def _links(matter: Matter, question: Question) -> Iterator[Link]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The pages of a run's questions: those whose theory or measures it has.
+# The pages of a run's questions: those with a theory or measures in the run.
 
 
 def question_pages(material: Material, decision: Decision) -> dict[str, Section]:

@@ -92,12 +92,12 @@ def _told(model: Readable) -> Frame:
 
 
 def _try(model: Readable) -> None:
-    """Let a model decide on rows that were made up. That it cannot is told by real ones; that it dies, is told here."""
+    """Let a model decide on made-up rows. This detects a crash; only real rows show that it cannot decide."""
     width = inputs_taken(model)
     if width is None:
         return
     if isinstance(width, bool) or not isinstance(width, int | np.integer) or not 0 < width <= WIDEST:
-        raise SpecError(f"the model says that it takes {width!r} inputs; a model takes 1 to {WIDEST:,}: write it again")
+        raise SpecError(f"the model declares {width!r} inputs; a model takes 1 to {WIDEST:,}: write it again")
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(MADE_UP, width)) * rng.choice([0.1, 1.0, 100.0, 1e6], size=(MADE_UP, 1))
     rows[::4] = rng.integers(0, 5, size=rows[::4].shape)

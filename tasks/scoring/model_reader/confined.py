@@ -25,7 +25,7 @@ from tasks.scoring.model_reader.protocol import ADDRESSES, BATCH, PATIENCE, READ
 from tasks.scoring.models import Facts, ModelFile, Readable, read, vouched
 
 # --------------------------------------------------------------------------------------------------------------------
-# Reads a stranger's model in a process of its own, and asks it there for every row.
+# Reads a foreign model in a separate process, and queries it there for every row.
 #
 # The process (``__main__`` beside this) has limits, no network where the system allows that, and nothing of this one's
 # environment but what Python needs. Whatever a file does to it ends there, and is told. Networks and linear models come
@@ -60,7 +60,7 @@ class UnansweredError(SpecError):
 
 
 def opened(file: ModelFile) -> Readable:
-    """A stranger's model: arrays where it is a network or linear, else one that is asked in its own process.
+    """A foreign model: arrays where it is a network or linear, else one that is queried in a separate process.
 
     Raises:
         SpecError: The file is not trusted, not known, no model of two classes, or ended the process that read it.
@@ -75,7 +75,7 @@ def opened(file: ModelFile) -> Readable:
 
 @lru_cache(MODELS)
 def confined(file: ModelFile, asking: int) -> "Confined":  # noqa: ARG001 a fork of this process asks another
-    """A model in a process of its own, the same for all of the process ``asking`` who ask for the same file.
+    """A model in a separate process, shared within the process ``asking`` by all requests for the same file.
 
     Raises:
         SpecError: It is no model, or ended the process.
@@ -84,7 +84,7 @@ def confined(file: ModelFile, asking: int) -> "Confined":  # noqa: ARG001 a fork
 
 
 class Confined:
-    """A model in a process of its own, which ends with this object, or when it was not asked for a while."""
+    """A model in a separate process, which ends with this object, or after a time without queries."""
 
     facts: Facts
     arrays: Network | Linear | None = None
@@ -111,7 +111,7 @@ class Confined:
         return self._batches("probability", x)
 
     def logit(self, x: Floats) -> Floats:
-        """``(r,)`` logits: of a module, or of a classifier whose decision function is the log odds."""
+        """``(r,)`` logits: of a module, or of a classifier with a decision function that is the log odds."""
         return self._batches("logit", x)
 
     def gradient(self, x: Floats) -> Floats:
@@ -139,7 +139,7 @@ class Confined:
         return values
 
     def _begun(self) -> Frame:
-        """A new process, once it has read the file, and what it says of it."""
+        """A new process after it has read the file, and its description of the file."""
         self._process = started()
         self._end = weakref.finalize(self, ended, self._process)
         header = {"name": self.name, "sha256": self._file.sha256, "output": self._file.output}
@@ -150,7 +150,7 @@ class Confined:
         return answer
 
     def _answered(self, question: Frame) -> Frame:
-        """The answer of the process, or of a new one where it ended because nobody asked it."""
+        """The answer of the process, or of a new one if it ended because it had no queries."""
         if self._process.poll() is None:
             try:
                 return self._asked(question, BATCH)
@@ -219,7 +219,7 @@ def started() -> "subprocess.Popen[bytes]":
 
 
 def died(process: "subprocess.Popen[bytes]") -> int | None:
-    """How a process ended that says nothing more; None where it did not."""
+    """How a process ended without a message; None where it did not."""
     try:
         return process.wait(timeout=5)
     except subprocess.TimeoutExpired:
@@ -236,7 +236,7 @@ def ended(process: "subprocess.Popen[bytes]") -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The models that the stage ``score`` left: those fitted here are read, a stranger's is asked in its own process.
+# The models that the stage ``score`` stored: fitted ones are read, a foreign one is queried in a separate process.
 
 
 def stored(models: pa.Table, model: Model) -> dict[int, Readable]:

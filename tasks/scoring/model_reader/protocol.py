@@ -27,7 +27,7 @@ from tasks.numerics.arrays import Floats
 
 
 class Without:
-    """Says of some packages that they are not there."""
+    """Makes some packages appear as not installed."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         """Keep their names."""
@@ -105,7 +105,7 @@ def reserved() -> int:
 
 
 def leave_network() -> bool:
-    """Move into a network of its own, which reaches nothing; whether the system lets it."""
+    """Enter a separate network namespace, which reaches nothing; returns whether the system allows it."""
     with suppress(OSError, AttributeError):
         unshare = ctypes.CDLL(None, use_errno=True).unshare
         return any(unshare(flags) == 0 for flags in (NEW_NETWORK, NEW_USER | NEW_NETWORK))
@@ -124,7 +124,7 @@ def end_with(parent: int) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What the audit and the process that reads a model tell each other: a few words and arrays of numbers, never objects.
+# Messages between the audit and the process that reads a model: a few words and arrays of numbers, never objects.
 #
 # A message is its length in eight bytes, and arrays in the safetensors format with the words in its metadata: to read
 # it runs nothing, and unpacks nothing. The order in which an array lies in memory is kept, as sums depend on it.
@@ -178,7 +178,7 @@ def received(stream: BinaryIO) -> Frame | None:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Writes a question into a process and reads its answer, whatever the process does in the meantime.
+# Writes a question into a process and reads its answer, robust against the process's behaviour in the meantime.
 
 
 PIECE = 2**16
@@ -235,7 +235,7 @@ def exchanged(process: "subprocess.Popen[bytes]", question: bytes, seconds: floa
 
 
 def _written(into: int, remaining: memoryview) -> memoryview:
-    """What is left of a question once a piece of it is written; nothing where nobody reads any more."""
+    """The rest of a question after a piece of it is written; nothing if no process reads it any more."""
     with suppress(BlockingIOError):
         try:
             return remaining[os.write(into, remaining[:PIECE]) :]

@@ -372,5 +372,5 @@ def test_a_year_in_one_file_is_sorted_and_then_nothing_is_left_to_do(rows: Path,
 def test_a_year_that_is_not_held_is_not_sorted(lake: Path) -> None:
     result = data("repack", "--year", 2022, "--lake", lake)
     assert isinstance(result.exception, EvenhandError)
-    assert "holds no vintage of 2022; `evenhand data list` says which" in str(result.exception)
+    assert "holds no vintage of 2022; `evenhand data list` prints its years" in str(result.exception)
     assert not lake.exists()

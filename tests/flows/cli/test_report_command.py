@@ -116,7 +116,7 @@ def test_an_unknown_run_a_folder_of_the_lake_and_one_that_cannot_be_written_are_
     assert "holds no run 'loans-2023-0'" in unknown.stderr
     for option, value in (("--out", f"{lake}/reports/{RUN}"), ("--single", f"{lake}/one.html")):
         inside = evenhand("report", RUN, "--lake", lake, option, value)
-        assert (inside.returncode, "whose runs are sealed" in inside.stderr) == (2, True)
+        assert (inside.returncode, "runs of a lake are sealed" in inside.stderr) == (2, True)
     blocked = evenhand("report", RUN, "--lake", lake, "--out", str(place / "loans.csv"))
     assert blocked.returncode == 5
     assert "cannot be written" in blocked.stderr

@@ -86,10 +86,10 @@ def test_a_query_of_published_tables_is_not_called_restricted(tmp_path: Path) ->
 
 def test_a_question_that_cannot_be_answered_ends_in_a_sentence(lake: Path) -> None:
     with pytest.raises(
-        SpecError, match=r"the tables of run 'first' cannot be asked for that: .* findings does not exist"
+        SpecError, match=r"the tables of run 'first' cannot answer that query: .* findings does not exist"
     ):
         findings(str(lake), "first", rows=True, limit=5)
-    with pytest.raises(SpecError, match=r"the tables of run 'first' cannot be asked for that: .* UTF-8"):
+    with pytest.raises(SpecError, match=r"the tables of run 'first' cannot answer that query: .* UTF-8"):
         measures(str(lake), "first", measure="\udcff")
 
 

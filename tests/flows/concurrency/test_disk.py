@@ -40,7 +40,7 @@ def test_years_that_would_not_fit_together_are_refused_before(
     with pytest.raises(InfrastructureError, match=r"lake has 8\d MB left and 2 years needs about 94 MB; free some"):
         check_years_on_disk(lake, [15_000_000, 15_000_000], force=False)
     check_years_on_disk(lake, [15_000_000, 15_000_000], force=True)
-    assert "it goes on, as --force asks" in caplog.text
+    assert "it goes on, as --force is given" in caplog.text
 
 
 def test_a_disk_that_fills_while_a_stage_writes_is_told_and_nothing_is_left(small_disk: Path) -> None:

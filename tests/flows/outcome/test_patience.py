@@ -50,7 +50,7 @@ def test_its_patience_ends(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCa
     with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api"}):
         assert not await_server()
     assert 0.3 <= time.monotonic() - began < 5
-    assert "a worker mends the run's state" in caplog.text
+    assert "a worker corrects the run's state" in caplog.text
 
 
 def test_a_patience_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def signer(key: Path) -> log.Signer:
 def test_a_key_is_for_its_owner_and_never_overwritten(key: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     before = key.read_bytes()
-    with pytest.raises(SpecError, match="is there already, and a key is never overwritten"):
+    with pytest.raises(SpecError, match="exists already, and a key is never overwritten"):
         log.new_key(key)
     assert key.read_bytes() == before
     assert log.trusted(key.with_name("key.pub")) == {log.fingerprint(signer(key).public)}

@@ -163,7 +163,10 @@ HAND_MADE: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: with_nodes(forest(), "left_child", node("feature", 10**6)),
         "node 0 of tree 0 asks for an input beyond its 4",
     ),
-    "forest, nodes cut short": (lambda: with_nodes(forest(), "left_child", lambda n: n[:3]), "says .* nodes and has 3"),
+    "forest, nodes cut short": (
+        lambda: with_nodes(forest(), "left_child", lambda n: n[:3]),
+        "declares .* nodes and has 3",
+    ),
     "boosted, child beyond": (
         lambda: with_nodes(boosted(), "is_leaf", node("left", 10**9)),
         "node 0 of tree 0 points to node 1000000000 of",

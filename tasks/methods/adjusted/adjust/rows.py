@@ -46,7 +46,7 @@ class Case:
 def cases(
     applications: pa.Table, decisions: pa.Table, memberships: pa.Table, left_out: set[str], settings: AdjustSettings
 ) -> Iterator[Case]:
-    """One case for each decision maker whose decisions are explained, and each protected attribute.
+    """One case for each decision maker with explained decisions and each protected attribute.
 
     Args:
         applications: as ingested.
@@ -67,7 +67,7 @@ def cases(
 
 
 def judged(settings: AdjustSettings, case: Case) -> AdjustSettings:
-    """The settings with the primary rung by name: one that the spec declares, whether its block is there or not.
+    """The settings with the name of the primary rung. A declared rung is used even if its block is missing.
 
     Without a declared one it is the last one that is left where no column of its block is.
     """
@@ -83,7 +83,7 @@ def judged(settings: AdjustSettings, case: Case) -> AdjustSettings:
 def _decided(
     applications: pa.Table, decisions: pa.Table, settings: AdjustSettings
 ) -> Iterator[tuple[str, pa.Table, Bools]]:
-    """Whose decisions, the applications that they are on, and which of them were denied.
+    """The decision maker, the applications of the decisions, and the denied applications.
 
     The lender decided on every application, the model on the complete ones; of its decisions those count which it
     made on rows that it was not fitted to.
@@ -263,7 +263,7 @@ def _is_primary(effect: Effect, settings: AdjustSettings) -> bool:
 
 
 def _benchmarks(case: Case, effect: Effect, settings: AdjustSettings) -> Iterator[dict[str, Any]]:
-    """The linear effect of the primary rung beside unseen columns as strong as the controls."""
+    """The linear effect of the primary rung, adjusted for unseen confounders as strong as the controls."""
     if effect.unseen is None or not _is_primary(effect, settings):
         return
     for benchmark in effect.unseen.benchmarks:
@@ -284,7 +284,7 @@ def _benchmarks(case: Case, effect: Effect, settings: AdjustSettings) -> Iterato
 
 
 def _interaction(case: Case, interaction: Interaction) -> dict[str, Any]:
-    """A number stands in the user's units, a category by its name."""
+    """Row of an interaction: numbers in the user's units, categories by name."""
     controls = {each.name: each for block in case.applications.blocks for each in block.controls}
     names = controls[interaction.column].categories
     at = None if math.isnan(interaction.at) else names[int(interaction.at)] if names else f"{interaction.at:.6g}"

@@ -62,7 +62,7 @@ def blocks_of(spec: AuditSpec, settings: AdjustedSettings) -> tuple[ControlBlock
 
 
 def primary_of(blocks: Collection[ControlBlock], settings: AdjustedSettings) -> str:
-    """The block whose rung is judged: the last one before ``place``, or ``none`` where there is no block."""
+    """The block of the primary rung: the last one before ``place``, or ``none`` if there is no block."""
     before = [block.name for block in blocks if block.name != PLACE]
     return settings.primary or (before[-1] if before else NO_BLOCK)
 
@@ -101,7 +101,7 @@ def personal(spec: AuditSpec, settings: AdjustedSettings) -> tuple[str, ...]:
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
-    """What is wrong with the blocks, the primary rung and the clusters beside the columns of the spec.
+    """Errors in the blocks, the primary rung and the clusters, checked against the columns of the spec.
 
     A block or a primary rung of which one year has no column is no fault of the spec: ``source.lacking`` names them.
     """
@@ -135,7 +135,7 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
 
 
 def _of_column(spec: AuditSpec, name: str, at: Location) -> Iterator[SpecError]:
-    """A control that is not read, or that says who an applicant is."""
+    """Errors of a control: its column is not read, or it identifies the applicant."""
     if name in _protected(spec):
         message = f"{name!r} is a protected attribute and so no control; methods.adjusted.cross adds the others"
         yield SpecError(message, at)
@@ -160,7 +160,7 @@ def _twice(settings: AdjustedSettings) -> Iterator[SpecError]:
 
 
 def _block(spec: AuditSpec, name: str) -> str | None:
-    """The block of a column by what the spec says of it, else by its name and role."""
+    """The block of a column from the spec, otherwise from its name and role."""
     column = spec.columns[name]
     if column.block is not None:
         return None if column.block == NO_BLOCK else column.block
@@ -255,11 +255,11 @@ def _shares(filled: Bools, favourable: Bools) -> Filled:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What decides the denial ladder, and whether an audit asks for it.
+# Settings of the denial ladder, and whether an audit requests it.
 
 
 class AdjustSettings(StageSettings):
-    """What decides the ladder: blocks, estimators, whose decisions, the protected attributes and the level."""
+    """Settings of the ladder: blocks, estimators, decision makers, protected attributes and level."""
 
     memory: ClassVar[Growth] = Growth(80, 5.5)
 

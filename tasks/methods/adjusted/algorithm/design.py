@@ -124,7 +124,7 @@ def standardised(values: Floats) -> Floats:
 
 
 def own_levels(control: Control, used: Bools, names: tuple[str, ...]) -> Floats:
-    """Levels of a category that a design tells apart, ascending: the base, and those with an indicator in ``names``."""
+    """Levels of a category distinguished by a design, ascending: the base and those with an indicator in ``names``."""
     levels, counts = np.unique(control.values[used], return_counts=True)
     has_column = np.array([level_name(control, level) in names for level in levels], np.bool_)
     has_column[counts.argmax()] = True

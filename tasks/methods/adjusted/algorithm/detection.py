@@ -17,7 +17,7 @@ from tasks.numerics.results import Aggregate, Detected, Evidence, Findings, Infe
 from tasks.numerics.statistics.intervals import Changes, error, lower, upper
 
 # --------------------------------------------------------------------------------------------------------------------
-# Controls whose categories tell the decision: held fixed, they leave nothing to compare.
+# Finds controls that determine the decision. With such a control held fixed, nothing remains to compare.
 #
 # A reason of denial, a copy of the decision, or an automated result that is always followed: among applicants of one
 # such
@@ -38,7 +38,7 @@ MOST_VALUES = 2
 
 
 def telling(applications: Applications) -> dict[str, str]:
-    """Name of each control that tells the decision -> the name of its block."""
+    """Name of each control that determines the decision -> the name of its block."""
     return {
         control.name: block.name
         for block in applications.blocks
@@ -204,7 +204,7 @@ class Steps:
 
 
 def units(problem: Problem) -> Bools:
-    """Who gets a finding, ``(n,)``: nobody."""
+    """Rows with a finding, ``(n,)``: none."""
     return np.zeros(len(problem.group), np.bool_)
 
 
@@ -255,7 +255,7 @@ def _measure(
 
 
 def _exchanged(exchange: DetectionExchange, group: int) -> Aggregate:
-    """The effect of the exchange; its events are the members whose decision changes."""
+    """The effect of the exchange. Its events are the members with a changed decision."""
     of = exchange.changes
     if of is None:
         return Aggregate(group, 0, EXCHANGED, {}, math.nan, exchange.n, compared=False, reason=exchange.reason)
@@ -274,7 +274,7 @@ def _exchanged(exchange: DetectionExchange, group: int) -> Aggregate:
 
 
 def _inference(step: Step, row_counts: Counted | None) -> Inference | None:
-    """Its standard error; of a penalised fit, whose interval is a likelihood's, one from each half of the interval."""
+    """Standard error of a step. A penalised fit has a likelihood interval, so each half gives one error."""
     if not math.isfinite(step.value):
         return None
     se, above = step.se, math.nan

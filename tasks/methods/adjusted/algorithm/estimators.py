@@ -198,7 +198,7 @@ class Effect:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# One rung of the ladder as the estimators see it: design, groups that can be judged, and what is said of all rows.
+# Input of the estimators for one rung of the ladder: design, testable groups, and notes on all rows.
 
 
 FEW = "few_clusters"
@@ -346,7 +346,7 @@ def membership(bread: Floats, column: int, n: int) -> Membership:
 def linear_rows(
     rung: Rung, names: tuple[str, ...], rng: np.random.Generator, *, bootstrap: bool
 ) -> dict[int, list[Effect]]:
-    """Coefficients with HC1, or CR1 with clusters; a wild cluster bootstrap's interval where it is asked for.
+    """Coefficients with HC1 errors, or CR1 errors with clusters. On request with a wild cluster bootstrap interval.
 
     Args:
         rung: Its rows and columns.
@@ -527,7 +527,7 @@ def weighted_rows(
     splits: int,
     rng: np.random.Generator,
 ) -> dict[tuple[int, Estimator], list[Effect]]:
-    """Overlap and AIPW rows of each group, those of the two that are asked for."""
+    """Requested overlap and AIPW rows of each group."""
     rows: dict[tuple[int, Estimator], list[Effect]] = {}
     expected = None
     if propensity_of_group and "aipw" in estimators:

@@ -169,7 +169,7 @@ def _factors(design: Design, number: int, control: Control, used: Bools) -> Iter
 
 
 def _hinges(control: Control, number: int, z: Floats, values: Floats) -> Iterator[Factor]:
-    """Hinges of a number ``z`` as it stands in the design, named by its own ``values``."""
+    """Hinges of a number ``z`` in the scale of the design, named by its original ``values``."""
     for share in KNOTS:
         yield Factor(_named(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot")
     for rank, (above, below) in enumerate(PAIRED):
@@ -220,7 +220,7 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
 
 
 def _orthogonal(controls: Floats, columns: Floats) -> Floats:
-    """Columns ``(n, k)`` less what the controls ``(n, p)`` and the columns before tell of them, standardised."""
+    """Standardised residuals of the columns ``(n, k)`` given the controls ``(n, p)`` and the preceding columns."""
     basis = np.linalg.qr(controls)[0]
     orthogonal_columns = []
     for column in columns.T:
@@ -231,7 +231,7 @@ def _orthogonal(controls: Floats, columns: Floats) -> Floats:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Choice of terms by double selection: those that tell denial, and those that tell a group, beside the columns.
+# Selects terms by double selection: terms that predict denial or membership of a group, given the columns.
 #
 # A product or a bend that the design lacks biases the difference only if it tells denial and group alike. Whatever
 # tells
@@ -308,7 +308,7 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
 
 
 def _of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
-    """The terms chosen for denial, and after them those that tell each group; the reference rows are summed once."""
+    """The terms chosen for denial, then the terms that predict each group. The reference rows are summed once."""
     every = _membership(design, rung, None)
     sums = {
         label: _products(every.of(design.group == label), terms) for label in (design.reference, *design.indicators)
@@ -324,7 +324,7 @@ def _of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room:
 
 
 def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = None) -> list[int]:
-    """Terms in the order of choice, ``most`` at most: the largest score of those that pass, then the next beside it.
+    """At most ``most`` terms in the order of choice: the largest significant score, then the next one given it.
 
     Args:
         equation: What terms are held against.
@@ -430,7 +430,7 @@ def _scores(equation: Equation, terms: Terms) -> Floats:
 
 
 def _beside(x: Floats, values: Floats, weight: Floats) -> Floats:
-    """Terms ``(m, k)`` less what columns ``(m, p)`` tell of them, in the weights."""
+    """Residuals of the terms ``(m, k)`` after a weighted regression on the columns ``(m, p)``."""
     weighted = x * weight[:, None]
     residuals: Floats = values - x @ np.linalg.solve(x.T @ weighted, weighted.T @ values)
     return residuals
@@ -587,7 +587,7 @@ def _of_control(
 
 
 def _values(design: Design, control: Control, group: int, used: Bools) -> list[tuple[int | None, float]]:
-    """Percentiles of a number or an ordered category, or all levels, less those that the fit says nothing of."""
+    """Percentiles of a number or an ordered category, or all levels, without those that the fit cannot estimate."""
     values = control.values[used]
     percentile_values: list[tuple[int | None, float]] = [
         (percentile, float(np.quantile(values, percentile / 100, method="closest_observation")))

@@ -67,7 +67,7 @@ def pair_rows(design: Design, group: int, rung: int) -> Pair:
 
 
 def fit_propensity(pair: Pair) -> Propensity:
-    """Fit membership; by a ridge logit where controls tell the two groups apart."""
+    """Fit membership by a logit, with a ridge penalty if the controls separate the two groups."""
     member = pair.member.astype(np.float64)
     fit = fit_logit(pair.x, member)
     if not fit.separated:
@@ -308,7 +308,7 @@ ONE_FOLD = "one_cluster: all rows of a group are held out together, and nothing 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a model of the reference group's denials says of every row, fitted without the row's fold."""
+    """Predicted denial of every row by a model of the reference group's denials, fitted without the row's fold."""
 
     fold: Ints
     """``(splits, n)``."""

@@ -103,7 +103,7 @@ def fit_linear(y: Floats, x: Floats, cluster: Ints | None = None, absorbed: int 
 
 
 def sandwich(bread: Floats, meat: Floats, factor: float = 1.0) -> Floats:
-    """``(p, p)`` covariance of estimates whose scores have the cross products ``meat``."""
+    """Sandwich covariance ``(p, p)`` of estimates from the cross products ``meat`` of their scores."""
     covariance: Floats = factor * (bread @ meat @ bread)
     return covariance
 

@@ -61,13 +61,13 @@ def robustness_value(estimate: Estimate, alpha: float | None = None) -> float:
 
 
 def bias(estimate: Estimate, confounder: Confounder) -> float:
-    """How far at most the confounder's absence has moved the estimate: sqrt(R2y R2d / (1 - R2d)) se sqrt(df)."""
+    """Largest bias of the estimate from the omitted confounder: sqrt(R2y R2d / (1 - R2d)) se sqrt(df)."""
     odds = confounder.group / (1 - confounder.group)
     return math.sqrt(confounder.outcome * odds * estimate.df) * estimate.se
 
 
 def adjusted(estimate: Estimate, confounder: Confounder) -> Estimate:
-    """The estimate as it would be with the confounder in the fit, if it had moved it away from zero."""
+    """The estimate adjusted for the confounder, if the confounder biased it away from zero."""
     value = estimate.value - math.copysign(bias(estimate, confounder), estimate.value)
     inflated = (1 - confounder.outcome) / (1 - confounder.group) * estimate.df / (estimate.df - 1)
     return Estimate(value, estimate.se * math.sqrt(inflated), estimate.df - 1)
@@ -182,7 +182,7 @@ def strengths(outcome: Fit, membership: Fit, group: int, named: Mapping[str, Seq
 
 
 def benchmarks(estimate: Estimate, columns: Mapping[str, Confounder]) -> tuple[Benchmark, ...]:
-    """The effect beside confounders once, twice and three times as strong as each column."""
+    """The effect, adjusted for confounders once, twice and three times as strong as each column."""
     return tuple(_benchmark(estimate, name, of, times) for name, of in columns.items() for times in TIMES)
 
 

@@ -296,7 +296,7 @@ class Average:
 
 @dataclass(frozen=True)
 class LogitEffects:
-    """What one pass at the estimate tells, groups in the order of their columns."""
+    """Results of one pass at the estimate, with groups in the order of their columns."""
 
     covariance: Floats
     """``(p, p)`` sandwich (HC0); with clusters of scores summed by cluster, times G / (G - 1)."""

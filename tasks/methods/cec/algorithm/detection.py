@@ -22,7 +22,7 @@ from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Finding
 from tasks.numerics.statistics.sampling import Asked
 
 # --------------------------------------------------------------------------------------------------------------------
-# Findings of CEC: the score and verdict of each row, its match, and the features whose attributions differ.
+# Findings of CEC: score, verdict and match of each row, and the features with different attributions.
 #
 # Scope: rows of findings and evidence. Means over them: ``tallies``.
 
@@ -101,7 +101,7 @@ def _features(
 
 @dataclass(frozen=True)
 class Audited:
-    """Models, and the groups whose explanations are compared."""
+    """Models and the groups with compared explanations."""
 
     explained: ModelView
     group: Ints
@@ -117,7 +117,7 @@ class Audited:
     """Who is asked of a large problem; None: everybody. Whom they are matched with is never sampled."""
 
     def rows(self, group: int) -> Longs:
-        """The members of a group who are asked, ascending."""
+        """Queried members of a group, ascending."""
         member = np.equal(self.group, group)
         return np.flatnonzero(member if self.asked is None else member & self.asked.drawn)
 
@@ -157,7 +157,7 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
 
 
 def units(problem: Problem) -> Bools:
-    """Who gets a finding, ``(n,)``: rows outside the reference group; nobody where no model can be looked into.
+    """Rows with a finding, ``(n,)``: rows outside the reference group; none if no model can be explained.
 
     Of a large problem, those who are asked.
     """

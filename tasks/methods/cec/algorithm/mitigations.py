@@ -126,7 +126,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Run:
-    """One variant trained on one fold; what its reasons are has not been asked yet."""
+    """One variant trained on one fold, without its explanations."""
 
     fold: Fold
     variant: Variant
@@ -165,7 +165,7 @@ def evaluate(
     score: Score,
     keeper: Keeper | None = None,
 ) -> Iterator[Outcome]:
-    """Train each variant on a fold and tell of it on the held-out rows, one by one as they are ready.
+    """Train each variant on a fold and evaluate it on the held-out rows; yields each result when ready.
 
     Args:
         population: All rows.
@@ -248,7 +248,7 @@ def _standardised(features: Floats, fitted: Longs) -> Floats:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Repairs inputs so that they do not tell the groups apart (disparate impact remover; Feldman et al. 2015, section 5).
+# Repairs inputs so that they do not reveal the group (disparate impact remover; Feldman et al. 2015, section 5).
 #
 # A value becomes its quantile in its own group, and then the median over the groups of that quantile's value. What a
 # group had at its 90th percentile, the other group has there afterwards. Ranks within a group are kept; a column that
@@ -400,7 +400,7 @@ def unconstrained(split: Split, settings: TrainingSettings) -> Mitigated:
 
 
 def threshold_optimizer(split: Split, settings: TrainingSettings) -> Mitigated:
-    """Thresholds by group for equalised odds (Hardt et al. 2016); it must be told the group of whom it decides on."""
+    """Thresholds by group for equalised odds (Hardt et al. 2016); it needs the group of each applicant."""
     model = ThresholdOptimizer(
         estimator=NetClassifier(settings), constraints="equalized_odds", predict_method="predict_proba"
     )
@@ -461,7 +461,7 @@ def adversarial(split: Split, settings: TrainingSettings, weight: float = 1.0) -
 
 
 def disparate_impact_remover(split: Split, settings: TrainingSettings, level: float = 1.0) -> Mitigated:
-    """The net on inputs that are repaired by group (Feldman et al. 2015); it must be told whose inputs it is given."""
+    """The net on inputs that are repaired by group (Feldman et al. 2015); it needs the group of each applicant."""
     if split.protected.all() or not split.protected.any():
         return Mitigated(None, None, None, ONE_GROUP)
     repair = Repair.fitted(split.inputs, split.protected, level)

@@ -69,7 +69,7 @@ class Lending:
 
 @dataclass(frozen=True)
 class Consistency:
-    """What the paper tells of a model's pairs, and what it does not: the floor, and who could not be scored."""
+    """Figures of a model's pairs from the paper, and in addition the floor and the rows without a score."""
 
     pairs: int
     """Rows with a score."""
@@ -278,7 +278,7 @@ def drawn(rows: Lending, most: int | None, seed: int) -> Lending:
 
 
 def refusal(rows: Lending, parts: int, seed: int) -> str:
-    """Why nothing can be trained on rows in so many folds; empty if something can. Tells no number of rows."""
+    """Reason why no model can be trained on the rows in this number of folds; empty if one can. Gives no row counts."""
     if not mitigations.has_cells(rows.population, parts):
         return f"a label of a group has fewer rows than the {parts} folds"
     compared = _comparable(rows, parts, seed)
@@ -292,7 +292,7 @@ def refusal(rows: Lending, parts: int, seed: int) -> str:
 
 
 def trials(rows: Lending, settings: CecSettings, seed: int, keeper: Keeper | None = None) -> Iterator[Trial]:
-    """Train every model on every fold and tell of it on the held-out rows, one by one as they are ready.
+    """Train every model on every fold and evaluate it on the held-out rows; yields each result when ready.
 
     Args:
         rows: Of two groups, without a ``refusal``.
@@ -318,7 +318,7 @@ def trials(rows: Lending, settings: CecSettings, seed: int, keeper: Keeper | Non
 
 
 def _comparable(rows: Lending, parts: int, seed: int) -> Lending:
-    """The rows without the indicators of categories that nobody, or everybody, has among a fold's training rows."""
+    """The rows without category indicators that are constant in the training rows of a fold."""
     indicator = np.isin(rows.financial, (0, 1)).all(axis=0)
     column_numbers = np.flatnonzero(~(indicator & _constant(rows, parts, seed)))
     names = tuple(rows.financial_names[at] for at in column_numbers)
@@ -447,7 +447,7 @@ def aggregates(trials: Sequence[Trial], group: int) -> Iterator[Aggregate]:
 
 
 def refused(models: Iterable[Model], group: int, rows: int, reason: str) -> Iterator[Aggregate]:
-    """The models that nobody could train for a group of so many rows, reference group included, and why."""
+    """Models that cannot be trained on this number of rows, reference group included, with the reason."""
     for model in models:
         if not model.grid:
             yield _over_folds(group, "trained_cec", _named(model), [Figure(np.nan, rows, reason=reason)], "mean")

@@ -276,7 +276,7 @@ def compared(explained: ModelView, model: int, three: Longs, baseline: Floats) -
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _of_linear(x: Floats, weights: Floats, baseline: Floats, three: Longs) -> Floats:
-    """The same as ``compared`` of a linear model, whose attributions are ``weights * (x - baseline)``."""
+    """``compared`` for a linear model with attributions ``weights * (x - baseline)``."""
     size, width = three.shape[1], x.shape[1]
     differences, g, length = np.full(size, np.nan), np.empty((3, width)), np.empty(3)
     for i in range(size):
@@ -322,7 +322,7 @@ DECIMALS = 10
 
 
 def without(columns: Columns, names: tuple[str, ...]) -> Columns:
-    """The columns but some: a protected attribute's own would tell the group."""
+    """The columns without ``names``: those of a protected attribute would reveal the group."""
     places = [place for place, name in enumerate(columns.names) if name not in names]
     return replace(
         columns,
@@ -347,7 +347,7 @@ def strata_of(columns: Columns, member: Bools, rows: Longs) -> Longs:
 
 
 def exchangeable(member: Bools, stratum: Longs) -> Bools:
-    """``(r,)`` rows whose stratum holds both labels; of all others no label is ever exchanged."""
+    """Mask ``(r,)`` of rows in a stratum with both labels. Labels of all other rows are never exchanged."""
     stratum_sizes = np.bincount(stratum, minlength=1)
     inside = np.bincount(stratum, member, minlength=1)
     is_exchangeable: Bools = ((inside > 0) & (inside < stratum_sizes))[stratum]
@@ -377,7 +377,7 @@ def draws(ground: Ground, member: Bools, columns: Columns, count: int, rng: np.r
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Interval of CEC above the own group: rows resampled, the model fitted again, pairs matched and scored anew.
+# Bootstrap interval of CEC above the own group: resamples rows, refits the model, matches and scores pairs again.
 #
 # A copy of a row stays in the fold of the row, so that no row is matched with itself. The t interval has refits - 1
 # degrees of freedom and the value of the audit in its middle.
@@ -484,7 +484,7 @@ class Reasons:
 
     @cached_property
     def lists(self) -> tuple[Lists, ...]:
-        """Neighbours of all rows: every group filters those of its own and of the reference group out of them.
+        """Neighbours of all rows. Every group selects those in its group and in the reference group.
 
         Of a large problem, of the rows that any group would ask under some labels.
         """

@@ -17,7 +17,7 @@ from tasks.numerics.results import Aggregate, Tally
 from tasks.numerics.statistics.intervals import Parameters, alone, counted, mean, share
 
 # --------------------------------------------------------------------------------------------------------------------
-# The CEC score: distance of the directions of two explanations, and the regimes beside the decisions.
+# Computes the CEC score, the distance of the directions of two explanations, and its regimes with the decisions.
 #
 # Popoola and Sheppard (2026), sections on the CEC metric and on its regimes. An attribution is reduced to its
 # direction,
@@ -305,7 +305,7 @@ def _compare(explained: ModelView, view: View, row: Longs, match: Longs, baselin
 
 
 def _floor(view: View, pair_rows: Longs, baseline_rows: Longs) -> Floats:
-    """CEC of the reference on pairs ``(b,)``, whose members follow one another in ``pair_rows``, ``(2 b,)``.
+    """CEC of the reference on pairs ``(b,)``, with the first and then the second members in ``pair_rows``, ``(2 b,)``.
 
     A linear model's integrated gradients are its weights times the way from the baseline.
     """
@@ -327,7 +327,7 @@ QUANTILES = (0.5, 0.9, 0.99)
 
 
 def scores(scored: Scored, settings: CecSettings, of: Parameters, headline: bool) -> Iterator[Tally]:
-    """The score beside its floor, flips, regimes, and who could not be matched or scored.
+    """Tallies of the score and its floor, flips, regimes, and rows without a match or a score.
 
     Args:
         scored: The rows of a group.
@@ -352,7 +352,7 @@ def scores(scored: Scored, settings: CecSettings, of: Parameters, headline: bool
 
 
 def within(scored: Scored, own_scores: Scored) -> Iterator[Tally]:
-    """The score of the same rows with the nearest of their own group, and how far the score lies above it, row by row.
+    """The score of the same rows with the nearest row of their group, and the difference from it for each row.
 
     Two applicants of one group also differ in features that are not financial, and their explanations with them. What
     is left above this is not owed to that. A group that is smaller than the reference group has fewer to choose from,

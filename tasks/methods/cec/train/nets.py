@@ -42,7 +42,7 @@ class States:
     """Told from others in the names of files."""
 
     def kept(self, run: str) -> Checkpoint | None:
-        """Returns the last checkpoint of a run; None without a complete one, so that training starts anew."""
+        """Returns the last checkpoint of a run; None without a complete one, so that training starts again."""
         return self.scratch.whole(self.file(run), of_bytes)
 
     def keep(self, run: str, state: Checkpoint) -> None:
@@ -56,7 +56,7 @@ class States:
 
 @dataclass(frozen=True)
 class _Case:
-    """One group of one protected attribute, to be trained on beside the reference group."""
+    """One group of one protected attribute, trained together with the reference group."""
 
     attribute: str
     grouped: Grouped
@@ -122,7 +122,7 @@ def _cases(
 
 
 def _trials(rows: Lending, case: _Case, settings: TrainSettings, scratch: Scratch, tell: Tell) -> Iterator[Trial]:
-    """Every model on every fold, telling of each; an error says where states are kept."""
+    """Trains every model on every fold and logs each one. An error names the folder of the checkpoints."""
     states = States(scratch, case.number)
     try:
         for trial in algorithm_models.trials(rows, settings.cec, settings.seed, states):

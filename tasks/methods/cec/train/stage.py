@@ -29,7 +29,7 @@ def train(
     settings: TrainSettings,
     scratch: Scratch = NOWHERE,
 ) -> Produced:
-    """Trains the nets of every group and measures them on held-out rows, beside mitigations of fairlearn.
+    """Trains the nets of every group and measures them on held-out rows, together with mitigations of fairlearn.
 
     Raises:
         SpecError: No column is financial.

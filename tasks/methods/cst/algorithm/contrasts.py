@@ -219,7 +219,7 @@ class Sides(NamedTuple):
 
     @property
     def unchanging(self) -> bool:
-        """Whether nobody on either side was decided on otherwise than the others."""
+        """Whether all rows of each side have the same decision."""
         return all(np.ptp(side.denied) == 0 for side in (self.own, self.other))
 
 
@@ -249,7 +249,7 @@ class Contrast:
 
     @property
     def sampling(self) -> float:
-        """Variance that comes from asking a sample of the complainants; exactly 0 where all are asked."""
+        """Variance from querying a sample of the complainants; exactly 0 if all are queried."""
         return 0.0 if self.design is None else self.design.variance()
 
     def estimated(self, structural: float) -> "Contrast":

@@ -226,7 +226,7 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
 
 
 def units(problem: Problem) -> Bools:
-    """The complainants who are asked, ``(n,)``: rows outside the reference group, whatever was decided on them."""
+    """Mask of the queried complainants, ``(n,)``: rows outside the reference group, with any decision."""
     outside: Bools = (problem.group != problem.reference) & problem.drawn
     return outside
 
@@ -261,7 +261,7 @@ def _tallies(group_results: Sequence[Found], settings: CstSettings) -> Iterator[
 
 
 def _clipped(group_results: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
-    """Whose values were clipped before distances were taken."""
+    """Tallies of the complainants with values clipped before the distance computation."""
     applicants = ground.applicants
     looked_at = neighbours.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
     names, beyond = neighbours.beyond(looked_at, ground.settings)

@@ -58,7 +58,7 @@ Again = Callable[[Longs, Longs], Counterfactuals]
 
 
 class Mover(NamedTuple):
-    """Complainants of one group and the regression that tells what their moves are worth."""
+    """Complainants of one group and the regression that values their counterfactual changes."""
 
     row: Longs
     """``(c,)`` complainants with a counterfactual, ascending."""
@@ -70,7 +70,7 @@ class Mover(NamedTuple):
 
     @classmethod
     def of(cls, row: Longs, moved: Floats, reference: Side) -> "Mover":
-        """The complainants ``(c,)`` of a group, moved to ``(c, p)``, beside the reference side."""
+        """The complainants ``(c,)`` of a group, their counterfactuals ``(c, p)``, and the reference side."""
         return cls(row, moved, reference, reference.design.of(moved) @ reference.coefficients)
 
     def some(self, rng: np.random.Generator) -> "Mover":
@@ -81,7 +81,7 @@ class Mover(NamedTuple):
         return self._replace(row=self.row[chosen], moved=self.moved[chosen], worth=self.worth[chosen])
 
     def shift(self, counterfactuals: Counterfactuals) -> float:
-        """Mean change of z(x^CF)'b; who was not moved this time counts as unchanged."""
+        """Mean change of z(x^CF)'b. A complainant without a counterfactual in this refit counts as unchanged."""
         positions = np.flatnonzero(np.isin(self.row, counterfactuals.row))
         again = counterfactuals.values[np.searchsorted(counterfactuals.row, self.row[positions])]
         change = self.reference.design.of(again) @ self.reference.coefficients - self.worth[positions]
@@ -349,7 +349,7 @@ class Frame:
         return replace(counterfactuals, values=values)
 
     def rows(self, group: int) -> tuple[Longs, Longs]:
-        """The rows of a group, and of whom it is compared with."""
+        """The rows of a group and of its comparison group."""
         labels, crossed = self.ground.group, self.ground.applicants.crossed
         other = labels != group if crossed else labels == self.ground.reference
         return np.flatnonzero(labels == group), np.flatnonzero(other)
@@ -376,7 +376,7 @@ class GroupEffects:
 
     @property
     def complainants(self) -> int:
-        """Members of the group who were asked."""
+        """Queried members of the group."""
         return len(self.rows[0]) if self.asked is None else self.asked
 
 
@@ -515,7 +515,7 @@ def _excess(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
 
 
 def _of_share(frame: Frame, group_effects: GroupEffects, variant: str, numerator: str, share: ExcessShare) -> Aggregate:
-    """An excess share, about which no verdict is made; few complainants whose interval holds 0 are named."""
+    """An excess share, without a verdict. A note marks few complainants with an interval that contains 0."""
     left_out = LEFT_OUT.get(frame.settings.generator, "") if variant == CST and np.isfinite(share.value) else ""
     interval = None if left_out.startswith("no interval") else share.interval
     few = interval is not None and interval[0] < 0 < interval[1] and group_effects.complainants < FEW

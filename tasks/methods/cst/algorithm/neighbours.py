@@ -19,7 +19,7 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.encoding import CLIP, Columns
 
 # --------------------------------------------------------------------------------------------------------------------
-# Distance of two applicants: columns become coordinates whose plain differences make the distance.
+# Computes the distance of two applicants from the plain differences of coordinates made from their columns.
 #
 # The distance is the mean over attributes of their differences (CST, section 3.2, equation 6). Numbers and orders:
 # |difference| over the range, or of z-scores. Categories: 0 if equal, else 1 (the paper's text prints the reverse). The
@@ -180,7 +180,7 @@ def _numeric(attributes: Columns) -> Bools:
 
 
 def _require_finite(attributes: Columns) -> None:
-    """Refuse missing values: a distance that skips them would call applicants alike of whom nothing is known."""
+    """Refuse missing values: a distance that skips them would make applicants with unknown values similar."""
     for name, values in zip(attributes.names, attributes.values.T, strict=True):
         missing = int((~np.isfinite(values)).sum())
         if missing and missing == len(values):
@@ -306,7 +306,7 @@ class Blocks(NamedTuple):
 
 
 class Queries(NamedTuple):
-    """The applicants whose neighbours are sought."""
+    """Applicants for the neighbour search."""
 
     numeric: Floats
     """``(q, a)`` coordinates."""
@@ -546,7 +546,7 @@ def _gather(numeric: Floats, order: Longs) -> None:
 def nearest_rows(
     blocks: Blocks, queries: Space, k: int, settings: CstSettings, exclude: Longs | None = None
 ) -> Neighbours:
-    """The ``k`` rows nearest to each query, by distance and then by row id, as ``settings.ties`` says.
+    """The ``k`` rows nearest to each query, by distance and then by row id, according to ``settings.ties``.
 
     Args:
         blocks: The rows that may be neighbours.
@@ -599,7 +599,7 @@ def _run(blocks: Blocks, queries: Queries, order: Longs, distances: Floats, keys
 def in_batches(
     blocks: Blocks, queries: Space, k: int, settings: CstSettings, exclude: Longs | None = None
 ) -> Iterator[tuple[slice, Neighbours]]:
-    """As ``nearest``, in batches whose neighbours take no more than ``settings.memory_mb`` megabytes.
+    """Same as ``nearest``, in batches of at most ``settings.memory_mb`` megabytes of neighbours.
 
     Yields:
         Which queries the batch holds, and their neighbours.

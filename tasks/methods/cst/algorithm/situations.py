@@ -120,7 +120,7 @@ class Counts(NamedTuple):
     """``(len(ks), c)`` members of the group."""
 
     def at(self, place: Longs, size: int) -> "Counts":
-        """The same for ``size`` complainants, of whom these are those at ``place``; NaN for the others."""
+        """The counts spread to ``size`` complainants at the positions ``place``; NaN for the others."""
         wide = np.full((2, len(self.n), size), np.nan)
         wide[:, :, place] = self
         return Counts(*wide)
@@ -160,7 +160,7 @@ def length(settings: CstSettings) -> int:
 
 
 def control_side(near: Neighbours, row: Longs, refused: Bools, settings: CstSettings) -> Side:
-    """Control groups, out of the ``length(settings)`` rows of its own group that are nearest to each complainant.
+    """Control groups from the ``length(settings)`` nearest rows to each complainant within its group.
 
     With many exact duplicates a complainant may be missing from its own nearest rows. The group has k others all the
     same; with ``duplicates: kept`` it has k + 1, as behind the published counts.
@@ -252,7 +252,7 @@ def _crowded_out(near: Neighbours, row: Longs, settings: CstSettings) -> Bools:
 
 
 def _members(near: Neighbours, itself: Bools, n: Longs, neighbour_count: Longs, settings: CstSettings) -> Members:
-    """The first ``n`` of each list without the complainant; nobody where there are fewer than k."""
+    """The first ``n`` of each list without the complainant; none if the list has fewer than k."""
     # k + 1 members at most, and the complainant among them
     rows, distances = near.rows[:, : settings.k + 2], near.distances[:, : settings.k + 2]
     order = np.argsort(itself[:, : settings.k + 2] | (rows == NOBODY), axis=1, kind="stable")[:, : settings.k + 1]
@@ -511,14 +511,14 @@ def of_unfair(unfair: Floats) -> Iterator[Tally]:
 
 
 def without(edge: tuple[str, str], tests: Tests, settings: CstSettings) -> Iterator[Tally]:
-    """What is left once the causal graph lacks an edge out of the protected attribute; tested at ``k`` alone."""
+    """Shares after removal of an edge out of the protected attribute from the causal graph; tested only at ``k``."""
     of: Parameters = {"k": settings.k, "variant": CST, "without": " -> ".join(edge)}
     yield from flagged("share_detected_without", of, tests.detected(settings.tau)[0])
     yield from flagged("share_significant_without", of, tests.significant(settings.alpha)[0])
 
 
 def without_width(tests: Tests, settings: CstSettings) -> Iterator[Tally]:
-    """Share of complainants whose interval has no width, as Wald's has where both shares are 0 or 1.
+    """Share of complainants with an interval of zero width, such as Wald's if both shares are 0 or 1.
 
     Such an interval claims certainty, and p is 0 or 1. No other interval does that.
     """
@@ -528,7 +528,7 @@ def without_width(tests: Tests, settings: CstSettings) -> Iterator[Tally]:
 
 
 def clipped(names: Sequence[str], outside: Bools) -> Iterator[Tally]:
-    """Share of complainants whose value was clipped before distances were taken, by attribute ``(c, a)``."""
+    """Share of complainants with a value clipped before the distance computation, by attribute ``(c, a)``."""
     for name, beyond in zip(names, outside.T, strict=True):
         yield from alone(share("clipped_share", {"attribute": name}, beyond))
 

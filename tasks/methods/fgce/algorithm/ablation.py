@@ -373,7 +373,7 @@ class Proposed:
 
 
 def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> Bools:
-    """Tells which proposals a feasible path leads to.
+    """Returns which proposals a feasible path reaches.
 
     Args:
         proposed: The rows and the proposals.

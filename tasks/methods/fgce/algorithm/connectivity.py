@@ -309,7 +309,7 @@ def _shares(graph: Backwards, member: Bools, query: Asked) -> Floats:
 
 
 def _packed(member: Bools) -> Words:
-    """``(n,)`` bit ``k`` says whether a row is in set ``k``."""
+    """``(n,)`` bit ``k`` is set where a row is in set ``k``."""
     words = np.zeros(member.shape[1], np.uint64)
     for bit, labels_of_draw in enumerate(member):
         words |= labels_of_draw.astype(np.uint64) << np.uint64(bit)

@@ -289,6 +289,6 @@ def _cases(refused: Bools, doubtful: Bools, flips: Bools) -> Iterator[tuple[Bool
 
 
 def _no_evidence() -> Evidence:
-    """Behind a finding stands no other row."""
+    """No other row is evidence for a finding."""
     rows = np.zeros(0, np.int64)
     return Evidence(rows, np.zeros(0, dtype=str), np.zeros(0, np.int32), rows, np.zeros(0))

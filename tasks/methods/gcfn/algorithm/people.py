@@ -44,7 +44,7 @@ class Interval:
         return {name: end for name, end in ends.items() if np.isfinite(end)}
 
     def holds(self, values: Floats) -> Bools:
-        """Whether each of the values, of whatever shape, lies in it."""
+        """Whether each value of an array of any shape lies in the interval."""
         return (values >= self.low) & (values < self.high)
 
 
@@ -61,7 +61,7 @@ class Category:
         return {"category": self.name}
 
     def holds(self, values: Floats) -> Bools:
-        """Whether each of the values, of whatever shape, is of it."""
+        """Whether each value of an array of any shape belongs to the category."""
         return np.isin(values, self.codes)
 
 
@@ -204,7 +204,7 @@ SPREADS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.5, 1.0)
 
 @dataclass(frozen=True)
 class Moved:
-    """``n`` rows of a group, NaN where nothing was imagined."""
+    """``n`` rows of a group; NaN where no counterfactual was generated."""
 
     favourable: Bools
     """``(n,)`` the decision as it is."""
@@ -267,7 +267,7 @@ def net_change(flips: Floats, favourable: Bools) -> Floats:
 
 
 def worst_network(values: Floats) -> int:
-    """The network with the largest mean of ``(s, n)``, the first of several; 0 where nobody was imagined."""
+    """The network with the largest mean of ``(s, n)``, the first of several; 0 where no row has a counterfactual."""
     mask = ~np.isnan(values[0])
     return int(values[:, mask].mean(axis=1).argmax()) if mask.any() else 0
 

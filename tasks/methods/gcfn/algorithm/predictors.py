@@ -324,7 +324,7 @@ class Predicted:
 
     @property
     def named(self) -> Parameters:
-        """What tells it from the others."""
+        """Parameters that identify this predictor."""
         return {"model": self.model, "lambda": self.fairness}
 
     @property

@@ -131,7 +131,7 @@ def _given(decisions: pa.Table) -> _Audited | None:
 def _of_case(
     case: Case, observed: _Known, generators: pa.Table, settings: PredictSettings
 ) -> tuple[list[Tally], list[Aggregate]]:
-    """All that is said of one attribute; nothing where its groups cannot be learnt from."""
+    """Tallies and aggregates of one attribute; empty where its groups cannot be used for training."""
     if not len(case.categories.groups):
         return [], []
     label, imagined = observed.label[case.categories.rows], regenerated(case, _state(case, generators))
@@ -153,7 +153,7 @@ def _of_case(
 
 
 def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Predicted]:
-    """Every model of the comparison, telling of each."""
+    """Trains every model of the comparison and reports progress after each."""
     number = len(predictors.variants(case.rows, settings.prediction, lending.abducted))
     fair_predictions: list[Predicted] = []
     try:
@@ -169,7 +169,7 @@ def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Pr
 def _told(
     fair_predictions: list[Predicted], rows: Longs, test_rows: _HeldOut, settings: PredictSettings
 ) -> Iterator[Tally]:
-    """What is said of every predictor, and of the audited model, on the rows of a group."""
+    """Tallies of every predictor and of the audited model on the rows of a group."""
     audited = None if test_rows.given is None else test_rows.given.favourable
     for prediction in fair_predictions:
         yield from predictors.tallies(prediction, rows, test_rows.label, audited, settings.prediction)

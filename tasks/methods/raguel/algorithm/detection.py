@@ -28,7 +28,7 @@ NEAREST: Final = "nearest_candidate"
 
 @dataclass(frozen=True)
 class Ranks:
-    """Where applicants stand in a list by recourse cost, before and after it was re-ranked."""
+    """Ranks of applicants in a list by recourse cost, before and after re-ranking."""
 
     row: Longs
     """``(m,)`` the rows that were to be ranked, ascending."""

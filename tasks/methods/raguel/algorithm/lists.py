@@ -372,7 +372,7 @@ Constraint = Literal["demographic_parity", "equalized_odds"]
 
 
 class Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A model that was asked before: its one input is its score."""
+    """A model with known scores: its one input is its score."""
 
     def __init__(self) -> None:
         self.classes_ = np.array([0, 1])
@@ -486,7 +486,7 @@ def block_sizes(records: int, settings: RaguelSettings, bands: Longs | None) -> 
 
 
 def names(settings: RaguelSettings) -> tuple[str, ...]:
-    """The lists: Algorithm 1 or what stands in its place, Algorithm 2 and, if set, the variant of any depth."""
+    """The lists: Algorithm 1 or its replacement, Algorithm 2 and, if set, the variant of any depth."""
     return (whole(settings), BLOCKS, ANY) if settings.reach == ANY else (whole(settings), BLOCKS)
 
 

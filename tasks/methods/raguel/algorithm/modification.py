@@ -303,7 +303,7 @@ def _fewest(rules: Rules, records: Listed, i: int, limit: float, size: int, requ
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _try(rules: Rules, records: Listed, i: int, j: int, steps: float) -> float:
-    """What record ``i`` as changed so far costs with attribute ``j`` moved by so many steps."""
+    """Cost of record ``i``, as changed so far, with attribute ``j`` changed by so many steps."""
     records.changed[j] = moved(rules, records.values[i], records.target[i], j, steps)
     return float(cost_of(rules, records.changed, records.target[i], records.rate[i]))
 

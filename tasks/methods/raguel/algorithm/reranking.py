@@ -14,7 +14,7 @@ from tasks.methods.raguel.algorithm.representation import Bounds, Records, Repre
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
-# A re-ranked list: the rank of every record, and the modification of those that moved up.
+# Defines a re-ranked list: the rank of every record, and the modification of those that rose.
 
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
@@ -50,7 +50,7 @@ class Reranked:
 
 
 def modified(records: Records, reranked: Reranked) -> Bools:
-    """``(n,)`` records of which some attribute was changed."""
+    """``(n,)`` whether some attribute of the record was changed."""
     changed: Bools = (reranked.values != records.values).any(axis=1)
     return changed
 
@@ -490,7 +490,7 @@ def _sort_ties(members: Longs, cost: Floats, number: Longs) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Algorithm 2 of RAGUEL: cuts the sorted list into blocks, each of which is to represent the groups fairly.
+# Algorithm 2 of RAGUEL: cuts the sorted list into blocks that each represent the groups fairly.
 #
 # In an unfair block, the lowest-ranked record of an over-represented group goes to the next block. The highest-ranked
 # record of an under-represented group there takes its place, modified at a cost that does not lower the block's
@@ -568,7 +568,7 @@ def starts(records: int, size: int | Longs) -> Longs:
     """
     least = int(np.min(size, initial=records + 1))
     if least < 1:
-        raise SpecError(f"a block of {least} records was asked for; give at least 1")
+        raise SpecError(f"a block has {least} records; give at least 1")
     if isinstance(size, int):
         return np.append(np.arange(0, records, size), records)
     if size.sum() != records:

@@ -38,7 +38,7 @@ WHOLE = 1e-6
 
 @dataclass(frozen=True)
 class Attribute:
-    """An input of a model that stands for a whole column: numbers, or categories that have an order."""
+    """A model input that represents a whole column: numbers or ordered categories."""
 
     name: str
     categories: tuple[str, ...] = ()
@@ -350,7 +350,7 @@ class ListSummary:
 
 
 def tallies(summary: ListSummary, group: int) -> Iterator[Tally]:
-    """Shares and means over the rows of a group, of whom there is one at least."""
+    """Shares and means over the rows of a group, which has at least one row."""
     members = summary.of(group)
     yield mean("recourse_cost", {}, summary.ranked.records.cost[members], headline=True)
     yield from alone(_confirmation("recourse_not_confirmed_share", {}, summary.confirmed[members]))
@@ -458,7 +458,7 @@ def cost_ratios(means: Floats, reference: int) -> Floats:
 def aggregates(
     costs: Costs, groups: Iterable[int], reference: int, errors: Floats | str, level: float
 ) -> list[Aggregate]:
-    """The ratio of each group; none where nobody has a cost.
+    """The ratio of each group; empty where no row has a cost.
 
     Args:
         costs: Of the audit's model on the audit's rows.

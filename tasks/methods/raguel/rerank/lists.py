@@ -385,7 +385,7 @@ def _attribute(applied: Applied, place: int) -> Attribute:
     """The attribute of an input that was moved, as only attributes are."""
     attribute = applied.space.attributes[place]
     if attribute is None:
-        raise ValueError(f"input {place} stands for one category, and was moved")
+        raise ValueError(f"input {place} represents one category and cannot be changed by an offer")
     return attribute
 
 
@@ -590,7 +590,7 @@ def _found(rows: _Rows, space: Space, settings: RerankSettings) -> Found:
 
 
 def _favours(rows: _Rows, space: Space) -> Callable[[Longs, Floats], Bools]:
-    """Asks the model about rows to be ranked, by their number among these, at points in the space."""
+    """Queries the model about rows to be ranked, by their number among these, at points in the space."""
 
     def favours(chosen: Longs, points: Floats) -> Bools:
         return _applied(rows, space, rows.wanted[chosen]).favoured(points)

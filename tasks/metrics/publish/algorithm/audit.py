@@ -62,7 +62,7 @@ def junctions(sets: Sequence[Columns]) -> list[tuple[int, int]]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Cells: the smallest sets of people that published counts tell apart, and each count as a sum of them.
+# Cells: the smallest sets of people that published counts distinguish, and each count as a sum of them.
 #
 # A cell is a combination of groups (of linked attributes) and a status. A status is a combination of bases and events,
 # such as used, denied by the lender, approved by the model. Groups and statuses are crossed in full. Of groups, and of
@@ -191,7 +191,7 @@ class Cells:
 
 
 def cells_of(people: People, counts: Sequence[Count]) -> Cells:
-    """The cells that the given counts tell apart. KeyError where a count names an unknown base, event or attribute."""
+    """The cells that the given counts distinguish. KeyError where a count names an unknown base, event or attribute."""
     places = dict.fromkeys(count.population.place for count in counts)
     events = dict.fromkeys(count.happening for count in counts if count.event)
     marks = [people.bases[place] for place in places] + [people.events[event] for event in events]
@@ -210,7 +210,7 @@ def cells_of(people: People, counts: Sequence[Count]) -> Cells:
 
 
 def columns_of(people: People, population: Population) -> Columns:
-    """Columns that tell who is of a population; its parts are a column of their own."""
+    """Columns that determine membership of a population; its parts are a separate column."""
     parts = {_parts(population.attribute, population.decision_maker)} if population.part else set()
     return frozenset(parts | (set() if population.group == ALL else {*people.attribute(population.attribute).columns}))
 
@@ -249,7 +249,7 @@ def _join(
 
 
 def coarse(people: People) -> dict[str, Longs]:
-    """Codes of every column, ``(rows,)`` each, values that no attribute tells apart taken together.
+    """Codes of every column, ``(rows,)`` each, values that no attribute distinguishes are merged.
 
     A column keeps its own values where an attribute of several columns is no function of the coarser ones.
     """
@@ -418,7 +418,7 @@ def is_whole(table: Floats) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The auditor: what an attacker can tell of a count from everything that is published, by linear programming (HiGHS).
+# Computes the bounds that an attacker can infer for a count from all published numbers, by linear programming (HiGHS).
 #
 # Unknowns are the people in each cell. Every published count bounds a sum of cells. The attacker knows that people are
 # whole, so that bounds by linear programming alone may be wider than the attacker's: they would call a count safe that
@@ -433,7 +433,7 @@ def is_whole(table: Floats) -> bool:
 
 @dataclass(frozen=True)
 class Interval:
-    """What can be told of a count: tables that fit what is published have it from ``least`` to ``largest``."""
+    """Bounds of a count: in tables that fit the published numbers it is from ``least`` to ``largest``."""
 
     count: Count
     least: int
@@ -443,7 +443,7 @@ class Interval:
 
     @property
     def width(self) -> int:
-        """How far apart the ends are: 0 where the count is told exactly."""
+        """Distance of the ends: 0 where the count can be inferred exactly."""
         return self.largest - self.least
 
 
@@ -479,7 +479,7 @@ class Witnesses:
         return values
 
     def renew(self, rows: "scipy.sparse.csr_array") -> None:
-        """Compute the sums anew, after rows were added."""
+        """Compute the sums again after rows were added."""
         tables, self._tables = self._tables, []
         self._values = np.empty((max(len(tables), 16), rows.shape[0]))
         for table in tables:
@@ -590,7 +590,7 @@ class Auditor:
         return Interval(count, max(int(least), min(size, 1)), int(largest), proven=False)
 
     def explore(self, rows: Longs, low: Floats, high: Floats) -> None:
-        """Look for witnesses that move many rows at once, so that fewer need a programme of their own."""
+        """Look for witnesses that move many rows at once, so that fewer need a separate programme."""
         for signs in (np.ones(rows.size), np.where(np.arange(rows.size) % 2, -1.0, 1.0)):
             for direction in (1.0, -1.0):
                 weights = np.zeros(self.truth.size)

@@ -19,7 +19,7 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.statistics.intervals import is_share
 
 # --------------------------------------------------------------------------------------------------------------------
-# Populations: whom a published number is about, and what is known of each person.
+# Populations: the people that a published number counts, and the known attributes of each person.
 #
 # A count is a population with or without an event (denied by the model, say). It is a sum of cells: ``audit.cells``.
 # Source: rule 2 of the disclosure pass, decision 0034.
@@ -63,7 +63,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, order=True)
 class Population:
-    """Whom a number is about. All numbers about one population share one fate."""
+    """The people that a number counts. All numbers about one population share one fate."""
 
     attribute: str
     group: str
@@ -257,7 +257,7 @@ def _having(s: Statistic | Given) -> int:
 
 
 def _without(over: Collection[str], cell: Cell) -> Cell:
-    """What several cells are shares of: the cell without the parameters that tell them apart."""
+    """What several cells are shares of: the cell without the parameters that distinguish them."""
     rest = {name: value for name, value in json.loads(cell[0].parameters).items() if name not in over}
     return replace(cell[0], parameters=json.dumps(rest, sort_keys=True)), cell[1]
 
@@ -345,7 +345,7 @@ def complement(withheld: Bools, counts: Longs, smallest: int = 0) -> Bools:
 # A share of rounded counts is off by more than its sampling error may be. Its interval is the smallest one that holds
 # the
 # intervals at both ends of what a reader can tell of the counts; its p is the larger of both, and 1 where no difference
-# at all lies between the ends. How often they cover: ``evenhand bench published``. Source: decision 0035.
+# at all lies between the ends. How often they cover: ``python -m benches published``. Source: decision 0035.
 
 
 Pair = tuple[Statistic, Statistic]

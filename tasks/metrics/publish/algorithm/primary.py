@@ -28,14 +28,14 @@ from tasks.metrics.publish.algorithm.profiles import Policy, Range, is_coarse, l
 from tasks.numerics.statistics.intervals import benjamini_hochberg, fisher_p, is_share
 
 # --------------------------------------------------------------------------------------------------------------------
-# Primary disclosure control: what each population's own size asks for, and which counts need protection.
+# Primary disclosure control: what each population's own size requires, and which counts need protection.
 #
 # Source: rules 3 and 4 of the disclosure pass; decision 0034.
 
 
 @dataclass(frozen=True)
 class Target:
-    """A count that a reader must not be able to tell."""
+    """A count that a reader must not be able to infer."""
 
     count: Count
     wanted: int
@@ -203,7 +203,7 @@ def _alike(population: Population, other: Population) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What the pass is asked, and what it answers: the fate of every number.
+# Defines the request and the outcome of the suppression pass: the fate of every number.
 #
 # Scope: types. The decisions are made in ``suppression``.
 
@@ -241,7 +241,7 @@ class Request:
 
     @property
     def every(self) -> list[Count]:
-        """Every count that is published, protected, or told by earlier runs."""
+        """Every count that is published, protected, or published by earlier runs."""
         return [
             *self.counts,
             *self.protect,
@@ -285,7 +285,7 @@ class Merged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Fate of every number, and what a reader can tell of those that are not shown."""
+    """Fate of every number, and the bounds that a reader can infer for those that are not shown."""
 
     entries: tuple[Entry, ...]
     merged: tuple[Merged, ...]
@@ -432,7 +432,7 @@ class Publisher:
         return self.base(*_whose(row), row["n"]) if row["n"] else self.policy.round_to
 
     def _events(self, row: Row, n: int | None) -> int | None:
-        """Events as printed; None of a few that would read as nobody."""
+        """Events as printed; None for a few events that would be rounded to zero."""
         count = row["events"]
         if count is None or n is None:
             return None

@@ -34,7 +34,7 @@ class Policy:
 
     @property
     def wanted(self) -> int:
-        """Least width of what a reader can tell of a withheld count."""
+        """Least width of the interval that a reader can infer for a withheld count."""
         return max(self.smallest - 1, 0)
 
     @property
@@ -213,7 +213,7 @@ def p_value(policy: Policy, p: float) -> float:
 
 
 def extreme(policy: Policy, values: Floats, end: End) -> float:
-    """What stands for the smallest or largest of ``(n,)`` values, which belongs to one person.
+    """Published replacement of the smallest or largest of ``(n,)`` values, which belongs to one person.
 
     The 5 % or 95 % quantile to three digits where n is 60 or more; NaN, that is withheld, below.
     """

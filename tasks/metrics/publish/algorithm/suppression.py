@@ -131,12 +131,12 @@ class Ledger:
         return self.auditor.rows[published.count]
 
     def showing(self, row: int) -> list[Population]:
-        """Populations that are shown and whose numbers tell something of a row."""
+        """Published populations whose numbers contain information on a row."""
         return [population for population in self._named.get(row, []) if population not in self.withheld]
 
     @cached_property
     def _named(self) -> dict[int, list[Population]]:
-        """Populations by the rows that they tell of when they are shown."""
+        """Populations by the rows that they disclose when they are published."""
         out: dict[int, list[Population]] = {}
         for population, subject in self.subjects.items():
             counts = [] if subject.small else told(self.request.policy, subject)
@@ -387,7 +387,7 @@ def _cheapest(ledger: Ledger, target: Target, low: Floats, high: Floats) -> list
 
 
 def _sacrifice(ledger: Ledger, row: int, target: Target) -> Sacrifice | None:
-    """What it takes that no population tells anything of a row."""
+    """The sacrifice after which no population discloses anything about a row."""
     showing = ledger.showing(row)
     if not showing:
         return None
@@ -425,7 +425,7 @@ def _sharpen(ledger: Ledger, key: tuple[Place, str], closed: Sequence[Target]) -
 
 
 def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
-    """Show the withheld groups of an attribute as one group, wherever that tells nothing."""
+    """Publish the withheld groups of an attribute as one group, wherever that discloses nothing."""
     together: dict[Population, list[Population]] = {}
     for population in sorted(ledger.withheld):
         if not population.part and population.group != ALL and ledger.subjects[population].n:
@@ -464,7 +464,7 @@ def _merged(ledger: Ledger, groups: Sequence[Population]) -> Merged | None:
 
 
 def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
-    """Whether a target is told by what is published now, other than those that nothing can open.
+    """Whether the numbers published now disclose a target, other than those that nothing can open.
 
     That target is asked about first the next time, since it is likely to be told again.
     """
@@ -479,7 +479,7 @@ def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
 
 
 def _told(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
-    """Targets that are told by what is published now, other than those that nothing can open."""
+    """Targets that the numbers published now disclose, other than those that nothing can open."""
     low, high = ledger.bounds()
     auditor = ledger.auditor
     for target in ledger.targets:
@@ -492,7 +492,7 @@ def _rows(ledger: Ledger, targets: Sequence[Target]) -> Longs:
 
 
 def _interval(ledger: Ledger, count: Count, low: Floats, high: Floats) -> Interval:
-    """What can be told of a count, to its ends while work is left for it."""
+    """Bounds of a count, up to its ends while work remains for it."""
     try:
         return ledger.auditor.interval(count, low, high, ledger.request.exact)
     except SpentError:

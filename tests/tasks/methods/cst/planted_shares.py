@@ -1,4 +1,4 @@
-"""The effects of CST on planted lenders of ``evenhand bench verdicts``: bias, spread and coverage of 95 % intervals.
+"""The effects of CST on planted lenders of ``python -m benches verdicts``: bias, spread and coverage of 95 % intervals.
 
 The harmed group alone is looked at: the direct, the total and the mediated effect, and estimators of the excess share
 of denials, of which one ships. Run by itself it prints a line for each:

@@ -23,7 +23,7 @@ def share(group: str, n: int, events: int, measure: str = "approval_rate") -> St
 
 @pytest.mark.slow
 def test_published_intervals_cover() -> None:
-    """A small form of ``evenhand bench published``."""
+    """A small form of ``python -m benches published``."""
     lines = list(measured(25, (197,)))
     assert [line for line in lines if line["met"] == "missed"] == []
     assert sum(line["met"] == "met" for line in lines) >= 10

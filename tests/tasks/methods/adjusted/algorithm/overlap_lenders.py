@@ -1,4 +1,4 @@
-"""The overlap-weighted difference on planted lenders of ``evenhand bench verdicts``, against its own estimand.
+"""The overlap-weighted difference on planted lenders of ``python -m benches verdicts``, against its own estimand.
 
 The estimand is the mean effect over the members of the group, each weighted by its chance of being of the reference
 group, in the population that applicants are drawn from. Run by itself it prints a line for each scenario:
