@@ -215,8 +215,8 @@ def apart(module: str, what: str, *about: object) -> Mapping[str, Any]:
     done = subprocess.run(command, input=stdin, capture_output=True, check=False)  # noqa: S603 our own
     if done.returncode:
         raise RuntimeError(f"{what} ended with {done.returncode}:\n{done.stderr.decode()[-2000:]}")
-    said: Mapping[str, Any] = json.loads(done.stdout)
-    return said
+    answer: Mapping[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def row(name: str, rows: int | None, what: str, **extra: Any) -> Row:

@@ -188,9 +188,9 @@ def _row(line: Line) -> tuple[str | Text, ...]:
         verdict.append(f": {line.why}")
     published = _number(line.figure.value)
     bound = "at most " if line.figure.at_most else "at least " if line.figure.at_least else ""
-    shown = (f"{bound}{published}", _number(line.obtained), difference)
+    figures = (f"{bound}{published}", _number(line.obtained), difference)
     what = f"{_words(cell.quantity)}, {at}" if at else _words(cell.quantity)
-    return (line.figure.source, Text(what), cell.group, *shown, verdict)
+    return (line.figure.source, Text(what), cell.group, *figures, verdict)
 
 
 def _words(quantity: str) -> str:

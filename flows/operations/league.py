@@ -348,7 +348,7 @@ def content(league: League, links: Mapping[str, str]) -> Content:
 
 def _links(league: League, lake: Lake, *, near: bool) -> dict[str, str]:
     """Run -> address of its first page; none of a run with a report that shows what is withheld here."""
-    gone = {value for each in league.hidden.values() for value in each.partitions}
+    gone = {value for hidden in league.hidden.values() for value in hidden.partitions}
     linked_runs = [run for value, run in league.runs.items() if value not in gone and value != ALL]
     if near:
         return {run.run: f"../{run.run}/{_FIRST_PAGE}" for run in linked_runs}

@@ -77,10 +77,10 @@ def _year(lake: Lake, audit: str, year: int) -> YearOfPartitions:
     to_come = {NOT_BEGUN, YearState.RUNNING.value, YearState.INTERRUPTED.value}
     remaining_rows = [part.rows for part in of if part.state in to_come]
     workers = max(states[YearState.RUNNING.value], 1)
-    known = list(records.values())
+    attempts = list(records.values())
     done = len(of) - len(remaining_rows) - states[YearState.FAILED.value]
-    expected = seconds_left(known, remaining_rows, workers)
-    return YearOfPartitions(audit, year, column, dict(states), done, len(of), expected, _per_hour(known), tuple(of))
+    expected = seconds_left(attempts, remaining_rows, workers)
+    return YearOfPartitions(audit, year, column, dict(states), done, len(of), expected, _per_hour(attempts), tuple(of))
 
 
 def _of(record: Attempt | None, value: str, rows: int) -> PartStatus:

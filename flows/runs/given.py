@@ -109,8 +109,8 @@ def places(lake: Lake, run: str) -> tuple[tuple[str, ...], str]:
     if content is None:
         return (), ""
     try:
-        said = mapping_of(content)
-        return tuple(map(str, said["source"])), str(said["model"])
+        record = mapping_of(content)
+        return tuple(map(str, record["source"])), str(record["model"])
     except (ValueError, KeyError, TypeError) as error:
         where = lake.storage.where(places_path(run))
         raise IntegrityError(f"{where} is not as it was written; run that audit again to write it again") from error
@@ -127,9 +127,9 @@ def where_it_lies(lake: Lake, run: str, spec: AuditSpec) -> AuditSpec:
     source, model, (files, model_file) = spec.source, spec.model, places(lake, run)
     if source.vintage_file is not None:
         parts = PurePath(source.vintage_file).parts
-        own = lake.storage.local.joinpath(*parts[parts.index("vintages") :]) if "vintages" in parts else None
-        if own is not None and own.exists():
-            source = source.model_copy(update={"vintage_file": str(own)})
+        vintage_path = lake.storage.local.joinpath(*parts[parts.index("vintages") :]) if "vintages" in parts else None
+        if vintage_path is not None and vintage_path.exists():
+            source = source.model_copy(update={"vintage_file": str(vintage_path)})
     elif len(files) == len(source.paths) > 0:
         source = source.lying_at(files)
     if model.file is not None and model_file:

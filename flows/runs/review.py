@@ -228,17 +228,17 @@ def _signed_now(lake: Lake, run: str, digest: str, keys: frozenset[str]) -> list
     return signed([entry for entry in counting(log.entries(lake), keys) if entry.run == run], digest)
 
 
-def standing(found: Sequence[log.Entry]) -> list[log.Entry]:
+def standing(signatures: Sequence[log.Entry]) -> list[log.Entry]:
     """The signatures that count: all since the run was prepared anew after the last rejection or withdrawal.
 
     Where nobody prepared it anew, that rejection or withdrawal alone.
     """
-    ends = [place for place, entry in enumerate(found) if entry.role in ENDING]
+    ends = [place for place, entry in enumerate(signatures) if entry.role in ENDING]
     if not ends:
-        return list(found)
-    after = list(found[ends[-1] + 1 :])
+        return list(signatures)
+    after = list(signatures[ends[-1] + 1 :])
     anew = next((place for place, entry in enumerate(after) if entry.role == "prepared"), None)
-    return [found[ends[-1]]] if anew is None else after[anew:]
+    return [signatures[ends[-1]]] if anew is None else after[anew:]
 
 
 def _check_role(role: str, text: str) -> None:
@@ -263,9 +263,9 @@ def _check_new(
             raise FieldError("role", why, why)
 
 
-def _check_prepared(run: str, by: str, key: str, found: Sequence[log.Entry]) -> None:
+def _check_prepared(run: str, by: str, key: str, signatures: Sequence[log.Entry]) -> None:
     """An approval needs that somebody else prepared the run, and that nobody rejected or withdrew it since."""
-    valid = standing(found)
+    valid = standing(signatures)
     if valid and valid[0].role in ENDING:
         why = f"{run} was {valid[0].role} after it was prepared; it has to be prepared again first"
         raise FieldError("role", why, why)
@@ -351,10 +351,10 @@ def review_of(lake: Lake, run: str, logged: Sequence[log.Entry] | None = None) -
     """
     entries, keys = log.entries(lake) if logged is None else logged, trusted()
     open_ = tuple(remediation for remediation in remediations(entries) if _stem(remediation.run) == _stem(run))
-    digest, mine = digest_of(read_manifest(lake, run)), _counting(entries, keys).get(run, [])
-    if keys and _logged(mine) != digest:  # no trusted key says that the run was published as it is
-        mine = []
-    return _review(run, mine, digest, open_, keys)
+    digest, run_entries = digest_of(read_manifest(lake, run)), _counting(entries, keys).get(run, [])
+    if keys and _logged(run_entries) != digest:  # no trusted key says that the run was published as it is
+        run_entries = []
+    return _review(run, run_entries, digest, open_, keys)
 
 
 def reviews(lake: Lake, logged: Sequence[log.Entry] | None = None) -> list[Review]:
@@ -416,13 +416,13 @@ def remarks(lake: Lake, review: Review, every: Sequence[log.Entry]) -> list[str]
     return [sentence for sentence in sentences if sentence]
 
 
-def _claims(found: Review, keys: frozenset[str]) -> Iterator[str]:
+def _claims(review: Review, keys: frozenset[str]) -> Iterator[str]:
     """Names of the signatures that no trusted key vouches for."""
-    unverified = dict.fromkeys(entry.by for entry in found.signatures if entry.signature is None)
+    unverified = dict.fromkeys(entry.by for entry in review.signatures if entry.signature is None)
     if unverified:
         yield f"{', '.join(unverified)}: name as given, not verified."
     names: dict[str, dict[str, None]] = defaultdict(dict)
-    for entry in found.signatures:
+    for entry in review.signatures:
         if entry.signature is not None:
             names[entry.signature.key][entry.by] = None
     if keys or not names:
@@ -478,9 +478,9 @@ def states(every: Sequence[log.Entry]) -> dict[str, str]:
     """
     keys = trusted()
     return {
-        run: _review(run, mine, _logged(mine), (), keys).state
-        for run, mine in _counting(every, keys).items()
-        if any(entry.event == "signed off" for entry in mine)
+        run: _review(run, run_entries, _logged(run_entries), (), keys).state
+        for run, run_entries in _counting(every, keys).items()
+        if any(entry.event == "signed off" for entry in run_entries)
     }
 
 
@@ -496,10 +496,10 @@ def _counting(every: Sequence[log.Entry], keys: frozenset[str]) -> dict[str, lis
                 f"{entry.words()} ({entry.role} by {entry.by}) has a signature that is not of it: it was altered; "
                 "`evenhand log verify` looks at the whole log"
             )
-    found: dict[str, list[log.Entry]] = defaultdict(list)
+    entries_by_run: dict[str, list[log.Entry]] = defaultdict(list)
     for entry in counting(every, keys):
-        found[entry.run].append(entry)
-    return found
+        entries_by_run[entry.run].append(entry)
+    return entries_by_run
 
 
 def _review(
@@ -513,15 +513,15 @@ def _review(
     return Review(run, _state(valid, keys), tuple(valid), manifest_sha256, open_)
 
 
-def _state(found: Sequence[log.Entry], keys: frozenset[str]) -> str:
+def _state(signatures: Sequence[log.Entry], keys: frozenset[str]) -> str:
     """The highest of what counts; an approval counts after somebody else has prepared the run."""
-    if found and found[0].role in ENDING:
-        return found[0].role
+    if signatures and signatures[0].role in ENDING:
+        return signatures[0].role
     reached = {
         entry.role
-        for place, entry in enumerate(found)
+        for place, entry in enumerate(signatures)
         if entry.role != "approved"
-        or prepared_by_another(entry.by, entry.signature.key if keys and entry.signature else "", found[:place])
+        or prepared_by_another(entry.by, entry.signature.key if keys and entry.signature else "", signatures[:place])
     }
     return next((role for role in reversed(_RISING) if role in reached), UNSIGNED)
 

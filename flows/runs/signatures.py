@@ -171,9 +171,9 @@ def same(first_name: str, other: str) -> bool:
     return plain(first_name) == plain(other)
 
 
-def plain(said: str) -> str:
+def plain(person: str) -> str:
     """A name in one form of its capitals, blanks and width of letters."""
-    return " ".join(unicodedata.normalize("NFKC", said).casefold().split())
+    return " ".join(unicodedata.normalize("NFKC", person).casefold().split())
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -297,10 +297,10 @@ def _times_back(entries: Sequence[log.Entry]) -> Iterator[str]:
             )
 
 
-def _head_of(option: str, kept: str) -> log.Head:
-    number, _, digest = kept.partition(":")
+def _head_of(option: str, text: str) -> log.Head:
+    number, _, digest = text.partition(":")
     if not number.isdecimal() or len(digest) != 64:
-        raise SpecError(f"{option} {kept!r} is no head; give what `evenhand log head` printed, such as 12:3f9c...")
+        raise SpecError(f"{option} {text!r} is no head; give what `evenhand log head` printed, such as 12:3f9c...")
     return log.Head(n=int(number), sha256=digest)
 
 

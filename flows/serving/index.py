@@ -216,16 +216,16 @@ class LogReader:
         return self._last
 
     def _logged(self, lake: Lake, broken: str) -> Logged:
-        found = sorted((entry.n, digest, entry) for _, entry, digest in self._read.values())
+        entries = sorted((entry.n, digest, entry) for _, entry, digest in self._read.values())
         before = log.FIRST
-        for place, (n, digest, entry) in enumerate(found, 1):
+        for place, (n, digest, entry) in enumerate(entries, 1):
             if not broken and n != place:
                 broken = f"{lake.storage.where(log.path_of(place))} is missing: the log was cut in its middle"
             if not broken and entry.previous != before:
                 broken = f"{lake.storage.where(log.path_of(n))} does not follow the entry before it"
             before = digest
-        head = log.Head(n=found[-1][0], sha256=found[-1][1]) if found else _EMPTY
-        return Logged(tuple(entry for _, _, entry in found), head, broken)
+        head = log.Head(n=entries[-1][0], sha256=entries[-1][1]) if entries else _EMPTY
+        return Logged(tuple(entry for _, _, entry in entries), head, broken)
 
 
 def _entry(lake: Lake, path: str) -> tuple[log.Entry, str]:

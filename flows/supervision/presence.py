@@ -302,8 +302,10 @@ def leftovers(lake: Lake) -> list[Path]:
     drafts: the user was asked to send them.
     """
     drafts = (path for path in sorted((lake.storage.local / "tmp").glob("*")) if not path.match(CRASH_FILES))
-    own = [draft for draft in drafts if not strange(lake.storage.local, draft)]  # what a link leads to is no draft
-    return [draft for draft in own if _left_behind(lake, draft)]
+    owned_drafts = [
+        draft for draft in drafts if not strange(lake.storage.local, draft)
+    ]  # what a link leads to is no draft
+    return [draft for draft in owned_drafts if _left_behind(lake, draft)]
 
 
 def holders(lake: Lake) -> list[Holder]:

@@ -179,9 +179,9 @@ def _coverage(scenario: Scenario, estimator: Estimator, estimates: list[tuple[fl
 def main(repetitions: int = 200, seed: int = 18) -> None:
     """Print a line for each scenario and estimator."""
     for scenario in SCENARIOS:
-        for each in estimate_coverage(scenario, ("logit", "lpm", "overlap", "aipw"), repetitions, seed):
-            line = f"{scenario.name}, {scenario.rows:,}: {each.estimator} bias {each.bias:+.4f}, sd {each.sd:.4f}, "
-            sys.stdout.write(f"{line}mean se {each.mean_se:.4f}, coverage {each.covered:.3f} of {each.repetitions}\n")
+        for row in estimate_coverage(scenario, ("logit", "lpm", "overlap", "aipw"), repetitions, seed):
+            line = f"{scenario.name}, {scenario.rows:,}: {row.estimator} bias {row.bias:+.4f}, sd {row.sd:.4f}, "
+            sys.stdout.write(f"{line}mean se {row.mean_se:.4f}, coverage {row.covered:.3f} of {row.repetitions}\n")
             sys.stdout.flush()
 
 

@@ -319,11 +319,11 @@ def _samples(room: Room) -> Iterator[Row]:
         yield row(TEXAS, TEXAS_ROWS, f"{measure}: samples cover all complainants", ratio=mean, found=text, **met)
 
 
-def _of_case(name: str, measurement: Mapping[str, Any], what: str, **more: Any) -> Row:
+def _of_case(name: str, measurement: Mapping[str, Any], what: str, **fields: Any) -> Row:
     """Times of a case, and its number of complainants unless more is found."""
     text = f"{measurement['complainants']:,} complainants, {measurement['refused']:,} of them refused"
     per_s = per_second(measurement, measurement["complainants"])
-    return timed_row(name, measurement, what, **{"peak_mb": None, "per_s": per_s, "found": text, **more})
+    return timed_row(name, measurement, what, **{"peak_mb": None, "per_s": per_s, "found": text, **fields})
 
 
 def _detected(measurement: Mapping[str, Any]) -> str:

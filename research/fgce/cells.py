@@ -410,13 +410,13 @@ class Window:
         return f"k {self.first} to {self.last}, divided by the smallest {self.divisor}: {self.agree}"
 
 
-def windows_cells(figures: Sequence[Figure], found: Mapping[Cell, Value]) -> Iterator[tuple[Cell, Value]]:
+def windows_cells(figures: Sequence[Figure], obtained_cells: Mapping[Cell, Value]) -> Iterator[tuple[Cell, Value]]:
     """Yields the window that agrees with most of the printed areas, and with how many of how many."""
     printed = {(f.cell.group, f.cell.at[0]): float(f.value) for f in figures if f.cell.quantity == "cauc"}
     if not printed:
         return
     costs = {
-        key: [float(found.get(Cell("least_cost", key[0], (key[1], float(k))), np.nan)) for k in range(1, 11)]
+        key: [float(obtained_cells.get(Cell("least_cost", key[0], (key[1], float(k))), np.nan)) for k in range(1, 11)]
         for key in printed
     }
     best = min(_windows(printed, costs), key=lambda window: (-window.agree, window.total))
@@ -641,23 +641,23 @@ def connected(problem: Problem, tables: Mapping[str, pa.Table], settings: GraphS
     distinct = collapse(problem.encoded, codes, strata, rules)
     epsilons = [multiple * epsilon for multiple in MULTIPLES]
     graphs = connectivity.connections(connectivity.nested(distinct, rules, epsilons, settings))
-    found: dict[Cell, Value] = {}
+    cells: dict[Cell, Value] = {}
     for aggregate in connectivity.aggregates(graphs, distinct, problem.group, len(problem.groups), epsilons):
         percent = 100.0 if aggregate.measure == connectivity.DENSITY else 1.0
         at = (round(float(aggregate.parameters["epsilon"]), 6),)
-        found[Cell(f"{aggregate.measure}_by_epsilon", problem.groups[aggregate.group], at)] = percent * aggregate.value
-    drawings = tuple(_connectivity(found, problem.groups))
+        cells[Cell(f"{aggregate.measure}_by_epsilon", problem.groups[aggregate.group], at)] = percent * aggregate.value
+    drawings = tuple(_connectivity(cells, problem.groups))
     alone = f"{connectivity.SINGLETONS}_by_epsilon"
     last = round(epsilons[-1], 6)
-    found[Cell(connectivity.SINGLETONS, ALL)] = sum(
-        float(found[Cell(alone, group, (last,))]) for group in problem.groups
+    cells[Cell(connectivity.SINGLETONS, ALL)] = sum(
+        float(cells[Cell(alone, group, (last,))]) for group in problem.groups
     )
-    return Shown(found, drawings)
+    return Shown(cells, drawings)
 
 
-def _connectivity(found: Mapping[Cell, Value], groups: Sequence[str]) -> Iterator[Drawing]:
+def _connectivity(cells: Mapping[Cell, Value], groups: Sequence[str]) -> Iterator[Drawing]:
     for measure, words in WORDS.items():
-        of_measure = {cell: value for cell, value in found.items() if cell.quantity == f"{measure}_by_epsilon"}
+        of_measure = {cell: value for cell, value in cells.items() if cell.quantity == f"{measure}_by_epsilon"}
         x = sorted({float(cell.at[0]) for cell in of_measure})
         lines = {
             group: [float(of_measure[Cell(f"{measure}_by_epsilon", group, (epsilon,))]) for epsilon in x]
@@ -670,20 +670,20 @@ def _connectivity(found: Mapping[Cell, Value], groups: Sequence[str]) -> Iterato
 
 def components(problem: Problem) -> Shown:
     """Factual and candidate rows in each component that has both, most factuals first (Figures 2 and 6)."""
-    found: dict[Cell, Value] = {}
+    cells: dict[Cell, Value] = {}
     series: list[Curve] = []
     for number, name in enumerate(problem.groups):
         counts = _counted(problem, np.flatnonzero(problem.group == number))
-        found[Cell(ACTIVE, name)] = float(len(counts))
+        cells[Cell(ACTIVE, name)] = float(len(counts))
         for quantity, values in zip((FACTUALS, CANDIDATES), counts.T, strict=True):
             places = range(1, len(values) + 1)
-            found |= {Cell(quantity, name, (float(at),)): float(v) for at, v in zip(places, values, strict=True)}
+            cells |= {Cell(quantity, name, (float(at),)): float(v) for at, v in zip(places, values, strict=True)}
             if len(values):
                 label = f"{name}, {'factuals' if quantity == FACTUALS else 'candidates'}"
                 series += curves(places[:MOST_POINTS], {label: values[:MOST_POINTS].tolist()})
     title = "Factuals and candidates in each weakly connected component that has both"
     x = "component, most factuals first"
-    return Shown(found, (Drawing("rows-by-component", "Figures 2 and 6", title, x, "rows", tuple(series)),))
+    return Shown(cells, (Drawing("rows-by-component", "Figures 2 and 6", title, x, "rows", tuple(series)),))
 
 
 def _counted(problem: Problem, rows: Longs) -> Longs:
@@ -699,13 +699,13 @@ def _counted(problem: Problem, rows: Longs) -> Longs:
     return table[np.lexsort((-table[:, 1], -table[:, 0]))].astype(np.int64)
 
 
-def changed(found: Mapping[Cell, Value], problem: Problem) -> Shown:
+def changed(cells: Mapping[Cell, Value], problem: Problem) -> Shown:
     """Share of the covered rows in which an attribute changes, a place for each attribute (Figures 3 and 7).
 
     As in the paper, attributes are left out that change for at most half of the rows of every group.
     """
     shares = {
-        name: [float(found[Cell("acf", group, (name,))]) for group in problem.groups] for name in problem.features
+        name: [float(cells[Cell("acf", group, (name,))]) for group in problem.groups] for name in problem.features
     }
     frequent = {name: values for name, values in shares.items() if max(values) > 0.5}
     if not frequent:

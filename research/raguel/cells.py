@@ -442,13 +442,13 @@ def obtained_laws(values: dict[Cell, Value], baseline_options: Others, dataset: 
 
 def rerankings(decisions: Judged, ranked: Ranked, suffix: str) -> Iterator[tuple[Cell, Value]]:
     """Yields points changed, costs and ratio of the initial order and of both algorithms (Table 3)."""
-    records, held = ranked.records, ranked.held(OBTAINED_TOLERANCE)
+    records, representation = ranked.records, ranked.held(OBTAINED_TOLERANCE)
     nobody = np.zeros(2, np.int64)
     yield from rows(decisions, OBTAINED_INITIAL + suffix, nobody, records.cost, records.group)
     yield Cell("listed", "both", (OBTAINED_INITIAL + suffix,)), float(len(ranked.rows))
     for name, ended in (
-        (OBTAINED_RAGUEL, rerank(records, held, Reranking())),
-        (BLOCKWISE, series.in_blocks(ranked, held, BLOCKS)),
+        (OBTAINED_RAGUEL, rerank(records, representation, Reranking())),
+        (BLOCKWISE, series.in_blocks(ranked, representation, BLOCKS)),
     ):
         yield from rows(decisions, name + suffix, _changed(ranked, ended), ended.cost, records.group)
 
@@ -466,10 +466,10 @@ FIGURE_3: Final = (20, 1 / 5)
 """Blocks and tolerance of the paper's Figure 3."""
 
 
-def worked_example(found: Mapping[Cell, Value]) -> Drawing:
+def worked_example(cells: Mapping[Cell, Value]) -> Drawing:
     """Figure 1: the four applicants, the way from each to its counterfactual point, and the boundary."""
     ways = [
-        Curve(name, (amount, _at(found, "counterfactual_loan_amount", name)), (duration, _at(found, _DURATION, name)))
+        Curve(name, (amount, _at(cells, "counterfactual_loan_amount", name)), (duration, _at(cells, _DURATION, name)))
         for name, (amount, duration) in zip(EXAMPLE_NAMES, APPLICANTS, strict=True)
     ]
     line = Curve("boundary", (0.0, 5.0), (0.0, 10.0))
@@ -482,10 +482,10 @@ def worked_example(found: Mapping[Cell, Value]) -> Drawing:
 _DURATION: Final = "counterfactual_loan_duration"
 
 
-def ratio_by_blocks(found: Mapping[Cell, Value]) -> Drawing:
+def ratio_by_blocks(cells: Mapping[Cell, Value]) -> Drawing:
     """Figure 2: the ratio of the whole list against the number of blocks, for each tolerance and list."""
     lines = {
-        f"t = 1/{round(1 / t)}, {words}": [_at(found, "overall_ratio", f"{who}, blocks", t, n) for n in series.BLOCKS]
+        f"t = 1/{round(1 / t)}, {words}": [_at(cells, "overall_ratio", f"{who}, blocks", t, n) for n in series.BLOCKS]
         for who, words in ((series.UNFAVOURABLE, "refused"), (series.ALL, "everybody"))
         for t in series.TOLERANCES
     }
@@ -496,8 +496,8 @@ def ratio_by_blocks(found: Mapping[Cell, Value]) -> Drawing:
 def block_shares(ranked: Ranked) -> Drawing:
     """Figure 3: the protected group's share of each block before and after, between what is allowed."""
     blocks, tolerance = FIGURE_3
-    held = ranked.held(tolerance)
-    ended = series.in_blocks(ranked, held, blocks)
+    representation = ranked.held(tolerance)
+    ended = series.in_blocks(ranked, representation, blocks)
     if ended.block is None or ended.block_before is None:
         raise ValueError("the list was not cut into blocks")
     share = float((ranked.records.group != ranked.reference).mean())
@@ -512,17 +512,17 @@ def block_shares(ranked: Ranked) -> Drawing:
     return Drawing("block-shares", "Figure 3", title, "block", "share", curves(range(1, len(before) + 1), lines))
 
 
-def by_records(found: Mapping[Cell, Value], most: int) -> tuple[Drawing, Drawing]:
+def by_records(cells: Mapping[Cell, Value], most: int) -> tuple[Drawing, Drawing]:
     """Figure 4: ratios, and ranking quality, against the number of records of the list."""
     lengths = series.lengths(most)
     after = series.ONE_BORDER
     of_ratios = {
-        "initial, of the whole list": [_at(found, "initial_ratio", "all", n) for n in lengths],
-        "mean of the blocks": [_at(found, "mean_block_ratio", after, n) for n in lengths],
-        "of the whole list": [_at(found, "overall_ratio_after", after, n) for n in lengths],
+        "initial, of the whole list": [_at(cells, "initial_ratio", "all", n) for n in lengths],
+        "mean of the blocks": [_at(cells, "mean_block_ratio", after, n) for n in lengths],
+        "of the whole list": [_at(cells, "overall_ratio_after", after, n) for n in lengths],
     }
     of_quality = {
-        f"{words}, {name}": [_at(found, f"{metric}_by_records", group, n) for n in lengths]
+        f"{words}, {name}": [_at(cells, f"{metric}_by_records", group, n) for n in lengths]
         for metric, words in (("rkl", "rKL"), ("rnd", "rND"), ("rrd", "rRD"))
         for group, name in ((series.BEFORE, "before"), (after, "after"))
     }
@@ -541,6 +541,6 @@ def _shares(ranked: Ranked, block: Longs) -> list[float]:
     return shares
 
 
-def _at(found: Mapping[Cell, Value], quantity: str, group: str, *at: float) -> float:
-    value = found.get(Cell(quantity, group, tuple(map(float, at))))
+def _at(cells: Mapping[Cell, Value], quantity: str, group: str, *at: float) -> float:
+    value = cells.get(Cell(quantity, group, tuple(map(float, at))))
     return value if isinstance(value, float) else float("nan")

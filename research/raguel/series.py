@@ -297,16 +297,16 @@ def cells(most: int, trials: int) -> Iterator[tuple[Cell, Value]]:
 def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
     records = draw(length, np.random.default_rng(seed))
     cost, group = records.cost, records.group
-    held, close = (representation(group, 2, REFERENCE, t) for t in (TOLERANCE, CLOSE_TOLERANCE))
+    exact, close = (representation(group, 2, REFERENCE, t) for t in (TOLERANCE, CLOSE_TOLERANCE))
     bordered, anywhere = (
-        rerank_blocks(records, held, SIZE, BlockRules()),
+        rerank_blocks(records, exact, SIZE, BlockRules()),
         rerank_any(records, close, SIZE, BlockRules()),
     )
     values = {
         ("initial_ratio", "all"): algorithm_representation.overall(cost, group),
         **_quality(BEFORE, group[records.ranked()]),
     }
-    for name, ended, bounds in ((ONE_BORDER, bordered, held), (ANY_DEPTH, anywhere, close)):
+    for name, ended, bounds in ((ONE_BORDER, bordered, exact), (ANY_DEPTH, anywhere, close)):
         block = np.zeros(length, np.int64) if ended.block is None else ended.block
         values["mean_block_ratio", name] = float(algorithm_representation.of_blocks(ended.cost, group, block).mean())
         values["overall_ratio_after", name] = algorithm_representation.overall(ended.cost, group)
@@ -342,21 +342,21 @@ def never_lower(ranked: Ranked, listing: str) -> Iterator[tuple[Figure, Value]]:
     """Yields the overall ratio after re-ranking, and that before as its lower limit."""
     before, records = _ratio(ranked), ranked.records
     for tolerance in TOLERANCES:
-        held = ranked.held(tolerance)
+        representation = ranked.held(tolerance)
         cell = Cell("overall_ratio", f"{listing}, Algorithm 1", (tolerance,))
-        yield _asked(cell, before), _ratio(ranked, rerank(records, held, Reranking()))
+        yield _asked(cell, before), _ratio(ranked, rerank(records, representation, Reranking()))
         for blocks in BLOCKS:
             cell = Cell("overall_ratio", f"{listing}, blocks", (tolerance, float(blocks)))
-            yield _asked(cell, before), _ratio(ranked, in_blocks(ranked, held, blocks))
+            yield _asked(cell, before), _ratio(ranked, in_blocks(ranked, representation, blocks))
 
 
 def unfair_blocks(ranked: Ranked, listing: str) -> Iterator[tuple[Cell, Value]]:
     """Yields counts of blocks that represent the groups unfairly, before and after (Table 6)."""
     for tolerance in TOLERANCES:
-        held = ranked.held(tolerance)
+        representation = ranked.held(tolerance)
         for blocks in BLOCKS:
-            ended, at = in_blocks(ranked, held, blocks), (float(blocks), tolerance)
-            before, after = _unfair(ranked, held, ended)
+            ended, at = in_blocks(ranked, representation, blocks), (float(blocks), tolerance)
+            before, after = _unfair(ranked, representation, ended)
             yield Cell("blocks_made_fair", listing, at), float(before - after)
             yield Cell("unfair_blocks", listing, at), f"{before} -> {after}"
 
@@ -364,15 +364,15 @@ def unfair_blocks(ranked: Ranked, listing: str) -> Iterator[tuple[Cell, Value]]:
 def unfair_counts(ranked: Ranked, listing: str) -> Iterator[tuple[Cell, Value]]:
     """Yields counts of unfair blocks before and after of 20 blocks, at each tolerance (Figure 3)."""
     for tolerance in TOLERANCES:
-        held = ranked.held(tolerance)
-        before, after = _unfair(ranked, held, in_blocks(ranked, held, SHOWN))
+        representation = ranked.held(tolerance)
+        before, after = _unfair(ranked, representation, in_blocks(ranked, representation, SHOWN))
         yield Cell("unfair_before", listing, (float(SHOWN), tolerance)), float(before)
         yield Cell("unfair_after", listing, (float(SHOWN), tolerance)), float(after)
 
 
-def in_blocks(ranked: Ranked, held: Representation, blocks: int) -> Reranked:
+def in_blocks(ranked: Ranked, representation: Representation, blocks: int) -> Reranked:
     """Re-ranks the list by Algorithm 2, with our default."""
-    return rerank_blocks(ranked.records, held, block_size(len(ranked.rows), blocks), BlockRules())
+    return rerank_blocks(ranked.records, representation, block_size(len(ranked.rows), blocks), BlockRules())
 
 
 def _asked(cell: Cell, before: float) -> Figure:
@@ -384,7 +384,7 @@ def _ratio(ranked: Ranked, ended: Reranked | None = None) -> float:
     return algorithm_representation.overall(cost, ranked.records.group)
 
 
-def _unfair(ranked: Ranked, held: Representation, ended: Reranked) -> tuple[int, int]:
+def _unfair(ranked: Ranked, representation: Representation, ended: Reranked) -> tuple[int, int]:
     block, group = (ended.block_before, ended.block), ranked.records.group
-    before, after = (int((~fair_blocks(held, group, blocks)).sum()) for blocks in block if blocks is not None)
+    before, after = (int((~fair_blocks(representation, group, blocks)).sum()) for blocks in block if blocks is not None)
     return before, after

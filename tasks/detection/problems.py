@@ -301,7 +301,7 @@ def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
     encoded = np.column_stack([tables.features[name].to_numpy() for name in tables.features.column_names[1:]])
     node, graph = _graph(tables)
     grouped = groups_of(tables.memberships, ids, settings.protected)
-    groups = {name: each for name, each in grouped.items() if each.compared}
+    groups = {name: grouped_rows for name, grouped_rows in grouped.items() if grouped_rows.compared}
     applicants_to_query = sampling.asked_of(groups, ids, settings.sampling, settings.seed)
     generator = asked_again(tables, settings)
     for maker, frame in decided(tables.decisions, settings.explain):
@@ -325,11 +325,11 @@ def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
         problems = {
             name: replace(
                 shared,
-                **vars(each),
+                **vars(grouped_rows),
                 own=METHODS[settings.method].own(tables, maker, name),
                 asked=applicants_to_query.get(name),
             )
-            for name, each in groups.items()
+            for name, grouped_rows in groups.items()
         }
         if tables.applicants.num_rows:
             favourable = decision_frame["favourable"].to_numpy()

@@ -128,7 +128,7 @@ def _found(method: ModuleType, case: "Case", settings: DetectSettings) -> Detect
 
 def _refused(method: Method, case: "Case", reason: str) -> Detected:
     """No value, and the reason, for each measure by which a theory is judged and each group that it is about."""
-    measures = [judged.measure for judged in method.judged if judged.maker in (None, case.decision_maker)]
+    measures = [judgement.measure for judgement in method.judged if judgement.maker in (None, case.decision_maker)]
     sizes = np.bincount(case.problem.group, minlength=len(case.problem.groups))
     members = {
         group: n for group, n in enumerate(sizes.tolist()) if method.of_reference or group != case.problem.reference

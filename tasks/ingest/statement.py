@@ -378,14 +378,14 @@ def undecided(decision: Decision, sql: str, cells: Cells) -> list[Rule]:
 
 
 def untyped(
-    columns: Mapping[str, ColumnSpec], read: Mapping[str, Number], cells: Cells, bound: BoundValues
+    columns: Mapping[str, ColumnSpec], numbers: Mapping[str, Number], cells: Cells, bound: BoundValues
 ) -> list[Rule]:
     """Values that do not fit the type of their column."""
     rules: list[Rule] = []
     for name, column in columns.items():
         if column.type is Kind.CONTINUOUS:
-            rules.append(Rule(read[name].unread, Refusal.NOT_A_NUMBER, name))
-            rules.append(Rule(read[name].infinite, Refusal.NOT_FINITE, name))
+            rules.append(Rule(numbers[name].unread, Refusal.NOT_A_NUMBER, name))
+            rules.append(Rule(numbers[name].infinite, Refusal.NOT_FINITE, name))
         elif column.order:
             is_listed = bound.among(cells.text(name), column.order)
             rules.append(Rule(f"NOT ({is_listed}) AND NOT {cells.absent(name)}", Refusal.UNKNOWN_CATEGORY, name))

@@ -321,8 +321,8 @@ def _none(limit: Threshold, forms: Sequence[Form]) -> str:
 def _unjudged(limit: Threshold, form: Form, with_verdict: Sequence[Form]) -> str:
     """Why the limit gives no verdict, and the related measure that gives one."""
     beside = (f"{limit.measure}_difference", base_name(limit.measure))
-    there = {alternative.measure for alternative in with_verdict if _has(alternative, limit.parameters)}
-    other = next((name for name in beside if name in there), None)
+    measures = {alternative.measure for alternative in with_verdict if _has(alternative, limit.parameters)}
+    other = next((name for name in beside if name in measures), None)
     step = f"set the limit on {other}" if other else "take the limit away"
     return f"{limit.measure} {form.unjudged} and gives no verdict; {step}"
 

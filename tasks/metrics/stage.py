@@ -158,12 +158,12 @@ def _limit(t: Threshold) -> measures.Threshold:
     return measures.Threshold(t.measure, t.method, t.decision_maker, low, high, t.parameters)
 
 
-def _table(found: list[algorithm.Measure], settings: MeasureSettings) -> pa.Table:
-    n = len(found)
+def _table(measures: list[algorithm.Measure], settings: MeasureSettings) -> pa.Table:
+    n = len(measures)
     families = {
-        name: [getattr(m.family, name) for m in found]
+        name: [getattr(m.family, name) for m in measures]
         for name in ("method", "decision_maker", "protected_attribute", "subgroup", "measure", "parameters")
     }
     fields = ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason", "note")
-    own_columns = {name: [getattr(m, name) for m in found] for name in fields}
+    own_columns = {name: [getattr(m, name) for m in measures] for name in fields}
     return MEASURES.build(dataset=[settings.name] * n, year=[settings.year] * n, **families, **own_columns)

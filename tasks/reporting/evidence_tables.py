@@ -655,5 +655,5 @@ class _Printed:
     def effect(self, row: Mapping[str, Any]) -> float:
         """Size of the field that is declared, else of the first value that is no count."""
         fields = self.block.fields.items()
-        decides = self.block.by or next((each for each, column in fields if column.unit in _EFFECTS), None)
+        decides = self.block.by or next((field for field, column in fields if column.unit in _EFFECTS), None)
         return 0.0 if decides is None else size(row.get(decides))

@@ -202,14 +202,14 @@ def of_groups(content: ByGroup, lines: Sequence[Line], title: str, level: float)
     column, at = content.columns[0]
     unit = content.said.measures[column.measure].unit
     rows = [(line.key, content.get(line.key, column, at)) for line in lines if line.key[1] == 0]
-    there = [(key[0], m) for key, m in rows if m is not None]
-    if not any(m.value is not None for _, m in there):
+    measured = [(key[0], m) for key, m in rows if m is not None]
+    if not any(m.value is not None for _, m in measured):
         return None
-    drawn_values = [value for _, m in there for value in (m.value, *((m.low, m.high) if _ends(m) else ()))]
+    drawn_values = [value for _, m in measured for value in (m.value, *((m.low, m.high) if _ends(m) else ()))]
     factor, chart_unit = _drawn(unit, column.form, words_header(content.said, column), drawn_values)
-    marks = tuple(_mark(group, m, factor, group == content.view.reference) for group, m in there)
+    marks = tuple(_mark(group, m, factor, group == content.view.reference) for group, m in measured)
     words, some = words_header(content.said, column), any(mark.low is not None for mark in marks)
-    ranges = any(m.of_draws for _, m in there)
+    ranges = any(m.of_draws for _, m in measured)
     kind = Forest if some else Steps
     options: dict[str, Any] = {} if some else {"bars": True}
     interval = "range of draws" if ranges else f"{100 * level:g} % interval"

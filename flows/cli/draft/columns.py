@@ -85,8 +85,8 @@ def counts(values: pd.Series) -> dict[str, int]:
 
 def candidates(table: Table) -> list[Candidate]:
     """The columns that could hold the decision, the likeliest first."""
-    found = [candidate for name in table.names if (candidate := _candidate(table, name)) is not None]
-    return sorted(found, key=lambda candidate: -candidate.score)
+    columns = [candidate for name in table.names if (candidate := _candidate(table, name)) is not None]
+    return sorted(columns, key=lambda candidate: -candidate.score)
 
 
 def _candidate(table: Table, name: str) -> Candidate | None:

@@ -422,8 +422,12 @@ def _one(site: Site, run: str, which: tuple[int, str, str], *, ids: bool) -> Res
     }
     query = {"method": method, "group": group}
     section = twins(site.tables, tables, case, (n, complainants.num_rows), ids=ids)
-    ways = [(each, words) for each, words in ((n - 1, "Before"), (n + 1, "Next")) if 1 <= each <= complainants.num_rows]
-    page_links = tuple((run_path(run, "findings", str(each), **query), words) for each, words in ways)
+    ways = [
+        (number, words)
+        for number, words in ((n - 1, "Before"), (n + 1, "Next"))
+        if 1 <= number <= complainants.num_rows
+    ]
+    page_links = tuple((run_path(run, "findings", str(number), **query), words) for number, words in ways)
     own_path = run_path(run, "findings", str(n), **query, ids=None if ids else 1)
     page_links = (*page_links, (own_path, "Hide identifiers of rows" if ids else "Show identifiers of rows"))
     page = site.page(

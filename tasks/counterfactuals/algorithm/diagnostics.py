@@ -273,16 +273,16 @@ def of_networks(imagined: Floats, rows: Mediation, trained: Longs, seed: int) ->
         yield from _by_network("apart_from_quantiles", apart, names, len(rows), apart > WIDE)
 
 
-def of_training(found: Convergence, n: int) -> Iterator[Check]:
+def of_training(convergence: Convergence, n: int) -> Iterator[Check]:
     """By network, whether its training came to rest; ``n`` rows were learnt from."""
     doubtful = {
-        "reconstruction": found.reconstruction > SETTLED_RECONSTRUCTION,
-        "advantage": np.abs(found.advantage) > SETTLED_ADVANTAGE,
-        "accuracy": np.zeros(len(found.accuracy), np.bool_),
-        "converged": ~found.converged,
+        "reconstruction": convergence.reconstruction > SETTLED_RECONSTRUCTION,
+        "advantage": np.abs(convergence.advantage) > SETTLED_ADVANTAGE,
+        "accuracy": np.zeros(len(convergence.accuracy), np.bool_),
+        "converged": ~convergence.converged,
     }
     for check, flags in doubtful.items():
-        for network, value in enumerate(getattr(found, check).astype(np.float64).tolist()):
+        for network, value in enumerate(getattr(convergence, check).astype(np.float64).tolist()):
             yield Check(check, network, None, value, n, bool(flags[network]))
 
 

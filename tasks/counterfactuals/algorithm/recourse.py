@@ -64,19 +64,19 @@ def make_actions(
         SpecError: If the weight of a changeable attribute is not a positive number, a step is negative, or a lower
             bound lies above the upper one.
     """
-    given = np.atleast_1d(np.asarray(weight, np.float64))
-    free = np.broadcast_to(np.asarray(changeable, np.bool_), given.shape)
+    base_weights = np.atleast_1d(np.asarray(weight, np.float64))
+    free = np.broadcast_to(np.asarray(changeable, np.bool_), base_weights.shape)
     steps, ways, low, high = (
-        np.broadcast_to(np.asarray(setting, np.float64), given.shape).copy()
+        np.broadcast_to(np.asarray(setting, np.float64), base_weights.shape).copy()
         for setting in (step, direction, lower, upper)
     )
-    if not (np.isfinite(given[free]) & (given[free] > 0)).all():
+    if not (np.isfinite(base_weights[free]) & (base_weights[free] > 0)).all():
         raise SpecError("a recourse weight is not a positive number; an attribute nobody can change is immutable")
     if not (np.isfinite(steps) & (steps >= 0)).all():
         raise SpecError("a step is negative or no number; give its size, or 0 for any amount")
     if not (low <= high).all():
         raise SpecError("a lower bound lies above the upper bound of the same attribute; exchange them")
-    weights = np.where(free, given, 0.0)
+    weights = np.where(free, base_weights, 0.0)
     return Actions(weights / weights.max(initial=0.0) if free.any() else weights, free.copy(), steps, ways, low, high)
 
 

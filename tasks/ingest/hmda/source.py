@@ -40,9 +40,9 @@ def identity(path: Path) -> str:
     Raises:
         OSError: the file cannot be read.
     """
-    found, vintage = digest_of_rows(path), _vintage_of(path)
-    if vintage is None or not vintage.converter or vintage.rows_sha256 != found:
-        return found
+    digest, vintage = digest_of_rows(path), _vintage_of(path)
+    if vintage is None or not vintage.converter or vintage.rows_sha256 != digest:
+        return digest
     return hashlib.sha256(f"{vintage.sha256} {vintage.converter}".encode()).hexdigest()
 
 

@@ -33,9 +33,9 @@ def locate(source: Source) -> list[Path]:
     for path in paths:
         check_regular(path, ("source", "path"))
         if not path.is_file():
-            here = "" if path.is_absolute() else f" (from {Path.cwd()})"
+            folder_note = "" if path.is_absolute() else f" (from {Path.cwd()})"
             raise InfrastructureError(
-                f"no file at source.path {str(path)!r}{here}; "
+                f"no file at source.path {str(path)!r}{folder_note}; "
                 "give the right one in the spec or with --set source.path=FILE"
             )
     return paths

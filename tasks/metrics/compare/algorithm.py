@@ -180,13 +180,13 @@ def compared(
 
 def means(several: Sequence[Performance | str]) -> list[Mean]:
     """Returns the mean and the standard deviation of each figure; a fold without decisions gives its reason."""
-    refused = next((each for each in several if isinstance(each, str)), "")
-    performances = [each for each in several if not isinstance(each, str)]
+    refused = next((performance for performance in several if isinstance(performance, str)), "")
+    performances = [performance for performance in several if not isinstance(performance, str)]
     return [Mean(name, np.nan, np.nan, refused) if refused else _mean(name, performances) for name in FIGURES]
 
 
 def _mean(name: str, performances: Sequence[Performance]) -> Mean:
-    values = np.array([getattr(each, name) for each in performances], np.float64)
+    values = np.array([getattr(performance, name) for performance in performances], np.float64)
     reason = "" if np.isfinite(values).all() else NO_SCORES if name == "auc" else UNDEFINED
     return Mean(name, float(values.mean()), float(values.std(ddof=1)), reason)
 

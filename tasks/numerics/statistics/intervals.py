@@ -479,31 +479,31 @@ def _distance(ratio: Floats, pair: Pair) -> tuple[Floats, Floats]:
 # of both groups the comparison has none.
 
 
-def difference(own: Estimate, other: Estimate, level: float) -> Interval:
-    """Interval of ``own`` less ``other``."""
-    if own.note or other.note:
+def difference(estimate: Estimate, other: Estimate, level: float) -> Interval:
+    """Interval of ``estimate`` less ``other``."""
+    if estimate.note or other.note:
         return Interval(note=Note.NO_SPREAD)
-    if own.fitted or (own.events is None and other.events is None):
-        return bootstrap_interval(own.replicates - other.replicates, level)
-    value = own.value - other.value
-    below = math.hypot(own.value - own.low, other.high - other.value)
-    above = math.hypot(own.high - own.value, other.value - other.low)
+    if estimate.fitted or (estimate.events is None and other.events is None):
+        return bootstrap_interval(estimate.replicates - other.replicates, level)
+    value = estimate.value - other.value
+    below = math.hypot(estimate.value - estimate.low, other.high - other.value)
+    above = math.hypot(estimate.high - estimate.value, other.value - other.low)
     return Interval(value - below, value + above)
 
 
-def ratio(own: Estimate, other: Estimate, level: float) -> Interval:
-    """Interval of ``own`` over ``other``, which are not both shares."""
-    if own.note or other.note:
+def ratio(estimate: Estimate, other: Estimate, level: float) -> Interval:
+    """Interval of ``estimate`` over ``other``, which are not both shares."""
+    if estimate.note or other.note:
         return Interval(note=Note.NO_SPREAD)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return bootstrap_interval(own.replicates / other.replicates, level)
+        return bootstrap_interval(estimate.replicates / other.replicates, level)
 
 
-def both_shares(own: Estimate, other: Estimate) -> bool:
+def both_shares(estimate: Estimate, other: Estimate) -> bool:
     """Whether two estimates are both shares of people."""
-    if own.fitted or None in (own.events, other.events):
+    if estimate.fitted or None in (estimate.events, other.events):
         return False
-    return min(own.defined, other.defined) > 0
+    return min(estimate.defined, other.defined) > 0
 
 
 def ratios_of_shares(pairs: Sequence[tuple[Estimate, Estimate]], level: float) -> list[Interval]:
@@ -513,7 +513,7 @@ def ratios_of_shares(pairs: Sequence[tuple[Estimate, Estimate]], level: float) -
     """
     if not pairs:
         return []
-    pair_counts = [[own.events, own.defined, other.events, other.defined] for own, other in pairs]
+    pair_counts = [[estimate.events, estimate.defined, other.events, other.defined] for estimate, other in pairs]
     ends = ratio_bounds(Pair(*np.array(pair_counts, dtype=np.float64).T), quantile((1 - level) / 2))
     return [_of_share(*pair) for pair in zip(*(end.tolist() for end in ends), strict=True)]
 
@@ -522,20 +522,20 @@ def _of_share(low: float, high: float) -> Interval:
     return Interval(low, high) if math.isfinite(high) else Interval(low, math.nan, Note.NO_UPPER_END)
 
 
-def from_drawn(own: Estimate, against: Floats, mean: float, level: float) -> Interval:
-    """Interval of ``own`` less the ``mean`` of what was drawn.
+def from_drawn(estimate: Estimate, against: Floats, mean: float, level: float) -> Interval:
+    """Interval of ``estimate`` less the ``mean`` of what was drawn.
 
     Args:
-        own: the group's statistic; a share is never surer beside what was drawn than by itself.
+        estimate: the group's statistic; a share is never surer beside what was drawn than by itself.
         against: ``(draws,)`` its resamples less the draws in turn; empty if there is to be no interval.
         mean: the mean of the draws.
         level: of the interval.
     """
-    if own.note and len(against):
+    if estimate.note and len(against):
         return Interval(note=Note.NO_SPREAD)
     low, high = percentile_interval(against, level)
     if math.isfinite(low):
-        low, high = min(low, own.low - mean), max(high, own.high - mean)
+        low, high = min(low, estimate.low - mean), max(high, estimate.high - mean)
     return with_width(low, high)
 
 

@@ -64,8 +64,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
         return
-    for each in value.values() if isinstance(value, Mapping) else value:
-        yield from _texts(each)
+    for part in value.values() if isinstance(value, Mapping) else value:
+        yield from _texts(part)
 
 
 def words(*written: str) -> int:

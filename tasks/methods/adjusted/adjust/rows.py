@@ -285,7 +285,7 @@ def _benchmarks(case: Case, effect: Effect, settings: AdjustSettings) -> Iterato
 
 def _interaction(case: Case, interaction: Interaction) -> dict[str, Any]:
     """Row of an interaction: numbers in the user's units, categories by name."""
-    controls = {each.name: each for block in case.applications.blocks for each in block.controls}
+    controls = {control.name: control for block in case.applications.blocks for control in block.controls}
     names = controls[interaction.column].categories
     at = None if math.isnan(interaction.at) else names[int(interaction.at)] if names else f"{interaction.at:.6g}"
     return _of_group(case, interaction) | {"at": at}

@@ -499,19 +499,22 @@ def _of_decisions(trial: Trial) -> dict[Name, Figure]:
 
 
 def _of_reasons(trial: Trial) -> dict[Name, Figure]:
-    found, shares = trial.consistency, [("trained_flip_share", ""), *(("trained_regime_share", r) for r in REGIMES)]
-    if found is None or not found.pairs:
+    consistency, shares = (
+        trial.consistency,
+        [("trained_flip_share", ""), *(("trained_regime_share", r) for r in REGIMES)],
+    )
+    if consistency is None or not consistency.pairs:
         names = [*((f"trained_{name}", "") for name in OF_REASONS), *shares]
-        missing = Figure(np.nan, trial.rows, reason=trial.reason if found is None else NO_PAIRS)
+        missing = Figure(np.nan, trial.rows, reason=trial.reason if consistency is None else NO_PAIRS)
         return dict.fromkeys(names, missing)
-    means = {(f"trained_{name}", ""): _figures_mean(getattr(found, name), found) for name in OF_REASONS}
-    counts = zip(shares, (found.flips, *found.regimes), strict=True)
-    return means | {name: Figure(count / found.pairs, found.pairs, count) for name, count in counts}
+    means = {(f"trained_{name}", ""): _figures_mean(getattr(consistency, name), consistency) for name in OF_REASONS}
+    counts = zip(shares, (consistency.flips, *consistency.regimes), strict=True)
+    return means | {name: Figure(count / consistency.pairs, consistency.pairs, count) for name, count in counts}
 
 
-def _figures_mean(value: float, found: Consistency) -> Figure:
+def _figures_mean(value: float, consistency: Consistency) -> Figure:
     """The floor is not defined where the reference has no direction for any pair."""
-    return Figure(value, found.pairs, reason=NO_PAIRS if np.isnan(value) else "")
+    return Figure(value, consistency.pairs, reason=NO_PAIRS if np.isnan(value) else "")
 
 
 def _collapsed(trial: Trial) -> Figure:

@@ -380,18 +380,18 @@ class GroupEffects:
         return len(self.rows[0]) if self.asked is None else self.asked
 
 
-def with_refits(frame: Frame, found: Sequence[GroupEffects], rng: np.random.Generator) -> list[GroupEffects]:
+def with_refits(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Generator) -> list[GroupEffects]:
     """The effects on every group, with the variance of the causal model in those of CST.
 
     Args:
         frame: The rows.
-        found: The groups.
+        effects: The groups.
         rng: Draws resamples.
     """
-    structural = [effect for effect in found if effect.mover is not None]
+    structural = [effect for effect in effects if effect.mover is not None]
     imagine, group = frame.ground.applicants.imagine, frame.ground.group
     if imagine is None or frame.settings.generator != "scm" or not structural:
-        return list(found)
+        return list(effects)
     ask = imagine
 
     def again(rows: Longs, sample: Longs) -> Counterfactuals:
@@ -399,7 +399,7 @@ def with_refits(frame: Frame, found: Sequence[GroupEffects], rng: np.random.Gene
 
     variances = structural_variances(again, [effect.mover for effect in structural if effect.mover], group, rng)
     by_group = {effect.group: variance for effect, variance in zip(structural, variances, strict=True)}
-    return [_estimated(effect, by_group.get(effect.group, 0.0)) for effect in found]
+    return [_estimated(effect, by_group.get(effect.group, 0.0)) for effect in effects]
 
 
 def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Sequence[GroupEffects]) -> GroupEffects:
@@ -444,11 +444,11 @@ def _lists(frame: Frame, compared: Comparison, variant: str) -> Lists:
     return Lists(row, control[full], test[full], counterfactual_values)
 
 
-def _estimated(found: GroupEffects, structural: float) -> GroupEffects:
+def _estimated(effects: GroupEffects, structural: float) -> GroupEffects:
     """The same, with the variance of the causal model in CST."""
-    if found.mover is None:
-        return found
-    return replace(found, contrasts=(*found.contrasts[:-1], found.contrasts[-1].estimated(structural)))
+    if effects.mover is None:
+        return effects
+    return replace(effects, contrasts=(*effects.contrasts[:-1], effects.contrasts[-1].estimated(structural)))
 
 
 # --------------------------------------------------------------------------------------------------------------------

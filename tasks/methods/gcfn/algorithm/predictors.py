@@ -418,8 +418,8 @@ def _resampled(values: Floats, resamples: int, rng: np.random.Generator) -> Floa
     parts, remaining = [np.zeros((0, values.shape[1]))], resamples
     while remaining > 0:
         size = min(remaining, max(1, _AT_ONCE // n))
-        drawn = rng.integers(0, n, (size, n)) + n * np.arange(size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
+        draws = rng.integers(0, n, (size, n)) + n * np.arange(size)[:, None]
+        counts = np.bincount(draws.ravel(), minlength=size * n).reshape(size, n)
         parts.append(counts @ values / n)
         remaining -= size
     return np.concatenate(parts)

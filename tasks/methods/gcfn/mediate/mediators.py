@@ -156,10 +156,10 @@ def _who(case: Case, several: Sequence[Reassigned], decided: Sequence[Reassigned
     favourable, score = np.zeros(len(case.rows), np.bool_), np.zeros(len(case.rows))
     for reassigned, decisions in zip(several, decided, strict=True):
         favourable[reassigned.at], score[reassigned.at] = decisions.favourable, decisions.score
-    found, groups = _mediated(several, decided), case.categories.groups.tolist()
+    mediated, groups = _mediated(several, decided), case.categories.groups.tolist()
     rows = [np.flatnonzero(case.rows.category == category) for category in range(len(groups))]
-    nobody = np.zeros(len(found.row), np.bool_)
-    parts = [gcfn.of_rows(found, nobody, favourable, group_rows) for group_rows in rows]
+    nobody = np.zeros(len(mediated.row), np.bool_)
+    parts = [gcfn.of_rows(mediated, nobody, favourable, group_rows) for group_rows in rows]
     above, by = people.large_change(parts), people.sortings(case.rows.mediators, score)
     for group, part, group_rows in zip(groups, parts, rows, strict=True):
         yield from (replace(tally, group=group) for tally in people.band_tallies(part, _of(by, group_rows), above))

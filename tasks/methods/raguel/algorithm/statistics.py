@@ -569,9 +569,13 @@ class _About:
         self.resamples, self.rng = resamples, rng
         self.n = len(summary.group)
         self.own, self.both = summary.of(group), summary.compared(group)
-        held = summary.ranked.held(settings.tolerance)
-        bounded = held.bounded if group == summary.ranked.reference else np.arange(len(held.shares)) == group
-        self.held = Representation(held.shares, bounded, held.tolerance)
+        representation = summary.ranked.held(settings.tolerance)
+        bounded = (
+            representation.bounded
+            if group == summary.ranked.reference
+            else np.arange(len(representation.shares)) == group
+        )
+        self.held = Representation(representation.shares, bounded, representation.tolerance)
 
     def ratios(self, order: Order, at: Parameters) -> Iterator[Aggregate]:
         """Ratios of all and over blocks, blocks out of bounds, and quantiles of costs."""

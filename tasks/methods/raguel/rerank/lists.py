@@ -348,7 +348,7 @@ def _places(placed: Placed, name: str) -> dict[str, list[Any]]:
         return empty
     order = next(candidate_order for candidate_order in summary.orders if candidate_order.name == name)
     attained = lists.attained(summary.ranked, order, placed.settings.delta)
-    known: dict[str, list[Any]] = {
+    by_column: dict[str, list[Any]] = {
         "point": _points(summary, placed.applied),
         "confirmed": _said(summary.confirmed),
         "rank": summary.initial.rank.tolist(),
@@ -359,7 +359,7 @@ def _places(placed: Placed, name: str) -> dict[str, list[Any]]:
         "attained": [str(rule) or None for rule in attained],
         "offer_confirmed": _said(summary.offers_confirmed[name]),
     }
-    for column, values in known.items():
+    for column, values in by_column.items():
         for at, value in zip(placed.kept.tolist(), values, strict=True):
             empty[column][at] = value
     return empty
@@ -394,25 +394,25 @@ def offer_rows(case: Case, placed: Placed) -> pa.Table:
     summary, applied = placed.told, placed.applied
     if summary is None or applied is None:
         return OFFERS.empty()
-    parts = [_offers(case, applied, name, found) for name, found in summary.offers.items()]
+    parts = [_offers(case, applied, name, offers) for name, offers in summary.offers.items()]
     return pa.concat_tables(parts)
 
 
-def _offers(case: Case, applied: Applied, name: str, found: Offers) -> pa.Table:
-    n = len(found.record)
-    told_as = [_attribute(applied, place) for place in found.place.tolist()]
+def _offers(case: Case, applied: Applied, name: str, offers: Offers) -> pa.Table:
+    n = len(offers.record)
+    told_as = [_attribute(applied, place) for place in offers.place.tolist()]
     return OFFERS.build(
-        row_id=case.ids[applied.row[found.record]],
+        row_id=case.ids[applied.row[offers.record]],
         decision_maker=[case.decision_maker] * n,
         protected_attribute=[case.attribute] * n,
         order=[name] * n,
         attribute=[attribute.name for attribute in told_as],
-        from_value=[attribute.said(value) for attribute, value in zip(told_as, found.before.tolist(), strict=True)],
+        from_value=[attribute.said(value) for attribute, value in zip(told_as, offers.before.tolist(), strict=True)],
         to_value=[
             attribute.said_offer(value, falls)
-            for attribute, value, falls in zip(told_as, found.after.tolist(), found.falls.tolist(), strict=True)
+            for attribute, value, falls in zip(told_as, offers.after.tolist(), offers.falls.tolist(), strict=True)
         ],
-        change=found.after - found.before,
+        change=offers.after - offers.before,
     )
 
 
