@@ -105,7 +105,7 @@ def audit(
 
 @contextmanager
 def _followed(spec: dict[str, Any] | str, lake: Lake) -> Iterator[RunTrace]:
-    """Trace the run; one that fails is recorded in the lake, where no run tells of it."""
+    """Trace the run; if it fails before a run exists, record the failure in the lake."""
     about = subject_of({"spec": spec})
     try:
         with traced_run(lake, about.name, about.year) as trace:
@@ -185,7 +185,7 @@ class _Course(Progress):
     """How far the audit is: the share of the expected seconds that is done, of stages where none are known."""
 
     def __init__(self, planned: Plan, seconds: list[float | None], tell: Callable[[str, Partition], None]) -> None:
-        """Nothing is done yet; ``tell`` is told the name and partition of each step that ends."""
+        """Start with no finished step; the callback gets the name and partition of each step that ends."""
         super().__init__(f"stages of {planned.run}")
         self.seconds, self._tell = seconds, tell
         self._names = [step.name for step in planned.steps]
@@ -208,7 +208,7 @@ def _stage_key(_: TaskRunContext, parameters: dict[str, Any]) -> str | None:
 
 
 def _is_transient(_: Any, __: Any, state: Any) -> bool:
-    """Whether a retry could help: not where the process was asked to stop, nor after a fault that stays."""
+    """Whether a retry could help: not after a stop request, nor after a permanent error."""
     return not stop_requested() and may_pass(state.result(raise_on_failure=False))
 
 

@@ -130,7 +130,7 @@ _AHEAD = 4
 
 
 def _worst(_: Mapping[str, Any], result: dict[str, Any], subject: Subject, texts: Collection[str]) -> Ending:
-    """The ending of a back-fill of which no year failed."""
+    """The ending of a back-fill without a failed year."""
     return ending_of_years(result, subject.words, texts)
 
 
@@ -239,7 +239,7 @@ def _asked(
 
 
 def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Callable[[Attempt], None]) -> None:
-    """Audit all of them; one whose process died once more, by itself."""
+    """Audit all partitions; after the death of its process, a partition is audited once more, alone."""
     remaining = deque(tasks)
     if not remaining:
         return
@@ -261,7 +261,7 @@ def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
 def _round(
     remaining: deque[Asked], runner: TaskRunner[Any], tell: Callable[[Attempt], None], ahead: int
 ) -> list[Asked]:
-    """Audit in parallel, so many submitted ahead; returns those whose process died.
+    """Audit in parallel, with at most ``ahead`` partitions submitted; returns the partitions with a dead process.
 
     What was not begun with, because the pool broke, is put back.
     """
@@ -313,7 +313,7 @@ def one_task(year_task: Asked) -> tuple[Any, dict[str, Any]]:
 
 @contextmanager
 def _killing_workers() -> Iterator[None]:
-    """Kill the pool's processes if the command was asked to stop; the pool would wait until each year is audited."""
+    """Kill the pool's processes after a stop request; otherwise the pool would wait until each year is audited."""
     try:
         yield
     finally:
@@ -323,7 +323,7 @@ def _killing_workers() -> Iterator[None]:
 
 
 def _never_ended(year_task: Asked) -> Attempt:
-    """The record of a year whose process died twice or could not start."""
+    """The record of a failed year: its process died twice or could not start."""
     lake, audit = Lake(year_task.lake), year_task.spec["name"]
     last = latest(lake, audit, year_task.year, year_task.value)
     cause = last.message if last and last.attempt > year_task.before else "no process could begin with it"

@@ -97,7 +97,7 @@ def watch(
 def _choice(spec: AuditSpec) -> VintageChoice:
     if spec.source.vintage is None:
         raise SpecError(
-            "a watch needs `source: {kind: hmda, vintage: {...}}`, which says whose editions to look for; a file that "
+            "a watch needs `source: {kind: hmda, vintage: {...}}`, which names the data set; a file that "
             "is named by its path has none",
             ("source",),
         )

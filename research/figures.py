@@ -461,7 +461,7 @@ class Paper(ABC):
 # Ledger of the papers: a row for every table and figure that they print, and the status of its reproduction.
 #
 # Scope: what ``data/published`` says of tables and figures, and the counts of compared figures. Its pages:
-# ``flows.reproduce``.
+# ``research.reproduction``.
 
 
 class Status(StrEnum):

@@ -31,6 +31,6 @@ def on_a_page(text: str) -> str:
 
 
 def controls(text: str) -> str:
-    """The characters of a text that nobody may enter in the log, escaped, each once; empty where there are none."""
+    """The characters of a text that are not allowed in the log, escaped, each once; empty if there are none."""
     wrong = [letter for letter in dict.fromkeys(text) if ord(letter) in _ALL or unicodedata.category(letter) == "Cs"]
     return " ".join(letter.encode("unicode_escape").decode() for letter in wrong)

@@ -1,4 +1,4 @@
-"""What a run withholds, for restricted eyes: each withheld population with why, and what a reader can tell of it.
+"""Shows what a run withholds, for restricted readers: each withheld population, the reason, and what follows from it.
 
 And the earlier published runs over the same rows, whose numbers a reader has too: they are named in the spec of a run
 when it starts, so that they are part of its identity, and a replay takes the same.
@@ -69,7 +69,7 @@ def _again(spec: AuditSpec, run: Run) -> AuditSpec | None:
 
 
 def _shares(run: Run, spec: AuditSpec, source_sha256: str) -> bool:
-    """Whether a run hands on which rows it counts, and they can be told among those of the spec.
+    """Whether a run publishes its counted rows, and these rows can be identified among those of the spec.
 
     Rows of one file are by their number or identifier, those of two editions of a year by an identifier alone.
     """
@@ -93,7 +93,7 @@ def _beside(spec: AuditSpec, runs: Sequence[Earlier]) -> AuditSpec:
 
 
 def withheld(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
-    """A row for each withheld count of people: whom, why, least and largest value that can be told, and their width.
+    """A row for each withheld count of people: group, reason, lowest and highest value that can be inferred, and width.
 
     Raises:
         SpecError: the run was made by a version without the disclosure pass.
@@ -116,7 +116,7 @@ def taken(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
 
 
 def of_earlier(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What whoever publishes a run is told of earlier ones: what more is withheld for them, and what follows anyway."""
+    """Notes for the publisher on earlier runs: how much more is withheld for them, and what can be inferred anyway."""
     runs, out = ", ".join(row["run"] for row in rows), []
     if rows and (n := rows[0]["told"]):
         counts = "1 count of few people" if n == 1 else f"{n} counts of few people"
@@ -134,7 +134,7 @@ def counted(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def remarks(rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, Any]], profile: str) -> list[str]:
-    """What whoever publishes a run is told of the pass, without the groups: which are withheld for others is not told.
+    """Notes for the publisher on the disclosure pass, without names of groups: they would reveal secondary suppression.
 
     Args:
         rows: of the publication.

@@ -74,7 +74,7 @@ def _closed_up(lines: Sequence[str]) -> list[str]:
 
 
 def exit_words(state: str) -> str:
-    """The exit code that a state of an audit stands for, and what it means."""
+    """The exit code of a state of an audit, and its meaning."""
     code = _CODES.get(State(state), ExitCode.INSUFFICIENT_EVIDENCE)
     return f"exit code {code.value}: {_MEANING[code]}"
 
@@ -106,7 +106,7 @@ def _people(report: Said) -> str:
 
 
 def _questions(report: Said, width: int | None) -> Iterator[str]:
-    """A line a question: its state in words, and its sentence in a last column of its own."""
+    """One line per question: its state in words, and its sentence in the last column."""
     rows = [(row["question"], row["state_words"], _sentence(row, report)) for row in report["questions"]]
     first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
     for question, state, sentence in rows:
@@ -114,7 +114,7 @@ def _questions(report: Said, width: int | None) -> Iterator[str]:
 
 
 def _sentence(row: Said, report: Said) -> str:
-    """The sentence of a question; the one of similar records with the interval, and the nearest applicants beside."""
+    """The sentence of a question; for similar records with the interval and the result of the nearest applicants."""
     text = str(row["sentence"]).removesuffix(".")
     figures = {figure["name"]: figure for figure in report["figures"]}
     adjusted, nearest = figures.get("adjusted"), figures.get("nearest")
@@ -183,7 +183,7 @@ def first_page(lake: Lake, run: str) -> tuple[Said, str]:
         raise IntegrityError(f"{storage.where(f'{folder}/{_FILE}')} is {was}; run that audit again to rewrite it")
     report: Said = json.loads(content)
     if "headline" not in report:
-        raise SpecError(f"run {run} is of an earlier version, whose report has no first page; run that audit again")
+        raise SpecError(f"run {run} was made by an earlier version without a first page; run that audit again")
     return report, storage.where(f"{folder}/report.html")
 
 

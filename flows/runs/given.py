@@ -66,11 +66,11 @@ def placed(spec_file: SpecFile, folder: Path, overrides: Collection[str] = ()) -
 
 
 def _placed(path: str, folder: Path) -> str:
-    """The path beside the spec; as it is where it is absolute, or where only the working directory has such a file."""
+    """The path in the folder of the spec; unchanged if absolute, or if only the working directory has such a file."""
     beside = folder / path
     if str(beside) == path or _is_there(beside) or not _is_there(Path(path)):
         return str(beside)
-    log.warning("source.path %s is that of the working directory: none lies beside the spec, in %s", path, folder)
+    log.warning("source.path %s is that of the working directory: the folder of the spec, %s, has none", path, folder)
     return path
 
 
@@ -117,7 +117,7 @@ def places(lake: Lake, run: str) -> tuple[tuple[str, ...], str]:
 
 
 def where_it_lies(lake: Lake, run: str, spec: AuditSpec) -> AuditSpec:
-    """The spec of a finished run with the places of its files, whatever the working directory is.
+    """The spec of a finished run with the recorded places of its files, independent of the working directory.
 
     A vintage is the lake's own, also where the lake was moved.
 

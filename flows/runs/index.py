@@ -54,12 +54,12 @@ def began_at(manifest: Mapping[str, Any]) -> str:
 
 
 def digest(content: Mapping[str, Any]) -> str:
-    """The seal of a manifest's content, or of a spec: its sha256, whatever the order of its keys."""
+    """The seal of a manifest's content, or of a spec: its sha256, independent of the order of the keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def report_of(lake: Lake, run: str) -> tuple[Storage, str]:
-    """Storage and folder of a run's report: in the lake, or beside it if an earlier version wrote it there."""
+    """Storage and folder of a run's report: in the lake, or in the folder next to it if an earlier version wrote it."""
     inside, former = f"reports/{run}", former_reports(lake)
     is_inside = lake.storage.exists(inside) or not former.exists(run)
     return (lake.storage, inside) if is_inside else (former, run)
@@ -74,7 +74,7 @@ def report_named(lake: Lake, run: str, manifest: Mapping[str, Any]) -> tuple[Sto
 
 
 def former_reports(lake: Lake) -> Storage:
-    """Where earlier versions exported reports, each into the folder of its run: beside the lake."""
+    """The folder next to the lake where earlier versions exported reports, each into the folder of its run."""
     return lake.storage.beside("reports")
 
 
@@ -156,7 +156,7 @@ class Run:
         return tuple(earlier_run["run"] for earlier_run in self.disclosure.get("beside", ()))
 
     def published(self, name: str) -> Artifact | None:
-        """What may be told of a table; None where the run has no such table.
+        """The publishable version of a table; None if the run has no such table.
 
         A run of a version without the stage publish has its measures and verdicts as they were told, and no counts.
         """

@@ -40,7 +40,7 @@ _CHOSEN = """
 
 @dataclass(frozen=True)
 class Wanted:
-    """Whose files are packed."""
+    """Which complainants' files are packed."""
 
     n: int
     """Complainants for each protected attribute and decision maker."""
@@ -156,7 +156,7 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str, parameters: dict[st
 
 
 def _columns(rows: Rows) -> list[str]:
-    """All columns of the rows; a counterfactual has some of its own."""
+    """All columns of the rows; counterfactual rows have additional ones."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 

@@ -159,7 +159,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
 
 
 def _to_publish(lake: Lake, spec: AuditSpec, run: str, audited: Sequence[str]) -> Iterator[str]:
-    """Why a run is not to be published, or not beside another one that it was not audited with."""
+    """Reasons against publishing a run, alone or together with another run that was not audited with it."""
     if spec.disclosure.profile == "internal":
         yield "profile internal: nothing is withheld or rounded; no file of this run is to be published"
         return
@@ -216,7 +216,7 @@ def source_read(lake: Lake, done: Sequence[Partition]) -> dict[str, Any]:
 
 
 def published_read(lake: Lake, done: Sequence[Partition]) -> dict[str, Any]:
-    """What was read, as it is published: of a run whose counts are rounded, rows are too.
+    """What was read, in its published form: if the run rounds its counts, the numbers of rows are rounded, too.
 
     Raises:
         IntegrityError: the table is not the one that was written.

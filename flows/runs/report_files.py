@@ -1,4 +1,4 @@
-"""Makes the files of a run's report anew from the tables that its manifest names; no stage is computed.
+"""Makes the files of a run's report again from the tables that its manifest names; no stage is computed.
 
 Files made later belong to no manifest and never lie in the run's folder: ``files.json`` there lists their digests.
 """
@@ -66,7 +66,7 @@ def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
     try:
         spec = validated(AuditSpec, spec_of(manifest))
     except ValidationError as error:
-        raise SpecError(f"the report of run {run} cannot be made anew: {_OTHER_VERSION}") from error
+        raise SpecError(f"the report of run {run} cannot be made again: {_OTHER_VERSION}") from error
     settings = report_settings(spec, run, manifest["source_sha256"], manifest["code"], began_at(manifest))
     partitions = [Partition.model_validate(entry) for entry in manifest["partitions"]]
     before = list(takewhile(lambda partition: partition.stage != stage.name, partitions))
@@ -77,7 +77,7 @@ def read_anew(lake: Lake, run: str) -> tuple[list[pa.Table], ReportSettings]:
 
 
 def signed_of(lake: Lake, run: str, checked: Sequence[log.Entry] | None = None) -> Signed:
-    """What people signed of a run until now, as its first page says it.
+    """The current signatures of a run, as its first page shows them.
 
     Args:
         lake: that holds it.

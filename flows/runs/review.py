@@ -34,7 +34,7 @@ from tasks.lake.store import Lake
 
 @dataclass(frozen=True)
 class Note:
-    """What somebody says of a run."""
+    """A person's remark about a run."""
 
     by: str
     text: str = ""
@@ -71,7 +71,7 @@ def note(lake: Lake, run: str, remark: Note) -> log.Entry:
 
 
 def note_read(lake: Lake, run: str, remark: Note) -> log.Entry | None:
-    """Enter that somebody read a run, once for a run, a name and a day (UTC); None where the log has it already.
+    """Log that a person read a run, once for each run, name and day (UTC); None if the log has the entry already.
 
     Raises:
         SpecError: no such run, or no name.
@@ -86,7 +86,7 @@ def note_read(lake: Lake, run: str, remark: Note) -> log.Entry | None:
 
 
 def note_view(lake: Lake, run: str, remark: Note) -> log.Entry:
-    """Enter that somebody was shown rows of persons, each time; the text says which page.
+    """Log that a person saw rows of persons, each time; the text names the page.
 
     Raises:
         SpecError: no such run, no name, or no text.
@@ -95,7 +95,7 @@ def note_view(lake: Lake, run: str, remark: Note) -> log.Entry:
 
 
 def open_remediation(lake: Lake, run: str, remark: Note, owner: str, due: str) -> log.Entry:
-    """Enter what has to be remedied, by whom, and until when.
+    """Log what has to be remedied, by which person, and until which day.
 
     Raises:
         SpecError: no such run, no name, no text, or the day is none or over.
@@ -179,7 +179,7 @@ ROLES: tuple[str, ...] = get_args(Role)
 
 @dataclass(frozen=True)
 class SignOff:
-    """What somebody signs."""
+    """A person's sign-off."""
 
     by: str
     role: str
@@ -229,7 +229,7 @@ def _signed_now(lake: Lake, run: str, digest: str, keys: frozenset[str]) -> list
 
 
 def standing(signatures: Sequence[log.Entry]) -> list[log.Entry]:
-    """The signatures that count: all since the run was prepared anew after the last rejection or withdrawal.
+    """The valid signatures: all since the run was prepared again after the last rejection or withdrawal.
 
     Where nobody prepared it anew, that rejection or withdrawal alone.
     """
@@ -252,7 +252,7 @@ def _check_role(role: str, text: str) -> None:
 def _check_new(
     run: str, by: str, role: str, signing_key: Signer | None, found: Sequence[log.Entry], *, trusts: bool
 ) -> None:
-    """What stands is not signed a second time, but for a key that the first signature lacks."""
+    """Refuse to repeat a valid signature, unless it adds a key that the first one does not have."""
     valid = standing(found)
     for place, entry in enumerate(valid):
         is_mine = entry.role == role and signatures.same(entry.by, by)
@@ -264,7 +264,7 @@ def _check_new(
 
 
 def _check_prepared(run: str, by: str, key: str, signatures: Sequence[log.Entry]) -> None:
-    """An approval needs that somebody else prepared the run, and that nobody rejected or withdrew it since."""
+    """Refuse an approval unless another person prepared the run, with no rejection or withdrawal since."""
     valid = standing(signatures)
     if valid and valid[0].role in ENDING:
         why = f"{run} was {valid[0].role} after it was prepared; it has to be prepared again first"
@@ -281,7 +281,7 @@ def _check_prepared(run: str, by: str, key: str, signatures: Sequence[log.Entry]
 
 
 def prepared_by_another(by: str, key: str, found: Sequence[log.Entry]) -> bool:
-    """Whether some signature says that somebody else prepared the run.
+    """Whether a signature shows that another person prepared the run.
 
     Args:
         by: name that approves.
@@ -309,7 +309,7 @@ _RISING = ("prepared", "reviewed", "approved")
 
 @dataclass(frozen=True)
 class Review:
-    """Where a run stands."""
+    """State of the review of a run."""
 
     run: str
     state: str
@@ -323,7 +323,7 @@ class Review:
 
     @property
     def overdue(self) -> tuple[Remediation, ...]:
-        """Those of them whose last day is over."""
+        """Open remediations after their last day."""
         return tuple(remediation for remediation in self.open if remediation.overdue())
 
 
@@ -338,7 +338,7 @@ class Outstanding:
 
 
 def review_of(lake: Lake, run: str, logged: Sequence[log.Entry] | None = None) -> Review:
-    """Where one run stands, by its manifest as it is now.
+    """State of the review of one run, by its current manifest.
 
     Args:
         lake: that holds it.
@@ -358,7 +358,7 @@ def review_of(lake: Lake, run: str, logged: Sequence[log.Entry] | None = None) -
 
 
 def reviews(lake: Lake, logged: Sequence[log.Entry] | None = None) -> list[Review]:
-    """Where the valid run of every audit, year and partition stands, by the log alone.
+    """State of the review of the valid run of every audit, year and partition, by the log alone.
 
     Args:
         lake: that holds them.
@@ -467,7 +467,7 @@ def _difference(lake: Lake, run: str, before: str) -> str:
 
 
 def states(every: Sequence[log.Entry]) -> dict[str, str]:
-    """Run -> state of its review by the log alone, for each run that somebody signed.
+    """Run -> state of its review by the log alone, for each signed run.
 
     Args:
         every: all entries of the log.
@@ -514,7 +514,7 @@ def _review(
 
 
 def _state(signatures: Sequence[log.Entry], keys: frozenset[str]) -> str:
-    """The highest of what counts; an approval counts after somebody else has prepared the run."""
+    """The highest valid role; an approval counts only if another person has prepared the run."""
     if signatures and signatures[0].role in ENDING:
         return signatures[0].role
     reached = {

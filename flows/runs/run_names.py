@@ -15,7 +15,7 @@ _SHOWN = 4
 
 
 def opened(root: str, name: str | None) -> tuple[Lake, str]:
-    """A lake that is there, and the id of the run that is named in it.
+    """Open an existing lake, and resolve the name of a run to its id.
 
     Raises:
         SpecError: there is no lake at that place, or as ``named`` says.
@@ -54,7 +54,7 @@ def run_ids(lake: Lake) -> list[str]:
 
 
 def _is_folder(lake: Lake, name: str) -> bool:
-    """Whether it names a run whose manifest is gone: whoever reads it says so."""
+    """Whether the name belongs to a run without a manifest; reading that run then raises an error."""
     return bool(name) and "/" not in name and name.strip(".") != "" and lake.storage.exists(f"runs/{name}")
 
 
@@ -76,7 +76,7 @@ def audit_of(run: str) -> str:
 
 
 def audit_and_year(run: str) -> tuple[str, str]:
-    """Name and year that an id begins with: before its digest, or before the partition that stands there.
+    """Audit name and year at the beginning of an id, before its digest or its partition.
 
     Names may end with a year, too: a partition such as ``2021`` is then read as the year.
     """

@@ -68,7 +68,7 @@ def mark_content(entry: log.Entry) -> bytes:
 
 
 def add_key(lake: Lake, public: Path, why: str = "") -> log.Entry:
-    """Tell the log of a key; signed by the key that is set up, if there is one.
+    """Add a key to the log; the entry is signed by the key that is set up, if there is one.
 
     Args:
         lake: whose log.
@@ -118,7 +118,7 @@ _FIELDS = {"--as": "by", "--owner": "owner"}
 
 
 class FieldError(SpecError):
-    """What somebody wrote into one field is refused; the command and a form say so in words of their own."""
+    """The content of one field is refused; the command and a form each have a message for it."""
 
     def __init__(self, field: str, message: str, reason: str) -> None:
         """Keep what a form needs.
@@ -167,7 +167,7 @@ def text(raw_text: str, option: str) -> str:
 
 
 def same(first_name: str, other: str) -> bool:
-    """Whether two names are one person's, whatever their capitals, blanks and width of letters."""
+    """Whether two names belong to one person, regardless of capitals, blanks and width of letters."""
     return plain(first_name) == plain(other)
 
 
@@ -229,7 +229,7 @@ def _faulty(lake: Lake, problems: Sequence[str]) -> IntegrityError:
 
 
 def sound_entries(lake: Lake) -> list[log.Entry]:
-    """All entries of a log whose chain is whole.
+    """All entries of a log with an unbroken chain.
 
     Raises:
         IntegrityError: the chain is broken.
@@ -238,13 +238,13 @@ def sound_entries(lake: Lake) -> list[log.Entry]:
     broken = next(log.problems(lake), None) and next(log.problems(lake), None)
     if broken:
         raise IntegrityError(
-            f"the log of {lake.location} cannot be relied on, and no state of review is told: {broken}"
+            f"the log of {lake.location} cannot be relied on, and no state of review is shown: {broken}"
         )
     return log.entries(lake)
 
 
 def require_chain(lake: Lake) -> None:
-    """Refuse to add to a log whose chain is broken: what people say would stand on entries that nobody can rely on.
+    """Refuse to add to a log with a broken chain: new statements would depend on entries that are not reliable.
 
     Runs, removals and readings of persons' rows are entered all the same: that they happened must not be lost.
 
@@ -408,7 +408,7 @@ def certificate_problems(lake: Lake, run: str, manifest: dict[str, Any], log_ent
 
 
 def _marks(lake: Lake, run: str, log_entries: Sequence[log.Entry]) -> Iterator[str]:
-    """What of a run was written after it and is not as the log says: the mark of protection, the list of files."""
+    """Problems of files written after the run: the mark of protection and the list of files have to fit the log."""
     mark, marked = lake.storage.read(mark_of(run)), log.newest(log_entries, ("protected", "unprotected"))
     if mark is not None and marked is not None and (marked.event == "unprotected" or mark != mark_content(marked)):
         yield f"{lake.storage.where(mark_of(run))} is not the mark that was logged; protect the run again"
@@ -446,7 +446,7 @@ def _now() -> str:
 
 @dataclass(frozen=True)
 class Demand:
-    """What is asked of a run's signature."""
+    """What is required of a run's signature."""
 
     key: Path | None = None
     """Public key that has to have signed; one of EVENHAND_TRUSTED_KEYS if None."""
@@ -481,7 +481,7 @@ class Signed:
         return cls(run, signed_by(lake, run), trusted(demand.key), demand.signed, gone)
 
     def problems(self, manifest: Mapping[str, Any], entries: Sequence[log.Entry]) -> Iterator[str]:
-        """What is wrong with it; of a run that nobody signed nothing, unless a signature is asked for.
+        """Problems of the signature; a run without a signature has none, unless a signature is required.
 
         Args:
             manifest: of the run.
@@ -505,7 +505,7 @@ class Signed:
             yield f"{self.run} is signed by {key}, a key that was retired before (entry {self.retired[key].n})"
 
     def words(self, entries: Sequence[log.Entry]) -> str:
-        """What is said of the signature of a run in which nothing is amiss."""
+        """The text about the signature of a run without problems."""
         if self.made is None:
             return "the manifest is NOT SIGNED, so that this shows damage, not forgery"
         key, entry = self.made.signature.key, log.newest(entries, ("run published",))
@@ -617,7 +617,7 @@ def _problem(lake: Lake, path: str, digest: str) -> str | None:
 
 
 def _rewritten(lake: Lake, run: str) -> Iterator[str]:
-    """A manifest that says the same in other bytes, such as other blanks: its seal is of what it says."""
+    """Problems of a manifest with the same content in other bytes, such as other blanks: its seal ignores these."""
     path = f"runs/{run}/manifest.json"
     content = lake.storage.read(path) or b""
     if content != json.dumps(json.loads(content), indent=1).encode():

@@ -1,4 +1,4 @@
-"""Summary of a run: the few facts of it that lists of runs show, at most 8 kB, beside its manifest of some 75.
+"""Summary of a run: the few facts that lists of runs show, at most 8 kB, stored with its manifest of some 75 kB.
 
 It is made of the manifest and of report.json, so that it holds what is published and nothing else. The manifest names
 its digest. A run of an earlier version has none, and is summed up from both when it is read.
@@ -82,7 +82,7 @@ def summary_path(run: str) -> str:
 
 
 def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
-    """The summary of a run, by its manifest and the content of its report.json, if there is one that is told.
+    """The summary of a run, by its manifest and the content of its report.json, if there is a published one.
 
     Raises:
         KeyError: the manifest lacks what every version has.
@@ -120,7 +120,7 @@ def written(summary: Summary) -> bytes:
 
 
 def write_summary(lake: Lake, manifest: Mapping[str, Any]) -> str:
-    """Write the summary of a run whose manifest is about to be written; returns its sha256."""
+    """Write the summary of a run, before its manifest; returns the sha256 of the summary."""
     run = manifest["run"]
     content = written(summary_of(manifest, lake.storage.read(f"reports/{run}/report.json")))
     lake.write_file(summary_path(run), content, draft=f"tmp/{run}-summary.json")

@@ -40,12 +40,12 @@ _STYLE = re.compile(rb"<style>(.*?)</style>", re.DOTALL)
 
 
 def policy(styles: Iterable[str] = ()) -> str:
-    """The policy of a page; ``styles`` are the hashes of styles that stand inside it, as reports have them."""
+    """The policy of a page; ``styles`` are the hashes of inline styles, as reports have them."""
     return POLICY.format(style=" ".join(["'self'", *styles]))
 
 
 def styles_in(page: bytes) -> list[str]:
-    """The styles inside a page as the policy names them; the page is one whose digest was checked."""
+    """Hashes of the inline styles of a page, for its policy; the digest of the page was checked before."""
     digests = (hashlib.sha256(style).digest() for style in _STYLE.findall(page))
     return [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in dict.fromkeys(digests)]
 
@@ -96,7 +96,7 @@ class Forms:
         return once
 
     def entered(self, cookie: str, once: str, enter: Callable[[], int]) -> Sent:
-        """Enter what a form says, unless that was done. Who sends it a second time at the same moment waits.
+        """Enter the content of a form, unless it was entered before. A second request at the same moment waits.
 
         Args:
             cookie: of the session.
@@ -210,7 +210,7 @@ def with_headers(send: Send) -> Send:
 
 
 def without_body(send: Send) -> Send:
-    """Sends the headers of a page and nothing of the page, as HEAD asks for."""
+    """Sends the headers of a page without its content, for the method HEAD."""
 
     async def sending(message: Message) -> None:
         await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
@@ -269,7 +269,7 @@ async def _whole(receive: Receive) -> bytes:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives the body once, and then what the connection tells, such as that the reader left."""
+    """Gives the body once, and then the messages of the connection, such as that the reader left."""
     unread = [body]
 
     async def again() -> Message:
@@ -294,7 +294,7 @@ REQUEST_SECONDS: Final = 10.0
 
 
 class Connection(H11Protocol):
-    """One connection of a browser, a probe, or of somebody who only holds it."""
+    """One connection of a browser or a probe, or an idle one."""
 
     _end: asyncio.TimerHandle | None = None
     since: float = 0.0

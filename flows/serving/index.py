@@ -70,7 +70,7 @@ def folders(lake: Lake, folder: str) -> list[str]:
 
 
 def below(lake: Lake, folder: str) -> dict[str, Stamp]:
-    """Path -> the stamp of each file below a folder of an object store, whose listing tells both.
+    """Path -> the stamp of each file below a folder of an object store, by one listing of paths and stamps.
 
     Raises:
         InfrastructureError: the store cannot be reached.
@@ -81,7 +81,7 @@ def below(lake: Lake, folder: str) -> dict[str, Stamp]:
 
 
 def _listed(lake: Lake, folder: str, *, recursive: bool) -> dict[str, fs.FileInfo]:
-    """Path in the lake -> what the listing says of it."""
+    """Path in the lake -> its information from the listing."""
     from tasks.lake.object_store import filesystem_at  # gives the connection that the lake has already
 
     try:
@@ -179,7 +179,7 @@ class Logged:
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
-        """Run -> number of the last entry that tells of its being published: the order of runs.
+        """Run -> number of the last entry about its publication, which gives the order of runs.
 
         A run that was there before the log has none: its entry does not say when it was published.
         """
@@ -348,7 +348,7 @@ class Known:
         return self.series[_series(self.runs[run])]
 
     def before(self, run: str) -> Summary | None:
-        """The run that this one supersedes, else that of the same audit and partition whose year comes before."""
+        """The run that this one supersedes, else the one of an earlier year of the same audit and partition."""
         current_run, alike = self.runs[run], self.alike(run)
         at = next(place for place, summary in enumerate(alike) if summary.run == run)
         superseded = next((summary for summary in alike[at + 1 :] if summary.year == current_run.year), None)
@@ -419,7 +419,7 @@ class Index:
             self._lock.release()
 
     def _look(self) -> Known:
-        """What is there now; what follows from runs and log is kept where neither changed."""
+        """Read the current state; results derived from runs and log are kept if neither changed."""
         lake, before = open_lake(self.place), self._known
         stamps = manifests(lake)
         self._read(lake, stamps)
@@ -439,7 +439,7 @@ class Index:
 
 
 def _are_same(summaries: Mapping[str, Summary], other: Mapping[str, Summary]) -> bool:
-    """Whether no run was read anew, and none went."""
+    """Whether the runs are unchanged: none was read again, and none was removed."""
     return len(summaries) == len(other) and all(other.get(run) is summary for run, summary in summaries.items())
 
 

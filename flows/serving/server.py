@@ -86,7 +86,7 @@ def application(site: Site) -> ASGIApp:
 
 
 def _alive() -> Response:
-    """Tell that the server answers, and nothing of the lake."""
+    """Report that the server answers, without information about the lake."""
     return Response("ok\n", media_type="text/plain")
 
 
@@ -187,7 +187,7 @@ def serve(settings: Settings, token_file: Path | None = None, *, browse: bool = 
 
 
 class _Server(uvicorn.Server):
-    """A server whose process ends soon after a signal, even while a page is computed in a thread.
+    """A server that ends soon after a signal, even while a page is computed in a thread.
 
     Such a thread cannot be interrupted, and Python waits for it. Entries of the log are written whole under another
     name first, so that an end by force leaves none half written.
@@ -200,7 +200,7 @@ class _Server(uvicorn.Server):
         threading.Thread(target=self._end, daemon=True).start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end, and see that it comes to an end."""
+        """Begin the shutdown, and start the limit after which it is forced."""
         self._signals.put(sig)
         super().handle_exit(sig, frame)
 

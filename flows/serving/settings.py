@@ -1,4 +1,4 @@
-"""What `evenhand serve` was asked for."""
+"""Settings of `evenhand serve`."""
 
 import ipaddress
 import stat
@@ -19,7 +19,7 @@ _HTTP, _HTTPS = 80, 443
 
 @dataclass(frozen=True)
 class Settings:
-    """Where pages are served, to whom, and what they may do."""
+    """Where pages are served, to which readers, and what the readers may do."""
 
     lake: str
     host: str = "127.0.0.1"
@@ -47,7 +47,7 @@ class Settings:
 
     @property
     def probed(self) -> frozenset[str]:
-        """What one that asks for liveness may name: behind a proxy, too, it may ask from this machine."""
+        """Host names that a liveness probe may use: behind a proxy it may come from this machine, too."""
         return self.hosts.union(*(_named(f"{name}:{self.port}", _HTTP) for name in _LOOPBACK))
 
     @property
@@ -76,12 +76,12 @@ def check(settings: Settings) -> None:
     """
     if not settings.behind_tls and not _is_loopback(settings.host):
         raise SpecError(
-            f"--host {settings.host} is reached from other machines, and the pages have no TLS of their own: put a "
+            f"--host {settings.host} is reached from other machines, and the pages have no TLS: put a "
             "proxy with TLS before them and give its name with --behind-tls, or leave --host out"
         )
     for is_set, option in ((settings.sign, "--sign"), (settings.restricted, "--restricted")):
         if is_set and not settings.by:
-            raise SpecError(f"{option} needs --as NAME: every entry of the log says who it is by")
+            raise SpecError(f"{option} needs --as NAME: every entry of the log has an author")
     name = settings.behind_tls
     if name and (name != name.strip() or "/" in name or not name.isascii()):
         raise SpecError(f"--behind-tls {name!r}: give the name that browsers ask for, such as audits.example.org")

@@ -56,7 +56,7 @@ Links = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a form that asks for a list."""
+    """A field of a form that filters a list."""
 
     name: str
     label: str
@@ -137,17 +137,17 @@ def size_of(section: Section) -> int:
 
 @cache
 def style() -> bytes:
-    """The style sheet of all pages: the report's own, and what pages of a server have beside it."""
+    """The style sheet of all pages: that of the report, and additions for the server's pages."""
     return (style_sheet() + (_TEMPLATES / "site.css").read_text(encoding="utf-8")).encode()
 
 
 def run_path(run: str, *parts: str, **parameters: str | int | None) -> str:
-    """Address of a page of a run; what is asked and empty is left out."""
+    """Address of a page of a run; empty parameters are left out."""
     return path_of("runs", run, *parts, **parameters)
 
 
 def path_of(*parts: str, **parameters: str | int | None) -> str:
-    """An address of this server, whatever names are part of it."""
+    """An address of this server; names in it are escaped."""
     query = urlencode({name: value for name, value in parameters.items() if value not in (None, "")})
     return "/" + "/".join(quote(part, safe="") for part in parts) + (f"?{query}" if query else "")
 
@@ -184,7 +184,7 @@ class _Targets:
 
 @cache
 def _environment() -> jinja2.Environment:
-    """The templates; what they write has its control characters escaped, whatever spec or entry it is of."""
+    """The templates; control characters in their output are escaped, from any spec or entry."""
     made_of = environment(_TEMPLATES)
     made_of.finalize = _written
     made_of.filters["coded"] = lambda text: coded(on_a_page(text))
@@ -246,7 +246,7 @@ class Reports:
 
 
 def quality_of(lake: Lake, run: str) -> Section:
-    """What stands on the data page of a run, without the other pages; errors as of ``Reports.of``."""
+    """The content of the data page of a run, without the other pages; errors as in ``Reports.of``."""
     from tasks.reporting.data_page import quality
 
     return quality(_material(lake, run))
@@ -331,7 +331,7 @@ _SANDBOX = """
 
 
 class Tables:
-    """Asks tables in memory."""
+    """Queries tables in memory."""
 
     def __init__(self, seconds: float = QUERY_SECONDS) -> None:
         """Open nothing yet; ``seconds`` are what a query may take."""
@@ -498,7 +498,7 @@ class Site:
         return cached
 
     def table(self, run: str, name: str) -> pa.Table | None:
-        """What may be told of a table of a run; None where it has no such table.
+        """The publishable version of a table of a run; None if it has no such table.
 
         Raises:
             IntegrityError: it is not the one that was written.
@@ -533,7 +533,7 @@ class Site:
         return replace(page, **overrides)
 
     def quality(self, run: str) -> Section:
-        """What stands on the data page of a run; errors as of ``report``."""
+        """The content of the data page of a run; errors as in ``report``."""
         return quality_of(self.known().lake, run)
 
     def _files(self, run: str) -> Links:

@@ -1,4 +1,4 @@
-"""Marks runs of dead processes as crashed, takes them up again on request, and mends what the server was not told.
+"""Marks runs of dead processes as crashed, resumes them on request, and corrects states that the server did not get.
 
 Prefect is not informed when a process is killed: its run would stay RUNNING for ever and count against concurrency
 limits. ``presence`` finds dead runs; this module reports them through Prefect's client. It proposes a state, and
@@ -32,7 +32,7 @@ _AGAIN = "Taken up again by evenhand"
 
 @dataclass(frozen=True)
 class Marked:
-    """A flow run whose process is dead."""
+    """A flow run of a dead process."""
 
     run: str
     flow_run: str
@@ -81,7 +81,7 @@ class Burial:
 
 
 def mark_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
-    """Set the runs on a lake whose process is gone to CRASHED; returns what was marked.
+    """Set the runs of dead processes on a lake to CRASHED; returns the marked runs.
 
     A run on another server than the one that is asked is left alone.
     """
@@ -145,7 +145,7 @@ def _marked(client: "SyncPrefectClient", run: "FlowRun", presence: Presence, bur
 
 
 def _mend(client: "SyncPrefectClient", run: "FlowRun", presence: Presence) -> Marked:
-    """Tell the server how a run ended that could not say so itself."""
+    """Set the final state of a run after its process failed to report it to the server."""
     from prefect.client.schemas.objects import State, StateType
 
     outcome = kind, name, message = presence.outcome or ("COMPLETED", "Completed", "")
@@ -156,7 +156,7 @@ def _mend(client: "SyncPrefectClient", run: "FlowRun", presence: Presence) -> Ma
 
 
 def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial, *, stopped: bool = False) -> Marked:
-    """Set a run to CRASHED; one of a deployment is scheduled anew, or failed if it has died too often."""
+    """Set a run to CRASHED; a run of a deployment is scheduled again, or fails if it has died too often."""
     from prefect.client.schemas.objects import State
     from prefect.states import Crashed, Failed, Scheduled
 
@@ -187,7 +187,7 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
 
 
 def _deaths(client: "SyncPrefectClient", run: "FlowRun") -> int:
-    """How often a run was taken up again after its process had died."""
+    """How often a run was resumed after its process had died."""
     states = client.read_flow_run_states(run.id)
     return sum((state.message or "").startswith(f"{_AGAIN} (") for state in states)
 

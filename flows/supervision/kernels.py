@@ -32,7 +32,7 @@ class Kernel(NamedTuple):
     """The file of its code."""
 
     def is_compiled(self) -> bool:
-        """Whether it was compiled since its code was last written: numba compiles what is older anew."""
+        """Whether it was compiled after the last change of its code: numba compiles older kernels again."""
         try:
             return Path(self.index_file).stat().st_mtime >= Path(self.source_file).stat().st_mtime
         except OSError:

@@ -39,7 +39,7 @@ def _watch(parent: int) -> None:
 
 
 def _end_children() -> None:
-    """Kill what this process started: nobody is left to whom it could say how it went."""
+    """Kill the children of this process: the process to which they would report is gone."""
     import psutil  # a server need not load it before
 
     with suppress(psutil.Error):

@@ -100,7 +100,7 @@ def shown_address(api: str) -> str:
 
 
 def _is_prefect(answer: httpx.Response) -> bool:
-    """Whether an answer is in JSON, as all of Prefect's are; a page is from somebody else."""
+    """Whether an answer is in JSON, as all of Prefect's are; an HTML page comes from another server."""
     return "json" in answer.headers.get("content-type", "")
 
 
@@ -127,7 +127,7 @@ class InUseError(InfrastructureError):
 
 @contextmanager
 def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
-    """Prefect at hand: the server where one is named, else the embedded API.
+    """Provide a Prefect API: the server that is configured, else the embedded one.
 
     Runs on the embedded API of one lake take turns; a server takes any number at once.
 
@@ -160,7 +160,7 @@ def prefect_api(lake: Lake, *, wait: bool = True) -> Iterator[None]:
 
 
 def prepare_environment(local: Path) -> None:
-    """Keep Prefect's files in the lake, its telemetry off and its log quiet, unless the user has said otherwise.
+    """Keep Prefect's files in the lake, its telemetry off and its log quiet, unless the user has configured otherwise.
 
     ``local`` is where the lake keeps files on this machine, wherever it lies: Prefect's database has to be locked.
     """
@@ -181,7 +181,7 @@ def prepare_environment(local: Path) -> None:
 
 @contextmanager
 def _server(record: Path) -> Iterator[None]:
-    """The server, named to this process and those that it starts; ``record`` says to others which process it is."""
+    """Start the server and configure it for this process and its children; ``record`` keeps its process id."""
     _end_orphan(record)
     server, password = None, f"evenhand:{secrets.token_urlsafe(32)}"
     try:
@@ -359,7 +359,7 @@ def remove_outdated(client: "SyncPrefectClient", lake: Lake, newest: int) -> int
 
 
 def _location(address: str) -> str:
-    """The place that a parameter ``lake`` names, as the lake itself says it; nothing is opened for it."""
+    """The location of the lake in a parameter ``lake``, in the form that the lake has itself; nothing is opened."""
     scheme, separator, _ = address.partition("://")
     return address if separator and scheme != "file" else storage_at(address).location
 

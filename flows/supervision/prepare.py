@@ -17,7 +17,7 @@ TEMPLATE = Path(sys.prefix) / "share" / "evenhand" / f"prefect-{version('prefect
 
 
 def prepare() -> None:
-    """Make the template database, unless it is there."""
+    """Make the template database, unless it exists."""
     if TEMPLATE.is_file():
         return
     TEMPLATE.parent.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ class Presence:
 
 
 def command_id() -> str:
-    """Stands for the id of a flow run where there is none."""
+    """An id for a command without a flow run."""
     return f"{_COMMAND}{os.getpid()}"
 
 
@@ -88,24 +88,24 @@ def at_work(lake: Lake, run: str) -> Iterator[Presence]:
 
 
 def in_stage(lake: Lake, stage: str) -> None:
-    """Note in the records of this process which stage it computes: of one that is killed, nobody else could tell."""
+    """Note in the records of this process which stage it computes, so that it is known if the process is killed."""
     _note(lake, stage=stage)
 
 
 def note_stopped(lake: Lake) -> None:
-    """Note in the records of this process that it leaves because it was asked to."""
+    """Note in the records of this process that it leaves after a stop request."""
     _note(lake, stopped=True)
 
 
 def leave_stopped(lake: Lake, run: str, presence: Presence | None = None) -> None:
-    """Leave a record of a run whose process was stopped, for the next worker; of one that left none itself, too."""
+    """Leave a record of a stopped run for the next worker; also if its process left none."""
     _home(lake).mkdir(parents=True, exist_ok=True)
     presence = presence or Presence(run, socket.gethostname(), os.getpid(), _now(), uuid4().hex)
     _write(lake, replace(presence, stopped=True))
 
 
 def note_outcome(lake: Lake, presence: Presence, outcome: tuple[str, str, str]) -> None:
-    """Note how a run ended before the server is told, which may not answer."""
+    """Note how a run ended before the server is informed, since the server may not answer."""
     _write(lake, replace(_noted(lake, presence), outcome=outcome))
 
 
@@ -131,7 +131,7 @@ def _write(lake: Lake, presence: Presence) -> None:
 
 
 def killed(lake: Lake) -> Iterator[str]:
-    """Commands that were killed, in words; each is told once. Flow runs are told by ``zombies``."""
+    """Commands that were killed, in words; each is reported once. ``zombies`` reports flow runs."""
     for presence in dead(lake):
         if presence.run.startswith(_COMMAND):
             forget(lake, presence)
@@ -139,7 +139,7 @@ def killed(lake: Lake) -> Iterator[str]:
 
 
 def dead(lake: Lake) -> list[Presence]:
-    """The records whose process is gone.
+    """The records of dead processes.
 
     Who ends in order removes the record before the lock: a record that is still there beside a free lock was left.
     """
@@ -148,12 +148,12 @@ def dead(lake: Lake) -> list[Presence]:
 
 
 def alive(lake: Lake) -> list[Presence]:
-    """The records whose process is alive."""
+    """The records of living processes."""
     return [presence for presence in recorded(lake) if _works(lake, presence)]
 
 
 def forget(lake: Lake, presence: Presence) -> None:
-    """Remove the record of a run that is over, and its lock, for which nobody else will ask."""
+    """Remove the record of a finished run, and its lock, which is not needed any more."""
     for ending in ("json", "lock"):
         (_home(lake) / f"{presence.name}.{ending}").unlink(missing_ok=True)
 
@@ -163,7 +163,7 @@ def _works(lake: Lake, presence: Presence) -> bool:
 
 
 def held(lock: Path) -> bool:
-    """Whether somebody holds a lock; nobody holds a link."""
+    """Whether a lock is held; a link never is."""
     if lock.is_symlink() or not lock.is_file():
         return False
     with taken(lock) as got:
@@ -250,7 +250,7 @@ def _presence(record: Any) -> Presence | None:
 
 
 def was_stopped(lake: Lake, run: str) -> bool:
-    """Whether a run left because it was asked to, which is no death."""
+    """Whether a run left after a stop request, which does not count as a death."""
     return any(presence.run == run and presence.stopped for presence in recorded(lake))
 
 
@@ -272,7 +272,7 @@ _UNTOUCHED_SECONDS = 24 * 3600
 
 @dataclass(frozen=True)
 class Holder:
-    """A lock that somebody holds."""
+    """A lock that is held."""
 
     lock: str
     """Its name: of a stage with its key, of a year of a back-fill, or of a run at work."""
@@ -281,7 +281,7 @@ class Holder:
 
 
 def clear_leftovers(lake: Lake) -> list[Path]:
-    """Remove the drafts of dead writers from the lake's ``tmp``, what somebody writes left alone; gives what went."""
+    """Remove the drafts of dead writers from the lake's ``tmp``, without drafts in use; returns the removed paths."""
     gone = []
     for draft in leftovers(lake):
         lock = _lock(lake, draft)
@@ -316,7 +316,7 @@ def holders(lake: Lake) -> list[Holder]:
 
 
 def free_locks(lake: Lake, seconds: float = _UNTOUCHED_SECONDS) -> list[Path]:
-    """Lock files that nobody holds and nobody has opened for a day; those of dead runs stay until they are seen to."""
+    """Lock files that are not held and were not opened for a day; those of dead runs are kept."""
     runs = {f"{presence.name}.lock" for presence in recorded(lake)}
     before = time.time() - seconds
     local = lake.storage.local
@@ -326,7 +326,7 @@ def free_locks(lake: Lake, seconds: float = _UNTOUCHED_SECONDS) -> list[Path]:
 
 
 def remove_free_locks(lake: Lake, seconds: float = _UNTOUCHED_SECONDS) -> list[Path]:
-    """Remove them, each while it is held, so that nobody else can have it; gives what went."""
+    """Remove them, each while this process holds it, so that no other can take it; returns the removed paths."""
     gone = []
     for path in free_locks(lake, seconds):
         with taken(path) as free:

@@ -49,7 +49,7 @@ def wait_for(processes: Collection[psutil.Process], seconds: float) -> list[psut
 
 
 def kill_family(process: psutil.Process, seconds: float) -> None:
-    """Kill a process and its descendants, which are asked for first; wait for their end, at most so long."""
+    """Kill a process and its descendants, which are listed before, and wait for their end with a time limit."""
     family = [process]
     with suppress(psutil.Error):
         family += process.children(recursive=True)
@@ -146,7 +146,7 @@ def grace_seconds() -> float:
 
 
 def seconds_given(variable: str, default: float) -> float:
-    """Seconds that an environment variable says.
+    """Seconds by an environment variable.
 
     Raises:
         InfrastructureError: it says no number of seconds.
@@ -162,7 +162,7 @@ def seconds_given(variable: str, default: float) -> float:
 
 
 def ask_to_leave() -> None:
-    """Record that this process leaves, and tell the processes of its years; a signal handler may call this."""
+    """Record that this process leaves, and inform the processes of its years; a signal handler may call this."""
     first, _Leaving.asked = not _Leaving.asked, True
     if first:
         for child in multiprocessing.active_children():
@@ -188,7 +188,7 @@ def in_command(is_command: bool) -> None:
 
 @contextmanager
 def may_finish() -> Iterator[None]:
-    """A block whose stages may end after SIGTERM."""
+    """A block in which the current stages may end after SIGTERM."""
     _Leaving.finishing += 1
     try:
         yield
@@ -229,7 +229,7 @@ def _handle(_: int, __: FrameType | None) -> None:
 
 
 def _end() -> NoReturn:
-    """End without unwinding: Prefect would report a crash, and whoever takes the run up again tells it better."""
+    """End without unwinding: Prefect would report a crash, and the process that resumes the run reports it better."""
     for act in reversed(_Leaving.last_acts):
         with suppress(Exception):
             act()
@@ -337,7 +337,7 @@ def say_only_stopped() -> None:
 
 @contextmanager
 def errors_of_stopping() -> Iterator[None]:
-    """Replace whatever ends the block after a request by KeyboardInterrupt: errors then follow from the request.
+    """After a stop request, replace any error of the block by KeyboardInterrupt, since the request caused it.
 
     Raises:
         KeyboardInterrupt: the process was asked to stop.
@@ -445,7 +445,7 @@ def _watch(pipe: int) -> NoReturn:
 
 
 def _wait_for_end(pipe: int) -> None:
-    """Wait until what is at work has had its time, or somebody presses Ctrl-C; who is done has a moment to leave."""
+    """Wait until the time of the current work is over or Ctrl-C is pressed; finished work gets a short grace period."""
     until = time.monotonic() + grace_seconds()
     while (seconds := until - time.monotonic()) > 0:
         if not finishing():
@@ -465,7 +465,7 @@ def _wait_for_second(pipe: int) -> None:
 
 
 def _act() -> None:
-    """In a thread of its own, as a terminal or a server may not answer."""
+    """Run the last acts in a separate thread, since a terminal or a server may not answer."""
     _say()
     for act in reversed(_process.last_acts):
         with suppress(Exception):

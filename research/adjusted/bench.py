@@ -179,9 +179,12 @@ def _coverage(scenario: Scenario, estimator: Estimator, estimates: list[tuple[fl
 def main(repetitions: int = 200, seed: int = 18) -> None:
     """Print a line for each scenario and estimator."""
     for scenario in SCENARIOS:
-        for row in estimate_coverage(scenario, ("logit", "lpm", "overlap", "aipw"), repetitions, seed):
-            line = f"{scenario.name}, {scenario.rows:,}: {row.estimator} bias {row.bias:+.4f}, sd {row.sd:.4f}, "
-            sys.stdout.write(f"{line}mean se {row.mean_se:.4f}, coverage {row.covered:.3f} of {row.repetitions}\n")
+        for result in estimate_coverage(scenario, ("logit", "lpm", "overlap", "aipw"), repetitions, seed):
+            words = (
+                f"{scenario.name}, {scenario.rows:,}: {result.estimator} bias {result.bias:+.4f}, sd {result.sd:.4f}"
+            )
+            coverage = f"coverage {result.covered:.3f} of {result.repetitions}"
+            sys.stdout.write(f"{words}, mean se {result.mean_se:.4f}, {coverage}\n")
             sys.stdout.flush()
 
 

@@ -82,7 +82,7 @@ class GroupExplanation(Protocol):
 def proposals(
     refused: Refused, point: Floats, explanation: Ints, explanations: int, details: tuple[str, ...] = ()
 ) -> Proposals:
-    """Proposals, of which those that the model does not accept have a refusal.
+    """Proposals; those that the model does not accept have a refusal.
 
     Args:
         refused: The applicants.
@@ -148,7 +148,7 @@ class Binned:
 
 
 def binned(rows: Floats, feature: Ints) -> Binned:
-    """Bins of ``(n, p)`` rows; ``feature`` is ``(p,)``. A bin stands for the mean of the rows in it."""
+    """Bins of ``(n, p)`` rows; ``feature`` is ``(p,)``. The value of a bin is the mean of the rows in it."""
     columns, values, edges = [], [], []
     for number in np.unique(feature):
         feature_columns = np.flatnonzero(feature == number).astype(np.int32)
@@ -164,7 +164,7 @@ def binned(rows: Floats, feature: Ints) -> Binned:
 
 
 def _bins(values: Floats) -> tuple[Floats, Floats]:
-    """``(values, 1)`` what a bin stands for, and where bins end."""
+    """``(values, 1)`` the value of each bin, and where bins end."""
     distinct = np.unique(values)
     if len(distinct) <= BINS:
         return distinct[:, None], np.zeros(0)
@@ -298,7 +298,7 @@ class Ares:
 
 
 def _made(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]]) -> _Rules:
-    """Rules that change the decision of somebody."""
+    """Rules that change at least one decision."""
     codes = cut.of(refused.values)
     rules, applies, flips, costs, price = [], [], [], [], []
     for first, then in pairs:
@@ -326,14 +326,14 @@ def _made(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]
 
 
 def _of_rows(length: Floats, rows: Longs, size: int) -> Floats:
-    """``(f,)`` costs of those to whom a rule applies, ``inf`` of the others."""
+    """``(f,)`` costs of the applicants to which a rule applies, ``inf`` of the others."""
     out = np.full(size, np.inf)
     out[rows] = length
     return out
 
 
 def _changed(values: Floats, cut: Binned, first: Itemset, then: Itemset) -> Floats:
-    """Rows after a rule: the features whose value differs take the other value's columns."""
+    """Rows after a rule: the features with different values take the columns of the new value."""
     point = values.copy()
     for before, other in zip(first, then, strict=True):
         if before != other:
@@ -342,7 +342,7 @@ def _changed(values: Floats, cut: Binned, first: Itemset, then: Itemset) -> Floa
 
 
 def _worth(rules: _Rules, chosen: Sequence[int]) -> float:
-    """The objective: applicants whom some rule is about, less what the rules take off."""
+    """The objective: applicants covered by some rule, minus the price of the rules."""
     if not len(chosen):
         return 0.0
     return float(rules.applies[list(chosen)].any(axis=0).sum() - rules.price[list(chosen)].sum())
@@ -454,7 +454,7 @@ class GlobeCe:
         return proposals(refused, point, np.where(served, 0, -1).astype(np.int32), 1, (_words(best),))
 
     def _signs(self, refused: Refused) -> Ints:
-        """``(p,)`` how each column may change, as far as the system is told."""
+        """``(p,)`` permitted direction of each column, if the system uses the rules."""
         if not self.told:
             return np.zeros(len(refused.feature), np.int32)
         if refused.direction is None:
@@ -507,7 +507,7 @@ def _along(refused: Refused, direction: Floats, scalars: Floats) -> tuple[Floats
 
 
 def _served(refused: Refused, direction: Floats, scalars: Floats) -> tuple[int, float]:
-    """Applicants whom some scalar serves, and the mean cost of the smallest one that does."""
+    """Number of applicants accepted at some scalar, and the mean cost of the smallest such scalar."""
     point, accepted = _along(refused, direction, scalars)
     served = accepted.any(axis=0)
     first = point[accepted.argmax(axis=0), np.arange(len(refused.values))]

@@ -35,7 +35,7 @@ from tasks.numerics.problem import Mediation, require_seen
 
 @dataclass(frozen=True)
 class FittingSettings:
-    """Size of the net and its training; that of GCFN's own predictor (Ma et al., section 5.1) unless said otherwise."""
+    """Size of the net and its training; by default that of GCFN's predictor (Ma et al., section 5.1)."""
 
     hidden: tuple[int, ...] = (64,)
     """Widths of the hidden layers, ReLU between them."""

@@ -37,7 +37,7 @@ class Listed:
 
     @property
     def one_group(self) -> bool:
-        """Whether there is nobody to compare with."""
+        """Whether all records are of one group, so that there is no comparison."""
         return int(self.protected.sum()) in (0, len(self.protected))
 
     @property

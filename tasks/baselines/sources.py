@@ -77,7 +77,7 @@ class Source(Protocol):
 
 
 def points(space: SearchSpace, point: Floats, cost: Floats, proven: Bools | None = None) -> Points:
-    """Points of which those without a cost are refused as out of reach.
+    """Points; those without a cost are refused as out of reach.
 
     Args:
         space: The applicants.
@@ -123,7 +123,7 @@ class Options:
     """``(n, d, k)`` by how much it raises the score; 0 where it is not on offer."""
 
     def picked(self, values: Floats, pick: Longs) -> Floats:
-        """``(n, d)`` where applicants stand with the options of ``(n, d)`` numbers; -1 for no change."""
+        """``(n, d)`` values of applicants after the options of ``(n, d)`` numbers; -1 for no change."""
         chosen_values = np.take_along_axis(self.to, np.maximum(pick, 0)[..., None], axis=2)[..., 0]
         return np.where(pick >= 0, chosen_values, values)
 
@@ -438,7 +438,7 @@ def actionable(space: SearchSpace) -> Points:
 
 
 def actionable_total(space: SearchSpace) -> Points:
-    """The points of smallest sum of ``log((1 - Q(x)) / (1 - Q(x')))``; ``1 - Q`` counts whom a change leads past.
+    """The points of smallest sum of ``log((1 - Q(x)) / (1 - Q(x')))``; ``1 - Q`` is the share of rows ahead.
 
     Upwards that is the share of rows with at least the value, downwards with at most it, so that no cost is infinite.
     """

@@ -168,7 +168,7 @@ class Discrepancy:
 
 
 class TotalCorrelation:
-    """How well a net tells noise, category and other noise of the same row from those of different rows."""
+    """How well a net separates noise, category and other noise of the same row from those of different rows."""
 
     def __init__(self, width: int, settings: VariationalSettings, rng: np.random.Generator) -> None:
         """``width``: columns of noise, other noise and category together."""
@@ -284,7 +284,7 @@ def train(rows: EncodedRows, settings: VariationalSettings) -> tuple[Autoencoder
 
 
 def change_over_last_epochs(history: Floats) -> float:
-    """How far the bound moved over the last ten epochs, as a share of it: the last five against the five before."""
+    """Relative change of the bound over the last ten epochs: the last five against the five before."""
     last, before = history[-_LAST:].mean(), history[-2 * _LAST : -_LAST].mean()
     return float(abs(last - before) / abs(last))
 

@@ -150,7 +150,7 @@ def _explained(scratch: Scratch, file: str, name: str) -> Iterator[None]:
 
 
 def regenerated(case: Case, content: bytes | None) -> Floats:
-    """What the generators of a case imagine, ``(s, k, n, p)``, from the state that ``generate`` left.
+    """Counterfactual mediators of a case's generators, ``(s, k, n, p)``, from the state that ``generate`` stored.
 
     Args:
         case: The same rows and settings.

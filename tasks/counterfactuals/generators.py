@@ -69,7 +69,7 @@ class Generator(Protocol):
         """A function that regenerates counterfactuals under other assumptions, with a model's decisions on them."""
 
     def edges(self, attribute: str) -> tuple[Edge, ...]:
-        """The assumptions that can be left out one by one."""
+        """The assumptions that can be left out, each separately."""
 
     def reached(self, *attributes: str) -> tuple[str, ...]:
         """The features that any of these attributes is taken to influence, in the order of the columns."""
@@ -269,11 +269,11 @@ class World:
         return cls(columns, protected, groups_of(memberships, ids, protected), graph, settings.seed)
 
     def knows(self, attribute: str) -> bool:
-        """Whether an edge leads out of the attribute, and somebody belongs to its reference group."""
+        """Whether an edge leads out of the attribute, and its reference group has members."""
         return bool(self.roots(attribute)) and self.groups[attribute].compared
 
     def roots(self, attribute: str) -> tuple[str, ...]:
-        """The nodes that are set when somebody is imagined as a member of another group; none if nothing is assumed."""
+        """The nodes that are set for a counterfactual membership in another group; none if nothing is assumed."""
         nodes = {cause for cause, _ in self.graph.edges}
         if attribute in nodes:
             return (attribute,)
@@ -338,7 +338,7 @@ class World:
         return replace(counterfactuals, values=self._relabelled(attribute, counterfactuals.values))
 
     def imagine(self, attribute: str, decide: Decide | None) -> Regenerate:
-        """What makes counterfactuals again for a method that asks how much its results owe to the assumptions."""
+        """A function that makes counterfactuals again, for a method that varies the assumptions behind its results."""
 
         def again(rows: Longs, group: Ints, without: Edge | None, sample: Longs | None = None) -> Counterfactuals:
             if sample is not None:
@@ -382,7 +382,7 @@ class World:
         return [single[c] for c in columns if c in single]
 
     def _labels(self, attribute: str, group: Ints) -> dict[str, Ints]:
-        """Labels of an attribute, as labels of the roots that stand for it."""
+        """Labels of an attribute, as labels of the roots that represent it."""
         roots, attribute_groups = self.roots(attribute), self.groups[attribute]
         if roots == (attribute,):
             return {attribute: group}
@@ -428,7 +428,7 @@ def _named(graph: CausalGraph, protected: Sequence[Protected]) -> CausalGraph:
 def generator_of(
     applicants: tuple[pa.Table, pa.Table, pa.Table], decisions: pa.Table, assumptions: GeneratorAssumptions
 ) -> Generator | None:
-    """The generator that the settings ask for; None where they assume nothing, or it cannot be asked again.
+    """The generator of the settings; None if they assume nothing, or it cannot generate further counterfactuals.
 
     Args:
         applicants: the tables ``applicants``, ``encodings`` and ``memberships``.

@@ -36,7 +36,7 @@ def generated(
     columns, ids = columns_of(applicants, encodings), applicants["row_id"].to_numpy()
     generator = generator_of((applicants, encodings, memberships), decisions, settings)
     if generator is None:
-        raise ValueError("nobody can be imagined: the settings assume no causal graph")
+        raise ValueError("no counterfactual is possible: the settings assume no causal graph")
     decide = decider(settings.model, models, encodings, decisions)
     declared = COUNTERFACTUALS.extended(_own(generator, columns))
     generated_groups = [
@@ -73,7 +73,7 @@ def _own(generator: Generator, columns: Columns) -> Iterator[Column]:
 
 
 def _imagined(members: Made, source: _Applicants, declared: Table) -> pa.Table:
-    """One row for each member of the group, first those that could be imagined."""
+    """One row for each member of the group, first those with a counterfactual."""
     imagined, refused, columns = members.imagined, len(members.imagined.refused), source.columns
     n = len(imagined.row) + refused
     nothing: list[Any] = [None] * refused

@@ -30,7 +30,7 @@ class MatchingSettings(MethodSettings):
 
 
 def matching_of(settings: MethodSettings) -> MatchingSettings:
-    """How a method that is given nearest neighbours has them matched, as its setting ``matching`` says."""
+    """Settings of nearest-neighbour matching, from the setting ``matching`` of a method that uses it."""
     return getattr(settings, "matching", MatchingSettings())
 
 
@@ -49,7 +49,7 @@ Rate = Annotated[float, Field(gt=0)]
 
 
 class MediatorSettings(MethodSettings):
-    """What imagines mediators as they would have been in the other groups, and how it learns."""
+    """The generator of counterfactual mediators in the other groups, and its training."""
 
     generator: Literal["gan", "quantile"] = Field(
         "gan", description="adversarial networks, or quantiles of continuous mediators given the covariates"

@@ -51,7 +51,7 @@ def imagined(
     generator: Generator,
     some: Bools | None = None,
 ) -> Counterfactuals | None:
-    """What the generator left of an attribute, those refused excepted; None where it imagined nobody.
+    """Counterfactuals of the generator for an attribute, without refused rows; None if there are no counterfactuals.
 
     Args:
         tables: Tables.
@@ -90,7 +90,7 @@ def _favourable(
 def _mediated(
     tables: ProblemTables, attribute: Protected, columns: Columns, decided: Decided, some: Bools | None
 ) -> Counterfactuals | None:
-    """Applicants with the mediators that the most typical network imagines of them in the reference group."""
+    """Applicants with the counterfactual mediators of the most typical network in the reference group."""
     table = _where(tables.mediated, protected_attribute=attribute.name, to_group=attribute.reference)
     table = _among(table, tables, some)
     if not table.num_rows:
@@ -108,7 +108,7 @@ def _mediated(
 
 
 def _flipped(decisions: pa.Table, attribute: Protected, counterfactuals: pa.Table) -> Bools:
-    """Whether the network whose mediators are shown has the model decide otherwise."""
+    """Whether the mediators of the selected network change the model's decision."""
     attribute_decisions = _where(decisions, protected_attribute=attribute.name, to_group=attribute.reference)
     flips = dict(zip(attribute_decisions["row_id"].to_pylist(), attribute_decisions["flips"].to_pylist(), strict=True))
     row_networks = zip(counterfactuals["row_id"].to_pylist(), counterfactuals["network"].to_pylist(), strict=True)
@@ -216,7 +216,7 @@ def known(
 def _singles(
     crossed: Protected, protected: Sequence[Protected], problems: Mapping[str, Problem]
 ) -> tuple[Problem, ...]:
-    """The problems of the attributes that a crossed one crosses; none unless each has a problem of its own."""
+    """The problems of the attributes that a crossed attribute combines; none unless each of them has a problem."""
     single = {p.columns[0]: problems[p.name] for p in reversed(protected) if len(p.columns) == 1}
     return tuple(single[c] for c in crossed.columns) if all(c in single for c in crossed.columns) else ()
 
@@ -235,11 +235,11 @@ class ProblemSettings(GeneratorAssumptions, Protocol):
 
     @property
     def method(self) -> str:
-        """Whose problems they are."""
+        """The method that gets the problems."""
 
     @property
     def explain(self) -> Explain:
-        """Whose decisions are explained."""
+        """The decision makers with explained decisions."""
 
     @property
     def logged(self) -> tuple[str, ...]:
@@ -251,20 +251,20 @@ class ProblemSettings(GeneratorAssumptions, Protocol):
 
     @property
     def seed(self) -> int:
-        """By which models are fitted, and who is asked in a large problem."""
+        """Seed of the fitted models and of the sample in a large problem."""
 
     @property
     def sampling(self) -> Sampling | None:
-        """How many are asked at most, of a method that asks a sample; None: everybody."""
+        """The largest sample for a method that queries a sample; None: all applicants."""
 
     @property
     def imagines_everybody(self) -> bool:
-        """Whether counterfactuals of all rows are wanted, and not only of those that are asked."""
+        """Whether counterfactuals of all rows are needed, and not only of the sampled ones."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A problem with what its arrays stand for."""
+    """A problem with the meaning of its arrays."""
 
     decision_maker: str
     attribute: str
@@ -279,7 +279,7 @@ class Case:
 
 
 def cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
-    """One case for each decision maker whose decisions are explained, and each protected attribute."""
+    """One case for each decision maker with explained decisions, and each protected attribute."""
     if tables.draws == 1:
         yield from _cases(tables, settings)
         return
@@ -363,7 +363,7 @@ def explained_and_candidates(decided: pd.DataFrame, maker: str, explain: Explain
 
 
 def _graph(tables: ProblemTables) -> tuple[Ints, FeasibilityGraph]:
-    """The node of every row and the graph, whose edges are stored by ascending source and destination."""
+    """The node of every row and the graph; its edges are stored by ascending source and destination."""
     rows, edges = tables.features.num_rows, tables.edges
     if not tables.nodes.num_rows:
         return np.arange(rows, dtype=np.int32), FeasibilityGraph(np.zeros(rows + 1, np.int64), *_NO_EDGES)

@@ -24,7 +24,7 @@ from tasks.preprocessing.columns import Grouped
 def asked_of(
     groups: Mapping[str, Grouped], ids: "np.ndarray[Any, Any]", sampling: Sampling | None, seed: int
 ) -> dict[str, Asked]:
-    """By protected attribute who is asked, where that is not everybody.
+    """The sample by protected attribute, where it is not the whole group.
 
     All groups but the reference group share ``sampling.queries``; of the reference group, of which some methods ask as
     well, so many are asked at most. Which rows these are follows from their ids, and not from the decision maker.
@@ -42,7 +42,7 @@ def _members(grouped: Grouped) -> Longs:
 
 
 def _sizes(grouped: Grouped, sampling: Sampling) -> Longs:
-    """``(g,)`` how many of each group are asked."""
+    """``(g,)`` size of the sample of each group."""
     counts = _members(grouped)
     is_other = np.arange(len(counts)) != grouped.reference
     sizes = np.minimum(counts, sampling.queries)
@@ -51,7 +51,7 @@ def _sizes(grouped: Grouped, sampling: Sampling) -> Longs:
 
 
 def drawn(several: Iterable[Problem]) -> Bools | None:
-    """``(n,)`` the rows that are asked in any of some problems on the same rows; None where one asks everybody."""
+    """``(n,)`` the rows in the sample of any of some problems on the same rows; None if one problem uses all rows."""
     masks: list[Bools] = []
     for problem in several:
         if problem.asked is None:
@@ -61,7 +61,7 @@ def drawn(several: Iterable[Problem]) -> Bools | None:
 
 
 def said(problem: Problem) -> dict[int, str]:
-    """By number of the group how many of its members are asked, of how many; nothing of one that is asked whole."""
+    """By number of the group the size of its sample and of the group; only where the sample is smaller."""
     if problem.asked is None:
         return {}
     parts = {group: problem.asked.part(group) for group in range(len(problem.groups))}
@@ -69,7 +69,7 @@ def said(problem: Problem) -> dict[int, str]:
 
 
 def weights(problem: Problem, all_groups: Grouped) -> Floats:
-    """``(n,)`` how many rows of all the audit each row of a draw stands for: N/m of its group."""
+    """``(n,)`` how many rows of the audit each row of a draw represents: N/m of its group."""
     counts = dict(zip(all_groups.groups, _members(all_groups).tolist(), strict=True))
     of = np.array([counts[name] for name in problem.groups], dtype=np.float64)
     sampled_counts = np.bincount(problem.group, minlength=len(problem.groups))

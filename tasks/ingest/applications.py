@@ -45,7 +45,7 @@ MOST_MB = 800.0
 
 @contextmanager
 def database(spill: Path | None) -> Iterator["duckdb.DuckDBPyConnection"]:
-    """A connection of its own; what does not fit into memory goes to a folder, or nowhere without one.
+    """A new connection; what does not fit into memory goes to a folder, if one is given.
 
     Raises:
         InfrastructureError: EVENHAND_MEMORY is no size; the rows do not fit into the memory or onto the disk.
@@ -120,7 +120,7 @@ def _sorted(rows: pa.Table) -> pa.Table:
 
 
 class _Ranges:
-    """A file for each range of numbers, open until all rows are there."""
+    """A file for each range of numbers, open until all rows have arrived."""
 
     def __init__(self, folder: Path, schema: pa.Schema) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ class _Ranges:
                 self._write(at)
 
     def tables(self) -> Iterator[pa.Table]:
-        """The rows of each range in order, whose file goes then."""
+        """The rows of each range in order; the file of the range is removed afterwards."""
         for at in sorted({*self._held, *self._writers}):
             self._write(at)
             self._writers[at].close()
@@ -181,7 +181,7 @@ class Judged:
     """The view's rows."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Columns of the view in the order of the source; DuckDB gives up an order that no statement asks for."""
+        """Columns of the view in the order of the source; DuckDB does not keep an order that no statement requires."""
         if isinstance(self.every, Written):
             return self.every.batches(columns)
         return iter(self.every.select(columns).to_batches(BATCH))
@@ -254,7 +254,7 @@ def year(
 
 
 def check_decision(decision: Decision, statement: Statement, connection: "duckdb.DuckDBPyConnection") -> None:
-    """A side of the decision that no row has, beside values of neither side, is a misspelling.
+    """A side of the decision that no row has, while rows have values of neither side, is a misspelling.
 
     Raises:
         SpecError: the side, with the nearest of the values that rows have.
@@ -293,14 +293,14 @@ def check_usable(judged: Judged, source: Source, decision: Decision, connection:
         side = "favourable" if favourable else "unfavourable"
         every = f"all {usable:,} usable decisions are" if usable > 1 else "the one usable decision is"
         raise TooFewError(
-            f"{every} {side}, so there is nothing to compare: add rows of both kinds, or mend the spec; "
+            f"{every} {side}, so there is nothing to compare: add rows of both kinds, or correct the spec; "
             f"decision.column is {decision.column!r}, favourable {list(decision.favourable)}"
         )
     return int(usable)
 
 
 def check_groups(protected: Sequence[Protected], usable: int, connection: "duckdb.DuckDBPyConnection") -> None:
-    """Every group that the spec names is there, and two of each attribute are left among the rows that are used.
+    """Check that every group of the spec occurs, and that two of each attribute remain among the usable rows.
 
     Raises:
         SpecError: no row belongs to a group, with the nearest that is there.
@@ -378,7 +378,7 @@ def refused(
 
 
 def _unread(unread: Sequence[Unread], lines: Sequence[Line]) -> pa.Table:
-    """Rows of which nothing could be read, beside the view ``judged``."""
+    """Rows that could not be read, in addition to those of the view ``judged``."""
     line = {key: i for i, key in enumerate(lines)}
     return pa.table(
         {
@@ -407,7 +407,7 @@ def _kinds(judged: Judged, lines: Sequence[Line], connection: "duckdb.DuckDBPyCo
 
 
 def _drawn(rule: KeptRule, seed: int, connection: "duckdb.DuckDBPyConnection") -> pa.Table:
-    """Numbers of the rows that are written, each with the number of rows that it stands for."""
+    """Numbers of the rows that are written, each with the number of rows that it represents."""
     samples = []
     if rule == "sample":
         hashed = f"md5_number_lower(concat({seed:d}, ':', row_id))"
@@ -439,7 +439,7 @@ def _rows(judged_rows: Judged, lines: Sequence[Line], sample: pa.Table | None) -
 
 
 def _told(unread: Sequence[Unread], sample: pa.Table | None) -> pa.Table:
-    """The rows of which nothing could be read, as far as they are written."""
+    """The rows that could not be read, as far as they are written."""
     weight = None if sample is None else dict(zip(*(column.to_pylist() for column in sample.columns), strict=True))
     rows = [unread_row for unread_row in unread if weight is None or unread_row.row in weight]
     return REFUSALS.build(

@@ -41,7 +41,7 @@ class Interrupted(Exception):  # noqa: N818 - no fault of anyone's yet: the down
     """The transfer stopped, and it is worth asking again, after ``wait`` seconds at least."""
 
     def __init__(self, why: str, wait: float = 0.0) -> None:
-        """``why`` goes on where a sentence says that the server could not be read."""
+        """``why`` completes a sentence about a server that could not be read."""
         super().__init__(why)
         self.wait = wait
 
@@ -177,12 +177,12 @@ class Partial:
 
     @property
     def length(self) -> int | None:
-        """Bytes of the whole, where the server says."""
+        """Bytes of the whole file, if the server reports them."""
         return self.remote.length if self.remote else None
 
     @property
     def resumable(self) -> bool:
-        """Whether the rest alone can be asked for."""
+        """Whether a request for the remaining bytes alone is possible."""
         return bool(self.range_headers())
 
     @property
@@ -196,7 +196,7 @@ class Partial:
         return {"Range": f"bytes={self.size}-", "If-Range": validator} if self.size and validator else {}
 
     def begin(self, remote: RemoteFile) -> None:
-        """Start anew with the file as the server now describes it."""
+        """Start again with the file as the server now describes it."""
         self.clear()
         self.remote = remote
         if remote.validator is not None:
@@ -289,7 +289,7 @@ def _receive(answer: httpx.Response, url: str, part: Partial, tell: Tell) -> Non
 
 
 def _place(part: Partial, remote: RemoteFile, start: int | None) -> None:
-    """Append to the bytes that are there if the answer continues them; else start anew."""
+    """Append to the existing bytes if the answer continues them; else start again."""
     if start == 0:
         part.begin(remote)
     elif start != part.size or part.remote is None or not part.remote.agrees(remote):
@@ -342,7 +342,7 @@ def bytes_progress(of: str) -> Iterator[Tell]:
 
 
 class _Lines:
-    """One line of the log for each tenth that has come. A file that is begun anew is told anew."""
+    """One line of the log for each tenth that has arrived. After a restart the lines start again."""
 
     def __init__(self, of: str) -> None:
         self._of, self._told = of, 0
@@ -403,7 +403,7 @@ def download(
     patience: Patience | None = None,
     tell: Tell = lambda _done, _whole: None,
 ) -> Downloaded:
-    """Fetch ``url`` to ``target``, over what is there.
+    """Fetch ``url`` to ``target``, which is overwritten.
 
     What came before a failure stays beside the target as ``NAME.part`` if the server lets a later call resume it. One
     process at a time may fetch to a target.

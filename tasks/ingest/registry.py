@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def reader_of(source: Source) -> ModuleType:
-    """The module that reads a source: ``digest``, ``header`` and ``read``; each loads libraries of its own."""
+    """The module that reads a source: ``digest``, ``header`` and ``read``; each module loads its libraries itself."""
     match source.kind:
         case "boston1990":
             from tasks.ingest.sources import boston
@@ -109,7 +109,7 @@ def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
 
 
 def _check_delivered(name: str) -> None:
-    """Tell of a column that HMDA knows that this file does not give it."""
+    """Refuse a column that HMDA has in general and this file does not give."""
     from tasks.ingest.hmda import source
 
     if message := source.lacking(name):
@@ -175,7 +175,7 @@ def digest_of_part(source: Source) -> str:
 
 
 def _held(source: Source, column: str) -> pa.Table | None:
-    """What a vintage says of its lenders; None of another column, or of a source that says nothing."""
+    """The lenders that a vintage has recorded; None for another column, or a source without a record."""
     lenders = Path(source.vintage_file or "").parent / _LENDERS
     if source.vintage_file is None or column != _LENDER or not lenders.is_file():
         return None

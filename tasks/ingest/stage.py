@@ -111,7 +111,7 @@ def _check_names(columns: dict[str, ColumnSpec]) -> None:
 
 
 def _year_column(source: Source) -> str | None:
-    """The column that tells the year of each row; of HMDA one that every file has once it is converted."""
+    """The column with the year of each row; for HMDA one that every file has after conversion."""
     if source.kind == "hmda":
         return raw.COLUMNS[0]
     return raw.column_of(source, registry.reader_of(source).header(source))

@@ -148,7 +148,7 @@ def lay_cells(
     connection: "duckdb.DuckDBPyConnection",
     bound: BoundValues,
 ) -> Cells:
-    """Make the view over ``texts``, whose columns have these names."""
+    """Make the view over ``texts``, which has columns of these names."""
     cells = Cells({name: i for i, name in enumerate((*names, *source.derive))}, tuple(source.derive))
     derived_columns = "".join(f", {_derived(cells, name, source, bound)}" for name in source.derive)
     flags = "".join(f", {_flags(cells, name, source, columns.get(name), bound)}" for name in cells.at)
@@ -249,7 +249,7 @@ def _profile(cells: Cells, request: Wanted) -> str:
 def _odd_texts(
     cells: Cells, requests: Sequence[Wanted | None], connection: "duckdb.DuckDBPyConnection"
 ) -> list[pa.Array | None]:
-    """The distinct texts of each column that are not plain; None of a column that is not asked for."""
+    """The distinct texts of each column that are not plain; None for a column without a request."""
     odd_requests = [request for request in requests if request is not None]
     if not odd_requests:
         return [None] * len(requests)
@@ -298,7 +298,7 @@ Line = tuple[str, str | None]
 
 
 class Rule(NamedTuple):
-    """SQL of whether a row is refused, with what is told of it."""
+    """SQL of whether a row is refused, with the reason and column for the refusal."""
 
     broken: str
     reason: Refusal
@@ -316,7 +316,7 @@ def of_policy(source_view: Laid) -> list[Rule]:
 
 
 class RowIds(NamedTuple):
-    """How rows are called, and which of them cannot be told from others."""
+    """SQL of the ids of rows, and the rules for rows without a unique id."""
 
     sql: str
     rules: list[Rule]
@@ -434,7 +434,7 @@ def _group(column: str, p: Protected, cells: Cells, bound: BoundValues) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """What the audit spec says of rows."""
+    """The parts of the audit spec about rows."""
 
     source: Source
     row_id: str | None
@@ -487,7 +487,7 @@ def statement(question: Question, source_view: Laid, connection: "duckdb.DuckDBP
 def _numbers(
     question: Question, cells: Cells, connection: "duckdb.DuckDBPyConnection"
 ) -> tuple[dict[str, Number], dict[str, Number], list[str]]:
-    """The continuous columns by name; those of which a range is kept, whole; and what they have to be joined with."""
+    """The continuous columns by name; those with a kept range, whole; and the tables to join with them."""
     continuous = [name for name, column in question.columns.items() if column.type is Kind.CONTINUOUS]
     ranged = [name for name, rule in question.source.keep.items() if rule.ranged]
     requests = [*(Wanted(n, cells.absent(n)) for n in continuous), *(Wanted(n, "false") for n in ranged)]

@@ -1,4 +1,4 @@
-"""Simulated lenders whose true effects are known: what states and intervals of an audit are held against.
+"""Simulated lenders with known true effects, as a reference for the states and intervals of an audit.
 
 Applicants have an income, an amount, a score, loan to value, debt to income, years of work and a purpose. Numbers are
 standard normal among the reference group; all but the amount share a factor. A group moves its own income and score
@@ -65,7 +65,7 @@ class Scenario:
     """Numbers by which the lender decided and which the file lacks."""
 
     def of(self, log_odds: float) -> "Scenario":
-        """The same with this term wherever one stands."""
+        """The same scenario with this term in place of every nonzero one."""
         return replace(self, log_odds=tuple(log_odds if group_log_odds else 0.0 for group_log_odds in self.log_odds))
 
 
@@ -153,7 +153,7 @@ def overlap_weighted(lender: Lender, scenario: Scenario) -> tuple[float, ...]:
 
 @functools.cache
 def at_limit(lender: Lender, scenario: Scenario, limit: float) -> Scenario:
-    """The scenario with the log odds whose direct effect on the first group that has some is the limit."""
+    """The scenario with the log odds at which the direct effect on the first affected group equals the limit."""
     group = next(number for number, group_log_odds in enumerate(scenario.log_odds) if group_log_odds)
     effect: Callable[[float], float] = lambda term: population(lender, scenario.of(term))[group].direct - limit  # noqa: E731
     return scenario.of(float(brentq(effect, 1e-6, 2.0, xtol=1e-5)))

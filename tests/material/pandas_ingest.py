@@ -168,7 +168,7 @@ def _check_usable(favourable: np.ndarray[Any, Any], refused: Refused, settings: 
         side = "favourable" if favourable[0] else "unfavourable"
         every = f"all {len(favourable):,} usable decisions are" if len(favourable) > 1 else "the one usable decision is"
         raise TooFewError(
-            f"{every} {side}, so there is nothing to compare: add rows of both kinds, or mend the spec; "
+            f"{every} {side}, so there is nothing to compare: add rows of both kinds, or correct the spec; "
             f"decision.column is {settings.decision.column!r}, favourable {list(settings.decision.favourable)}"
         )
 

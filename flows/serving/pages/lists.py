@@ -62,7 +62,7 @@ def gravity(state: str) -> int:
 
 
 def badge(words: str, colour: str, detail: str = "") -> Cell:
-    """Words with the colour and sign of a state, and what is told beside them."""
+    """Words with the colour and sign of a state, and a detail text."""
     return Cell(words, "state", colour, detail)
 
 

@@ -75,7 +75,7 @@ def question_routes(site: Site) -> APIRouter:
 
 
 def _shown(site: Site, run: str, path: str, path_parts: tuple[str, ...]) -> Response:
-    """A page of the report, whose section is the one that the report has."""
+    """A page of the server with a section of the report."""
     return site.pages.page((run, site.digest(run), path), lambda: _page(site, run, path, path_parts))
 
 
@@ -252,7 +252,7 @@ def _content(site: Site, run: str, name: str, digest: str) -> bytes:
     storage, folder = report_named(lake, run, site.manifest(run))
     content = storage.read(f"{folder}/{name}")
     if content is None or hashlib.sha256(content).hexdigest() != digest:
-        raise IntegrityError(f"{name} of {run} is not the file that was written; `evenhand verify {run}` says more")
+        raise IntegrityError(f"{name} of {run} is not the file that was written; `evenhand verify {run}` gives details")
     return content
 
 
@@ -354,7 +354,7 @@ def _names(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _given(manifest: Mapping[str, Any]) -> list[list[int]]:
-    """Of each step the earlier steps whose tables it read, by the digests in its lineage."""
+    """For each step the earlier steps that wrote its input tables, by the digests in its lineage."""
     wrote: dict[str, int] = {}
     inputs_of_stages = []
     for place, partition in enumerate(manifest["partitions"]):
@@ -402,7 +402,7 @@ def _tables(manifest: Mapping[str, Any]) -> Any:
 
 
 def _declared(name: str, descriptions: Mapping[str, str]) -> tuple[Cell, Cell]:
-    """A table, leading to its declaration, and what that says it holds."""
+    """A table with a link to its declaration, and the declaration's description."""
     return Cell(name, address=path_of("tables", name) if name in descriptions else ""), Cell(
         descriptions.get(name, "–")
     )
@@ -449,7 +449,7 @@ class Posted:
 
 @dataclass(frozen=True)
 class Refused:
-    """A form of which nothing was entered."""
+    """A refused form; nothing was entered in the log."""
 
     form: str
     given: Given
@@ -466,7 +466,7 @@ async def posted(request: Request, run: str, form: Form) -> Posted:
 
 
 def entered(site: Site, sent: Posted) -> Sent | Refused:
-    """Enter what a form says, once; or say why not."""
+    """Enter the content of a form, once; or return why it is refused."""
     lake, by = site.known().lake, site.settings.by
     try:
         return site.admission.forms.entered(
@@ -521,7 +521,7 @@ _EVENTS = {"run published": "published", "signed off": "signed"}
 
 
 def review_routes(site: Site) -> APIRouter:
-    """Their routes; those that write are there only where signing is turned on."""
+    """Their routes; the routes that write exist only if signing is turned on."""
     router = APIRouter()
 
     @router.get("/runs/{run}/review")
@@ -541,7 +541,7 @@ def _write(router: APIRouter, site: Site, form: Form) -> None:
 
 
 def _done(site: Site, sent: Posted) -> Response:
-    """Enter what was said, and lead to the page with it; or the form again, with the reason beside its field."""
+    """Enter the form and redirect to the page with it; or show the form again, with the reason next to its field."""
     site.summary(sent.run)
     outcome = entered(site, sent)
     if isinstance(outcome, Refused):
@@ -591,7 +591,7 @@ def _review_page(site: Site, run: str, cookie: str, refused: Refused | None = No
 
 
 def _views(site: Site, run: str, cookie: str, refused: Refused | None, *, closing: bool) -> dict[str, _View]:
-    """The forms, each with letters of its own; that of remediations only where one is open."""
+    """The forms, each with a token; that of remediations only if one is open."""
     views = {}
     for form in FORMS:
         if form is CLOSE and not closing:
@@ -606,7 +606,7 @@ def _views(site: Site, run: str, cookie: str, refused: Refused | None, *, closin
 
 
 def _standing(index: Known, run: str) -> tuple[Review | None, Notice | None]:
-    """Where the run stands; or why that is not told."""
+    """The state of the run's review; or a notice why it is not shown."""
     if index.log.broken:
         return None, Notice("The log cannot be relied on", f"{index.log.broken}. No state of review is told.")
     try:

@@ -223,7 +223,7 @@ def _role(role: str) -> str:
 def _facts(
     near: Sequence[Mapping[str, Any]], decided: Mapping[str, Mapping[str, Any]], rows: Sequence[str], *, ids: bool
 ) -> list[tuple[Cell, ...]]:
-    """Identifiers if asked for, decisions, distances."""
+    """Identifiers if requested, decisions, distances."""
     words = {True: "favourable", False: "unfavourable", None: "unknown"}
     decisions = [words[decided.get(row, {}).get("favourable")] for row in rows]
     application_rows = [(Cell("application"), *map(Cell, rows))] if ids else []
@@ -303,7 +303,7 @@ def _of(group: str) -> str:
 
 
 def require_rows(site: Site, run: str, which: tuple[int, str, str]) -> None:
-    """Only what is there is entered in the log: an address from elsewhere writes no words of its own into it.
+    """Check that a complainant exists before the log entry, so that a forged address adds no text to the log.
 
     Raises:
         HTTPException: the run has no such complainant, of that method and group.
@@ -315,7 +315,7 @@ def require_rows(site: Site, run: str, which: tuple[int, str, str]) -> None:
 
 
 def note_reading(site: Site, run: str, what: str) -> None:
-    """Enter in the log that somebody was shown rows of persons, before they are shown.
+    """Log that a person was shown rows of persons, before they are shown.
 
     Raises:
         InfrastructureError: the log cannot be written: then nothing is shown.
@@ -351,7 +351,7 @@ def _count(row: Mapping[str, Any]) -> tuple[Cell, ...]:
 
 
 def first_method(site: Site, run: str) -> str:
-    """The method whose findings are shown where none is asked for: CST, which has twins, else the first of the run."""
+    """The default method of the findings page: CST, which has twins, else the first of the run."""
     methods = [
         name for artifact in raw(site, run, "findings") for name in set(site.read(artifact)["method"].to_pylist())
     ]

@@ -210,7 +210,7 @@ def compare_routes(site: Site) -> APIRouter:
 
 
 def _shown(site: Site, run: str, section: Section, other: str = "") -> Response:
-    """The page, with a form that asks for another run."""
+    """The page, with a form for the choice of another run."""
     other_runs = _others(site, run)
     options = tuple(other_runs) if len(other_runs) <= MOST_RUNS else ()
     form = (Field("other", "Compare with", other, options, every=False),) if other_runs else ()

@@ -129,7 +129,7 @@ def _of_year(year: int, runs: Sequence[Summary]) -> Year:
 
 
 def page(site: Site, audit: str, years: Sequence[Year], asked: str) -> Page:
-    """The page: all years, and the partitions of one: of the one asked for, else the newest with a failure."""
+    """The page: all years, and the partitions of one, either the requested year or the newest with a failure."""
     failing = (year for year in years if any(state in year.states for state in _BAD))
     shown_year = next((year for year in years if str(year.year) == asked), next(failing, years[0]))
     title = f"Years of {audit}"
@@ -255,7 +255,7 @@ def _page(index: Known, audit: str, runs: Sequence[Summary], query: _Asked) -> P
     try:
         trend = trend_by(audit, years, index.lake, query.value, query.measure)
     except SpecError:
-        raise IntegrityError("no run of this audit can be read; `evenhand verify --all` says why") from None
+        raise IntegrityError("no run of this audit can be read; `evenhand verify --all` gives the reasons") from None
     options = tuple(query.values) if len(query.values) <= MOST_OPTIONS else ()
     parts = Field("partition", "Partition", query.value, options, every=False)
     names = tuple(sorted({*trend.names, query.measure} - {""}))
@@ -343,7 +343,7 @@ _CANNOT = "Its manifest is not the one that was written; `evenhand verify` says 
 
 @dataclass
 class Asked:
-    """What was asked of a lake a moment ago: years of one audit."""
+    """Recent result of a query to the lake: years of one audit."""
 
     found: "list[Standing]"
     damaged: list[str]
@@ -353,7 +353,7 @@ class Asked:
 
 @dataclass
 class Years:
-    """Keeps how the years of each audit stand, for some seconds."""
+    """Caches the states of the years of each audit for some seconds."""
 
     _held: dict[str, Asked] = field(default_factory=dict)
 
@@ -422,7 +422,7 @@ def _planned(year_states: "Sequence[Standing]") -> str:
 
 
 def today(year_state: "Standing") -> str:
-    """Whether a year stands by today's data, code and spec, or how its last attempt ended without a run."""
+    """Whether a year is valid for today's data, code and spec, or how its last attempt ended without a run."""
     if year_state.state in _ATTEMPTS and not year_state.run:
         return year_state.state
     if year_state.barred:
@@ -446,7 +446,7 @@ def _row(index: Known, year_state: "Standing") -> tuple[Cell, ...]:
 
 
 def _why(year_state: "Standing", reason: str) -> str:
-    """A reason as it may be shown; the run of the year stands beside it."""
+    """A reason in publishable form; the year's run is already shown in the same row."""
     return told(reason.replace(year_state.run, "this run") if year_state.run else reason)
 
 
@@ -467,7 +467,7 @@ def _damaged(index: Known, run: str, year: str) -> tuple[Cell, ...]:
 
 
 def _stages(year_state: "Standing", names: Sequence[str]) -> tuple[Cell, ...]:
-    """A cell a stage: its state, the reason where it does not stand, and the end of the run's id."""
+    """A cell per stage: its state, the reason if it is not valid, and the end of the run's id."""
     stands = {stand.stage: stand for stand in year_state.stages}
     run = year_state.run.rpartition("-")[2]
     cells = []

@@ -267,7 +267,7 @@ def _fit_check(node: Node, score: float, n: int) -> Check:
 
 
 def _noise_checks(node: Node, state: Floats, noise: Floats) -> list[Check]:
-    """Whether the noise has the same location and the same spread whatever each cause is.
+    """Whether the noise has the same location and the same spread for all values of each cause.
 
     Rank tests, since noise is seldom normal: Kruskal and Wallis (1952), Fligner and Killeen (1976). Over tenths of a
     numeric cause they see a bent effect as well as noise that grows. Of nominal columns every category's noise is

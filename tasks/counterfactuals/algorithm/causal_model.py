@@ -86,7 +86,7 @@ class Node:
 
 
 def state_of(columns: Columns, roots: Roots, graph: CausalGraph) -> Floats:
-    """The state ``(n, p + r)`` of the factual world, with factual values rounded where the spec says so."""
+    """The state ``(n, p + r)`` of the factual world, with factual values rounded if the spec requires it."""
     state = np.column_stack([columns.values, roots.codes]).astype(np.float64)
     for name, setting in graph.mechanisms.items():
         if setting.factual_decimals is not None and name in columns.names:
@@ -164,7 +164,7 @@ def _check(graph: CausalGraph, columns: Columns, roots: Roots) -> None:
 
 
 def unusable(nodes: tuple[Node, ...], state: Floats) -> NDArray[np.str_]:
-    """``(n,)`` why a row can be neither fitted to nor imagined; empty where it can."""
+    """``(n,)`` why a row cannot be used for fitting or counterfactuals; empty where it can."""
     reasons = np.full(len(state), "", dtype="U32")
     used = sorted({place for node in nodes for place in (node.place, *node.places)})
     reasons[~np.isfinite(state[:, used]).all(axis=1)] = Unimaginable.MISSING_VALUE
@@ -338,7 +338,7 @@ def affected(fitted: Fitted, action: Mapping[str, int]) -> Fitted:
         place, labels = fitted.roots[name].place, fitted.roots[name].labels
         if not 0 <= group < len(labels) or not fitted.seen[place][group]:
             label = labels[group] if 0 <= group < len(labels) else group
-            raise SpecError(f"nobody in the data is {label!r} by {name}; an action needs a group that has rows")
+            raise SpecError(f"no applicant in the data is {label!r} by {name}; an action needs a group that has rows")
     directed = fitted.graph.directed
     reached = set().union(*(nx.descendants(directed, name) for name in action if name in directed))
     return replace(fitted, nodes=tuple(node for node in fitted.nodes if node.name in reached))

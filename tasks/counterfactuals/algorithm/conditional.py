@@ -107,7 +107,7 @@ def own(potential: Floats, category: Longs) -> Floats:
 
 
 def residuals(potential: Floats, category: Longs, values: Floats) -> Floats:
-    """Values ``(n, q)`` less what ``potential``, ``(k, n, q)``, says of each row in its own category."""
+    """Values ``(n, q)`` minus those of ``potential``, ``(k, n, q)``, for each row in its factual category."""
     return values - own(potential, category)
 
 
@@ -136,7 +136,7 @@ def _boosted(inputs: Floats, category: Longs, categories: int, target: Floats, s
 
 
 def _last(inputs: Floats) -> Bools:
-    """The column of categories, which stands behind those of the covariates."""
+    """The column of categories, which comes after those of the covariates."""
     last: Bools = np.arange(inputs.shape[1] + 1) == inputs.shape[1]
     return last
 

@@ -254,7 +254,7 @@ class Check(NamedTuple):
 
 
 def of_networks(imagined: Floats, rows: Mediation, trained: Longs, seed: int) -> Iterator[Check]:
-    """By network and numeric mediator: what is left of the person, beside the conditional mean and quantiles.
+    """By network and numeric mediator: how much of the person's deviation remains, against mean and quantiles.
 
     Args:
         imagined: ``(s, k, n, p)``.
@@ -293,7 +293,7 @@ def of_covariates(rows: Mediation, seed: int) -> Iterator[Check]:
 
 
 def beyond_mean(imagined: Floats, rows: Mediation, mean: Floats) -> Floats:
-    """``(s, q)`` deviation of what is imagined about E[M | x, a'], over that of what is observed about E[M | x, a].
+    """``(s, q)`` counterfactual deviation from E[M | x, a'], divided by the observed deviation from E[M | x, a].
 
     Args:
         imagined: ``(s, k, n, p)``.
@@ -327,7 +327,7 @@ def apart_from_quantiles(imagined: Floats, rows: Mediation, trained: Longs, cont
 
 
 def typical(imagined: Floats, rows: Mediation, deviation: Floats) -> Longs:
-    """``(n,)`` the network whose mediators lie nearest to those of all networks, for one category.
+    """``(n,)`` the network with the mediators nearest to those of all networks, for one category.
 
     Args:
         imagined: ``(s, n, p)``.

@@ -134,7 +134,7 @@ def quantile_score(lower: tuple[Floats, Floats], upper: tuple[Floats, Floats], u
 
 
 def passed(scores: Floats, at_most: Floats, at_least: Floats) -> Bools:
-    """Whether scores lie beyond values whose ``P(X <= x)`` and ``P(X > x)`` are given; arrays broadcast."""
+    """Whether scores lie beyond values with the given ``P(X <= x)`` and ``P(X > x)``; arrays broadcast."""
     return np.asarray(np.where(scores < 0, at_most <= ndtr(scores), at_least >= ndtr(-scores)))
 
 
@@ -398,7 +398,7 @@ def _loss(parameters: Floats, x: Floats, place: Longs, categories: int) -> tuple
 
 @dataclass(frozen=True)
 class Count:
-    """A count with a Poisson distribution whose log mean is linear in the causes, under the quantile coupling."""
+    """A count with a Poisson distribution and a log mean that is linear in the causes, under the quantile coupling."""
 
     regressor: Any
     """A fitted regressor of the mean."""
@@ -564,7 +564,7 @@ class FittedMechanism(Protocol):
 def fit_mechanism(
     form: Form, setting: Mechanism, causes: Floats, values: Floats, categories: int, seed: int
 ) -> FittedMechanism:
-    """Fit one mechanism to all rows given, whatever their group.
+    """Fit one mechanism to all given rows, of every group.
 
     Args:
         form: Which mechanism, ``setting.kind`` where that names one.

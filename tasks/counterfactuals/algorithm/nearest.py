@@ -103,7 +103,7 @@ class Matching:
 
     @classmethod
     def of(cls, settings: MatchingSettings) -> "Matching":
-        """As the audit spec asks for it."""
+        """The settings of the audit spec."""
         return cls(settings.winsorise, settings.maximum_distance, settings.replacement)
 
 
@@ -178,7 +178,7 @@ def standardise(
             raise DataQualityError(f"{message} rows, or leave it out of the financial features")
         if np.ptp(values[pool]) == 0:
             message = f"financial feature {name!r} is constant among the rows to be matched with"
-            raise DataQualityError(f"{message}, so nobody is compared by it; leave it out of the financial features")
+            raise DataQualityError(f"{message}, so it cannot match applicants; leave it out of the financial features")
     inside = financial if quantiles is None else _clipped(financial, pool, quantiles)
     standardised: Floats = (inside - inside[pool].mean(axis=0)) / inside[pool].std(axis=0)
     return standardised

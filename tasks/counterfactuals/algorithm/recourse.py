@@ -71,7 +71,7 @@ def make_actions(
         for setting in (step, direction, lower, upper)
     )
     if not (np.isfinite(base_weights[free]) & (base_weights[free] > 0)).all():
-        raise SpecError("a recourse weight is not a positive number; an attribute nobody can change is immutable")
+        raise SpecError("a recourse weight is not a positive number; an attribute that cannot change is immutable")
     if not (np.isfinite(steps) & (steps >= 0)).all():
         raise SpecError("a step is negative or no number; give its size, or 0 for any amount")
     if not (low <= high).all():
@@ -244,7 +244,7 @@ DOWN, DONE, UP = -1.0, 0.0, 1.0
 
 
 class Case(NamedTuple):
-    """What one record asks; attributes by falling ``pull^2 / weight``. A tuple, because numba takes tuples."""
+    """The problem of one record; attributes by falling ``pull^2 / weight``. A tuple, because numba takes tuples."""
 
     column: Longs
     """``(k,)`` attributes that can help at all."""
@@ -490,7 +490,7 @@ def nearest_permitted(values: Floats, candidates: Floats, actions: Actions, coun
 def nearest_favoured(
     values: Floats, candidates: Floats, actions: Actions, count: int = 1, favours: Favours | None = None
 ) -> Longs:
-    """The nearest candidate of each record at whose place the model favours the record, ``(n,)``; -1 for nobody.
+    """The nearest candidate of each record with values that the model favours, ``(n,)``; -1 for none.
 
     Args:
         values: ``(n, d)`` records.

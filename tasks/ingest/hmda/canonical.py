@@ -186,7 +186,7 @@ def enumeration(codes: Iterable[str]) -> str:
 
 
 def joined(pairs: Iterable[tuple[str, str]]) -> str:
-    """SQL of the names, joined by commas, whose condition holds; null where none does."""
+    """SQL of the names with a true condition, joined by commas; null if none is true."""
     named_conditions = list(pairs)
     if not named_conditions:
         return "NULL::VARCHAR"
@@ -214,7 +214,7 @@ class Cell:
 
     @property
     def filed(self) -> str:
-        """Name under which the text as filed is handed on beside the value."""
+        """Name of the column with the text as filed, next to the column of the value."""
         return quoted(f"{self.column} as filed")
 
     @property
@@ -240,11 +240,11 @@ class Cell:
 
     @property
     def absent(self) -> str:
-        """SQL of whether the cell says nothing: blank, or a word in place of the value."""
+        """SQL of whether the cell has no value: it is blank, or has a word in place of the value."""
         return f"{quoted(self.column)} IS NULL AND coalesce({self.filed} IN ({_among(NOT_APPLICABLE, EXEMPT)}), true)"
 
     def faulty(self, declared: Column) -> str:
-        """SQL of whether the number cannot be used for any of the reasons that ``faults`` tells apart."""
+        """SQL of whether the number cannot be used for any of the reasons that ``faults`` distinguishes."""
         low = -_GREATEST if declared.minimum is None else declared.minimum
         high = _GREATEST if declared.maximum is None else declared.maximum
         return f"NOT ({quoted(self.column)} BETWEEN {low!r} AND {high!r})"
@@ -300,13 +300,13 @@ def _among(*texts: str) -> str:
 
 
 def label(column: str, source: str, codes: Mapping[str, str]) -> Cell:
-    """The code that a label stands for."""
+    """The code that belongs to a label."""
     cases = " ".join(f"WHEN {literal(name)} THEN {literal(value)}" for name, value in codes.items())
     return Cell(column, source, "code", f"CASE trim({quoted(source)}) {cases} END")
 
 
 def digits(column: str, source: str, length: int) -> Cell:
-    """So many digits, of which leading zeros may have been lost."""
+    """A code of so many digits; lost leading zeros are restored."""
     text = quoted(source)
     padded = f"CASE WHEN length({text}) = {length} THEN {text} ELSE lpad({text}, {length}, '0') END"
     return Cell(column, source, "code", f"CASE WHEN regexp_full_match({text}, '[0-9]{{1,{length}}}') THEN {padded} END")
@@ -518,7 +518,7 @@ _RULES = {
 
 
 def unit_flag() -> str:
-    """SQL of the flags of a row, joined by commas; null where nothing is amiss. Over canonical columns."""
+    """SQL of the flags of a row, joined by commas; null if there are none. Over canonical columns."""
     return joined((name, _RULES[name]) for name in UNIT_FLAGS)
 
 
@@ -581,7 +581,7 @@ def select(recognised: Recognised) -> str:
 
 
 def lacking(recognised: Recognised) -> tuple[str, ...]:
-    """Columns of the canonical table that a file of these columns cannot give: they are null whatever its rows hold."""
+    """Columns of the canonical table that a file of these columns cannot give: they are null in all rows."""
     values = _values(recognised, list(_cells(recognised)), set(place_texts(recognised)) | {"source_row"})
     return tuple(name for name, sql in values.items() if sql == _NULL[name] and name not in _MARKS)
 
@@ -612,7 +612,7 @@ def _scale(column: str, modern: bool) -> int:
 
 
 def _label_of(source: str) -> str:
-    """The column that says a code in words: applicant_race_1 -> applicant_race_name_1."""
+    """The column with the words for a code: applicant_race_1 -> applicant_race_name_1."""
     stem, _, last = source.rpartition("_")
     if source == "agency_code":
         return "agency_abbr"
@@ -649,7 +649,7 @@ def _as_code(column: str, sql: str) -> str:
 
 
 def _changed_in_2018(modern: bool, available: set[str]) -> dict[str, str]:
-    """Columns whose codes mean other things before and after."""
+    """Columns with codes that changed their meaning in 2018."""
     out = {}
     if "occupancy_raw" in available:  # 2 was any other use; from 2018 it is a second residence and 3 an investment
         text = _text("occupancy")
@@ -689,7 +689,7 @@ _REQUIRED = {"activity_year": Refusal.MISSING_VALUE, "action_taken": Refusal.MIS
 
 
 def _refusal(cells: list[Cell]) -> str:
-    """SQL of the first fault of a row; whether there is any is asked first, since hardly a row has one."""
+    """SQL of the first fault of a row; whether there is any is tested first, since hardly any row has one."""
     faults, any_fault = [], []
     for cell in cells:
         if cell.column in _REQUIRED:

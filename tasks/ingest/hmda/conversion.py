@@ -96,7 +96,7 @@ def _lines_between(file: io.BufferedReader, start: int, stop: int) -> int:
 
 
 class _Part(io.RawIOBase):
-    """One piece as a file of its own."""
+    """One piece as a separate file."""
 
     def __init__(self, path: Path, piece: Piece) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ def open_raw(connection: duckdb.DuckDBPyConnection, recognised: Recognised, most
 def broken_rows(
     connection: duckdb.DuckDBPyConnection, recognised: Recognised, pieces: Sequence[Piece], rows: int
 ) -> NDArray[np.int64]:
-    """Numbers of the rows, from 1, whose line does not split into the columns; ``rows`` is how many ``raw`` gave.
+    """Numbers of the rows, from 1, that do not split into the columns; ``rows`` is the number of rows of ``raw``.
 
     ``raw`` has to have been read to its end.
 
@@ -205,8 +205,8 @@ def broken_rows(
     if rows + len(broken_places) not in (expected, expected - _blank_lines(recognised)):
         raise DataQualityError(
             f"{recognised.path.name} has {expected:,} lines below its header, "
-            f"and {rows + len(broken_places):,} can be told "
-            "apart: a quote is left open, or a cell goes over several lines; mend the file or fetch it again"
+            f"and {rows + len(broken_places):,} can be "
+            "separated: a quote is left open, or a cell goes over several lines; correct the file or fetch it again"
         )
     return np.sort(broken_places)
 
@@ -292,7 +292,7 @@ def _fixed_width(recognised: Recognised) -> str:
 
 
 def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) -> None:
-    """Hold a file against the declaration of its rows, whose key is one column.
+    """Check a file against the declaration of its rows, which has a key of one column.
 
     Raises:
         SuiteError: it does not keep it; the column and the number of rows are named.
@@ -338,7 +338,7 @@ def _broken(column: Column) -> Iterator[str]:
 
 
 def _repeated(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
-    """Rows whose number occurs before: each number is a bit of the word of its 64, so that memory stays small."""
+    """Count of rows with a repeated number: a word of 64 bits covers 64 numbers, so that memory stays small."""
     words = (
         f"SELECT count(*) AS n, bit_count(bit_or(1::HUGEINT << CAST({quoted(key)} % 64 AS INTEGER))) AS each "
         f"FROM {table} GROUP BY {quoted(key)} // 64"
@@ -348,7 +348,7 @@ def _repeated(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> in
 
 
 def _alike(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
-    """Rows whose text occurs before; of tables that are short."""
+    """Number of rows with a repeated text; for short tables."""
     row = connection.execute(f"SELECT count(*) - count(DISTINCT {quoted(key)}) FROM {table}").fetchone()
     return int(row[0]) if row else 0
 
@@ -387,7 +387,7 @@ class Converted:
 
 
 def convert(recognised: Recognised, target: Path) -> Converted:
-    """Write ``target/applications.parquet`` and ``target/refusals.parquet``, over those that are there.
+    """Write ``target/applications.parquet`` and ``target/refusals.parquet``; existing files are overwritten.
 
     Memory stays below 2 GB whatever the size of the file; what does not fit goes to disk inside of ``target``.
 
@@ -585,7 +585,7 @@ class SchemaReport(BaseModel):
 
 
 def report_on(recognised: Recognised, converted: Converted) -> SchemaReport:
-    """The report on a file: its columns, its rows, and what its layout lacks."""
+    """The report on a file: its columns, its rows, and what is missing from its layout."""
     return SchemaReport(
         layout=recognised.layout.name,
         delimiter=recognised.delimiter,

@@ -139,7 +139,7 @@ def _only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
 
 
 def _chunks(stream: IO[bytes] | BufferedIOBase, allowed: int, name: str) -> Iterator[bytes]:
-    """The bytes of a stream, as long as they are no more than allowed, whatever was declared."""
+    """The bytes of a stream, up to the allowed number, regardless of the declared size."""
     total = 0
     while chunk := stream.read(_CHUNK):
         total += len(chunk)
@@ -200,7 +200,7 @@ def _line_end(name: str, records: Records) -> str:
     if returns != pairs or pairs not in (0, feeds):
         raise DataQualityError(
             f"{name} has {feeds:,} line ends and {returns:,} carriage returns, {pairs:,} of them "
-            "together as Windows has it: lines have to end alike, and cells to hold none; mend it or fetch it again"
+            "together as Windows has it: lines have to end alike, and cells to hold none; correct it or fetch it again"
         )
     return "\r\n" if pairs else "\n"
 
@@ -247,13 +247,13 @@ _SYNONYMS = {  # the header of a lender's Modified LAR says these otherwise
 
 
 def normalised(name: str) -> str:
-    """A column's name as it stands here: data browser and snapshot differ in hyphens only, but for one."""
+    """A column's normalised name: data browser and snapshot differ in hyphens only, with one exception."""
     plain = name.strip().lower().replace("-", "_")
     return _SYNONYMS.get(plain, plain)
 
 
 def _names(text: str) -> list[str]:
-    """Names between blanks; ``race:5`` stands for race_1 to race_5."""
+    """Names between blanks; ``race:5`` means race_1 to race_5."""
     out = []
     for word in text.split():
         stem, colon, count = word.partition(":")
@@ -285,7 +285,7 @@ _WITHOUT_LABEL = {
 
 
 def _labels_of(column: str) -> list[str]:
-    """The columns that say a code in words; they stand before it."""
+    """The columns with the words for a code; they come before it."""
     if column in _WITHOUT_LABEL:
         return []
     stem, _, last = column.rpartition("_")
@@ -510,7 +510,7 @@ def _records(name: str, lines: Sequence[str], delimiter: str) -> list[list[str]]
     try:
         return [record for record in csv.reader(lines, delimiter=delimiter) if record]
     except csv.Error as error:
-        raise DataQualityError(f"{name}: its first lines do not split into cells ({error}); mend it") from error
+        raise DataQualityError(f"{name}: its first lines do not split into cells ({error}); correct it") from error
 
 
 def _is_fixed(lines: Sequence[str]) -> bool:
@@ -569,7 +569,7 @@ def _check_body(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) 
 
 
 def _by_names(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Layout:
-    """The layout with the most of the columns whose values fit, and of several the one that lacks least."""
+    """The layout with the most columns with fitting values, and of several the one with fewest missing columns."""
     shared = {layout.name: len(set(names) & set(layout.columns)) for layout in LAYOUTS}
     most = max(shared.values())
     if most < _LEAST_COLUMNS:
@@ -584,14 +584,14 @@ def _by_names(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) ->
         )
     if len({layout.family for layout in fitting}) > 1:
         raise DataQualityError(
-            f"{name}: its columns fit {' and '.join(layout.name for layout in fitting)} alike, whose codes differ; "
+            f"{name}: its columns fit {' and '.join(layout.name for layout in fitting)} alike, with different codes; "
             "a file with more of its columns is needed"
         )
     return min(fitting, key=lambda layout: (len(layout.columns), not layout.header))
 
 
 def _by_count(name: str, records: Sequence[Sequence[str]]) -> Layout:
-    """The layout with as many columns as most lines have fields, whose values fit; those without header come first."""
+    """The layout with as many columns as most lines have fields, and with fitting values; without header first."""
     count = Counter(map(len, records)).most_common(1)[0][0]
     rows = [record for record in records if len(record) == count]
     of_length = [layout for layout in LAYOUTS if len(layout.columns) == count and not layout.stops]
@@ -610,7 +610,7 @@ def _by_count(name: str, records: Sequence[Sequence[str]]) -> Layout:
 
 
 def _misfits(layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[tuple[str, str]]:
-    """Columns whose shape most values do not have, or years that were not published so, each with such a value."""
+    """Columns where most values have another shape, or years that were not published so, each with such a value."""
     wrong = []
     full_rows = [row for row in rows if len(row) == len(columns)]
     for i, column in enumerate(columns):

@@ -133,7 +133,7 @@ class OpenFile:
         file = self.rows.with_name("refusals.parquet")
         if not file.is_file():
             raise InfrastructureError(
-                f"there is no {file.name} beside {self.rows}, and rows that were refused would go untold: give "
+                f"there is no {file.name} in the folder of {self.rows}, and refused rows would be missing: give "
                 "the file in the vintage's own folder"
             )
         table = pq.read_table(file).sort_by("source_row").to_pylist()
@@ -239,7 +239,7 @@ _Key = tuple[Refusal, str]
 
 @dataclass(frozen=True)
 class _File:
-    """One file: its rows as SQL without what the policy refuses, which is SQL of its own by reason and column."""
+    """One file: SQL of its rows without those that the policy refuses, and SQL of the refusals by reason and column."""
 
     name: str
     file: OpenFile
@@ -269,7 +269,7 @@ def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConn
 
 
 def placed(source: Source) -> Source:
-    """A source whose files are known.
+    """A source with known files.
 
     Raises:
         SpecError: it names a vintage, and nobody has looked up its file.

@@ -47,7 +47,7 @@ def identity(path: Path) -> str:
 
 
 def digest_of_rows(path: Path) -> str:
-    """Hex sha256 of a file of rows; of a directory of them, as ``digest_of_files`` says.
+    """Hex sha256 of a file of rows; of a directory of such files, as in ``digest_of_files``.
 
     Raises:
         OSError: a file cannot be read.
@@ -64,7 +64,7 @@ def digest_of_files(digests: Mapping[str, str]) -> str:
 
 
 def once(path: Path) -> str:
-    """Hex sha256 of a file, which this process reads once as long as nobody writes to it.
+    """Hex sha256 of a file, which this process reads once as long as the file does not change.
 
     Raises:
         OSError: the file cannot be read.
@@ -123,7 +123,7 @@ def header(source: Source) -> list[str]:
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:
-    """The named columns as text, in the order of the files; see ``laying.lay``, which also says what it raises."""
+    """The named columns as text, in the order of the files; errors as in ``laying.lay``."""
     with connected() as connection, lay(source, columns, connection) as source_view:
         rows = connection.sql(f"SELECT * FROM ({source_view.rows}) ORDER BY place").to_arrow_table()
     table = rows.select([f"c{i}" for i in range(len(columns))]).rename_columns(list(columns))

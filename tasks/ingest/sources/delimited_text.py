@@ -102,7 +102,7 @@ class Records:
         self._read += len(chunk)
 
     def finish(self) -> None:
-        """Count the last record, which may lack its line end.
+        """Count the last record, which may have no line end.
 
         Raises:
             DataQualityError: a quote is open.
@@ -146,7 +146,7 @@ class Records:
         return quoted
 
     def _all_closed(self, data: NDArray[np.uint8], quotes: _Positions, ends: _Positions) -> bool:
-        """Whether the last quote before each line end can only close: the usual case, told without going through all.
+        """Whether the last quote before each line end can only close: the usual case, found without reading all bytes.
 
         False says nothing.
         """
@@ -250,7 +250,7 @@ class KeptLines:
     """Chunks of whole lines without a byte order mark, without those that ``skip`` and ``comment`` leave out."""
 
     def __init__(self, source: Source, path: Path, encoding: str) -> None:
-        """Nothing is opened before the first chunk is asked for."""
+        """Nothing is opened before the first chunk is read."""
         self._source, self._path = source, path
         self._mark = None if source.comment is None else source.comment.encode(encoding)
         self._left_out: list[int] = []  # of each line left out: how many were kept before it
@@ -396,7 +396,7 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
 def _check_balance(path: Path, records: int, rows: int) -> None:
     if rows != records:
         raise DataQualityError(
-            f"{path.name} has {records:,} records below its header, and {rows:,} could be told apart: "
+            f"{path.name} has {records:,} records below its header, and {rows:,} could be separated: "
             "look for stray quotes and line ends inside of cells"
         )
 

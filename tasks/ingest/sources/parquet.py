@@ -56,7 +56,7 @@ class _FaultError(ValueError):
 
 @contextmanager
 def _refused(path: Path) -> Iterator[None]:
-    """Turn whatever a damaged file makes the library raise into one error with a reason."""
+    """Turn any error of the library about a damaged file into one error with a reason."""
     try:
         yield
     except _FaultError as error:
@@ -70,7 +70,7 @@ def _refused(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Path, varied: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
-    """The file behind its checks; ``varied`` are columns whose text is to stay a dictionary."""
+    """The file after its checks; ``varied`` are text columns that stay dictionaries."""
     _check_footer(path)
     with pq.ParquetFile(path) as plain:
         _check_shape(plain)
@@ -93,7 +93,7 @@ def _check_footer(path: Path) -> None:
     if footer > MOST_FOOTER:
         raise _FaultError(f"its footer has {footer:,} bytes, and at most {MOST_FOOTER:,} are read; is it a table?")
     if not 0 < footer <= size - 12:
-        raise _FaultError(f"its footer is said to have {footer:,} bytes, which the file does not hold; fetch it again")
+        raise _FaultError(f"its footer should have {footer:,} bytes, which the file does not hold; fetch it again")
 
 
 def _check_shape(file: pq.ParquetFile) -> None:

@@ -174,7 +174,7 @@ _YEAR_OF_ROWS_SHOWN = 5
 
 
 def column_of(source: Source, header: Sequence[str]) -> str | None:
-    """The column that tells the year of each row; None where there is none."""
+    """The column with the year of each row; None if there is none."""
     if source.year_column is not None:
         return source.year_column
     return next((name for name in COLUMNS if name in header), None)
@@ -198,7 +198,7 @@ def year_of(name: str, column: str, rows_by_year: Mapping[str, int], year: int) 
 
 
 def _refusal(name: str, column: str, rows_by_year: Mapping[str, int], year: int) -> str:
-    """What was found, and the next step. Only years are named: another value may be somebody's."""
+    """The found values and the next step. Only years are named: another value may be personal data."""
     if not any(map(_is_year, rows_by_year)):
         return f"{name}: column {column!r} holds no years; name another with source.year_column"
     other_values = {value: n for value, n in rows_by_year.items() if value != str(year)}
@@ -254,7 +254,7 @@ _WIDTHS = (4, 8, 43)
 def counted(
     connection: "duckdb.DuckDBPyConnection", relation: str, column: str, leave_out: Collection[str] = ("source_row",)
 ) -> pa.Table:
-    """The parts of a relation by the value of a column, as ``COUNTED`` says, in the order of values by their bytes.
+    """The parts of a relation by the value of a column, with the schema ``COUNTED``, in the byte order of the values.
 
     Digests depend on the cells that have a value and on the names of their columns; not on the order of rows or of
     columns, on columns that are null throughout, or on how many threads work. Memory is that of the connection.

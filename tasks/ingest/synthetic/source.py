@@ -1,4 +1,4 @@
-"""Source of drawn applicants, by a generator whose every coefficient the audit spec may set.
+"""Source of drawn applicants, by a generator with coefficients that the audit spec may set.
 
 The truth about them is known, so that a method can be shown where there is something to find and where there is not.
 Scope: drawn arrays as columns of text, as any other source gives. Draws: ``tasks.ingest.synthetic.algorithm``.
@@ -67,7 +67,7 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
 
 def _asked(source: Source) -> Synthetic:
     if source.synthetic is None:
-        raise ValueError("a source of kind `synthetic` says what to draw")
+        raise ValueError("a source of kind `synthetic` needs settings of what to draw")
     return source.synthetic
 
 

@@ -135,7 +135,7 @@ def codes_of(twin: Twin) -> Codes:
 
 
 def _told(values: Ints, is_reported: Bools, unknown: Bools, not_provided: int) -> Ints:
-    """Who does not say has the code for it, and the next one stands for `not applicable`."""
+    """A missing answer has its code, and the next code means `not applicable`."""
     codes: Ints = np.where(unknown, not_provided + 1, np.where(is_reported, values, not_provided))
     return codes
 
@@ -180,7 +180,7 @@ _TRACT_FACTS: Longs = np.arange(len(COUNTIES) * len(TRACTS))
 
 
 class Tract(NamedTuple):
-    """What is published of a tract; arrays ``(60,)`` by place, and moved by nothing."""
+    """Published facts of a tract; arrays ``(60,)`` by place, the same in every counterfactual."""
 
     population: Longs = 1_500 + 97 * _TRACT_FACTS
     minority_percent: Floats = 3.25 + 1.5 * _TRACT_FACTS.astype(np.float64)
@@ -604,7 +604,7 @@ that are not ``decided`` the approvals are what would have been. Amounts are rou
 
 
 def table(twin: Twin, first: int) -> pa.Table:
-    """The truth about a block whose first row has the number ``first`` in the file, from 1."""
+    """The truth about a block; its first row has the number ``first`` in the file, from 1."""
     return pa.concat_tables([_of(twin, counterfactual, first) for counterfactual in otherwise(twin)])
 
 

@@ -178,7 +178,7 @@ def incomplete(vintage: Vintage) -> str | None:
 
 
 def frozen_on(dataset: str, year: int, file: Path) -> date:
-    """The freeze date of a file that nobody gives one for: as published for such an edition, else the file's own date.
+    """The default freeze date of a file: as published for such an edition, else the file's modification date.
 
     Raises:
         SpecError: there is no such data set.

@@ -138,7 +138,7 @@ _ORDER = [("lender_id", "ascending", "at_start"), ("source_row", "ascending")]
 
 @contextmanager
 def bounded(folder: Path) -> Iterator["duckdb.DuckDBPyConnection"]:
-    """A connection whose memory is bounded, and that spills into a folder, which is as before afterwards.
+    """A connection with bounded memory, which spills into a folder; the spilled files are removed afterwards.
 
     Raises:
         DataQualityError: rows of an earlier release hold a code that this one does not list.
@@ -286,7 +286,7 @@ def write_lenders(rows: Path, folder: Path) -> int:
         digests = counted(connection, parquet(rows), LENDER)
         table = lenders.append_column("rows_sha256", digests["rows_sha256"])
         if digests["value"] != lenders[LENDER] or digests["rows"] != lenders["rows"]:
-            raise RuntimeError("lenders are not counted in the order in which they are told")
+            raise RuntimeError("digests and counts list the lenders in different orders")
         pq.write_table(table.cast(HMDA_LENDERS.schema()), target)
         check(connection, target, HMDA_LENDERS)
     return int(table.num_rows)

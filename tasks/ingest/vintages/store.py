@@ -48,7 +48,7 @@ class TakenIn:
 
 
 def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
-    """Write the rows of a file, its refused lines and its schema report into a folder that is there.
+    """Write the rows of a file, its refused lines and its schema report into an existing folder.
 
     Args:
         file: As it was delivered.
@@ -73,7 +73,7 @@ def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
 
 
 def examine(file: Path) -> TakenIn:
-    """The same of a file of whatever year, with nothing kept of what was written.
+    """The same for a file of any year; the written files are removed.
 
     Raises:
         DataQualityError: it is not readable as HMDA.
@@ -84,7 +84,7 @@ def examine(file: Path) -> TakenIn:
 
 
 def year_of(file: Path) -> int:
-    """The year that the first rows of a file say; whoever takes it in looks at all of them.
+    """The year in the first rows of a file; the year of all rows is checked when the file is taken in.
 
     Raises:
         SpecError: it does not say, or is a directory, a FIFO or a device.
@@ -94,7 +94,7 @@ def year_of(file: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="evenhand-") as scratch:
         years = years_said(file, Path(scratch))
     if not years:
-        raise SpecError(f"{file.name} does not say of which year its rows are; give it with --year")
+        raise SpecError(f"{file.name} does not contain the year of its rows; give it with --year")
     if len(years) > 1:
         year_list = ", ".join(map(str, years))
         raise DataQualityError(
@@ -158,7 +158,7 @@ def read(lake: Lake, record: str) -> Vintage:
 
 
 def rows_of(lake: Lake, vintage: Vintage) -> Path:
-    """The vintage's rows on this machine, beside its refusals and its record, once all of these agree.
+    """The vintage's rows on this machine, after the check of rows, refusals and record against their digests.
 
     This process hashes each of them once, however many lenders are read, as long as nobody writes to it.
 
@@ -225,7 +225,7 @@ _TIMES_ROWS = 12
 
 @contextmanager
 def drafting(lake: Lake, name: str) -> Iterator[Path]:
-    """An empty folder beside the lake's other drafts, which is gone afterwards.
+    """An empty folder with the lake's drafts, which is removed afterwards.
 
     Raises:
         SpecError: the folder is a link, or lies behind one.
@@ -244,7 +244,7 @@ def drafting(lake: Lake, name: str) -> Iterator[Path]:
 
 
 def sort_draft(lake: Lake, draft: Path, rows: Path) -> str:
-    """Sort rows into a draft of a lake, with the lenders beside them; returns the digest of the sorted files.
+    """Sort rows into a draft of a lake, and write the lenders with them; returns the digest of the sorted files.
 
     Raises:
         SuiteError: other rows were written than are there.
@@ -315,7 +315,7 @@ def repack(lake: Lake, vintage: Vintage) -> Vintage | None:
 
 
 def _require_written(rows: Path, vintage: Vintage) -> None:
-    """Rows that somebody exchanged together with their record would get a record that says they are as delivered."""
+    """Refuse rows that are not the converted ones: with an exchanged record they would be recorded as delivered."""
     if vintage.rows_sha256 not in ("", digest_of_rows(rows)):
         raise IntegrityError(f"the rows of {vintage} are not those that were converted; add the delivered file again")
 
@@ -399,7 +399,7 @@ def newest(
 
 
 def file_of(lake: Lake, vintage: Vintage) -> Path:
-    """The vintage's rows on this machine, beside its refusals and its record, once these agree.
+    """The vintage's rows on this machine, after the check of rows, refusals and record against their digests.
 
     They are the file ``applications.parquet`` in version 1, and the directory ``applications`` in version 2.
 

@@ -339,7 +339,7 @@ def test_a_file_of_two_years_or_of_none_is_answered(rows: Path, lake: Path, tmp_
     silent.write_text("\n".join("|".join(line.split("|")[1:]) for line in text) + "\n")
     error = refused("add", silent, "--lake", lake)
     assert error.exit_code == ExitCode.USAGE
-    assert "silent.csv does not say of which year its rows are; give it with --year" in str(error)
+    assert "silent.csv does not contain the year of its rows; give it with --year" in str(error)
     assert refused("add", tmp_path / "nowhere.csv", "--lake", lake).exit_code == ExitCode.INFRASTRUCTURE
     assert vintages(Lake(lake)) == []
 

@@ -174,7 +174,7 @@ class TestOneLake:
         with lake_of([ONE, replace(ONE, protected=True)]) as lake:
             (lake.root / "runs" / "run1" / "manifest.json").unlink()
             before = held_by(lake)
-            with pytest.raises(IntegrityError, match=r"protected run run1 is missing: .* restore it"):
+            with pytest.raises(IntegrityError, match=r"manifest of the protected run run1 is missing, .* restore it"):
                 collect(lake, Keeping(1))
             assert held_by(lake) == before
 

@@ -178,7 +178,7 @@ def test_a_forged_log_fails_and_gives_no_approval(
         assert state(lake) == left
     else:
         code, told = command(lake, "review", RUN)
-        assert (code, "cannot be relied on, and no state of review is told" in told) == (6, True)
+        assert (code, "cannot be relied on, and no state of review is shown" in told) == (6, True)
 
 
 def test_a_forged_approval_is_named_in_the_review_and_in_the_list(lake: Lake, place: Path) -> None:

@@ -329,6 +329,7 @@ def test_the_crossed_attribute_of_the_law_school_is_one_root():
     assert list(terms["UGPA"].values()) == pytest.approx([3.2389, -0.1468], abs=1e-4)
 
 
+@pytest.mark.data("golden/cst")
 def test_the_poisson_equation_that_the_paper_prints():
     columns, roots, _ = law()
     edges = [("Gender", "LSAT"), ("Race", "LSAT")]

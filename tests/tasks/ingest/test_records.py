@@ -192,7 +192,7 @@ def test_a_header_may_hold_a_line_end_too(place: Path, text: str) -> None:
 def test_a_parser_that_loses_a_row_is_noticed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = delimited_text.pacsv.read_csv
     monkeypatch.setattr(delimited_text.pacsv, "read_csv", lambda *a, **k: read(*a, **k).slice(1))
-    with pytest.raises(DataQualityError, match=r"has 500 records below its header, and 499 could be told apart"):
+    with pytest.raises(DataQualityError, match=r"has 500 records below its header, and 499 could be separated"):
         rows_in(place)
 
 

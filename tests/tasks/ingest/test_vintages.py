@@ -159,8 +159,10 @@ def test_a_file_that_changes_while_it_is_read_becomes_no_vintage(
 ) -> None:
     file = Path(shutil.copy(files / "first", tmp_path / "growing"))
 
+    take_in = store.take_in
+
     def grows(name: Path, folder: Path, year: int | None = None) -> store.TakenIn:
-        taken = store.take_in(name, folder, year)
+        taken = take_in(name, folder, year)
         with name.open("ab") as more:
             more.write(b"x")
         return taken

@@ -442,7 +442,7 @@ def generator_gradients(
 
 @compiled
 def _step(side: Reals, gradients: Reals, rate: float, number: int) -> None:
-    """Adam's step, the first of which is number 1."""
+    """One step of Adam; the number of the first step is 1."""
     kind = side.dtype.type
     size = kind(rate / (1 - _FIRST_DECAY**number))
     root = kind(np.sqrt(1 - _SECOND_DECAY**number))
@@ -491,7 +491,7 @@ def run_epoch(
 def standing(
     table: Reals, category: Longs, order: Longs, sides: tuple[Reals, Reals], running: Reals, rules: Rules
 ) -> tuple[float, float, float]:
-    """What a history keeps of an epoch, by its first rows: mean reconstruction and log loss, share told right.
+    """Values of an epoch's history, by its first rows: mean reconstruction and log loss, share classified correctly.
 
     Args: as of ``epoch``; nothing is changed.
     """
@@ -627,7 +627,7 @@ class CompiledGame:
 
     @contextmanager
     def playing(self) -> Iterator[Epoch]:
-        """An epoch after another, each network in a thread of its own.
+        """Run epochs one after another, each network in a separate thread.
 
         By threads of our own, as numba's bear only one caller at a time. A product has one thread, so that its last
         digits do not depend on the number of cores.

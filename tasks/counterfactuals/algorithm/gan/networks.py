@@ -34,7 +34,7 @@ prints it, log D_A + log(1 - D_A'), which is twice log D_A where there are two c
 
 @dataclass(frozen=True)
 class GanSettings:
-    """Section 5.1 and appendix 14.1, except where a field says otherwise."""
+    """Section 5.1 and appendix 14.1, except where a field documents a difference."""
 
     networks: int = 10
     """Generators, and as many discriminators."""
@@ -136,7 +136,7 @@ class Generators(nn.Module):
 
 
 class Discriminators(nn.Module):
-    """D(x, G~): logits of the categories, of which of the k mediators is the observed one."""
+    """D(x, G~): logits of the categories; they say which of the k mediators is the observed one."""
 
     def __init__(self, shape: Shape, rngs: Draws) -> None:
         """Draw first weights."""

@@ -48,7 +48,7 @@ class Categories:
 
     @property
     def groups(self) -> Longs:
-        """``(k,)`` groups that are categories; none if the reference group is not, or there is nobody to compare."""
+        """``(k,)`` groups that are categories; none if the reference group is not, or if no other group is."""
         trainable = np.flatnonzero([not reason for reason in self.reasons])
         return trainable if len(trainable) > 1 and self.reference in trainable else trainable[:0]
 
@@ -59,21 +59,21 @@ class Categories:
 
     @property
     def refused(self) -> tuple[Longs, list[str]]:
-        """Rows outside the reference group that cannot be imagined in it, and why."""
+        """Rows outside the reference group without a counterfactual in it, and the reasons."""
         is_imaginable: Bools = np.isin(self.group, self.groups) | (self.group == self.reference)
         rows = np.flatnonzero(~is_imaginable)
         reference_reason = self.reasons[self.reference]
         return rows, [self.reasons[number] or reference_reason for number in self.group[rows]]
 
     def asked(self, to: int) -> Bools:
-        """``(n,)`` whom to imagine as a member of a category: all others of the reference group, or its members."""
+        """``(n,)`` rows that need a counterfactual in a category: for the reference other groups, else its members."""
         in_reference: Bools = self.group == self.reference
         in_other_groups: Bools = np.isin(self.group, self.groups) & ~in_reference
         return in_other_groups if to == self.reference else in_reference
 
 
 def categories(group: Ints, groups: int, reference: int, mediators: Floats, learnt: Longs, fewest: int) -> Categories:
-    """Tell categories from groups that are none.
+    """Separate the groups that can be categories from the other groups.
 
     Args:
         group: ``(n,)`` number of each row's group.
@@ -201,7 +201,7 @@ class Game(Protocol):
 
 @dataclass(frozen=True)
 class Trained:
-    """What imagines, and the state from which training could go on."""
+    """The trained generators, and the state from which training could go on."""
 
     imaginer: Imaginer
     checkpoint: Checkpoint

@@ -409,7 +409,7 @@ def world(settings: TwinSettings, people: People, noise: Noise, burdened: Floats
 
 
 def usually(settings: TwinSettings, purpose: Ints) -> Floats:
-    """``(n, 5)`` medians of the mediators where nobody is disadvantaged, by purpose."""
+    """``(n, 5)`` medians of the mediators without any disadvantage, by purpose."""
     years = settings.year - _BASE
     income = np.log(settings.income) + years * np.log1p(settings.income_growth)
     value = np.log(settings.property_value) + years * np.log1p(settings.value_growth)
@@ -530,7 +530,7 @@ class Unreported:
 
 
 def unreported_draw(settings: TwinSettings, denied: Bools, rng: np.random.Generator) -> Unreported:
-    """Draw gaps for people of whom some are denied ``(n,)``; no share exceeds 1."""
+    """Draw gaps for people with denials ``(n,)``; no share exceeds 1."""
     times = settings.missing * np.where(denied, settings.denied_missing, 1.0)
 
     def gaps(share: float) -> Bools:
@@ -607,7 +607,7 @@ def _block(settings: TwinSettings, n: int, rng: np.random.Generator) -> Twin:
 
 
 def _actions(settings: TwinSettings, approved: Bools, purchase: Bools, rng: np.random.Generator) -> Ints:
-    """``(n,)`` codes: some applications are never decided on, whatever the decision would have been.
+    """``(n,)`` codes: some applications never get a decision, regardless of what it would have been.
 
     A preapproval is asked for before a home is bought, and for nothing else.
     """
@@ -680,7 +680,7 @@ class FlipShare:
 
 
 def flip_shares(twin: Twin) -> list[FlipShare]:
-    """The true share of decisions that would have been others, by attribute and group that somebody is of."""
+    """The true share of decisions that would have been different, by attribute and group with members."""
     out = []
     for counterfactual in otherwise(twin):
         for group in np.unique(counterfactual.group).tolist():

@@ -115,7 +115,7 @@ def test_rows_that_are_not_those_counted_are_an_error(
     with duckdb.connect() as connection:
         cut = open_raw(connection, recognised, most)
         rows = connection.sql("SELECT * FROM raw").to_arrow_table().num_rows
-        with pytest.raises(DataQualityError, match=r"has 31 lines .*, and 30 can be told"):
+        with pytest.raises(DataQualityError, match=r"has 31 lines .*, and 30 can be separated"):
             broken_rows(connection, recognised, cut, rows)
 
 

@@ -250,7 +250,7 @@ def test_a_vintage_reads_as_the_file_that_it_was_made_of(tmp_path: Path) -> None
 def test_a_vintage_without_its_refusals_is_not_read(tmp_path: Path) -> None:
     convert(recognise(write(tmp_path / "a.csv", "historic_codes", 2012), tmp_path), tmp_path / "vintage")
     (tmp_path / "vintage" / "refusals.parquet").unlink()
-    with pytest.raises(InfrastructureError, match="rows that were refused would go untold"):
+    with pytest.raises(InfrastructureError, match="refused rows would be missing"):
         hmda_source.read(source(tmp_path / "vintage" / "applications.parquet"), ["action_taken"])
 
 

@@ -71,7 +71,7 @@ def test_plain_values_of_every_kind_are_text(tmp_path: Path, column: pa.Array, c
         (b"", "it does not end as Parquet does"),
         (SOUND[:-100], "it does not end as Parquet does"),
         (SOUND[:-4] + b"PARE", "it is encrypted"),
-        (SOUND[:-8] + struct.pack("<I", 0) + b"PAR1", "its footer is said to have 0 bytes"),
+        (SOUND[:-8] + struct.pack("<I", 0) + b"PAR1", "its footer should have 0 bytes"),
         (SOUND[:-8] + struct.pack("<I", len(SOUND)) + b"PAR1", "which the file does not hold"),
         (SOUND[:-8] + struct.pack("<I", 64_000_001) + b"PAR1", "has 64,000,001 bytes, and at most 64,000,000 are read"),
         (SOUND[:-FOOTER] + bytes(FOOTER - 8) + SOUND[-8:], ".+; if it is Parquet, write or fetch it again$"),

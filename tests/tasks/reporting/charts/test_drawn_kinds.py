@@ -272,7 +272,7 @@ def test_the_same_bytes_in_every_process():
 
 
 def test_no_charting_library_and_no_frames_are_imported():
-    kinds = ", ".join(f"tasks.reporting.charts.{kind}" for kind in ("forest", "steps", "trend", "matrix"))
+    kinds = ", ".join(f"tasks.reporting.charts.{kind}" for kind in ("rows", "trend", "matrix"))
     code = (
         f"import sys, {kinds};"
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'pandas', 'altair', 'vl_convert'}))"
