@@ -104,7 +104,7 @@ def test_an_earlier_report_without_a_first_page_is_answered(tmp_path: Path) -> N
     lake = lake_of_runs(tmp_path / "lake", b'{"state": "within"}')
     done = evenhand("show", "--lake", lake.location)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "is of an earlier version" in done.stderr
+    assert "was made by an earlier version" in done.stderr
     assert [row["theories"] for row in json.loads(evenhand("runs", "--lake", lake.location, "--json").stdout)] == [
         {}
     ] * 3
