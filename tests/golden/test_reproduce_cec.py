@@ -98,6 +98,7 @@ def test_matches_of_training_rows_are_those_of_plain_loops(bridge, fold):
         assert fold.train[place[at]] == nearest_by_loops(bridge, fold, fold.train[at])
 
 
+@pytest.mark.slow
 def test_score_is_that_of_plain_loops(bridge, fold):
     net = build(fold.inputs.shape[1], NetSettings((8, 4)), np.random.default_rng(0)).eval()
     told, model, people = bridge.score(net, fold), of_network(of_module(net)), bridge.rows.population

@@ -260,7 +260,8 @@ def test_an_edge_or_a_node_can_be_left_out():
 
 
 @pytest.mark.parametrize(
-    ("action", "message"), [({"B": 0}, "no protected"), ({"A": 2}, "no applicant .* 'none'"), ({"A": 9}, "no applicant")]
+    ("action", "message"),
+    [({"B": 0}, "no protected"), ({"A": 2}, "no applicant .* 'none'"), ({"A": 9}, "no applicant")],
 )
 def test_an_action_needs_an_attribute_and_a_group_with_rows(action, message):
     columns, roots = numbers(x=np.arange(4.0)), group([0, 1, 0, 1], labels=("u", "v", "none"))

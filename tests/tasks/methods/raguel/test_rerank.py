@@ -276,7 +276,7 @@ class TestMeasures:
         assert found["offers"].empty
 
 
-@pytest.mark.parametrize("source", ["ar", "mace", "nearest"])
+@pytest.mark.parametrize("source", ["ar", pytest.param("mace", marks=pytest.mark.slow), "nearest"])
 def test_points_can_come_from_another_paper_s_system(kept: Path, source: str) -> None:
     found = audited(asked(kept, {"source": source}, methods__raguel__refits="5"))
     own = of_model(found)
