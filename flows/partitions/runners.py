@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
-import dask
-from distributed import Client
-from prefect.settings import PREFECT_API_URL
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from flows.concurrency.workers import THREADS, threads_of
@@ -25,6 +22,7 @@ from tasks.lake.store import Lake
 from tasks.pipeline.digests import FIRST_PARTY, versions
 
 if TYPE_CHECKING:
+    from distributed import Client
     from prefect.task_runners import TaskRunner
 
 
@@ -74,7 +72,7 @@ def require_fit(address: str, lake: str | None) -> None:
         InfrastructureError: the scheduler does not answer, or a worker is not fit.
     """
     try:
-        client = Client(address, timeout=_SECONDS, set_as_default=False)
+        client = _client(address)
     except OSError as error:
         raise InfrastructureError(
             f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler`, or mend --address"
@@ -94,15 +92,22 @@ def require_fit(address: str, lake: str | None) -> None:
         _require(worker, state, lake)
 
 
+def _client(address: str) -> "Client":
+    """Client of a scheduler. Dask is an extra, and what plans years loads neither it nor Prefect."""
+    from distributed import Client
+
+    return Client(address, timeout=_SECONDS, set_as_default=False)
+
+
 def threads_at(address: str) -> int:
     """Tasks that the workers take at the same time; 1 where there is no worker yet."""
-    with Client(address, timeout=_SECONDS, set_as_default=False) as client:
+    with _client(address) as client:
         return max(int(sum(client.ncores().values())), 1)
 
 
 def capacities(address: str) -> list[Capacity]:
     """What each worker may take."""
-    with Client(address, timeout=_SECONDS, set_as_default=False) as client:
+    with _client(address) as client:
         limits = client.run_on_scheduler(_capacities)
     return [
         Capacity(name, limit / threads / 1e6 if limit else math.inf, large) for name, limit, threads, large in limits
@@ -122,7 +127,7 @@ def require_restarts(address: str) -> None:
         InfrastructureError: the scheduler would hand a partition that ends a worker to others, or a worker that is near
             its limit would pause and take nothing more.
     """
-    with Client(address, timeout=_SECONDS, set_as_default=False) as client:
+    with _client(address) as client:
         allowed = client.run_on_scheduler(_allowed_failures)
         paused = [worker for worker, pauses in client.run(_pauses).items() if pauses]
     if allowed:
@@ -145,11 +150,15 @@ def _allowed_failures(dask_scheduler: Any) -> int:
 
 def _pauses() -> bool:
     """Runs on a worker."""
+    import dask
+
     return any(dask.config.get(f"distributed.worker.memory.{name}") for name in _FRACTIONS)
 
 
-def _examined(client: Client, lake: str | None) -> dict[str, dict[str, Any]]:
+def _examined(client: "Client", lake: str | None) -> dict[str, dict[str, Any]]:
     """What every worker says of itself; a mark in the lake shows which of them see this very lake."""
+    from prefect.settings import PREFECT_API_URL
+
     api = PREFECT_API_URL.value()
     if lake is None:
         return dict(client.run(_say, None, "", api))

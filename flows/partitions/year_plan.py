@@ -30,7 +30,7 @@ from tasks.pipeline.resources import NAME, allowed_mb
 from tasks.plan import Plan, plan
 
 if TYPE_CHECKING:
-    from flows.partitions.runners import Capacity  # imports Dask
+    from flows.partitions.runners import Capacity
 
 
 # --------------------------------------------------------------------------------------------------------------------

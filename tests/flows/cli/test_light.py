@@ -54,13 +54,14 @@ def test_status_loads_nothing_that_computes(tmp_path: Path) -> None:
     ("modules", "absent"),
     [
         ("tasks.plan, flows.launch.audit", COMPUTING),
+        ("flows.launch.backfill, flows.launch.audit", ("prefect", "dask", "distributed")),
         ("tasks.scoring.models, tasks.scoring.decider", ("torch", "sklearn", "skops")),
         (
             "flows.audit, flows.supervision.prefect_server",
             ("prefect.server.api.server", "torch", "sklearn", "skops"),
         ),
     ],
-    ids=["a plan", "kept models", "a flow and its server"],
+    ids=["a plan", "what starts an audit or a back-fill", "kept models", "a flow and its server"],
 )
 def test_what_is_loaded_before_it_is_needed(modules: str, absent: tuple[str, ...]) -> None:
     program = f"import sys, {modules}; print(*sys.modules)"
