@@ -119,8 +119,7 @@ _COLUMNS = ("year", "state", "stage", "run", "read", "lacks", "computed", "secon
 #
 # Arguments and results are plain values, so that ``flows.backfill.backfill`` can be deployed. The result of a year is
 # read from its record in the lake, not from Prefect; a task reuses what earlier attempts computed. There is one flow
-# with
-# many tasks, because a flow costs a second and a task some milliseconds.
+# with many tasks, because a flow costs a second and a task some milliseconds.
 
 
 log = logging.getLogger("evenhand")

@@ -152,10 +152,9 @@ def require(data: Path, files: list[Path]) -> None:
 # Compares published figures with our own: a line has the figure, our value, and the verdict.
 #
 # Figures have two kinds of source: the reference outputs, which ours must equal, and the paper, which in places
-# deviates
-# from its authors' own code. Where ours equals the reference and the paper does not, the paper prints otherwise, and
-# that
-# is no failure. Some figures are errors, of which ours may be less. A cell that our code did not fill differs.
+# deviates from its authors' own code. Where ours equals the reference and the paper does not, the paper prints
+# otherwise, and that is no failure. Some figures are errors, of which ours may be less. A cell that our code did not
+# fill differs.
 #
 # Scope: comparison. Figures: ``published``, and ``golden.py`` and ``obtained.py`` of a method's folder
 # ``reproduction``.
@@ -295,8 +294,7 @@ def _equal(ours: Value | None, figure: Figure) -> bool:
 # Reads published figures, and the remarks that explain where a figure need not be ours, from a paper's data file.
 #
 # Scope: the file, its remarks, and tables with a row for each group or model. Other layouts: ``printed.py`` of a
-# method's
-# folder ``reproduction``. Reference outputs: ``golden.py`` there.
+# method's folder ``reproduction``. Reference outputs: ``golden.py`` there.
 
 
 REPRODUCED = "reproduced"
@@ -381,8 +379,8 @@ def place(coordinates: Sequence[str | float]) -> tuple[Value, ...]:
 # Declares a paper's experiments: data sets, their files, and the comparison of published figures with ours.
 #
 # Each method's ``reproduction.experiments`` has a subclass of ``Paper`` called ``Experiments``. Its dataclass fields
-# are
-# the sizes by which the experiments are made smaller; an option of ``evenhand reproduce`` with the same name sets one.
+# are the sizes by which the experiments are made smaller; an option of ``evenhand reproduce`` with the same name sets
+# one.
 
 
 class Compared(NamedTuple):

@@ -212,8 +212,7 @@ def _number(value: Value | None) -> str:
 # Runs a paper's experiments under the ``paper`` profile and compares them with paper and reference.
 #
 # Scope: the choice of data sets and sizes. Each method's ``Experiments`` in its ``reproduction.experiments`` declare
-# data
-# sets and figures (``research.figures``). Comparison: ``research.figures``.
+# data sets and figures (``research.figures``). Comparison: ``research.figures``.
 
 
 log = logging.getLogger("evenhand")

@@ -236,8 +236,7 @@ def share_done(seconds: Sequence[float | None], done: Collection[int]) -> float:
 #
 # A stage needs what it took in the run of the same audit that is nearest in rows, in proportion to them, and at least
 # what it says of itself by a measured line in rows. Where neither is known of a stage, nothing is forecast. What an
-# audit
-# may take: ``tasks.pipeline.resources``.
+# audit may take: ``tasks.pipeline.resources``.
 
 
 IMPORTS_MB = 400.0
@@ -425,8 +424,8 @@ def _gb(mb: float) -> str:
 # Room on the disk of a lake: asked for before an audit begins, by what earlier runs wrote, and told where it runs out.
 #
 # A stage writes what it wrote in the run of the same audit that is nearest in rows, in proportion to them; where
-# nothing
-# is known of one, nothing is forecast. That a disk may hold less than a forecast says is seen when a stage writes.
+# nothing is known of one, nothing is forecast. That a disk may hold less than a forecast says is seen when a stage
+# writes.
 
 
 SPARE_MB = 64.0

@@ -180,8 +180,7 @@ def _share_of_cores(threads: int) -> None:
 #
 # Threads would be wrong: numba and torch hold the interpreter's lock in parts, and the number of threads of linear
 # algebra is global to a process. Prefect's own process pool costs more (docs/decisions/0037): the tasks of the flow
-# wait
-# in threads, and their work is done here. Scope: starting, asking and ending workers. Inside one: ``worker``.
+# wait in threads, and their work is done here. Scope: starting, asking and ending workers. Inside one: ``worker``.
 
 
 log = logging.getLogger("evenhand")

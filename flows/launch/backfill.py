@@ -135,8 +135,7 @@ def stands(request: Backfill, year: int, lake: Lake) -> Attempt:
 # Spreads a back-fill over the workers of a server: one flow run of a deployment for each year that is left.
 #
 # Workers see the spec as it was read here, and the lake at the same place. Which years are left is asked of the lake,
-# so
-# that a command that was stopped, or is given again, begins what is not there yet.
+# so that a command that was stopped, or is given again, begins what is not there yet.
 
 LOOK_SECONDS: Final = 2.0
 DEAD_SECONDS: Final = 240.0

@@ -180,8 +180,7 @@ def _is_stale(run: Run, listed: Listed) -> bool:
 # The league of a year: the valid runs of all its partitions beside each other, from their published tables.
 #
 # Which runs stand for a year, how many partitions have none, and what disclosure across them withholds. What is
-# computed
-# is in ``tasks.metrics.league``, the page in ``tasks.reporting.league``.
+# computed is in ``tasks.metrics.league``, the page in ``tasks.reporting.league``.
 
 
 FEWEST: Final = 2

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 # Memory of the stages of a year, for ``evenhand status --json``: peaks of its last run, and how an attempt failed.
 #
 # A process that was killed leaves no peak of its own. What is known of it is its stage, by its record, and what a
-# worker
-# saw it hold, which the alert of its end tells.
+# worker saw it hold, which the alert of its end tells.
 
 
 _ENDED = (Name.CRASHED, Name.INFRASTRUCTURE)

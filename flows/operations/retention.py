@@ -199,10 +199,9 @@ def _described(where: str, parsed: Parsed, fault: Any) -> str:
 # somebody gives a reason, which goes into the log.
 #
 # The list of removals, with reasons and bytes, comes first. Deletion is a second step, which works off a list made
-# while
-# nobody else uses the lake. Nothing is removed through a link: ``left_alone``. Manifests are deleted before the files
-# that they name, and folders of runs last. So an interrupted deletion leaves no run without its files, and the next one
-# finishes it.
+# while nobody else uses the lake. Nothing is removed through a link: ``left_alone``. Manifests are deleted before the
+# files that they name, and folders of runs last. So an interrupted deletion leaves no run without its files, and the
+# next one finishes it.
 
 
 @dataclass(frozen=True)

@@ -146,8 +146,7 @@ def _cancelled(client: "SyncPrefectClient", run: "FlowRun", newest: "FlowRun") -
 # Lists the schedules of a server's deployments with their next date and last run, and switches them off and on.
 #
 # A schedule is overdue if a planned run of it has not begun ten minutes after its date, or if it is on and the server
-# has
-# planned nothing: a worker is missing, or the server's scheduler fails.
+# has planned nothing: a worker is missing, or the server's scheduler fails.
 
 
 log = logging.getLogger("evenhand")

@@ -272,8 +272,7 @@ def tag(*tags: str) -> None:
 # Decorator of flows: announces the run as alive while it works, and first marks the runs of dead processes.
 #
 # The run leaves in order where it is asked to, ends with the worker that started it, and notes its outcome before
-# Prefect
-# reports it, so that a worker can mend what a server that was away was not told.
+# Prefect reports it, so that a worker can mend what a server that was away was not told.
 
 R = TypeVar("R")
 

@@ -71,8 +71,7 @@ def _of_runs(spec: AuditSpec, lake: Lake) -> set[int]:
 # Fetches an edition of a year from its official address and stores it as a vintage.
 #
 # What came lies in the lake under ``unfinished`` until it is a vintage, so that a call that was stopped, while it
-# fetched
-# or while it converted, is gone on with by the next.
+# fetched or while it converted, is gone on with by the next.
 
 
 log = logging.getLogger("evenhand")

@@ -27,8 +27,7 @@ from tasks.plan import Inputs, Plan, Step, walk
 # Status of each stage of a year: cached, missing or stale, with the reason.
 #
 # A stage is cached if its partition is in the lake under today's key. The keys of the stages after the first missing
-# one
-# are unknown until that one has run. Files are looked up and not read; ``evenhand verify`` reads them.
+# one are unknown until that one has run. Files are looked up and not read; ``evenhand verify`` reads them.
 
 
 class StageState(StrEnum):
@@ -148,8 +147,7 @@ def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> Sequence[str]
 # Forecast of a back-fill (`evenhand plan`): what would run, why, and at what cost. Computes and writes nothing.
 #
 # Costs are those of earlier runs of the same audit, in proportion to rows. They are a guide: the searches for
-# neighbours
-# and feasible paths grow faster than the number of rows. Without an earlier run there is no estimate.
+# neighbours and feasible paths grow faster than the number of rows. Without an earlier run there is no estimate.
 
 
 @dataclass(frozen=True)

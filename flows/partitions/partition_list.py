@@ -103,8 +103,7 @@ def _by_value(spec: AuditSpec, table: pa.Table) -> dict[str, str]:
 #
 # The rows are judged as the stage ingest judges them, and DuckDB groups them by partition, decision and groups in one
 # pass; sums over these are small. What is counted is kept in the lake, by the digest of the source and what the spec
-# says
-# of rows, so that each worker reads it.
+# says of rows, so that each worker reads it.
 
 
 MOST_VALUES: Final = 20_000

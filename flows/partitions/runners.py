@@ -44,8 +44,7 @@ def identity() -> str:
 # Checks before a back-fill that every Dask worker has the same code, sees the lake and reaches Prefect's API.
 #
 # A worker with other code would compute partitions under other keys. A worker that does not see the lake would create
-# an
-# empty one. A worker that cannot reach Prefect's API would start its own. The messages name each such worker.
+# an empty one. A worker that cannot reach Prefect's API would start its own. The messages name each such worker.
 
 
 log = logging.getLogger("evenhand")
@@ -215,8 +214,7 @@ def _unreached(api: str | None) -> str:
 # Task runners of a back-fill: threads or processes of this machine, or Dask workers.
 #
 # Scope: the setting, from ``--runner`` and ``--address`` or EVENHAND_RUNNER and EVENHAND_DASK_ADDRESS, and Prefect's
-# task
-# runner for it. Requirements on Dask workers: ``dask_workers``.
+# task runner for it. Requirements on Dask workers: ``dask_workers``.
 
 
 Kind = Literal["threads", "processes", "dask"]

@@ -29,8 +29,7 @@ from tasks.reporting.trends import Followed, YearResult, YearVerdicts, chapter, 
 # Years of a lake against their limits: reads the verdicts of the runs that stand for them.
 #
 # A year is represented by its protected run, else by its last one, so that a restated year enters by its last edition.
-# A
-# run of an earlier version has no verdicts; its year is a gap.
+# A run of an earlier version has no verdicts; its year is a gap.
 
 
 VERDICTS = "verdicts"
@@ -102,8 +101,7 @@ def _groups(run: Run) -> dict[tuple[str, str], str]:
 # Trends and restatements from the runs of a lake: selects the runs to compare, and writes the pages.
 #
 # A year is represented by its protected run, else by its last one. A restatement compares the last two runs on
-# different
-# data. Pages are written to the reports of the lake.
+# different data. Pages are written to the reports of the lake.
 
 
 _HEADLINES = {measure for of in HEADLINES.values() for measure in of}

@@ -54,8 +54,7 @@ def styles_in(page: bytes) -> list[str]:
 # Forms that are sent once: each carries letters of its own, bound to the session that it is shown to.
 #
 # A form that is sent twice, by a second click, a reload or the back button, enters nothing the second time. One that
-# was
-# refused has entered nothing, and may be sent again. Forms are kept in memory: a server that starts anew has none.
+# was refused has entered nothing, and may be sent again. Forms are kept in memory: a server that starts anew has none.
 
 
 MOST_FORMS: Final = 3000

@@ -373,8 +373,7 @@ def _series(run: Summary) -> Series:
 # Index of the runs of a lake, by their summaries: read at the start, then where a manifest was written since.
 #
 # It is looked at anew at most every 5 seconds, less often where a look takes long, and after an entry of one's own. A
-# run
-# that is half written or half removed is left out; one whose summary cannot be read is counted.
+# run that is half written or half removed is left out; one whose summary cannot be read is counted.
 
 
 FRESH_SECONDS: Final = 5

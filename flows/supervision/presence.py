@@ -262,8 +262,7 @@ def _home(lake: Lake) -> Path:
 # Files that processes left in a lake: drafts of dead writers, and the lock files of those that hold or held them.
 #
 # A lock file goes with its holder where that ends in order (``tasks.lake.store``). What a killed process leaves is
-# free,
-# and is taken by the next one that asks for it; ``remove_free_locks`` removes those that nobody asked for.
+# free, and is taken by the next one that asks for it; ``remove_free_locks`` removes those that nobody asked for.
 
 
 _UNTOUCHED_SECONDS = 24 * 3600

@@ -64,8 +64,7 @@ def kill_family(process: psutil.Process, seconds: float) -> None:
 #
 # A process that computes years for another one ends at once, and its year is done once more in a new one. A flow run of
 # a worker has a minute to try again, or to say how it ended. Then the kernel ends it, for which no memory is needed,
-# and
-# the worker takes it up again like a run that was killed.
+# and the worker takes it up again like a run that was killed.
 
 
 LAST_SECONDS: Final = 60
@@ -254,8 +253,7 @@ def _end() -> NoReturn:
 # The thread reads the pipe that Python's C handler writes to. So it depends neither on the main thread, which may be
 # inside a library for long, nor on a handler that a library installs over ours. Only a library that holds the
 # interpreter's lock for seconds can delay it. Scope: the command. Prefect handles the signals of a flow run that a
-# worker
-# started.
+# worker started.
 
 
 INTERRUPTION_GRACE_SECONDS = 3.0

@@ -284,8 +284,7 @@ def _intervals(result: Tested, complainants: Iterable[int]) -> Iterator[tuple[st
 #
 # They are thousands of numbers, of which a line has the largest difference, or how many differ. There are frames of the
 # factual and the counterfactual data, a table for each variant and k with a row for each complainant, and the
-# neighbours
-# of the first 300 complainants.
+# neighbours of the first 300 complainants.
 
 
 FILES = {CST: "CSTwo", ST: "ST", CENTRED: "CSTwi"}
@@ -443,8 +442,7 @@ def _members(result: Tested, variant: str) -> tuple[Members, Members]:
 # The left half is the distribution of one column before and after the intervention. The right half has the mean of that
 # column in three groups around a complainant: the control group, the test group of situation testing, and that of
 # counterfactual situation testing. The paper draws five complainants at random among those whom both methods detect;
-# here
-# they are the five with the largest difference of shares.
+# here they are the five with the largest difference of shares.
 #
 # Scope: figures without printed numbers. Tables: ``obtained``.
 

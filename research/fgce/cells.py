@@ -380,8 +380,7 @@ def _programme(parts: Sequence[Part], k: int, need: int) -> tuple[pulp.LpProblem
 # Search for the k window of the printed cAUC (FGCE, Tables V and XI): the paper does not say over which k it is taken.
 #
 # Every window of k = 1 to 10 is tried, with three divisors: the smallest cost of any group at the share, the smallest
-# of
-# any group at any share, and the smallest of the group itself at any share. A cell agrees if it is within 0.02.
+# of any group at any share, and the smallest of the group itself at any share. A cell agrees if it is within 0.02.
 #
 # Scope: the search. The measure itself: ``tasks.methods.fgce.algorithm.optima``.
 
@@ -518,8 +517,7 @@ def _best(
 # Computes cells that no table of an audit holds: coverage at the reference's limits, attributes changed at (k, d).
 #
 # The reference's grid for kAUC begins at 0.7 of a d0 that is cut off to two decimals, ours at 0.7 of d0 itself.
-# Coverage
-# is therefore also computed at the reference's limits, where it must be equal.
+# Coverage is therefore also computed at the reference's limits, where it must be equal.
 #
 # Scope: the problem rebuilt from tables. Selection: ``tasks.methods.fgce.algorithm.recourse``.
 

@@ -109,8 +109,7 @@ def proposals(
 # Frequent itemsets of binned columns: the conditions from which AReS makes its rules.
 #
 # An item is a feature with one of its values: a category, or an equal-width bin of a number. Scope: the search by
-# length
-# (Agrawal and Srikant 1994, Apriori).
+# length (Agrawal and Srikant 1994, Apriori).
 
 
 BINS: Final = 10
@@ -395,14 +394,12 @@ def _proposed(refused: Refused, cut: Binned, rules: _Rules, chosen: Sequence[int
 # GLOBE-CE: one direction for a whole group, and for each applicant how far to go along it.
 #
 # After Ley, Mishra and Magazzeni, "GLOBE-CE: A Translation-Based Approach for Global Counterfactual Explanations"
-# (2023),
-# sections 3.1 to 3.3: sparse directions are drawn at random, the one that serves most applicants at the least mean cost
-# is kept, and each applicant gets the smallest scalar that changes the decision. A one-hot set takes the category with
-# the largest value after the move. The authors' code has no licence and was not read.
+# (2023), sections 3.1 to 3.3: sparse directions are drawn at random, the one that serves most applicants at the least
+# mean cost is kept, and each applicant gets the smallest scalar that changes the decision. A one-hot set takes the
+# category with the largest value after the move. The authors' code has no licence and was not read.
 #
 # Numeric columns stay within [0, 1]. The system knows no rules of a step; one that is ``told`` draws only directions
-# that
-# the signs of the rules permit, so that "is not told" and "cannot" come apart.
+# that the signs of the rules permit, so that "is not told" and "cannot" come apart.
 #
 # Scope: directions and scalars. Whether a step leads to what is proposed: FGCE's ``ablation.proposals``.
 

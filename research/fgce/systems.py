@@ -32,8 +32,7 @@ from tasks.numerics.problem import Problem
 # FACE (Poyiadzi, Sokol, Santos-Rodriguez, De Bie and Flach 2020) gives each factual the candidate of least cost that a
 # feasible path leads to. FGCE gives a group k candidates: the coverage-constrained optimum (FGCE, section IV) over all
 # rows that k candidates can cover, since the paper does not print the share that it asked for. Both groups are
-# explained
-# together, and candidates are chosen by the cost that is drawn.
+# explained together, and candidates are chosen by the cost that is drawn.
 #
 # Scope: means and their ratio. Paths and densities: ``tasks.methods.fgce.algorithm.costs``.
 

@@ -239,10 +239,8 @@ def _steadily(values: Sequence[float]) -> str:
 # Scores of women and men of Adult by the weight of the regularisation: the paper's Figures 4, 5 and 14 to 17.
 #
 # One fifth of the rows is held out of one training. The true counterfactuals are not known: CF is by the worst
-# generator.
-# The paper draws densities and prints none. One number stands for two of them: the area between the curves, 0 where
-# they
-# are the same and 2 where they do not overlap.
+# generator. The paper draws densities and prints none. One number stands for two of them: the area between the curves,
+# 0 where they are the same and 2 where they do not overlap.
 
 
 DENSITIES: Final = (0.0, 0.5, 1.0, 5.0, 10.0, 100.0, 500.0, 1000.0)
@@ -364,8 +362,7 @@ def _scored(learnt: Applicants, test: Applicants, women: Bools, settings: Predic
 # Compares the COMPAS score with a predictor that is trained to be fair: rates, and who is treated differently.
 #
 # Fairness is between Black and white defendants. Each of five parts of the rows is held out of one training. Rates are
-# of
-# Black defendants, as the paper's Table 2; a positive is a defendant who is foretold to be charged anew.
+# of Black defendants, as the paper's Table 2; a positive is a defendant who is foretold to be charged anew.
 
 
 PARTS: Final = 5

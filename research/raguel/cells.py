@@ -27,8 +27,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 #
 # The paper ranks whole lists by RAGUEL, samples of 400 by FA*IR and samples of 50 by FoEiR. Ranking quality depends on
 # the length: a random order scores higher in short lists. So the initial order stands three times: of the whole list,
-# and
-# of the same samples.
+# and of the same samples.
 
 
 Metric = Literal["rkl", "rnd", "rrd"]
@@ -191,8 +190,7 @@ def _metrics(protected: Bools) -> dict[Metric, float]:
 #
 # All sources look for points of the same people below the same boundary. Attributes that can be changed may go either
 # way, as in the paper's Equation 2. AR and MACE choose among values that somebody has: the paper's MACE leaves the
-# range
-# of the data, and its closeness shows that.
+# range of the data, and its closeness shows that.
 
 
 OURS: Final = "RAGUEL-CF"

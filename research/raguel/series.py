@@ -199,10 +199,8 @@ def ranked(decisions: Judged, listing: str, refused: Bools | None = None) -> Ran
 # Draws lists of declined mortgage applications, of any length and with a given recourse ratio (section 4.6).
 #
 # The paper draws samples of HMDA of 2,500 to 1,000,000 records with an initial ratio of 0.83 and publishes no more.
-# Here
-# costs of both groups are drawn from one lognormal distribution and those of the better-off group are scaled, so that
-# the
-# ratio of the list is exactly the given one. Some 20 of 100 blocks are then unfair at t = 1/3.
+# Here costs of both groups are drawn from one lognormal distribution and those of the better-off group are scaled, so
+# that the ratio of the list is exactly the given one. Some 20 of 100 blocks are then unfair at t = 1/3.
 
 
 PUBLISHED_SIZES: Final = (2_500, 10_000, 50_000, 100_000, 500_000, 1_000_000)
@@ -237,11 +235,9 @@ def draw(records: int, rng: np.random.Generator, ratio: float = 0.83, spread: fl
 # Re-ranks drawn lists of mortgage applications of growing length, in blocks of 100 (the paper's Figure 4).
 #
 # The paper plots a "fairness ratio" of at least 0.95 after 0.83. It cannot be that of the whole list: exchanges with
-# the
-# next block only change a group's mean by no more than the width of a block. The mean of the blocks' own ratios does
-# what
-# is plotted, and is compared with it; the overall ratio stands beside it. Ours alone is the form that takes from any
-# depth, of which an overall ratio is asked.
+# the next block only change a group's mean by no more than the width of a block. The mean of the blocks' own ratios
+# does what is plotted, and is compared with it; the overall ratio stands beside it. Ours alone is the form that takes
+# from any depth, of which an overall ratio is asked.
 
 
 log = logging.getLogger("evenhand")

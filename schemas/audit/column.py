@@ -16,8 +16,7 @@ from schemas.terms import Constraint, Kind, Role
 #
 # Names are those of the Boston study of 1990 and of public HMDA, as filed and as this project writes them. A column of
 # another name is in a block by its role. Columns that the decision sets, and columns that say who an applicant is, are
-# in
-# no block. Source: FFIEC and CFPB filing guides; bad controls: Angrist and Pischke, Mostly Harmless Econometrics,
+# in no block. Source: FFIEC and CFPB filing guides; bad controls: Angrist and Pischke, Mostly Harmless Econometrics,
 # 3.2.3.
 
 

@@ -19,8 +19,7 @@ from schemas.errors import Location, SpecError, SpecFaultsError, nearest, raise_
 # Collects all faults of an audit spec: records what is wrong, substitutes a valid value, and validates again.
 #
 # A faulty value hides the checks that need it. So each faulty key falls back to its default, or its part is replaced by
-# a
-# valid one, until the spec validates. What a later pass finds was hidden before. A later fault in a replaced part is
+# a valid one, until the spec validates. What a later pass finds was hidden before. A later fault in a replaced part is
 # dropped, because the replacement may have caused it. A spec with substitutes is never audited.
 #
 # Scope: faults and their places. Their lines in the file: ``file``.

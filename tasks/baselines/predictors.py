@@ -188,8 +188,7 @@ def unaware(rows: Mediation, label: Bools, settings: FittingSettings) -> Unaware
 # Counterfactual fairness by additive noise (CFAN, Kusner et al. 2017, level 3): covariates and noise are seen.
 #
 # The noise of a mediator is what is left once its mean given covariates and category is taken away. Where mechanisms
-# are
-# additive it is the same in every category. Elsewhere it moves with the category, and the score with it.
+# are additive it is the same in every category. Elsewhere it moves with the category, and the score with it.
 
 
 @dataclass(frozen=True)
@@ -241,10 +240,9 @@ def _noise(rows: Mediation, mean: ConditionalMean) -> Floats:
 # Conditional independence of score and category by kernels (HSCIC, Quinzan et al. 2022; Park and Muandet 2020).
 #
 # The penalty is the Hilbert-Schmidt conditional independence criterion of score and category given covariates. Each
-# batch
-# estimates it by kernel ridge regression. It is 0 where, among people with the same covariates, the score says nothing
-# of
-# the category. No generator of counterfactuals is needed. The net sees covariates and mediators, never the category.
+# batch estimates it by kernel ridge regression. It is 0 where, among people with the same covariates, the score says
+# nothing of the category. No generator of counterfactuals is needed. The net sees covariates and mediators, never the
+# category.
 
 
 WEIGHT: Final = 5.0

@@ -181,15 +181,13 @@ def failing(least_counts: Longs, share: float) -> float:
 # FoEiR: the ranking of most utility under equal exposure of two groups (Singh and Joachims 2018), as a baseline.
 #
 # The paper (sections 3 and 4) solves a linear programme over doubly stochastic matrices ``P``: maximise ``sum_ij u_i
-# P_ij
-# v_j`` with ``v_j = 1 / log2(1 + j)``, under one equality between the groups. It then splits ``P`` into permutations by
-# Birkhoff and von Neumann, and draws one of them by its weight.
+# P_ij v_j`` with ``v_j = 1 / log2(1 + j)``, under one equality between the groups. It then splits ``P`` into
+# permutations by Birkhoff and von Neumann, and draws one of them by its weight.
 #
 # All three equalities have the form ``sum_ij c_i P_ij v_j = 0``. So at a multiplier ``m`` the best order sorts records
-# by
-# ``u_i + m c_i``, and the optimum mixes the two orders on either side of the multiplier at which the sum changes sign.
-# That mix is the programme's optimum and its decomposition at once: no matrix of ``n^2`` variables, and no limit of 50
-# records.
+# by ``u_i + m c_i``, and the optimum mixes the two orders on either side of the multiplier at which the sum changes
+# sign. That mix is the programme's optimum and its decomposition at once: no matrix of ``n^2`` variables, and no limit
+# of 50 records.
 
 
 Fairness = Literal["parity", "treatment", "impact"]

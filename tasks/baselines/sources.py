@@ -185,8 +185,7 @@ class Grid:
 # A multiple-choice knapsack. A price ``p`` of the missing gain turns the cost of an option into its reduced cost,
 # ``cost - p gain``. What a branch has spent in reduced costs, with the least of what is open, bounds it from below
 # (Lagrange). Branches therefore end early at a good price, which bisection finds once for each case. Attributes with
-# one
-# option far better than their others are decided first. The loops are compiled.
+# one option far better than their others are decided first. The loops are compiled.
 
 
 BRANCHES: Final = 2_000_000
@@ -371,8 +370,7 @@ def exact(space: SearchSpace) -> Points:
 #
 # The paper (section 3) asks a satisfiability solver for points within ever smaller distances. For a linear boundary the
 # optimum that it approaches is a choice of one value for each attribute, which branch and bound finds and proves.
-# Values
-# are those observed. The paper's own search leaves the range of the data.
+# Values are those observed. The paper's own search leaves the range of the data.
 
 
 def mace(space: SearchSpace) -> Points:
@@ -415,9 +413,8 @@ def nearest(space: SearchSpace) -> Points:
 # The paper (section 3.1) solves an integer programme over a grid of values. Its cost of a change is the largest shift
 # ``|Q_j(x'_j) - Q_j(x_j)|`` in percentiles of any attribute. For a linear boundary no solver is needed: within a shift
 # ``m`` each attribute has one best value, and the gains of attributes add up. So the smallest ``m`` at which they add
-# up
-# to enough is found by bisection over the shifts that occur. Of the attributes, those that gain most are taken until it
-# is enough, which are the fewest.
+# up to enough is found by bisection over the shifts that occur. Of the attributes, those that gain most are taken until
+# it is enough, which are the fewest.
 #
 # ``total`` is the paper's other cost, the sum of log percentile shifts (section 3.2, for audits).
 

@@ -230,8 +230,7 @@ def _pools(decision_frame: pd.DataFrame, model: Model | None) -> tuple[Ints, tup
 # The generator ``scm``: the causal graph of an audit, its protected attributes as roots, and counterfactual rows.
 #
 # Edges of the audit spec name a protected attribute or its column. A crossed attribute is a root of its own where an
-# edge
-# names it; otherwise a change of it sets the single attributes that it crosses.
+# edge names it; otherwise a change of it sets the single attributes that it crosses.
 
 
 PERMUTED_ROWS = 10_000

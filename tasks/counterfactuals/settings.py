@@ -38,8 +38,7 @@ def matching_of(settings: MethodSettings) -> MatchingSettings:
 # Settings of generators of mediators: the base of the settings of each method that trains its own.
 #
 # Adversarial generators (``gan``) are the paper's method. The map of conditional quantiles (``quantile``) is exact
-# where
-# every mediator is continuous and keeps its rank. Scope: what a user chooses. Settings of the networks:
+# where every mediator is continuous and keeps its rank. Scope: what a user chooses. Settings of the networks:
 # ``tasks.counterfactuals.algorithm.gan.networks``.
 
 

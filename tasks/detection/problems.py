@@ -30,8 +30,7 @@ from tasks.scoring.decider import decider
 # Counterfactuals of a protected attribute as arrays, from any generator.
 #
 # Scope: reads whole applicants, which ``generate`` writes, and mediators with changes of the decision, which
-# ``mediate``
-# writes. Regeneration: ``applicants``.
+# ``mediate`` writes. Regeneration: ``applicants``.
 
 
 class Decided(NamedTuple):

@@ -81,8 +81,7 @@ def weights(problem: Problem, all_groups: Grouped) -> Floats:
 # What a method found on several draws of the rows, as one: means over draws, with their spread as a range.
 #
 # A measure that depends on how many rows there are has no sampling error to speak of; it has a value at so many rows,
-# and
-# a spread over draws (verdicts.md 4). So no interval is made of it.
+# and a spread over draws (verdicts.md 4). So no interval is made of it.
 #
 # Scope: measures of the draws. Which rows a draw has: ``tasks.feasibility_graph.rows``.
 

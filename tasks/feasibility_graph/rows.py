@@ -33,8 +33,7 @@ from tasks.pipeline.stage import Produced
 # Which rows the graph of a large audit is of: seeded draws that take the same share of every group and decision.
 #
 # Whom somebody can come to look like depends on how many candidates there are, so that no sample estimates what all
-# rows
-# would say. What is measured is therefore said of so many rows, and drawn several times.
+# rows would say. What is measured is therefore said of so many rows, and drawn several times.
 #
 # Scope: rows of each draw. The graph: ``rows``.
 

@@ -80,8 +80,7 @@ def _unfit(memory: str, error: Exception) -> InfrastructureError:
 # Judged rows in the order of the source, from a stream in any order and in bounded memory.
 #
 # DuckDB's own sort of wide rows ends with an error where it should spill, whatever the folder for it: few rows are
-# sorted
-# at once, and many are first put into files by ranges of their number, each of which is sorted for itself.
+# sorted at once, and many are first put into files by ranges of their number, each of which is sorted for itself.
 
 
 RANGE = 2**19

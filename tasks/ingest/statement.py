@@ -428,8 +428,7 @@ def _group(column: str, p: Protected, cells: Cells, bound: BoundValues) -> str:
 #
 # In any order it gives ``place``, ``row_id``, ``refused`` (the number of its line of reason and column, null of a row
 # that is used), ``favourable``, ``outcome``, ``exempt`` (the first feature that is), ``g0``, ``g1``, ... (its groups)
-# and
-# ``v0``, ``v1``, ... (its typed columns).
+# and ``v0``, ``v1``, ... (its typed columns).
 
 
 @dataclass(frozen=True)

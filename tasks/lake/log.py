@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 # Signatures of manifests and of entries of the log: Ed25519, by a key file or by a command that holds the key.
 #
 # What is signed is short: a line that names its kind, and the sha256 of canonical JSON in hexadecimal, so that any
-# secret
-# manager takes it. EVENHAND_SIGNING_KEY names a private key (PEM). EVENHAND_SIGNING_COMMAND names a command instead,
-# which gets the signed bytes on its input and writes the 64 bytes of the signature; EVENHAND_SIGNING_PUBLIC is then the
-# file of its public key. Trusted keys: EVENHAND_TRUSTED_KEYS, files of public keys or directories of them. The library
-# that signs is loaded by commands that sign or check: most commands do neither.
+# secret manager takes it. EVENHAND_SIGNING_KEY names a private key (PEM). EVENHAND_SIGNING_COMMAND names a command
+# instead, which gets the signed bytes on its input and writes the 64 bytes of the signature; EVENHAND_SIGNING_PUBLIC is
+# then the file of its public key. Trusted keys: EVENHAND_TRUSTED_KEYS, files of public keys or directories of them. The
+# library that signs is loaded by commands that sign or check: most commands do neither.
 
 
 KEY, COMMAND, PUBLIC, TRUSTED = (
@@ -326,10 +325,8 @@ def _raw(key: "Ed25519PublicKey") -> bytes:
 #
 # An entry is written whole under another name and then linked to the next number, which fails where somebody else took
 # it; who comes second reads the new head, and makes and signs the entry anew. Nothing is ever changed or removed here.
-# A
-# chain shows what was altered or taken out of its middle; that its end was cut off is shown only by a head that
-# somebody
-# kept elsewhere (``evenhand log head``).
+# A chain shows what was altered or taken out of its middle; that its end was cut off is shown only by a head that
+# somebody kept elsewhere (``evenhand log head``).
 
 
 Event = Literal[

@@ -151,11 +151,9 @@ def drafts(root: Path, folder: Path) -> Iterator[Drafts]:
 # The lake: partitions of validated files, published atomically, with digests and locks.
 #
 # A stage's output is one partition, ``stages/<stage>/<key>``. It is drafted on the local disk and published in one
-# step:
-# ``partition.json`` lists the sha256 of every file, and a folder without it does not exist for readers. A killed run
-# leaves only a draft under ``tmp``, which the next holder of the key's lock removes. Intermediate results of a long
-# stage
-# are under ``unfinished`` (``tasks.pipeline.stage``).
+# step: ``partition.json`` lists the sha256 of every file, and a folder without it does not exist for readers. A killed
+# run leaves only a draft under ``tmp``, which the next holder of the key's lock removes. Intermediate results of a long
+# stage are under ``unfinished`` (``tasks.pipeline.stage``).
 #
 # Scope: partitions, digests, locks. Places and names of files: ``storage``. Stages: ``tasks.pipeline.stage``.
 

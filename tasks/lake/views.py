@@ -25,9 +25,8 @@ from tasks.lake.store import OF_PARTITION, VIEW, Lake, as_table, partition_of
 # DuckDB views over the lake, one per table, each row with its run; ``stage_runs``, what stages cost; ``alerts``.
 #
 # Every reader of the lake opens its tables here. Arrow reads the files, whose digests are checked; DuckDB itself may
-# open
-# no file, whatever a statement says. Statements can reach DuckDB's temporary directory, so it is fresh, private and
-# removed with the connection.
+# open no file, whatever a statement says. Statements can reach DuckDB's temporary directory, so it is fresh, private
+# and removed with the connection.
 
 
 WITH_PARTITION = ("measures", "verdicts", "findings", "refusals")

@@ -177,8 +177,7 @@ def _matched(table: pa.Table) -> Iterator[tuple[tuple[algorithm.Family, str], al
 # Checks thresholds against the plan of measures: the measure will be made, and the limit lies in its range.
 #
 # A limit that no value can reach, or that every value keeps, would look like a check and be none. Scope: checks before
-# a
-# run. Verdicts: ``tasks.metrics.algorithm.verdicts``.
+# a run. Verdicts: ``tasks.metrics.algorithm.verdicts``.
 
 
 _DECIDE = frozenset(("profile", "protected", "columns", "explain", "causal_graph"))

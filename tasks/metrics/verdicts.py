@@ -452,8 +452,8 @@ def _table(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 #
 # The states of an audit come from ``stage``, after hours of generators where a spec asks for them. A group below the
 # minimum counts of ``verdicts`` is insufficient evidence whatever they find, and can only breach by its raw rates.
-# Where
-# that holds for every group, the audit ends here. Scope: counts of decisions. Words of a row: ``algorithm.verdicts``.
+# Where that holds for every group, the audit ends here. Scope: counts of decisions. Words of a row:
+# ``algorithm.verdicts``.
 
 
 _NAMED = 2

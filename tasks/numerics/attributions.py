@@ -88,9 +88,8 @@ class Module:
 # Integrated gradients by quadrature, for any model that has a gradient.
 #
 # Nodes are added where the attributions do not sum to the difference of the logits: by Gauss-Legendre panels, which
-# need
-# few nodes for a smooth model, or by the midpoint rule of the paper. A row that stays incomplete keeps its last values,
-# with its error of completeness.
+# need few nodes for a smooth model, or by the midpoint rule of the paper. A row that stays incomplete keeps its last
+# values, with its error of completeness.
 #
 # Scope: rules and refinement. Gradients: ``modules`` and ``tasks.numerics.networks.network``.
 
@@ -265,10 +264,8 @@ def is_kept(content: bytes) -> bool:
 # A substitute for integrated gradients, for models without a gradient: forests, boosted trees, black boxes.
 #
 # The path from baseline to row is cut into equal steps. On each step features go to their next value one at a time,
-# once
-# in the order of the columns and once in reverse. The gain of the logit is attributed to the feature that moves,
-# averaged
-# over the two orders and summed over the steps.
+# once in the order of the columns and once in reverse. The gain of the logit is attributed to the feature that moves,
+# averaged over the two orders and summed over the steps.
 #
 # * The gains of a step telescope, so attributions sum to ``f(x) - f(b)`` but for rounding: completeness always holds,
 # and
@@ -346,8 +343,7 @@ def log_odds(probability: Floats) -> Floats:
 # Attributions: the contribution of each feature to a model's logit, on the straight path from a baseline to a row.
 #
 # Integrated gradients (Sundararajan, Taly and Yan 2017; CEC, Principle 1) of feature ``j`` are ``(x_j - b_j)`` times
-# the
-# mean over the path of the logit's derivative by ``x_j``. They have a closed form in ``linear`` and ``piecewise``;
+# the mean over the path of the logit's derivative by ``x_j``. They have a closed form in ``linear`` and ``piecewise``;
 # ``quadrature`` serves any model with a gradient, and ``differences`` substitutes where there is none.
 #
 # Scope: the choice among them for a network.

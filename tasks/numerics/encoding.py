@@ -127,8 +127,7 @@ def nearest(tree: cKDTree, rank: Longs, queries: Floats) -> tuple[Longs, Floats]
 #
 # A continuous column is clipped at its 1st and 99th percentile, cut into log2(unique) + 1 or a given number of bins of
 # equal width, and scaled so that the first bin is 0 and the last is 1. Ordered categories are spread evenly over [0,
-# 1];
-# other categories become one column each. Missing values are not accepted.
+# 1]; other categories become one column each. Missing values are not accepted.
 
 
 Codes = Ints

@@ -274,8 +274,7 @@ def _constants(mediation: Mediation) -> Iterator[tuple[str, str]]:
 # Input of a method: the problem of one decision maker and one protected attribute, as arrays.
 #
 # Every method is one function ``detect(problem, settings, rng) -> Detected``. The stage that calls it knows no method:
-# it
-# turns rows into row ids and arrays into tables. Scope: shapes of the input. Output: ``results``.
+# it turns rows into row ids and arrays into tables. Scope: shapes of the input. Output: ``results``.
 
 
 @dataclass(frozen=True)

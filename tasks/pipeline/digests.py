@@ -22,8 +22,7 @@ from typing import NamedTuple
 #
 # An import of a first-party module leaves the tree and is listed. Uses of the name that it binds become the number of
 # that import, in the order of first use. So the tree depends neither on the path of an imported module, nor on its
-# local
-# name, nor on the place of the statement. ``sources`` adds the content of the imports.
+# local name, nor on the place of the statement. ``sources`` adds the content of the imports.
 #
 # A name with a second binding stays in the tree, with the place of each of its imports.
 
@@ -188,9 +187,8 @@ def _is_idle(node: ast.AST) -> bool:
 # Cache of the shapes of source files between processes: parsing some 400 files takes two seconds.
 #
 # The cache lies with Python's own compiled files, and may be deleted at any time. Entries are keyed by the sha256 of
-# the
-# source, and valid only for the same Python and the same reader. A damaged file, or one that another user could have
-# changed, is ignored.
+# the source, and valid only for the same Python and the same reader. A damaged file, or one that another user could
+# have changed, is ignored.
 
 
 PLACE = Path(__file__).parent / "__pycache__" / f"shapes.{sys.implementation.cache_tag}.json"

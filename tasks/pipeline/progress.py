@@ -46,9 +46,8 @@ def raise_if_stopped() -> None:
 # Progress of long work: which stage of how many, which step of how many, and the time left by earlier runs.
 #
 # Stages and their steps tell it here, and the command shows it (``flows.cli.terminal``): a live line on a terminal,
-# some
-# lines elsewhere. Where nothing shows it, as with ``--json`` or in a worker, there is no output. What a step has to say
-# of itself, such as a loss, goes to the log at the level DEBUG.
+# some lines elsewhere. Where nothing shows it, as with ``--json`` or in a worker, there is no output. What a step has
+# to say of itself, such as a loss, goes to the log at the level DEBUG.
 
 
 log = logging.getLogger("evenhand")

@@ -103,8 +103,7 @@ def _short(error: BaseException | None) -> bool:
 # Cost of a stage run: wall time, CPU time, true peak memory and the threads that it may use.
 #
 # Scope: the process that computes the stage, and the processes that it starts meanwhile, such as a solver. Where
-# several
-# years run in threads of one process, CPU time and memory of one include those of the others.
+# several years run in threads of one process, CPU time and memory of one include those of the others.
 
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")

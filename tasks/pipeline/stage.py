@@ -217,8 +217,7 @@ def without(memberships: pa.Table | Written, refusals: pa.Table, written: pa.Tab
 # Scratch place of a long stage: intermediate results, from which it resumes after a stop.
 #
 # It lies in the lake under ``unfinished/<stage>-<key>``; the holder of the key's lock may read and write it. It
-# survives
-# a failure of the stage or its process, and is removed once the stage's partition is published.
+# survives a failure of the stage or its process, and is removed once the stage's partition is published.
 
 
 log = logging.getLogger("evenhand")
@@ -284,8 +283,7 @@ NOWHERE: Final = Scratch()
 # Declaration of a stage: a plain function, with the tables that it reads and writes.
 #
 # The declaration determines its wiring, its key, the validation of its output, the quarantine, the lineage record and
-# the
-# Prefect task. A stage sees Arrow tables and its settings, and no files, keys or Prefect.
+# the Prefect task. A stage sees Arrow tables and its settings, and no files, keys or Prefect.
 
 
 _OF_REFUSALS = (REFUSALS, REFUSAL_COUNTS)

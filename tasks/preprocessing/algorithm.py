@@ -12,10 +12,9 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 # Check of the direction of the decision: do columns with a known direction rank it as they should?
 #
 # Each column with a direction (more is better, or less is better) gives every application a rank between 0 and 1. The
-# sum
-# of the ranks is compared with the favourable decision by the area under the ROC curve (AUC). Swapped decisions turn an
-# AUC of 0.7 into one of 0.3. Rates of groups cannot show this: half of all honest lenders approve their reference group
-# least often of two.
+# sum of the ranks is compared with the favourable decision by the area under the ROC curve (AUC). Swapped decisions
+# turn an AUC of 0.7 into one of 0.3. Rates of groups cannot show this: half of all honest lenders approve their
+# reference group least often of two.
 
 
 LEAST = 10

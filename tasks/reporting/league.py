@@ -276,8 +276,7 @@ def _mark(line: Line, factor: float) -> Mark:
 # The page of a league: what it is for, what was found, a caterpillar and a table of each measure and group.
 #
 # Static like the report: it asks the network for nothing and needs no script. What does not fit is in the JSON file
-# that
-# the command writes beside it.
+# that the command writes beside it.
 
 
 CELLS: Final = 20_000

@@ -192,8 +192,7 @@ def changed(table: pa.Table) -> int:
 # The page of a trend: the years and their editions, the years against their limits, measures, restatements.
 #
 # Static like the report: it asks the network for nothing and needs no script. What does not fit is in the JSON file
-# that
-# the command writes beside it.
+# that the command writes beside it.
 
 
 LIMITS = (

@@ -86,8 +86,8 @@ def left_out(
 # Trend: compares the measures of every year, as their reports print them.
 #
 # Nothing is computed from measures, and nothing is said of a year that its report does not say: what is withheld there
-# is
-# withheld here. A year without a run, and a measure that rests on too few people, are rows too, so that a gap is seen.
+# is withheld here. A year without a run, and a measure that rests on too few people, are rows too, so that a gap is
+# seen.
 
 
 RANGES = "Two numbers in round brackets are a range: between them lies what was drawn. It is no interval."

@@ -122,10 +122,9 @@ def routes(run: str, audit: str) -> dict[str, tuple[str, float, str]]:
 # Times the pages of `evenhand serve` on a lake of 200 runs: first byte by route, the start, and the memory.
 #
 # Milliseconds are to the first byte of the answer, over one connection, after five requests that are not counted.
-# Targets
-# are for two quiet cores. Where a machine is noisy a ratio of the same run decides in their place: a page from the
-# index
-# takes at most 20 times `/healthz`, one with a query 3 times that query alone, the start 3 times the bare imports.
+# Targets are for two quiet cores. Where a machine is noisy a ratio of the same run decides in their place: a page from
+# the index takes at most 20 times `/healthz`, one with a query 3 times that query alone, the start 3 times the bare
+# imports.
 
 
 RUNS, REQUESTS, WARM = 200, 50, 5

@@ -583,8 +583,7 @@ def seconds_words(values: Sequence[float]) -> Mapping[str, Any]:
 # What it costs to tell of a run: the same audit, all of it in the lake, with alerts, log and artifacts, and without.
 #
 # Each run is a process of its own. Its CPU seconds count, and those of the server, which is given time to write. The
-# lake
-# holds every stage, so that what is measured is not lost in what stages take; as many lines are told as ever.
+# lake holds every stage, so that what is measured is not lost in what stages take; as many lines are told as ever.
 
 
 WITH, WITHOUT = "with", "without"

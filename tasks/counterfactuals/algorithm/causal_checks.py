@@ -38,8 +38,8 @@ from tasks.numerics.statistics.intervals import benjamini_hochberg
 #
 # For a pair without an edge, the later column is independent of the earlier one given its own causes (local Markov
 # property; Pearl 2009, section 1.2). The test is the generalised covariance measure (Shah and Peters 2020): both
-# columns
-# are regressed on the conditions, and their residuals must be uncorrelated. It misses dependence with zero correlation.
+# columns are regressed on the conditions, and their residuals must be uncorrelated. It misses dependence with zero
+# correlation.
 
 
 _FEWEST = 20

@@ -180,10 +180,8 @@ def unusable(nodes: tuple[Node, ...], state: Floats) -> NDArray[np.str_]:
 # Structural causal model: counterfactual applicants by abduction, action and prediction.
 #
 # The three steps (Pearl 2009, section 7.1; CST, section 4.1) are separate. Abduction finds the noise of every column
-# that
-# the protected attributes can reach. Action sets protected attributes. Prediction recomputes these columns, causes
-# first,
-# from the new causes and the old noise.
+# that the protected attributes can reach. Action sets protected attributes. Prediction recomputes these columns, causes
+# first, from the new causes and the old noise.
 #
 # Mechanisms are fitted to all usable rows of all groups. A row with a missing value in the model is refused, never
 # imputed. A column outside the graph, or out of reach of the action, keeps its factual value.

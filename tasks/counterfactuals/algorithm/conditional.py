@@ -152,9 +152,8 @@ def _design(inputs: Floats, category: Longs, categories: int) -> Floats:
 # The counterfactual of a scalar continuous mediator by quantiles (Ma et al., Lemma 1; Nasr-Esfahany et al. 2023).
 #
 # In category a', a mediator keeps its rank among those with the same covariates: F^-1(F(m | x, a) | x, a'). That is
-# exact
-# where the mediator increases with its noise in every category. Lemma 1 allows one other solution, with reversed ranks:
-# F^-1(1 - F(m | x, a) | x, a').
+# exact where the mediator increases with its noise in every category. Lemma 1 allows one other solution, with reversed
+# ranks: F^-1(1 - F(m | x, a) | x, a').
 #
 # The conditional distribution has a location and a spread, both regressed on covariates and category, and one shape of
 # the residuals per category. If the shape depends on the covariates, ``ranks`` are not uniform among similar

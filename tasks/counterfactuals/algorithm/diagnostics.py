@@ -63,8 +63,7 @@ def effects(factual: Columns, imagined: NDArray[np.float64], features: tuple[str
 # Convergence of adversarial training: the discriminator's advantage over a model of the covariates.
 #
 # At equilibrium the discriminator predicts the category no better than a model of the covariates alone, because
-# generated
-# and observed mediators look alike (section 4.1.3). Its excess knowledge, in nats, is its advantage.
+# generated and observed mediators look alike (section 4.1.3). Its excess knowledge, in nats, is its advantage.
 
 
 SETTLED_ADVANTAGE: Final = 0.02
@@ -117,8 +116,7 @@ def log_loss_alone(rows: Mediation, seed: int) -> float:
 #
 # The normalised errors of the paper's Table 3 are no proof: a regression of the mediator on covariates and category
 # passes them too. The informative number is the slope of the generated on the true mediator about the conditional mean:
-# 1
-# for the right person, 0 for the mean of similar people, -1 for the other solution of Lemma 1.
+# 1 for the right person, 0 for the mean of similar people, -1 for the other solution of Lemma 1.
 #
 # Generated mediators are ``(s, k, n, p)``: networks, categories, applicants and mediators.
 

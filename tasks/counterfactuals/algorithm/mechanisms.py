@@ -22,8 +22,7 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 # Additive noise: a number is the expectation of a regression on its causes, plus noise.
 #
 # The noise of a value is its residual. The fit is pooled over all groups (CST, section 4; Hoyer et al. 2009 for the
-# model
-# class).
+# model class).
 
 
 TOLERANCE = 1e-13
@@ -171,8 +170,7 @@ def gumbel_argmax(probabilities: Floats, noise: Floats) -> Floats:
 #
 # The penalised likelihood is concave in slopes and cuts together (Burridge 1981), so that it has one maximum, and from
 # nearby three or four steps reach it where the search from the start takes thirty. Rows are sorted by category once:
-# all
-# sums over categories are then of neighbours.
+# all sums over categories are then of neighbours.
 #
 # Scope: the steps. The model, and its fit from the start: ``cumulative``.
 

@@ -76,8 +76,7 @@ def _runs(start: Longs, size: Longs) -> Longs:
 #
 # Label-stratified nearest neighbours (Popoola and Sheppard 2026, Algorithm 1): Euclidean distance on standardised
 # financial features, searched among the rows of one label and one group at a time. It needs no causal graph and makes
-# no
-# causal claim: a match is a similar person, not what this person would have been.
+# no causal claim: a match is a similar person, not what this person would have been.
 #
 # Scope: standardisation and matching with replacement. Matching without: ``without_replacement``.
 

@@ -84,8 +84,7 @@ def make_actions(
 # The cheapest way to a linear boundary under bounds and directions, for one record at a time, compiled.
 #
 # Minimise ``sum_j w_j d_j^2`` subject to ``sum_j |a_j| d_j = |a.x + b|`` and ``0 <= d_j <= room_j``: the optimum is
-# ``d_j
-# = min(m |a_j| / w_j, room_j)`` for one multiplier ``m`` (section 3.5.1: inverse classification with bounds). The
+# ``d_j = min(m |a_j| / w_j, room_j)`` for one multiplier ``m`` (section 3.5.1: inverse classification with bounds). The
 # multiplier is exact after at most ``d`` rounds, because an attribute that uses up its room stays so as ``m`` grows.
 # Without bounds one round gives the closed form.
 #
@@ -231,9 +230,8 @@ def next_set(picked: Longs, size: int, count: int) -> bool:
 # The exact search behind ``stepped``, one record at a time, compiled.
 #
 # Sets of attributes are tried in order of their gain per cost. Within a set, each attribute in turn is given a number
-# of
-# steps, from the best number outwards. The least cost of the rest is convex in it, so that each side ends at the first
-# number that cannot beat the incumbent. Attributes without steps come last and have a closed form.
+# of steps, from the best number outwards. The least cost of the rest is convex in it, so that each side ends at the
+# first number that cannot beat the incumbent. Attributes without steps come last and have a closed form.
 
 
 BRANCHES = 200_000
@@ -445,8 +443,7 @@ def _multiplier(case: Case, ordered: Longs, place: int, needed_gap: float, arriv
 # Targets without a decision boundary: the nearest applicants whose values a record may take.
 #
 # The distance is over all attributes, so that a candidate also resembles the record in what cannot change. The
-# permitted
-# changes, their directions and ranges decide which candidates are eligible.
+# permitted changes, their directions and ranges decide which candidates are eligible.
 #
 # Scope: the compiled search and its frame. Use of a candidate: ``targets``.
 

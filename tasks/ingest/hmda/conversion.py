@@ -155,8 +155,7 @@ class _Pieces(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
 #
 # Everything is read as text: what a cell means is for those who select from ``raw``. No line is lost: rows and broken
 # lines are held against the number of lines in the file. DuckDB numbers rows only where it reads with one thread, so
-# each
-# piece is numbered by itself, and its rows go on from the lines before it.
+# each piece is numbered by itself, and its rows go on from the lines before it.
 
 
 _BLANK = "line IS NULL OR trim(line) = ''"
@@ -358,8 +357,7 @@ def _alike(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
 #
 # DuckDB streams: once over the file where every row is an application, and once more for those that are not. Nothing is
 # lost: rows in are rows written plus rows refused, by reason, and what is written is held against its declaration
-# before
-# it gets its name. Scope: that order and the counts. What becomes of a cell: ``canonical``.
+# before it gets its name. Scope: that order and the counts. What becomes of a cell: ``canonical``.
 
 
 APPLICATIONS_FILE, REFUSALS_FILE = "applications.parquet", "refusals.parquet"

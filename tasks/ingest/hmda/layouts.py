@@ -23,8 +23,7 @@ from tasks.ingest.sources.raw import check_regular
 # Opens a delivered file as plain text: as it is, from gzip, or from the one member of a zip archive.
 #
 # What comes from elsewhere is not trusted: a zip member is written under a name of our own, and nothing grows beyond
-# what
-# its packing makes plausible. What the text says is not looked at here.
+# what its packing makes plausible. What the text says is not looked at here.
 
 
 _CHUNK = 4 * 2**20

@@ -95,8 +95,7 @@ def table_of(rows: Path, part: Part | None = None) -> str:
 # An open HMDA file as canonical applications: those of a vintage, or of a file that is converted here.
 #
 # Both are the same from here on, a Parquet file with its refusals beside it. What is done about departures from a
-# layout
-# is in ``reading``.
+# layout is in ``reading``.
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 # Which file of a sorted vintage a row goes to: pieces of a state, each a range of lenders.
 #
 # A state's rows are in the order of lender and number in the file. They are cut into pieces of about the same work:
-# whole
-# lenders as long as they fit, and a lender of more rows than a piece holds by the numbers of its rows. Scope: the plan.
-# What is written by it: ``sorting``.
+# whole lenders as long as they fit, and a lender of more rows than a piece holds by the numbers of its rows. Scope: the
+# plan. What is written by it: ``sorting``.
 
 
 NO_STATE: Final = "none"
@@ -126,8 +125,7 @@ def arranged(counts: Iterable[tuple[str, str, int]], numbers: Numbers, most: int
 #
 # The rows are dealt out to the pieces of an arrangement as they stream by, and put aside without order. Then each piece
 # is sorted by itself and written. A sort of the whole table does not end within this memory: DuckDB does not spill
-# enough
-# of wide rows (docs/vintages.md).
+# enough of wide rows (docs/vintages.md).
 
 
 _MEMORY = "800MB"

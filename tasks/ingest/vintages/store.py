@@ -355,9 +355,8 @@ def _clear(lake: Lake, record: str) -> None:
 # Vintages in the lake: stores a delivered file as one, and finds those that are held.
 #
 # A vintage lies in ``vintages/<year>/<dataset>/<geography>/<freeze date>/<start of the sha256>``. Its
-# ``partition.json``
-# names its files with their digests, as that of a stage does, and a folder without it does not exist for readers. What
-# becomes of the rows is in ``delivery`` and ``sorting``; the records are in ``records``.
+# ``partition.json`` names its files with their digests, as that of a stage does, and a folder without it does not exist
+# for readers. What becomes of the rows is in ``delivery`` and ``sorting``; the records are in ``records``.
 
 
 log = logging.getLogger("evenhand")

@@ -183,10 +183,9 @@ def stretches(years: Sequence[YearEstimate]) -> list[list[YearEstimate]]:
 # Change between two years, and the words for a change.
 #
 # Applications of two years are different ones, so that variances add. specs/verdicts.md, section 6. Two years cannot
-# tell
-# a change from wandering: with a gap that wanders by two points from year to year, and no change, each pair of
-# neighbours
-# differs "significantly" in a third of cases (specs/evidence.md, section 2). Hence such a difference has no state.
+# tell a change from wandering: with a gap that wanders by two points from year to year, and no change, each pair of
+# neighbours differs "significantly" in a third of cases (specs/evidence.md, section 2). Hence such a difference has no
+# state.
 
 
 WANDERING = "two years cannot tell a change from wandering"
@@ -237,9 +236,9 @@ def change_state(low: float, high: float, limit: float) -> ChangeState:
 # Random effects over years: variance between years, prediction interval of the next year, and trend.
 #
 # Between-year variance tau2 by the method of moments (DerSimonian and Laird 1986; of residuals about a line Thompson
-# and
-# Sharp 1999); prediction by Student's t on k - 1 degrees (Higgins, Thompson and Spiegelhalter 2009, with the sampling
-# variance of the year added, since its estimate and no true effect is held against it). specs/evidence.md, section 2.
+# and Sharp 1999); prediction by Student's t on k - 1 degrees (Higgins, Thompson and Spiegelhalter 2009, with the
+# sampling variance of the year added, since its estimate and no true effect is held against it). specs/evidence.md,
+# section 2.
 
 
 ENOUGH_YEARS = 4
@@ -571,8 +570,7 @@ def _qualified(year: YearEstimate, band: Band, rule: MonitoringRule, first: int 
 # What the years of an audit say together: each against its limit, and against the years before it.
 #
 # A function of the list of years and of nothing else: a restated year replaces its own, and all is computed anew. A
-# year
-# that is not like the one before it begins another sequence.
+# year that is not like the one before it begins another sequence.
 
 
 def monitor(estimates: Sequence[YearEstimate], rule: MonitoringRule) -> list[Monitored]:

@@ -364,10 +364,9 @@ def _solved(aim: Floats, rows: _Rows, most: Floats | float = MOST) -> Floats | N
 #
 # The counts of everybody less the published ones of partitions tell what a partition withholds, or what all those that
 # publish nothing have together. A count is told where all tables that fit what is published have it within less than
-# the
-# profile's width, and with few people. Then the groups of a further partition are withheld, the smallest first; where
-# that does not help, those of everybody, from which everything else was subtracted. Partitions are looked at in the
-# order of their names, so that the outcome does not depend on which ended first.
+# the profile's width, and with few people. Then the groups of a further partition are withheld, the smallest first;
+# where that does not help, those of everybody, from which everything else was subtracted. Partitions are looked at in
+# the order of their names, so that the outcome does not depend on which ended first.
 #
 # What a partition's own run tells of itself is not mended here: ``tasks.metrics.publish.algorithm`` decides that.
 

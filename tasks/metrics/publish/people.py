@@ -35,8 +35,7 @@ from tasks.numerics.arrays import Bools, Longs
 # The records of the source: applications and refused rows that are kept, each for itself, and the others by kind.
 #
 # What became of an application is known row by row, from the table ``refusals`` or from what it lacks, as
-# ``preprocess``
-# refuses it; the exact counts say how many other records there are of each kind.
+# ``preprocess`` refuses it; the exact counts say how many other records there are of each kind.
 
 
 ORDER = ("ingest", "preprocess", "score", "connect")

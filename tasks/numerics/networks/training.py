@@ -97,9 +97,8 @@ def _linear(inputs: int, outputs: int, rng: np.random.Generator) -> nn.Linear:
 # Switching points of a ReLU net with two hidden layers along a straight path, and the gradients between them.
 #
 # Along ``b + s (x - b)`` the first layer is affine in s, so each of its units switches at most once. Between switches
-# the
-# second layer is affine too: its intercept and slope change by one column of weights at each switch. So T steps need
-# two matrix products for the start of the path and one update per switch, instead of T matrix products.
+# the second layer is affine too: its intercept and slope change by one column of weights at each switch. So T steps
+# need two matrix products for the start of the path and one update per switch, instead of T matrix products.
 #
 # With masks m1 and m2 of the two layers the gradient at a step is ``W1' (m1 * (V m2))``, ``V = W2' diag(w3)``. Its mean
 # over the path needs the mean of m1_i m2_j. As m1_i is constant but for one switch, that is a count of m2_j up to the
@@ -363,8 +362,7 @@ def inconsistency(factual: Tensor, counterfactual: Tensor, weights: Tensor) -> T
 # State of a training run after an epoch, from which it resumes as if it had never stopped.
 #
 # A checkpoint is tensors by name and a few words, as in a safetensors file. It holds no state of random numbers: those
-# of
-# an epoch depend on the seed and the epoch alone. Scope: the state and its bytes. A ``Keeper`` stores them.
+# of an epoch depend on the seed and the epoch alone. Scope: the state and its bytes. A ``Keeper`` stores them.
 
 
 _HISTORY: Final = "history"

@@ -75,13 +75,11 @@ def as_said(limit: float) -> float:
 #
 # There are three intervals of the difference of two independent shares. Wald's (Alvarez and Ruggieri 2023, Eq. 5, read
 # with the sum of the two variances; with the printed minus some published rows would need the root of a negative
-# number)
-# has no width when both shares are 0 or 1. Newcombe's hybrid score interval (1998, method 10) and that of Agresti and
-# Caffo (2000) do not have that fault.
+# number) has no width when both shares are 0 or 1. Newcombe's hybrid score interval (1998, method 10) and that of
+# Agresti and Caffo (2000) do not have that fault.
 #
 # Each is a lower bound at a normal quantile z, falling in z; at -z the same expression is the upper bound. The p-value
-# of
-# 'the difference is at most tau' is the level at which the lower bound is tau, so that p < alpha iff the lower bound
+# of 'the difference is at most tau' is the level at which the lower bound is tau, so that p < alpha iff the lower bound
 # exceeds tau.
 
 
@@ -215,9 +213,8 @@ def _distinct(pair: Pair) -> tuple[Longs, Longs]:
 # Intervals: Wilson's score interval of a share, and a bootstrap of a mean (percentile method, Efron 1979).
 #
 # A statistic is the mean of values over units. A unit without a value (NaN) is resampled with the others but left out
-# of
-# the mean. The interval of a share always has a width. If all values of a mean are equal, resamples do not differ; that
-# says nothing about sampling error, and there is no interval.
+# of the mean. The interval of a share always has a width. If all values of a mean are equal, resamples do not differ;
+# that says nothing about sampling error, and there is no interval.
 #
 # Scope: intervals of one statistic. Comparisons: ``compared_intervals``.
 
@@ -472,11 +469,9 @@ def _distance(ratio: Floats, pair: Pair) -> tuple[Floats, Floats]:
 # Intervals of comparisons of two groups: a difference, a ratio, and a difference from draws.
 #
 # Two shares have score intervals: Newcombe's of the difference (1998, method 10), Miettinen and Nurminen's of the
-# ratio.
-# Newcombe adds the distances from each value to the end of its own interval as squares. That holds for any two
-# intervals
-# (Zou and Donner 2008), and so for a share less a mean as well. Two means are resampled independently. Without a spread
-# of both groups the comparison has none.
+# ratio. Newcombe adds the distances from each value to the end of its own interval as squares. That holds for any two
+# intervals (Zou and Donner 2008), and so for a share less a mean as well. Two means are resampled independently.
+# Without a spread of both groups the comparison has none.
 
 
 def difference(estimate: Estimate, other: Estimate, level: float) -> Interval:
@@ -550,8 +545,7 @@ def from_drawn(estimate: Estimate, against: Floats, mean: float, level: float) -
 # one side the end away from zero is the exact one; where nobody changes at all it reaches to about 3 / n at 5 %.
 #
 # Agresti and Min's adjusted interval (2005) and Tango's score interval (1998) are shorter and miss too often on one
-# side
-# at few changes; ``tests/material/paired_coverage.py`` prints how often, over all samples.
+# side at few changes; ``tests/material/paired_coverage.py`` prints how often, over all samples.
 
 
 LEAST = 1e-12

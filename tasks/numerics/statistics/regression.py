@@ -217,9 +217,9 @@ def inverse(matrix: Floats) -> Floats:
 # A penalised logit fitted again on resamples of rows, all of them at once.
 #
 # Newton's method with the information of the fit to all rows in place of each resample's own: a step is then two
-# products
-# of matrices for all resamples together. It converges where each resample's information is less than twice that of all
-# rows, as it is but for rare categories; resamples that do not come to rest are finished by Newton's method proper.
+# products of matrices for all resamples together. It converges where each resample's information is less than twice
+# that of all rows, as it is but for rare categories; resamples that do not come to rest are finished by Newton's method
+# proper.
 #
 # Scope: resamples, coefficients and cuts. What a model is fitted to: ``tasks.scoring.fitting``.
 

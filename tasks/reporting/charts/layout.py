@@ -121,8 +121,7 @@ def _floor(value: float, factor: int, power: int) -> int:
 # Shapes that drawings consist of: paths and texts in colours by meaning, symbols of states, and sizes of a layout.
 #
 # A colour is a name here. The style sheet gives each a variable for light, dark and forced colours; the values below
-# are
-# those of a drawing without style sheet, too.
+# are those of a drawing without style sheet, too.
 
 
 Colour = Literal["ink", "line", "paper", "shade"] | Tone

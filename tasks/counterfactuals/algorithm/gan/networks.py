@@ -20,11 +20,9 @@ from tasks.numerics.problem import Mediation, require_seen
 #
 # The defaults depart from the paper in three points; with the paper's own, ``PAPER``, the networks return little more
 # than the conditional mean on its synthetic data. Numeric mediators are standardised by mean and spread given
-# covariates
-# and category, so that the individual part is as visible to the discriminator as the rest. The generators' loss does
-# not
-# saturate. The learning rate falls in the last third of the epochs, so that the result depends less on when training
-# stops.
+# covariates and category, so that the individual part is as visible to the discriminator as the rest. The generators'
+# loss does not saturate. The learning rate falls in the last third of the epochs, so that the result depends less on
+# when training stops.
 
 
 Adversarial = Literal["non_saturating", "equation_8", "algorithm_1"]
@@ -190,8 +188,7 @@ def _weights(rngs: Draws, outputs: int, inputs: int) -> nn.Parameter:
 # Encodes mediators of mixed types as numbers for networks, and decodes them.
 #
 # Numbers and ordered categories come first, on a scale of 1. Each of the other mediators follows as a head: one input
-# per
-# category.
+# per category.
 
 
 @dataclass(frozen=True)

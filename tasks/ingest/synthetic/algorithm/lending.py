@@ -85,9 +85,8 @@ def generate(settings: SyntheticLending, rng: np.random.Generator) -> SyntheticR
 # Synthetic applicants whose counterfactual mediators are known (Ma et al., equations 72 to 74).
 #
 # A category A, which goes with the covariates X, shifts the mediators M, on which the outcome Y depends. As the noise
-# of
-# every mediator is drawn here, so is what each applicant's mediators would have been in the other category. The paper
-# publishes no coefficient: every one is a parameter, and every default is ours.
+# of every mediator is drawn here, so is what each applicant's mediators would have been in the other category. The
+# paper publishes no coefficient: every one is a parameter, and every default is ours.
 
 
 _CATEGORIES = ("0", "1")

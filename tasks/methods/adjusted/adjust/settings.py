@@ -177,8 +177,7 @@ def _protected(spec: AuditSpec) -> set[str]:
 # Refusal of controls that the decision sets: a regression that holds them fixed compares what the decision made.
 #
 # A column is refused by its name (public HMDA's fields of loans that were made), or because the data fill it on one
-# side
-# of the decision alone. The message has the share of applications with a value, by action.
+# side of the decision alone. The message has the share of applications with a value, by action.
 
 
 _ONE_SIDED = 0.05, 0.5

@@ -20,8 +20,8 @@ from tasks.numerics.statistics.intervals import Changes, error, lower, upper
 # Finds controls that determine the decision. With such a control held fixed, nothing remains to compare.
 #
 # A reason of denial, a copy of the decision, or an automated result that is always followed: among applicants of one
-# such
-# category all were decided alike, whatever their group, and an effect of 0 says nothing about how they came into it.
+# such category all were decided alike, whatever their group, and an effect of 0 says nothing about how they came into
+# it.
 #
 # Scope: which controls. That no verdict rests on an effect beside one: ``detection``.
 
@@ -68,11 +68,9 @@ def _tells(control: Control, denied: Bools) -> bool:
 # The effect of exchanging a protected attribute in the model itself: what it does to equals, by its own answer.
 #
 # The mean over the members of a group of [denied as they are] less [denied with the attribute exchanged to the
-# reference
-# group]: the signed form of the causal discrimination score (Galhotra, Brun and Meliou 2017, Fairness Testing). The
-# model
-# is held fixed, so that sampling error is that of the members alone; nothing is regressed, and no column is unseen, as
-# the model sees its own columns only.
+# reference group]: the signed form of the causal discrimination score (Galhotra, Brun and Meliou 2017, Fairness
+# Testing). The model is held fixed, so that sampling error is that of the members alone; nothing is regressed, and no
+# column is unseen, as the model sees its own columns only.
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,7 @@ from tasks.numerics.statistics.regression import FEW_CLUSTERS, Estimate, LogitFi
 #
 # A clustered error is too small with few clusters. Here the t of the estimate is held against its distribution if the
 # residuals of whole clusters change sign and size at random while the null holds (Cameron, Gelbach and Miller 2008,
-# with
-# restricted residuals; six-point weights of Webb 2023). The interval is the set of nulls that are not rejected.
+# with restricted residuals; six-point weights of Webb 2023). The interval is the set of nulls that are not rejected.
 
 
 DRAWS = 999

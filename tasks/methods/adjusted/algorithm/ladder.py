@@ -45,8 +45,7 @@ from tasks.numerics.statistics.regression import Estimate, LogitFit, estimate, f
 # Terms that may be added to a rung: hinges of numbers, and products across controls.
 #
 # A hinge is how far a number lies above, or below, one of its quantiles. Each term is a product of two factors, the
-# first
-# of which is 1 for a hinge alone, so that no matrix of all terms is ever held.
+# first of which is 1 for a hinge alone, so that no matrix of all terms is ever held.
 
 
 KNOTS = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -234,9 +233,8 @@ def _orthogonal(controls: Floats, columns: Floats) -> Floats:
 # Selects terms by double selection: terms that predict denial or membership of a group, given the columns.
 #
 # A product or a bend that the design lacks biases the difference only if it tells denial and group alike. Whatever
-# tells
-# one of the two is added (Belloni, Chernozhukov and Hansen 2014, section 2.4), so that an error in one choice leaves
-# little. Chosen forwards by score tests that hold without equal variances, at 5 % over all terms of an equation
+# tells one of the two is added (Belloni, Chernozhukov and Hansen 2014, section 2.4), so that an error in one choice
+# leaves little. Chosen forwards by score tests that hold without equal variances, at 5 % over all terms of an equation
 # (Bonferroni), while each column of the rung keeps 10 denials, approvals and members of the group.
 
 

@@ -195,10 +195,8 @@ def unmatched_share(e: Floats, member: Bools) -> float:
 # Cross-fitting: each row's probability by a logit fitted without the row's fold, for many splits at once.
 #
 # All folds of all splits start from the fit of all rows and share its curvature, so that a step of a hundred fits is
-# two
-# matrix products. Folds that do not converge so are fitted alone. Fits have a small ridge penalty: a part of the rows
-# may
-# lack a category's only denial.
+# two matrix products. Folds that do not converge so are fitted alone. Fits have a small ridge penalty: a part of the
+# rows may lack a category's only denial.
 
 
 STEPS = 30

@@ -278,8 +278,7 @@ def _next(inner: tuple[float, float], outer: tuple[float, float], farthest: floa
 #
 # A discrete change, not a derivative: each row's probability with the indicator of the group at 1 and all other
 # indicators at 0, minus that with all at 0. Standard errors by the delta method with the sandwich: the influence of row
-# i
-# is G' H^-1 x_i (y_i - p_i), G the gradient of the effect (Wooldridge 2010, section 15.8.4; Greene 2012, section
+# i is G' H^-1 x_i (y_i - p_i), G the gradient of the effect (Wooldridge 2010, section 15.8.4; Greene 2012, section
 # 17.3.2).
 
 

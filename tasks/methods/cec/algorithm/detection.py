@@ -88,15 +88,12 @@ def _features(
 # Counterfactual explanation consistency (CEC; Popoola and Sheppard 2026): the method.
 #
 # A model may give two comparable applicants of different groups the same answer for different reasons. Every row
-# outside
-# the reference group is matched with the most comparable member of the reference group with the same outcome. The
-# model's
-# attributions for both, from one baseline, are reduced to directions and compared. The score is printed beside its
-# matching floor: the score of a model of the financial features alone on the same pairs.
+# outside the reference group is matched with the most comparable member of the reference group with the same outcome.
+# The model's attributions for both, from one baseline, are reduced to directions and compared. The score is printed
+# beside its matching floor: the score of a model of the financial features alone on the same pairs.
 #
 # Scope: the order of the method. Steps: ``pairs``, ``score``, ``tallies`` by group, ``findings`` by row, and
-# ``training``
-# for consistency. Matching: ``tasks.counterfactuals.algorithm.nearest``.
+# ``training`` for consistency. Matching: ``tasks.counterfactuals.algorithm.nearest``.
 
 
 @dataclass(frozen=True)

@@ -252,8 +252,7 @@ def _standardised(features: Floats, fitted: Longs) -> Floats:
 #
 # A value becomes its quantile in its own group, and then the median over the groups of that quantile's value. What a
 # group had at its 90th percentile, the other group has there afterwards. Ranks within a group are kept; a column that
-# is
-# constant in each group, such as the group itself, becomes constant under full repair.
+# is constant in each group, such as the group itself, becomes constant under full repair.
 #
 # Columns with few values cannot be repaired below their step: values that are tied stay tied.
 
@@ -321,8 +320,7 @@ def _quantiles(values: Floats) -> tuple[Floats, Floats]:
 # Hardt et al. (2016) as ``ThresholdOptimizer``, Agarwal et al. (2018) as ``ExponentiatedGradient``, Zhang et al. (2018)
 # as ``AdversarialFairnessClassifier``. The paper does not describe its Lagrangian baseline; ``GridSearch``, which tries
 # Lagrange multipliers of the same constraints and keeps one net, stands for it. The disparate impact remover (Feldman
-# et
-# al. 2015) is our own, ``repair``: the one kept library that has it needs a second framework of networks to be
+# et al. 2015) is our own, ``repair``: the one kept library that has it needs a second framework of networks to be
 # imported.
 #
 # A mitigation that ends in one net has a logit and can be explained; a randomised one, or a mixture of nets, cannot.

@@ -191,8 +191,7 @@ def _mean(values: Floats) -> float:
 #
 # Nets with and without the two added terms, a grid of their weights, and mitigations of a library use the same folds.
 # Those with a logit are explained in the same way. The nets learn the outcome of applications and are independent of
-# the
-# audited model. Scope: training. Summaries over the folds: ``figures``.
+# the audited model. Scope: training. Summaries over the folds: ``figures``.
 
 
 UNCONSTRAINED: Final = "unconstrained"
@@ -390,8 +389,7 @@ def _explained(bridge: Bridge, fold: Fold, model: Model, measured: Performance, 
 # Figures of trained models over the folds: mean and standard deviation of each, as aggregates.
 #
 # If a fold lacks a figure, such as the AUC of a model without scores, its mean is null with the reason: a mean over
-# fewer
-# folds is not comparable with the others.
+# fewer folds is not comparable with the others.
 
 
 Name = tuple[str, str]

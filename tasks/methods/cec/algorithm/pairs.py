@@ -20,10 +20,8 @@ from tasks.numerics.statistics.intervals import Parameters, alone, counted, mean
 # Computes the CEC score, the distance of the directions of two explanations, and its regimes with the decisions.
 #
 # Popoola and Sheppard (2026), sections on the CEC metric and on its regimes. An attribution is reduced to its
-# direction,
-# g = IG / (|IG| + 1e-8), so that only the balance of the reasons counts. The distance of two directions is |g - g~| /
-# 2,
-# in [0, 1]. Both directions share one baseline (Principle 1).
+# direction, g = IG / (|IG| + 1e-8), so that only the balance of the reasons counts. The distance of two directions is
+# |g - g~| / 2, in [0, 1]. Both directions share one baseline (Principle 1).
 #
 # Scope: arithmetic on pairs of attributions. Choice of pairs: ``pairs``.
 
@@ -139,8 +137,7 @@ def resampled_shares(parted: Floats, draws: int, rng: np.random.Generator) -> Fl
 #
 # The matching floor is ours. Members of a pair differ, so even a model of the financial features alone explains them
 # differently. The floor is the score of a logistic regression of the label on these features on the same pairs; only
-# the
-# excess is due to the model.
+# the excess is due to the model.
 #
 # Scope: one row and its match. Groups: ``tallies``.
 

@@ -187,8 +187,7 @@ def studentised(ground: Ground, member: Bools) -> float:
 # Effects of one group from arrays: situation testing (direct) and CST (total), each with its standard error.
 #
 # Scope: applicants, labels, decisions and counterfactuals in, two effects out; no problem, no settings of an audit
-# beside
-# those of the search. Aggregates of an audit: ``aggregates``.
+# beside those of the search. Aggregates of an audit: ``aggregates``.
 
 
 TOO_FEW_FOR_ADJUSTMENT = "too_few_for_adjustment"

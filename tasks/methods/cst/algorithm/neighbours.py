@@ -467,8 +467,7 @@ def _sort(distances: Floats, keys: Longs) -> None:
 #
 # Rows are grouped by their combination of nominal values, because one mismatch is far. Within a group they are cut into
 # blocks of close rows, as in a k-d tree. A query visits the groups by nominal distance and skips every block that
-# cannot
-# hold one of the k nearest. There is no approximation and no matrix of distances.
+# cannot hold one of the k nearest. There is no approximation and no matrix of distances.
 #
 # Scope: the index, the order of work and its memory. Loops: ``kernel``. Coordinates: ``distance``.
 

@@ -101,8 +101,7 @@ def _rounded(values: Floats, decimals: int | None) -> Floats:
 # The control group holds the k nearest rows of the complainant's own group, the test group the k nearest rows of the
 # reference group; refusals are counted in both (Alvarez and Ruggieri 2023, sections 3.1 and 3.4). The search runs once
 # for the largest k: every smaller group is a prefix of that list. With the search centres, the complainant is counted
-# in
-# the control group and its counterfactual in the test group, which then have k + 1 members (section 3.2).
+# in the control group and its counterfactual in the test group, which then have k + 1 members (section 3.2).
 #
 # Scope: counts in lists of neighbours. Search: ``neighbours``. Tests: ``significance``.
 
@@ -265,8 +264,8 @@ def _members(near: Neighbours, itself: Bools, n: Longs, neighbour_count: Longs, 
 # Searches behind a situation: the rows that each complainant is compared with, for given labels of the rows.
 #
 # Situation testing (ST) searches both groups around the complainant; counterfactual situation testing (CST) searches
-# the
-# test group around its counterfactual (Alvarez and Ruggieri 2023, section 3.1). Labels are the problem's, or permuted.
+# the test group around its counterfactual (Alvarez and Ruggieri 2023, section 3.1). Labels are the problem's, or
+# permuted.
 #
 # Scope: search centres and searched rows. Counting: ``situations``. Search: ``neighbours``.
 
@@ -626,9 +625,8 @@ def _imagined(problem: Problem, group: Ints, some: list[Longs], settings: CstSet
 # Several protected attributes: who is detected under every one of them (multiple discrimination).
 #
 # Where an attribute crosses several columns, each of its groups is audited as a group of its own (intersectional);
-# beside
-# it is the share of its members that are detected under each single attribute. These are tested at alpha divided by the
-# number of attributes (specs of CST, 'Confidence').
+# beside it is the share of its members that are detected under each single attribute. These are tested at alpha divided
+# by the number of attributes (specs of CST, 'Confidence').
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,7 @@ def thinned(distinct: Distinct, rows: Longs) -> tuple[Distinct, Longs]:
 # Cheapest feasible candidate of every factual, on a whole graph or on some of its rows.
 #
 # Cost is the L2 distance of factual and candidate in encoded units. The questions of all decision makers are answered
-# at
-# once, because they share the expensive part, reachability. Scope: the search on one graph. Choice of graphs:
+# at once, because they share the expensive part, reachability. Scope: the search on one graph. Choice of graphs:
 # ``rules``.
 
 
@@ -349,8 +348,7 @@ def draws(parameters: Mapping[str, float | str], drawn_shares: Floats, group: in
 #
 # Proposals come from anywhere, so they are no rows of the data. Each is joined to the graph as a node without steps of
 # its own. It is possible if the applicant, or a row that the applicant can reach, is a permitted step within epsilon
-# away
-# from it. Without epsilon one permitted step of any length must lead from the applicant to it, as in ``rules``.
+# away from it. Without epsilon one permitted step of any length must lead from the applicant to it, as in ``rules``.
 #
 # Scope: the check of any list of proposals. Systems that propose: ``research.fgce.group_explanations``.
 

@@ -23,8 +23,7 @@ from tasks.numerics.statistics import regression
 #
 # One graph is built at the largest epsilon and cut back to the shorter ones. All counts are over rows, as in the paper:
 # equal rows are separate vertices, linked both ways, although they share a node here. No edge crosses a protected
-# group,
-# so the components of the whole graph are those of its groups.
+# group, so the components of the whole graph are those of its groups.
 #
 # Scope: epsilons, cuts and counts by group, and the counts of the reference group subsampled to a group's size, because
 # components and singletons grow with the rows. Reachability: ``tasks.feasibility_graph.algorithm``.

@@ -110,8 +110,7 @@ def pairs(parts: tuple[Component, ...]) -> int:
 # for edges that some path can use.
 #
 # The sum over kernels is our own loop. The trees of sklearn's KernelDensity add and subtract bounds near the density of
-# a
-# whole cluster, so that small densities are lost in rounding (scikit-learn issue 25799). On German credit, at the
+# a whole cluster, so that small densities are lost in rounding (scikit-learn issue 25799). On German credit, at the
 # bandwidth of FGCE's authors, half of the edges are off by more than a factor of ten, some by 1e26. Without its tree
 # sklearn is right, and 4 to 20 times slower than this loop.
 #

@@ -16,10 +16,9 @@ from tasks.numerics.arrays import Bools, Floats, Longs
 # Covering a group's factuals with few counterfactuals: shapes of the problem and of its solution.
 #
 # FGCE asks three questions of the same table of costs (sections III and IV): how many rows k candidates can cover
-# within
-# a cost (``max_cover``), how few candidates cover all rows (``set_cover``), and at what largest cost k candidates cover
-# a
-# share of them (``least_cost``). Every answer is an ``Optimum``: exact, or a bound with the reason why it is only that.
+# within a cost (``max_cover``), how few candidates cover all rows (``set_cover``), and at what largest cost k
+# candidates cover a share of them (``least_cost``). Every answer is an ``Optimum``: exact, or a bound with the reason
+# why it is only that.
 
 
 Pick = tuple[int, int]
@@ -285,8 +284,7 @@ def _ones(word: np.uint64) -> int:
 #
 # Each part has a frontier: lower and upper bounds on the rows that 0, 1, 2, ... of its candidates cover. The greedy
 # choice gives the lower bound. The upper one is submodularity: j more candidates add no more than the j largest gains.
-# A
-# dynamic programme allots k to the parts, once by the lower and once by the upper bounds. While the two disagree, an
+# A dynamic programme allots k to the parts, once by the lower and once by the upper bounds. While the two disagree, an
 # integer programme settles one number of one part that the upper one uses.
 #
 # Scope: coverage at one limit on cost. The method's own greedy choice: ``tasks.methods.fgce.algorithm.recourse``.

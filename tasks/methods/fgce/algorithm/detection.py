@@ -19,11 +19,9 @@ from tasks.numerics.statistics.intervals import as_said, mean, share
 # Aggregates of FGCE: optima, areas of least costs, saturation points and sizes, which are no means over rows.
 #
 # Optima are solved again on bootstrap samples of the factual rows; statistics of the greedy selection are resampled
-# with
-# the selection fixed. k0 and d0 can only fall when rows are left out, so their intervals lie at or below the value:
-# they
-# show the dependence on few rows, and not the range in another sample. d0 at k0 may rise, because fewer candidates may
-# then be allowed.
+# with the selection fixed. k0 and d0 can only fall when rows are left out, so their intervals lie at or below the
+# value: they show the dependence on few rows, and not the range in another sample. d0 at k0 may rise, because fewer
+# candidates may then be allowed.
 #
 # Scope: replicates and reasons of each value. Values: ``optima`` and ``curves``.
 
@@ -171,9 +169,8 @@ def of_sizes(explained: Explained) -> Iterator[Aggregate]:
 # Tallies of FGCE for one group: the values of each statistic over the group's factual rows.
 #
 # The mean over the rows is the measure; the bootstrap resamples rows with the selection of candidates fixed. Coverage
-# and
-# its areas are over all factuals (``denominator`` ``all``) and over those that some candidate can serve (``feasible``,
-# the paper's). Groups, subgroups and size-matched subsamples share these functions.
+# and its areas are over all factuals (``denominator`` ``all``) and over those that some candidate can serve
+# (``feasible``, the paper's). Groups, subgroups and size-matched subsamples share these functions.
 #
 # Scope: means over rows. Optima and saturation points: ``optima``. Tallies from values:
 # ``tasks.numerics.statistics.intervals``.
@@ -264,13 +261,11 @@ def _area(
 # Results for every group: the unfavourable decisions with a feasible counterfactual inside the group, the cost of the
 # cheapest one, coverage by k of them within a limit on cost, and the fewest that suffice at the least cost. All is
 # recomputed on the reference group, subsampled to the size of each other group: a small group has fewer candidates and
-# a
-# thinner graph, which alone makes its factuals look worse off (specs, 'Epsilon and size'; not in the paper).
+# a thinner graph, which alone makes its factuals look worse off (specs, 'Epsilon and size'; not in the paper).
 #
 # Limits on cost follow the paper's grid, which ends short of the square root of the number of features. A change of
 # category costs sqrt(2), so that feasible costs may exceed that end; ``coverage_at_k`` and ``burden_at_k`` therefore
-# have
-# no limit on cost.
+# have no limit on cost.
 #
 # Scope: the order of the method. One group: ``recourse``. Statistics: ``tallies`` (means over rows) and ``aggregates``.
 

@@ -212,13 +212,11 @@ def d0_at_k0(parts: Sequence[Part], solver: Solver) -> Optimum:
 # Coverage against cost and against k: areas under the curves and saturation points (FGCE, section IV).
 #
 # ``kAUC(k)`` is the area of coverage over the limits d, ``dAUC(d)`` the area of coverage over k, each divided by the
-# area
-# of full coverage on the same grid. Both are means over factual rows: the functions here return the part of each row,
-# which the bootstrap resamples with fixed candidates.
+# area of full coverage on the same grid. Both are means over factual rows: the functions here return the part of each
+# row, which the bootstrap resamples with fixed candidates.
 #
 # A saturation point is the first point of the grid at which a curve reaches its maximum. It is no mean, so its
-# replicates
-# are made here.
+# replicates are made here.
 
 
 LOWEST = 0.1
@@ -358,11 +356,9 @@ def least_cost(resamples: Resampled, levels: Floats, free: Floats, share: float)
 #
 # ``k0`` is the smallest number of candidates that covers every coverable row, ``d0`` the smallest cost at which that is
 # possible with any number of them (the paper's definition), ``d0_at_k0`` the smallest cost at which ``k0`` of them do
-# it
-# (what the authors' code computes). The least cost of k and c is the smallest largest cost at which k candidates cover
-# a
-# share c of the coverable rows; ``cauc(c)`` is its area over k, divided by the smallest of any group (FGCE, section
-# IV).
+# it (what the authors' code computes). The least cost of k and c is the smallest largest cost at which k candidates
+# cover a share c of the coverable rows; ``cauc(c)`` is its area over k, divided by the smallest of any group (FGCE,
+# section IV).
 #
 # For a group of many pairs, the greedy selection gives bounds, which are marked as such. Least costs are bounds too
 # unless exact ones are requested, since each takes integer programmes of its own.

@@ -21,8 +21,7 @@ from tasks.numerics.problem import FeasibilityGraph, Problem
 # Costs of all feasible pairs of a group, as levels: the first limit on cost that covers the pair.
 #
 # A pair of factual and candidate is stored as one byte, the first level that covers it; the last level is no limit.
-# Costs
-# themselves exist only while a block of factuals is priced, and are recomputed for the few chosen candidates.
+# Costs themselves exist only while a block of factuals is priced, and are recomputed for the few chosen candidates.
 #
 # Scope: prices. Costs: ``costs``. Choice: ``selection``. Reach: ``tasks.feasibility_graph.algorithm``.
 
@@ -223,8 +222,7 @@ def nearest(paid: Floats) -> tuple[Floats, Longs]:
 #
 # At most k candidates are chosen. Each newly covers most factual rows at a cost of at most d; ties go to the smaller
 # total cost over all factuals it covers within d, covered before or not, then to the smaller node. The choices for k
-# are
-# the first k of those for k + 1, so one run per d serves every k.
+# are the first k of those for k + 1, so one run per d serves every k.
 #
 # Scope: the greedy choice. Candidates: ``pairs``. Exact optima: ``covering``.
 

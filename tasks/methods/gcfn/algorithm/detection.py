@@ -19,10 +19,8 @@ from tasks.numerics.statistics.sampling import design_variance
 # Net share of changed decisions, with the standard error that refits of a generator give it; and the relative change.
 #
 # ``share_changed`` is the share of members whose decision would turn favourable, less the share whose decision would
-# turn
-# unfavourable, had they been of the reference group: the share denied now less the share denied then. Above 0,
-# belonging
-# to the group harms. The denial difference of CST (``cst_effect``) has the same sign.
+# turn unfavourable, had they been of the reference group: the share denied now less the share denied then. Above 0,
+# belonging to the group harms. The denial difference of CST (``cst_effect``) has the same sign.
 #
 # The standard error is that of one network, which varies more than the mean of several: it is told, and no interval is
 # made of it (docs/methods/gcfn.md has what was simulated).

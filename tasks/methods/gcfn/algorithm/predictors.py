@@ -429,11 +429,9 @@ def _resampled(values: Floats, resamples: int, rng: np.random.Generator) -> Floa
 # Trains counterfactually fair predictors of the outcome and compares them with others on held-out rows.
 #
 # All learn from the same rows: one without a fairness term, one from covariates alone (CFUA), one from covariates and
-# the
-# noise behind the mediators (CFAN), and GCFN for each weight lambda. The mediators come from generators that never saw
-# an
-# outcome. The noise comes from abduction by a causal model, else it is the residual from the mediator's conditional
-# mean.
+# the noise behind the mediators (CFAN), and GCFN for each weight lambda. The mediators come from generators that never
+# saw an outcome. The noise comes from abduction by a causal model, else it is the residual from the mediator's
+# conditional mean.
 #
 # Scope: the predictors and the split. Statistics of each: ``predictor_tallies``.
 

@@ -285,8 +285,7 @@ def generators(case: Case, state: Checkpoint) -> pa.Table:
 # Writes counterfactual mediators, the model's decisions on them, and their checks as tables.
 #
 # A row of ``mediated`` is one applicant as a member of one other group, with the values of the network that is nearest
-# to
-# all. A row for each network would be ten times as many, and the others follow from the state in ``generators``. The
+# to all. A row for each network would be ten times as many, and the others follow from the state in ``generators``. The
 # model's decisions are kept for every network, since the worst of them counts.
 #
 # Scope: tables with rows of applicants, and the order of the work on a protected attribute.

@@ -150,14 +150,11 @@ def to_nearest(
 # Blocks that take from any depth: our variant of Algorithm 2, for a fair ratio of the whole list.
 #
 # Exchanges with the next block alone cannot change a group's mean by more than the width of a block. Here members of
-# the
-# worst-off group move up from any depth, and the others slide down. Each block is filled with the next records of the
-# list. While it is unfair, its lowest-ranked record of an over-represented group returns to the head of the rest, and
-# the
-# next record of the worst-off group comes in, modified as in Algorithm 2. A block that is touched at all continues,
-# within its bounds, until that group has its share of the list so far; otherwise rounding errors of the blocks would
-# add
-# up. The price is that most of that group is modified.
+# the worst-off group move up from any depth, and the others slide down. Each block is filled with the next records of
+# the list. While it is unfair, its lowest-ranked record of an over-represented group returns to the head of the rest,
+# and the next record of the worst-off group comes in, modified as in Algorithm 2. A block that is touched at all
+# continues, within its bounds, until that group has its share of the list so far; otherwise rounding errors of the
+# blocks would add up. The price is that most of that group is modified.
 #
 # Scope: kernels and their frame. Boundaries: ``tasks.counterfactuals.algorithm.recourse``.
 
@@ -364,8 +361,7 @@ def _next(
 # Thresholds by group on the scores of a given model (Hardt et al. 2016), by fairlearn, as a baseline.
 #
 # Nothing is trained. The thresholds of demographic parity, and of equalised odds, are chosen on the rows that they
-# decide
-# on. Some decisions are random, and the decision maker has to know the group of everybody.
+# decide on. Some decisions are random, and the decision maker has to know the group of everybody.
 
 
 Constraint = Literal["demographic_parity", "equalized_odds"]

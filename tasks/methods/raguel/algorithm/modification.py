@@ -13,8 +13,7 @@ from tasks.numerics.arrays import Floats, Ints, Longs
 # Moves of one record towards its target: whole steps, their gain, and the remaining cost.
 #
 # Scope: the records as kernels read them, and moves of one attribute. Choice of attributes: ``modification``.
-# Boundaries
-# and permitted changes: ``tasks.counterfactuals.algorithm.recourse``.
+# Boundaries and permitted changes: ``tasks.counterfactuals.algorithm.recourse``.
 
 
 class Rules(NamedTuple):

@@ -19,8 +19,7 @@ from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 #
 # Normalised discounted difference, KL divergence and ratio (rND, rKL, rRD; Yang and Stoyanovich 2017), of one group
 # against all others, at the cut points 10, 20, ... with weights ``1 / log2(i)``. Each is divided by the largest value
-# of
-# any ranking with as many records and protected records. 0 is perfectly mixed, 1 as separate as possible.
+# of any ranking with as many records and protected records. 0 is perfectly mixed, 1 as separate as possible.
 
 
 CUT = 10

@@ -494,8 +494,8 @@ def _sort_ties(members: Longs, cost: Floats, number: Longs) -> None:
 #
 # In an unfair block, the lowest-ranked record of an over-represented group goes to the next block. The highest-ranked
 # record of an under-represented group there takes its place, modified at a cost that does not lower the block's
-# recourse
-# ratio (Equation 3, with both its ends). Nobody crosses more than one border. Scope: settings, and the list in memory.
+# recourse ratio (Equation 3, with both its ends). Nobody crosses more than one border. Scope: settings, and the list in
+# memory.
 
 
 @dataclass(frozen=True)

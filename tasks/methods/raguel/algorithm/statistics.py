@@ -402,10 +402,8 @@ def _offers(summary: ListSummary, order: Order, group: int, at: Parameters) -> I
 # The reference group's mean recourse cost over a group's, with an interval that counts the model among what is drawn.
 #
 # Below 1 the group has further to go. Costs follow from the model and its threshold, and these from the applicants:
-# with
-# the model held, a nominal 95 % interval covers less (specs of verdicts, section 4). So each resample of rows has a
-# model
-# of its own, and costs to its boundary. A rule is not fitted, and only its applicants are drawn.
+# with the model held, a nominal 95 % interval covers less (specs of verdicts, section 4). So each resample of rows has
+# a model of its own, and costs to its boundary. A rule is not fitted, and only its applicants are drawn.
 #
 # Scope: the ratio and its error. Resamples and boundaries: ``tasks.methods.raguel.rerank.lists``.
 

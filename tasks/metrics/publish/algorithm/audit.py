@@ -422,13 +422,11 @@ def is_whole(table: Floats) -> bool:
 #
 # Unknowns are the people in each cell. Every published count bounds a sum of cells. The attacker knows that people are
 # whole, so that bounds by linear programming alone may be wider than the attacker's: they would call a count safe that
-# is
-# not. Hence the auditor calls a count open only by witnesses: two tables of whole numbers that fit all that is
-# published
-# and differ in the count by the width that is wanted. A witness is a vertex of the linear programme where that is
-# whole,
-# else a solution of the integer programme within a limit of nodes. Where the limit ends the search, the count is called
-# closed. An error is thus always to the safe side. Source: rule 6 of the disclosure pass; decision 0034.
+# is not. Hence the auditor calls a count open only by witnesses: two tables of whole numbers that fit all that is
+# published and differ in the count by the width that is wanted. A witness is a vertex of the linear programme where
+# that is whole, else a solution of the integer programme within a limit of nodes. Where the limit ends the search, the
+# count is called closed. An error is thus always to the safe side. Source: rule 6 of the disclosure pass; decision
+# 0034.
 
 
 @dataclass(frozen=True)

@@ -343,9 +343,8 @@ def complement(withheld: Bools, counts: Longs, smallest: int = 0) -> Bools:
 # How far an interval and a p-value reach where counts are rounded: over all counts that are printed alike.
 #
 # A share of rounded counts is off by more than its sampling error may be. Its interval is the smallest one that holds
-# the
-# intervals at both ends of what a reader can tell of the counts; its p is the larger of both, and 1 where no difference
-# at all lies between the ends. How often they cover: ``python -m benches published``. Source: decision 0035.
+# the intervals at both ends of what a reader can tell of the counts; its p is the larger of both, and 1 where no
+# difference at all lies between the ends. How often they cover: ``python -m benches published``. Source: decision 0035.
 
 
 Pair = tuple[Statistic, Statistic]
