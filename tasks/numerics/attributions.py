@@ -1,4 +1,4 @@
-"""Integrated gradients by quadrature, of linear models, of torch models, and a substitute for models without a gradient."""  # noqa: E501
+"""Integrated gradients: by quadrature, of linear and torch models, and a substitute for models without a gradient."""
 
 import json
 from collections.abc import Callable, Sequence

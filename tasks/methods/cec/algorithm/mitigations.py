@@ -1,4 +1,4 @@
-"""Mitigations that consistency training is compared with, cross-validation of loss variants, and the Pareto frontier."""  # noqa: E501
+"""Mitigations compared with consistency training, cross-validation of loss variants, and the Pareto frontier."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
