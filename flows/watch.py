@@ -83,25 +83,28 @@ def watch(
         EvenhandError: as the audit says. A download that fails is told, and what is held is audited all the same.
     """
     audit_spec, opened = given_spec(spec), Lake(lake)
-    choice = _choice(audit_spec)
+    if audit_spec.source.vintage is None:
+        raise SpecError(
+            "a watch needs `source: {kind: hmda, vintage: {...}}`, which names the data set; a file that "
+            "is named by its path has none",
+            ("source",),
+        )
+    choice = audit_spec.source.vintage
     published = year or _newest_year(choice)
     fetched, why = _looked_for(opened, choice, published, base_url, fetch=fetch)
     newest_vintage = _newest_held(opened, choice)
     result = Found(published, _words(fetched), why, _words(newest_vintage))
     if newest_vintage is not None:
         result = _audited(audit_spec, newest_vintage.year, opened, result)
-    _log_result(result)
+    if result.fetched:
+        log.info("fetched %s", result.fetched)
+    elif result.not_fetched:
+        log.warning("not fetched: %s", result.not_fetched)
+    if not result.held:
+        log.warning("the lake holds no vintage to audit; `evenhand data fetch` or `evenhand data add` brings one")
+    else:
+        log.info("%s: %s %s", result.held, "audited as" if result.audited else "was audited before as", result.run)
     return asdict(result)
-
-
-def _choice(spec: AuditSpec) -> VintageChoice:
-    if spec.source.vintage is None:
-        raise SpecError(
-            "a watch needs `source: {kind: hmda, vintage: {...}}`, which names the data set; a file that "
-            "is named by its path has none",
-            ("source",),
-        )
-    return spec.source.vintage
 
 
 def _newest_year(choice: VintageChoice) -> int:
@@ -157,15 +160,3 @@ def _audited(spec: AuditSpec, year: int, lake: Lake, result: Found) -> Found:
 
 def _words(vintage: Vintage | None) -> str:
     return "" if vintage is None else str(vintage)
-
-
-def _log_result(result: Found) -> None:
-    """Log the result, one line per fact."""
-    if result.fetched:
-        log.info("fetched %s", result.fetched)
-    elif result.not_fetched:
-        log.warning("not fetched: %s", result.not_fetched)
-    if not result.held:
-        log.warning("the lake holds no vintage to audit; `evenhand data fetch` or `evenhand data add` brings one")
-    else:
-        log.info("%s: %s %s", result.held, "audited as" if result.audited else "was audited before as", result.run)

@@ -550,21 +550,17 @@ def entries(declaration: Mapping[str, Any]) -> list[Entry]:
     blocks: dict[str, list[Mapping[str, Any]]] = {}
     for block in (*declaration.get("table", ()), *declaration.get("figure", ())):
         if "what" in block:
-            _check(block)
+            named = f"{block['what']} in data/published"
+            for key in ("shows", "status"):
+                if not block.get(key):
+                    raise ValueError(f"{named} has no {key!r}")
+            status = Status(block["status"])
+            if status is Status.CANNOT and not block.get("reason"):
+                raise ValueError(f"{named} cannot be had, and has no reason")
+            if status is Status.DRAWN and not block.get("drawn_by"):
+                raise ValueError(f"{named} is drawn, and 'drawn_by' does not say by what")
             blocks.setdefault(block["what"], []).append(block)
     return [_entry(what, several) for what, several in blocks.items()]
-
-
-def _check(block: Mapping[str, Any]) -> None:
-    named = f"{block['what']} in data/published"
-    for key in ("shows", "status"):
-        if not block.get(key):
-            raise ValueError(f"{named} has no {key!r}")
-    status = Status(block["status"])
-    if status is Status.CANNOT and not block.get("reason"):
-        raise ValueError(f"{named} cannot be had, and has no reason")
-    if status is Status.DRAWN and not block.get("drawn_by"):
-        raise ValueError(f"{named} is drawn, and 'drawn_by' does not say by what")
 
 
 def _entry(what: str, blocks: Sequence[Mapping[str, Any]]) -> Entry:

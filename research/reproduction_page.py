@@ -282,7 +282,11 @@ def page(ledgers: Mapping[str, Sequence[Row]], results: Sequence[Done]) -> str:
 
 
 def _paper(name: str, rows: Sequence[Row], results: Sequence[Done]) -> str:
-    lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", _table(map(cells, rows))]
+    table_lines = [
+        " | ".join(("", *(cell.replace("|", "\\|") for cell in row), "")).strip() for row in map(cells, rows)
+    ]
+    table = "\n".join([" | ".join(("", *COLUMNS, "")).strip(), "| --- " * len(COLUMNS) + "|", *table_lines, ""])
+    lines = [f"## {METHODS[name].title} (`evenhand reproduce {name}`)\n", table]
     cannot = [f"- {row.entry.what}: {reason}." for row in rows for reason in _reasons(row)]
     differs = [
         _differing(line) for result in results if result.part.paper == name for line in result.lines if _differs(line)
@@ -322,11 +326,6 @@ def _differing(line: Line) -> str:
     at = "".join(f", {coordinate}" for coordinate in cell.at)
     where = f"{line.dataset}, {figure.source}: {cell.quantity} of {cell.group}{at}"
     return f"- {where}: {figure.value} printed, {line.obtained} obtained."
-
-
-def _table(rows: Iterator[tuple[str, ...]]) -> str:
-    lines = [" | ".join(("", *(cell.replace("|", "\\|") for cell in row), "")).strip() for row in rows]
-    return "\n".join([" | ".join(("", *COLUMNS, "")).strip(), "| --- " * len(COLUMNS) + "|", *lines, ""])
 
 
 def totals(ledgers: Mapping[str, Sequence[Row]]) -> str:

@@ -106,7 +106,9 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
     reached = [module for m in methods for module in m.detecting]
     resources = {path for stage in STAGES.values() for path in stage.files()}
     code = code_digest([*(s.function.__module__ for s in STAGES.values()), *reached], resources)
-    parts = [_identifying(spec), reading.source_sha256, scoring.model_sha256, code, versions()]
+    settings: dict[str, Any] = spec.model_dump(mode="json", exclude={"expected"})
+    identifying = settings | without_places(spec.source, spec.model)
+    parts = [identifying, reading.source_sha256, scoring.model_sha256, code, versions()]
     identity = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     part = spec.partition
     run = "-".join([spec.name, str(spec.year), *([slug(part["value"])] if part else []), identity[:10]])
@@ -124,12 +126,6 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
         Step("report", report.report, report_settings(spec, run, reading.source_sha256, code, started), declarations),
     )
     return Plan(spec, run, reading.source_sha256, code, steps, started)
-
-
-def _identifying(spec: AuditSpec) -> dict[str, Any]:
-    """What of a spec identifies its run: not when one is due, nor where files lie."""
-    settings: dict[str, Any] = spec.model_dump(mode="json", exclude={"expected"})
-    return settings | without_places(spec.source, spec.model)
 
 
 def report_settings(spec: AuditSpec, run: str, source_sha256: str, code: str, started: str) -> report.ReportSettings:

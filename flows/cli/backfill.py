@@ -33,7 +33,7 @@ from tasks.pipeline.progress import duration
 
 if TYPE_CHECKING:
     from flows.partitions.attempts import Attempt
-    from flows.partitions.forecast import Cost, Forecast, Stand
+    from flows.partitions.forecast import Forecast, Stand
     from flows.partitions.trends import Made
     from flows.partitions.year_plan import PlannedPart, PlannedYear
     from schemas.audit.file import SpecFile
@@ -99,10 +99,18 @@ def _planned(year: "Forecast") -> dict[str, Any]:
     why = year.blocked or (f"{year.protected} is protected" if year.protected else first.reason if first else "")
     lacks = f"lacks {', '.join(year.lacking)}" if year.lacking else ""
     state = "cannot run" if year.blocked else "protected" if year.protected else _range(year.stages)
+    cost = year.cost
+    rows = "unknown" if cost.rows is None else f"{'about ' if cost.about else ''}{cost.rows:,}"
+    seconds = "unknown" if cost.seconds is None else f"{cost.seconds:,.0f} s"
+    costs = {
+        "rows": rows,
+        "time": seconds,
+        "disk": "unknown" if cost.bytes is None else f"{cost.bytes / 2**20:,.1f} MB",
+    }
     return {
         "year": year.year,
         "would run": state,
-        **_costs(year.cost),
+        **costs,
         "why": "; ".join(word for word in (why, lacks) if word),
     }
 
@@ -114,12 +122,6 @@ def _range(stages: Sequence["Stand"]) -> str:
         return "nothing"
     from_to = remaining[0].stage if len(remaining) == 1 else f"{remaining[0].stage} to {remaining[-1].stage}"
     return f"{from_to}: {remaining[0].state.value}"
-
-
-def _costs(cost: "Cost") -> dict[str, str]:
-    rows = "unknown" if cost.rows is None else f"{'about ' if cost.about else ''}{cost.rows:,}"
-    seconds = "unknown" if cost.seconds is None else f"{cost.seconds:,.0f} s"
-    return {"rows": rows, "time": seconds, "disk": "unknown" if cost.bytes is None else f"{cost.bytes / 2**20:,.1f} MB"}
 
 
 def _print_parts(spec: "AuditSpec", years: Sequence[int], lake: "Lake", *, as_json: bool) -> list[ExitCode]:
@@ -379,27 +381,23 @@ def _print_limits(result: "Made", monitored: list[dict[str, Any]]) -> None:
     from tasks.reporting.trends import said_by_theory
 
     if monitored:
-        print_rows(console, "years against their limits", _states(monitored))
+        keys = ("theory", "decision_maker", "protected_attribute", "group", "measure")
+        lines: dict[tuple[str, ...], dict[str, Any]] = {}
+        for row in monitored:
+            states_line = lines.setdefault(tuple(row[key] for key in keys), {key: row[key] for key in keys})
+            states_line[str(row["year"])] = row["state"].replace("_", " ")
+            if row["value"] is not None:
+                states_line["last"] = _change(row)
+        states = [
+            {**{name: value for name, value in line.items() if name != "last"}, "change": line.get("last", "")}
+            for line in lines.values()
+        ]
+        print_rows(console, "years against their limits", states)
     sentences = said_by_theory(result.followed) or [
         "no run of these years has verdicts: nothing was held against a limit"
     ]
     for line in (*sentences, ""):
         console.print(line, markup=False, soft_wrap=True)
-
-
-def _states(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One line for each theory and group: the state of the years so far year by year, and the last change."""
-    keys = ("theory", "decision_maker", "protected_attribute", "group", "measure")
-    lines: dict[tuple[str, ...], dict[str, Any]] = {}
-    for row in rows:
-        line = lines.setdefault(tuple(row[key] for key in keys), {key: row[key] for key in keys})
-        line[str(row["year"])] = row["state"].replace("_", " ")
-        if row["value"] is not None:
-            line["last"] = _change(row)
-    return [
-        {**{name: value for name, value in line.items() if name != "last"}, "change": line.get("last", "")}
-        for line in lines.values()
-    ]
 
 
 def _change(row: dict[str, Any]) -> str:

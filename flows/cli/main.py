@@ -199,20 +199,18 @@ def doctor(
     if as_json:
         console.print_json(json.dumps(checks))
     else:
-        _print_checks(checks, every=every)
+        amiss = [check for check in checks if not check["ok"]]
+        for check in checks if every else amiss:
+            step = f"; {check['next_step']}" if check["next_step"] else ""
+            console.print(f"{check['check']}: {check['found']}{step}", markup=False)
+        line = (
+            f"{len(amiss)} of {len(checks)} checks found something amiss"
+            if amiss
+            else f"all {len(checks)} checks are met"
+        )
+        console.print(line, markup=False)
     if not all(check["ok"] for check in checks):
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
-
-
-def _print_checks(checks: list[dict[str, Any]], *, every: bool) -> None:
-    amiss = [check for check in checks if not check["ok"]]
-    for check in checks if every else amiss:
-        step = f"; {check['next_step']}" if check["next_step"] else ""
-        console.print(f"{check['check']}: {check['found']}{step}", markup=False)
-    line = (
-        f"{len(amiss)} of {len(checks)} checks found something amiss" if amiss else f"all {len(checks)} checks are met"
-    )
-    console.print(line, markup=False)
 
 
 for group in GROUPS.values():

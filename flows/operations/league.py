@@ -224,7 +224,9 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> Lea
         [entry.verdicts for entry in lenders.values()], [entry.measures for entry in lenders.values()]
     )
     chosen = selection.chosen(subjects)
-    profile = _profile(lenders.values())
+    # The disclosure profile of the runs: `internal` if one withholds nothing, else that which withholds most.
+    named = {str(entry.run.disclosure.get("profile") or "internal") for entry in lenders.values()}
+    profile = "internal" if "internal" in named else max(named, key=lambda name: POLICIES[name].smallest)
     across = _across(entries, census, profile, {subject.protected_attribute for subject in chosen})
     entrants = entrants_of(lenders, by.column)
     tables = {subject: _standings(subject, entries, entrants, across) for subject in chosen}
@@ -244,12 +246,6 @@ def _too_few(spec: AuditSpec, year: int, census: Census) -> str:
     step = f"`evenhand backfill SPEC --years {year}` goes on"
     state = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
     return f"a league holds at least {FEWEST} partitions beside each other, and {state}; {step}"
-
-
-def _profile(entries: Iterable[Entry]) -> str:
-    """The disclosure profile of the runs: `internal` if one withholds nothing, else that which withholds most."""
-    named = {str(entry.run.disclosure.get("profile") or "internal") for entry in entries}
-    return "internal" if "internal" in named else max(named, key=lambda name: POLICIES[name].smallest)
 
 
 def _across(entries: Mapping[str, Entry], census: Census, profile: str, attributes: set[str]) -> dict[str, Hidden]:

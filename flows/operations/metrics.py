@@ -97,7 +97,11 @@ def memory_of(lake: Lake, years: "Sequence[Standing]") -> list[YearMemory]:
     alert_messages = {
         alert.ending.subject: alert.ending.message for alert in alerts(lake) if alert.ending.name in _ENDED
     }
-    last = _last_runs(lake)
+    last: dict[tuple[str, str], str] = {}
+    numbers = log.published(lake)
+    for run in sorted(run_ids(lake), key=lambda name: (numbers.get(name, 0), name)):
+        audit, year = audit_and_year(run)
+        last[audit, year] = last[audit, ""] = run
     return [_of(lake, year, last, alert_messages.get(f"{year.audit} {year.year}", "")) for year in years]
 
 
@@ -109,16 +113,6 @@ def _of(lake: Lake, year: "Standing", last: Mapping[tuple[str, str], str], alert
     if attempt is not None and attempt.state in _FAILED:
         failed = Failed(attempt.state.value, attempt.stage, attempt.message, attempt.began)
     return YearMemory(run or "", _peaks(lake, run) if run else {}, failed, alert_message)
-
-
-def _last_runs(lake: Lake) -> dict[tuple[str, str], str]:
-    """The last run of each audit and year by the lake's log, and of each audit under an empty year."""
-    last_run_ids: dict[tuple[str, str], str] = {}
-    numbers = log.published(lake)
-    for run in sorted(run_ids(lake), key=lambda name: (numbers.get(name, 0), name)):
-        audit, year = audit_and_year(run)
-        last_run_ids[audit, year] = last_run_ids[audit, ""] = run
-    return last_run_ids
 
 
 def _peaks(lake: Lake, run: str) -> dict[str, float]:
@@ -438,14 +432,12 @@ class LakeCollector(Collector):
         years = (
             (attempt.audit, attempt.state.value) for attempt in _by_now(lake) if attempt.state in _ENDED_WITHOUT_RUN
         )
-        return Counter(years) + Counter((failure.audit, failure.state.value) for failure in self._failures(lake))
-
-    def _failures(self, lake: Lake) -> Iterable[Failure]:
         for path in paths(lake):
             if path not in self.failed:
                 with suppress(*_UNUSABLE):
                     self.failed[path] = read_failure(lake, path)
-        return self.failed.values()
+        failures = self.failed.values()
+        return Counter(years) + Counter((failure.audit, failure.state.value) for failure in failures)
 
     def _of_disk(self) -> Iterator[Metric]:
         measured, size = self.size

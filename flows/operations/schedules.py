@@ -242,7 +242,14 @@ def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: date
     for schedule in deployment.schedules:
         active = schedule.active and not deployment.paused
         date = _date(schedule, now) if active else None
-        waiting = _waiting(runs, schedule, alone=len(deployment.schedules) == 1)
+        alone = len(deployment.schedules) == 1
+        ours = [
+            run for run in runs if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled
+        ]
+        runs_of_schedule = [
+            run for run in ours if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
+        ]
+        waiting = sorted(run.expected_start_time for run in runs_of_schedule if run.expected_start_time)
         cron, zone = _words(schedule)
         parameters = deployment.parameters
         yield Planned(
@@ -269,15 +276,6 @@ def _runs(client: "SyncPrefectClient", deployment: "DeploymentResponse") -> "lis
     ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
     newest = FlowRunSort.EXPECTED_START_TIME_DESC
     return client.read_flow_runs(deployment_filter=ours, sort=newest, limit=_PAGE)
-
-
-def _waiting(runs: "Sequence[FlowRun]", schedule: "DeploymentSchedule", *, alone: bool) -> list[datetime]:
-    """Dates of the runs that a schedule made and that have not begun, the earliest first."""
-    ours = [run for run in runs if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled]
-    runs_of_schedule = [
-        run for run in ours if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
-    ]
-    return sorted(run.expected_start_time for run in runs_of_schedule if run.expected_start_time)
 
 
 def _date(schedule: "DeploymentSchedule", now: datetime) -> datetime | None:

@@ -160,22 +160,19 @@ class Memory:
         """Look at the runs of this machine that are at work."""
         for presence in alive(lake):
             if presence.host == socket.gethostname():
-                self._keep(presence, _family(presence.pid))
+                family = _family(presence.pid)
+                mb = sum(map(_resident, family)) / _MB
+                run_peak = self.seen.setdefault(presence.name, Seen())
+                if presence.stage != run_peak.stage:
+                    run_peak = self.seen[presence.name] = Seen(presence.stage)
+                run_peak.pids |= {process.pid for process in family}
+                if mb > run_peak.peak_mb:
+                    run_peak.peak_mb, run_peak.there_was_mb = mb, mb + free_mb()
 
     def words(self, lake: Lake, presence: Presence) -> str:
         """What was seen of a run; empty where nothing was."""
         run_peak = self.seen.get(presence.name)
         return run_peak.words(lake) if run_peak and run_peak.peak_mb else ""
-
-    def _keep(self, presence: Presence, family: Collection[psutil.Process]) -> None:
-        """Of the stage at work: a peak of an earlier one is no reason for its death."""
-        mb = sum(map(_resident, family)) / _MB
-        run_peak = self.seen.setdefault(presence.name, Seen())
-        if presence.stage != run_peak.stage:
-            run_peak = self.seen[presence.name] = Seen(presence.stage)
-        run_peak.pids |= {process.pid for process in family}
-        if mb > run_peak.peak_mb:
-            run_peak.peak_mb, run_peak.there_was_mb = mb, mb + free_mb()
 
 
 def years_at_work(lake: Lake, pids: Collection[int]) -> Iterator[str]:
@@ -350,10 +347,25 @@ def serve(lake: Lake, asked: Serving) -> int:
                 sys.stderr.write(f"no new run is taken; those at work have {grace:g} s to end their stage\n")
                 ended.set()
                 watch.join(_LAST_SECONDS / 2)  # else it would schedule what leaves, while a record of it is still made
-                _drain(child, lake, max(0.0, grace - _LAST_SECONDS))
+                seconds = max(0.0, grace - _LAST_SECONDS)
+                until = time.monotonic() + seconds
+                child.send_signal(
+                    signal.SIGSTOP
+                )  # it takes no other run, and does not report those that leave as crashed
+                runs = _runs(child)
+                ids = {run.pid: _run_of(run) for run in runs}  # of one that has ended nobody can ask any more
+                for run in runs:
+                    with suppress(psutil.Error):
+                        run.send_signal(WORD)  # which ends one that has not begun, and does not heed it yet
+                wait_for(runs, max(0.0, until - time.monotonic()))
+                for run in runs:
+                    kill_family(run, _LAST_SECONDS / 2)
+                _leave(lake, {pid: run for pid, run in ids.items() if run})
         finally:
             ended.set()
-            _end(child)
+            with suppress(psutil.Error):
+                kill_family(psutil.Process(child.pid), _LAST_SECONDS / 2)
+            child.wait()
     return child.returncode or 0
 
 
@@ -363,21 +375,6 @@ def _started(settings: Serving) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(  # noqa: S603 our own words
         [*ended_with("prefect"), *words, "--with-healthcheck"], start_new_session=True
     )
-
-
-def _drain(child: "subprocess.Popen[bytes]", lake: Lake, seconds: float) -> None:
-    """Let active runs end their stage; a stage that is late is dropped, and its run resumes later as a stopped one."""
-    until = time.monotonic() + seconds
-    child.send_signal(signal.SIGSTOP)  # it takes no other run, and does not report those that leave as crashed
-    runs = _runs(child)
-    ids = {run.pid: _run_of(run) for run in runs}  # of one that has ended nobody can ask any more
-    for run in runs:
-        with suppress(psutil.Error):
-            run.send_signal(WORD)  # which ends one that has not begun, and does not heed it yet
-    wait_for(runs, max(0.0, until - time.monotonic()))
-    for run in runs:
-        kill_family(run, _LAST_SECONDS / 2)
-    _leave(lake, {pid: run for pid, run in ids.items() if run})
 
 
 def _leave(lake: Lake, runs: dict[int, str]) -> None:
@@ -404,13 +401,6 @@ def _run_of(process: psutil.Process) -> str:
     with suppress(psutil.Error, OSError):
         return str(process.environ().get(FLOW_RUN, ""))
     return ""
-
-
-def _end(child: "subprocess.Popen[bytes]") -> None:
-    """End Prefect's worker and all that it started."""
-    with suppress(psutil.Error):
-        kill_family(psutil.Process(child.pid), _LAST_SECONDS / 2)
-    child.wait()
 
 
 def at_home() -> dict[str, str]:

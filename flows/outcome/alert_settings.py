@@ -187,7 +187,8 @@ def _faults(error: ValidationError) -> Iterator[SpecError]:
 def _fault(problem: Any) -> SpecError:
     at: Location = tuple(problem["loc"])
     if problem["type"] == "extra_forbidden":
-        return SpecError(f"unknown key; {nearest(str(at[-1]), _keys(at))}", at)
+        keys = list((Rule if at[0] == "rules" else Alerts).model_fields)
+        return SpecError(f"unknown key; {nearest(str(at[-1]), keys)}", at)
     if problem["type"] == "missing":
         return SpecError("this key is required", at)
     if problem["type"] == "value_error":
@@ -206,10 +207,6 @@ def _expected(at: Location) -> str:
     if at[2:]:
         return "`daily`" if at[2] == "digest" else "a name, or a list of names"
     return "a rule, such as `{when: breach, tell: desk}`" if at[1:] else "a list of rules, each below a `-`"
-
-
-def _keys(at: Location) -> list[str]:
-    return list((Rule if at[0] == "rules" else Alerts).model_fields)
 
 
 def _line(parsed: Parsed, at: Location) -> int:

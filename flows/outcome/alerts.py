@@ -367,7 +367,14 @@ def tell(lake: Lake, ending: Ending) -> None:
         settings = configured()
     except SpecError as error:
         with _recording():
-            _fault(lake, ending, str(error))
+            # Record that the file of addresses is not usable, so that `status` shows it.
+            reason = str(error)
+            log.warning("alert not delivered: %s", reason)
+            alert = Alert(
+                time=now(), rule="", to="", ending=ending, outcome=Outcome.NOT_DELIVERED, reason=f"{VARIABLE}: {reason}"
+            )
+            if found(lake, alert) is None:
+                write(lake, alert)
         return
     if settings is not None:
         try:
@@ -437,26 +444,17 @@ def _tell(lake: Lake, settings: Alerts, ending: Ending) -> None:
     ]
     if due:
         with _locked(lake, f"alert-{digest(ending)}"):
-            claimed_alerts = _claimed(lake, due)
+            claimed_alerts = [claimed for alert in due if (claimed := _unsent(lake, alert)) is not None]
+            for claimed_alert in claimed_alerts:
+                with _recording():
+                    write(lake, claimed_alert)
             _deliver(lake, settings, claimed_alerts, subject_of(ending), text_of(ending))
     for to, rule in named.items():
         if rule.digest is not None:
-            _keep_for_digest(lake, Alert(time=time, rule=rule.words(), to=to, ending=ending, outcome=Outcome.WAITING))
-
-
-def _keep_for_digest(lake: Lake, alert: Alert) -> None:
-    with _locked(lake, f"alert-{alert.id}"), _recording():
-        if found(lake, alert) is None:
-            write(lake, alert)
-
-
-def _claimed(lake: Lake, due: Sequence[Alert]) -> list[Alert]:
-    """The alerts that were not sent before, recorded as being sent."""
-    claimed_alerts = [claimed for alert in due if (claimed := _unsent(lake, alert)) is not None]
-    for alert in claimed_alerts:
-        with _recording():
-            write(lake, alert)
-    return claimed_alerts
+            alert = Alert(time=time, rule=rule.words(), to=to, ending=ending, outcome=Outcome.WAITING)
+            with _locked(lake, f"alert-{alert.id}"), _recording():
+                if found(lake, alert) is None:
+                    write(lake, alert)
 
 
 def _unsent(lake: Lake, alert: Alert) -> Alert | None:
@@ -505,16 +503,6 @@ def _log_delivery(to: str, reason: str, subject: str) -> None:
         log.warning("alert not delivered: %s (to %s): %s", reason, to, subject)
     else:
         log.info("alert sent to %s: %s", to, subject)
-
-
-def _fault(lake: Lake, ending: Ending, reason: str) -> None:
-    """Record that the file of addresses is not usable, so that ``status`` shows it."""
-    log.warning("alert not delivered: %s", reason)
-    alert = Alert(
-        time=now(), rule="", to="", ending=ending, outcome=Outcome.NOT_DELIVERED, reason=f"{VARIABLE}: {reason}"
-    )
-    if found(lake, alert) is None:
-        write(lake, alert)
 
 
 @contextmanager

@@ -290,7 +290,18 @@ def announced(function: Callable[P, R]) -> Callable[P, R]:
                 presence = stack.enter_context(_supervised(lake))
             except EvenhandError as error:
                 return cast("R", state_of_error(parameters, error))
-            return _noting_outcome(partial(function, *args, **kwargs), lake, presence)
+            call = partial(function, *args, **kwargs)
+            if not of_worker():
+                return call()
+            try:
+                result = call()
+            except Exception as noting_outcome_error:
+                note_outcome(lake, presence, _failed(noting_outcome_error))
+                await_server()
+                raise
+            note_outcome(lake, presence, _ended(result))
+            await_server()
+            return result
 
     return run
 
@@ -314,21 +325,6 @@ def _supervised(lake: Lake) -> Iterator[Presence]:
         see_to_dead(lake)
         clear_leftovers(lake)
         yield presence
-
-
-def _noting_outcome(call: Callable[[], R], lake: Lake, presence: Presence) -> R:
-    """Call; of a worker's run the outcome is noted in the lake before the server is waited for."""
-    if not of_worker():
-        return call()
-    try:
-        result = call()
-    except Exception as error:
-        note_outcome(lake, presence, _failed(error))
-        await_server()
-        raise
-    note_outcome(lake, presence, _ended(result))
-    await_server()
-    return result
 
 
 def _ended(result: Any) -> tuple[str, str, str]:

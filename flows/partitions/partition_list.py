@@ -148,23 +148,19 @@ def counts_of(spec: AuditSpec, lake: Lake) -> Mapping[str, Counts]:
     """
     full_spec = spec.model_copy(update={"source": spec.source.model_copy(update={"part": None})})
     source_sha256 = registry.digest(full_spec.source)
-    path = f"parts/{_key(full_spec, source_sha256)}.json"
+    spec_keys = full_spec.model_dump(mode="json", include={"decision", "outcome", "protected", "columns"})
+    source = full_spec.source.model_dump(mode="json", exclude={"path", "vintage_file", "vintage", "part", "lacking"})
+    code = code_digest([__name__])
+    column = full_spec.by.column if full_spec.by else ""
+    content = json.dumps([spec_keys, source, column, source_sha256, code, versions()], sort_keys=True)
+    key = hashlib.sha256(content.encode()).hexdigest()[:32]
+    path = f"parts/{key}.json"
     cached = lake.storage.read(path)
     if cached is not None and (counts := _read(cached)) is not None:
         return counts
     counts = _counted(full_spec, lake)
     lake.write_file(path, json.dumps({value: asdict(value_counts) for value, value_counts in counts.items()}).encode())
     return counts
-
-
-def _key(spec: AuditSpec, source_sha256: str) -> str:
-    """Of what decides the counts: where the source lies does not."""
-    spec_keys = spec.model_dump(mode="json", include={"decision", "outcome", "protected", "columns"})
-    source = spec.source.model_dump(mode="json", exclude={"path", "vintage_file", "vintage", "part", "lacking"})
-    code = code_digest([__name__])
-    column = spec.by.column if spec.by else ""
-    content = json.dumps([spec_keys, source, column, source_sha256, code, versions()], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
 @lru_cache(maxsize=4)
@@ -185,34 +181,31 @@ def _restored(
 
 def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
     with spilling(lake) as spill:
-        counts = _grouped(spec, spill)
+        by, kept_columns = _by(spec), spec.kept()
+        missing = kept_columns[by].missing if by in kept_columns else ()
+        columns = {**kept_columns, by: ColumnSpec(type=Kind.NOMINAL, missing=missing)}
+        question = Question(spec.source, None, spec.decision, spec.outcome, spec.protected, columns)
+        with database(spill) as connection, registry.lay(spec.source, _columns(question), connection) as source_view:
+            _combine(connection, statement(question, source_view, connection), question, _by(spec))
+            totals_columns = list(question.columns)
+            known_sums = "".join(f", sum(v{at})" for at in range(len(totals_columns)))
+            totals = connection.sql(
+                f"SELECT value, {_PEOPLE}{known_sums} FROM combinations GROUP BY value ORDER BY value"
+            ).fetchall()
+            counts = {
+                value: Counts(
+                    People(*map(int, rest[:3])), values=dict(zip(totals_columns, map(int, rest[3:]), strict=True))
+                )
+                for value, *rest in totals
+            }
+            for at, p in enumerate(spec.protected):
+                _add_groups(counts, connection, p.name, at)
+            if source_view.unread:
+                counts.setdefault("", Counts()).people.rows += len(source_view.unread)
     digests = digests_of(spec, lake)
     for value, value_counts in counts.items():
         value_counts.rows_sha256 = digests.get(value, "")
     return counts
-
-
-def _grouped(spec: AuditSpec, spill: Path) -> dict[str, Counts]:
-    question = _question(spec)
-    with database(spill) as connection, registry.lay(spec.source, _columns(question), connection) as source_view:
-        _combine(connection, statement(question, source_view, connection), question, _by(spec))
-        counts = _totals(connection, list(question.columns))
-        for at, p in enumerate(spec.protected):
-            _add_groups(counts, connection, p.name, at)
-        if source_view.unread:
-            counts.setdefault("", Counts()).people.rows += len(source_view.unread)
-    return counts
-
-
-def _question(spec: AuditSpec) -> Question:
-    """What the audit asks of rows, with the partitions' column as text among the columns.
-
-    Rows that share an identifier are not looked for: within one partition they are another question.
-    """
-    by, kept_columns = _by(spec), spec.kept()
-    missing = kept_columns[by].missing if by in kept_columns else ()
-    columns = {**kept_columns, by: ColumnSpec(type=Kind.NOMINAL, missing=missing)}
-    return Question(spec.source, None, spec.decision, spec.outcome, spec.protected, columns)
 
 
 def _by(spec: AuditSpec) -> str:
@@ -236,7 +229,12 @@ def _combine(connection: "duckdb.DuckDBPyConnection", query: Statement, question
         text for (text,) in connection.sql(f"SELECT DISTINCT {cell} FROM raw LIMIT {MOST_VALUES + 2}").fetchall()
     ]
     if len(as_they_are) > MOST_VALUES:
-        raise _too_many(by)
+        too_many = SpecError(
+            f"column {by!r} has more than {MOST_VALUES:,} values, and at most so many partitions are audited: is it a "
+            "number or the identifier of a row? Name a column of lenders or places",
+            ("by", "column"),
+        )
+        raise too_many
     value, rows = f"coalesce(v{at}, '')", f"({query.sql})"
     if any(text != canonical(text) for text in as_they_are):  # a partition is of cells as they are
         value, rows = f"CASE WHEN v{at} IS NULL THEN '' ELSE {cell} END", f"({query.sql}) JOIN raw USING (place)"
@@ -250,29 +248,10 @@ def _combine(connection: "duckdb.DuckDBPyConnection", query: Statement, question
     )
 
 
-def _totals(connection: "duckdb.DuckDBPyConnection", columns: Sequence[str]) -> dict[str, Counts]:
-    known_sums = "".join(f", sum(v{at})" for at in range(len(columns)))
-    totals = connection.sql(
-        f"SELECT value, {_PEOPLE}{known_sums} FROM combinations GROUP BY value ORDER BY value"
-    ).fetchall()
-    return {
-        value: Counts(People(*map(int, rest[:3])), values=dict(zip(columns, map(int, rest[3:]), strict=True)))
-        for value, *rest in totals
-    }
-
-
 def _add_groups(counts: dict[str, Counts], connection: "duckdb.DuckDBPyConnection", name: str, at: int) -> None:
     query = f"SELECT value, g{at}, {_PEOPLE} FROM combinations GROUP BY value, g{at} ORDER BY value, g{at}"
     for value, group, *people in connection.sql(query).fetchall():
         counts[value].groups.setdefault(name, {})[group] = People(*map(int, people))
-
-
-def _too_many(column: str) -> SpecError:
-    return SpecError(
-        f"column {column!r} has more than {MOST_VALUES:,} values, and at most so many partitions are audited: is it a "
-        "number or the identifier of a row? Name a column of lenders or places",
-        ("by", "column"),
-    )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -354,7 +333,14 @@ def listing(spec: AuditSpec, year: int, lake: Lake) -> tuple[Listed, ...]:
     counts = counts_of(of_year, lake)
     partitions = [_listed(value, value_counts, of_year, by) for value, value_counts in counts.items() if value]
     partitions = [partition for partition in partitions if not by.values or partition.value in by.values]
-    _check_values(by, year, [value for value in counts if value])
+    values = [value for value in counts if value]
+    for value in by.values:
+        if value not in values:
+            message = f"no row of {year} has {value!r} in {by.column!r}; {nearest(value, values)}"
+            raise SpecError(message, ("by", "values"))
+    if ALL in values:
+        message = f"a row has {ALL!r} in {by.column!r}, which is the name of every row; rename it in the source"
+        raise SpecError(message, ("by", "column"))
     partitions.sort(key=lambda partition: (-partition.usable, -partition.rows, partition.value))
     rows, usable = (
         sum(getattr(value_counts.people, name) for value_counts in counts.values()) for name in ("rows", "usable")
@@ -378,7 +364,10 @@ def year_spec(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
         EvenhandError: as ``flows.partitions.years.placed`` says.
     """
     of_year = placed(spec, year, lake)
-    _check(of_year, by_of(spec))
+    by = by_of(spec)
+    header = registry.reader_of(of_year.source).header(of_year.source)
+    if by.column not in header:
+        raise SpecError(f"the source has no column {by.column!r}; {nearest(by.column, header)}", ("by", "column"))
     if not goes_by_years(spec.source) or spec.source.lacking:
         return of_year
     every = {p.name: {*p.groups, p.reference} for p in spec.protected}
@@ -420,22 +409,6 @@ def _listing_largest(partitions: list[Listed], largest: int | None) -> list[List
 
 def _listed(value: str, counts: Counts, spec: AuditSpec, by: By) -> Listed:
     return Listed(value, counts.people.rows, counts.people.usable, counts.rows_sha256, too_few(counts, spec, by))
-
-
-def _check(spec: AuditSpec, by: By) -> None:
-    header = registry.reader_of(spec.source).header(spec.source)
-    if by.column not in header:
-        raise SpecError(f"the source has no column {by.column!r}; {nearest(by.column, header)}", ("by", "column"))
-
-
-def _check_values(by: By, year: int, values: list[str]) -> None:
-    for value in by.values:
-        if value not in values:
-            message = f"no row of {year} has {value!r} in {by.column!r}; {nearest(value, values)}"
-            raise SpecError(message, ("by", "values"))
-    if ALL in values:
-        message = f"a row has {ALL!r} in {by.column!r}, which is the name of every row; rename it in the source"
-        raise SpecError(message, ("by", "column"))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flows.partitions.attempts import Attempt, YearState, latest, place_of
+from flows.partitions.attempts import YearState, latest, place_of
 from flows.runs.index import Run, last_run, runs_of
 from flows.runs.record import HEADLINES
 from schemas.audit.partition import ALL, unsampled
@@ -16,7 +16,7 @@ from schemas.errors import SpecError
 from schemas.tables.findings import MEASURES
 from schemas.terms import EVERYBODY, State
 from tasks.lake.store import Lake
-from tasks.metrics.algorithm.monitoring import Conditions, Monitored, MonitoringRule
+from tasks.metrics.algorithm.monitoring import Conditions, MonitoringRule
 from tasks.reporting import trend_pages as restating
 from tasks.reporting import trends
 from tasks.reporting import trends as trending
@@ -69,7 +69,13 @@ def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:
         for name in ("minimum_n", "minimum_events")
         if verdict_settings.get(name) is not None
     }
-    return YearVerdicts(year, rows, _conditions(run, verdict_settings), _groups(run), **least)
+    out = {}
+    for attribute in run.spec["protected"]:
+        groups, reference = attribute["groups"] or {}, attribute["reference"]
+        for group in ("", *groups):
+            definition = [attribute["columns"], groups.get(group), reference, groups.get(reference)]
+            out[attribute["name"], group] = json.dumps(definition, sort_keys=True, default=str)
+    return YearVerdicts(year, rows, _conditions(run, verdict_settings), out, **least)
 
 
 def _conditions(run: Run, verdict_settings: Mapping[str, Any]) -> Conditions:
@@ -81,20 +87,6 @@ def _conditions(run: Run, verdict_settings: Mapping[str, Any]) -> Conditions:
         edition=run.vintage.split(",")[0] if "," in run.vintage else "file",
         era=era(run.year, source["kind"] == "hmda"),
     )
-
-
-def _groups(run: Run) -> dict[tuple[str, str], str]:
-    """Protected attribute and group -> the codes of the group and of the reference group, and where they stand.
-
-    A group that nobody listed, whose name is its value, stands under the empty name.
-    """
-    out = {}
-    for attribute in run.spec["protected"]:
-        groups, reference = attribute["groups"] or {}, attribute["reference"]
-        for group in ("", *groups):
-            definition = [attribute["columns"], groups.get(group), reference, groups.get(reference)]
-            out[attribute["name"], group] = json.dumps(definition, sort_keys=True, default=str)
-    return out
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -153,7 +145,8 @@ def make_trend(audit: str, years: Sequence[int], lake: Lake, value: str = ALL) -
     """The trend of an audit over years, or of one partition of it, with its page; errors as of ``trend_of``."""
     trend = trend_of(audit, years, lake, value)
     extra = {"monitoring": trend.monitoring.to_pylist()}
-    result = _written(lake, _folder(audit, value), "trend", trend.table, paged(trend.section, trend.span), extra)
+    folder = f"trend-{audit}" if value == ALL else f"trend-{audit}-{place_of(value)}"
+    result = _written(lake, folder, "trend", trend.table, paged(trend.section, trend.span), extra)
     return replace(result, followed=trend.followed, monitoring=trend.monitoring)
 
 
@@ -199,7 +192,7 @@ def trend_by(audit: str, years: Sequence[RunsOfYear], lake: Lake, value: str = A
     monitored = [
         row
         for row in followed(lake, {runs_of_year.year: runs_of_year.run for runs_of_year in years}, rule)
-        if _is_of(row, measure)
+        if row.of.measure.startswith(measure)
     ]
     pairs = [runs_of_year.editions for runs_of_year in years if runs_of_year.editions]
     last_spec = known_runs[-1].spec
@@ -210,10 +203,6 @@ def trend_by(audit: str, years: Sequence[RunsOfYear], lake: Lake, value: str = A
     return Trend(
         table, content, span_of(results), monitored, trends.table(audit, monitored, rule), tuple(sorted(names))
     )
-
-
-def _is_of(row: Monitored, measure: str) -> bool:
-    return row.of.measure.startswith(measure)
 
 
 def make_restatement(audit: str, year: int, lake: Lake) -> Made:
@@ -282,7 +271,14 @@ def _result(
     names: set[str] | None = None,
 ) -> YearResult:
     if run is None:
-        return _without_run(year, _last_attempt(lake, audit, year, value))
+        year_attempt = latest(lake, audit, year) if value == ALL else None
+        last_attempt = year_attempt or latest(lake, audit, year, value)
+        # A year without a run. The page omits the reason of a failure, which may name paths of this machine.
+        if last_attempt is None:
+            return YearResult(year, why="never audited")
+        if last_attempt.state in (YearState.INSUFFICIENT, YearState.TOO_FEW):
+            return YearResult(year, state=State.INSUFFICIENT_EVIDENCE, why=last_attempt.message)
+        return YearResult(year, state=last_attempt.state, why="could not be audited; `evenhand status` says why")
     rows = _whole_groups(lake, run)
     if names is not None:
         names.update(rows["measure"].unique().to_pylist())
@@ -299,30 +295,12 @@ def _result(
     )
 
 
-def _last_attempt(lake: Lake, audit: str, year: int, value: str) -> Attempt | None:
-    year_attempt = latest(lake, audit, year) if value == ALL else None
-    return year_attempt or latest(lake, audit, year, value)
-
-
 def _named(audit: str, value: str) -> str:
     return repr(audit) if value == ALL else f"{audit!r}, partition {value!r},"
 
 
 def _titled(title: str, value: str) -> str:
     return title if value == ALL else f"{title}: {value}"
-
-
-def _folder(audit: str, value: str) -> str:
-    return f"trend-{audit}" if value == ALL else f"trend-{audit}-{place_of(value)}"
-
-
-def _without_run(year: int, last: Attempt | None) -> YearResult:
-    """A year without a run. The page omits the reason of a failure, which may name paths of this machine."""
-    if last is None:
-        return YearResult(year, why="never audited")
-    if last.state in (YearState.INSUFFICIENT, YearState.TOO_FEW):
-        return YearResult(year, state=State.INSUFFICIENT_EVIDENCE, why=last.message)
-    return YearResult(year, state=last.state, why="could not be audited; `evenhand status` says why")
 
 
 def _whole_groups(lake: Lake, run: Run) -> pa.Table:

@@ -99,9 +99,12 @@ def withheld(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]
         SpecError: the run was made by a version without the disclosure pass.
         IntegrityError: the table is not the one that was written.
     """
+    rows = _read(lake, partitions, PUBLICATION.name)
+    if rows is None:
+        raise SpecError("the run was made before the disclosure pass; audit again to have it")
     return [
         {**{name: row[name] for name in (*_WHOSE, "event", "fate", "least", "largest")}, "width": _width(row)}
-        for row in _rows(lake, partitions)
+        for row in rows
         if row["fate"] in GONE
     ]
 
@@ -172,13 +175,6 @@ def withheld_groups(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str
     named = ", ".join(groups[:_NAMED]) + (f" and {len(groups) - _NAMED} more" if len(groups) > _NAMED else "")
     why = f"the profile `{profile}` withholds groups of few people, or few denied, and who would tell them"
     return [f"Withheld: {named}: {why}. For your own eyes: --set disclosure.profile=internal"]
-
-
-def _rows(lake: Lake, partitions: Sequence[Partition]) -> list[dict[str, Any]]:
-    rows = _read(lake, partitions, PUBLICATION.name)
-    if rows is None:
-        raise SpecError("the run was made before the disclosure pass; audit again to have it")
-    return rows
 
 
 def _read(lake: Lake, partitions: Sequence[Partition], name: str) -> list[dict[str, Any]] | None:

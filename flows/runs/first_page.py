@@ -85,32 +85,29 @@ def _lines(
     title, year = report["title"] or report["audit"], str(report["year"])
     part = report.get("partition")  # an earlier version had none
     rows = f", {part['column']} {part['value']}" if part else ""
-    yield f"{title}{'' if year in title else f', {year}'}{rows} ({_people(report)})"
+    people_rows = report["source"]["rows"]["shown"]
+    people = f"{people_rows} rows read" if people_rows[:1].isdigit() else "number of rows not told"
+    yield f"{title}{'' if year in title else f', {year}'}{rows} ({people})"
     yield ""
     yield from _wrapped(report["headline"]["words"], "", width)
     yield ""
-    yield from _questions(report, width)
+    questions_rows = [(row["question"], row["state_words"], _sentence(row, report)) for row in report["questions"]]
+    first, second = (max((len(row[i]) for row in questions_rows), default=0) for i in (0, 1))
+    for question, state, questions_sentence in questions_rows:
+        yield from _wrapped(questions_sentence, f"  {question:<{first}}  {state:<{second}}  ", width)
     yield ""
-    yield from _next(report["next"][:steps], width)
+    for number, step in enumerate(report["next"][:steps], start=1):
+        words, command = step["words"], step["command"]
+        text = f"{words.removesuffix('.')}:" if command else words
+        yield from _wrapped(text, f"  {'Next' if number == 1 else '    '}  {number} ", width)
+        if command:  # whole on a line of its own, to be copied
+            yield f"{' ' * 10}{command}"
     yield from _wrapped(_not_told(report, left_out), "  ", width)
     for sentence in notes:
         yield from _wrapped(sentence, "  ", width)
     yield ""
     yield f"run     {report['run']}     {exit_words(report['state'])}"
     yield f"report  {place}"
-
-
-def _people(report: Said) -> str:
-    rows = report["source"]["rows"]["shown"]
-    return f"{rows} rows read" if rows[:1].isdigit() else "number of rows not told"
-
-
-def _questions(report: Said, width: int | None) -> Iterator[str]:
-    """One line per question: its state in words, and its sentence in the last column."""
-    rows = [(row["question"], row["state_words"], _sentence(row, report)) for row in report["questions"]]
-    first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
-    for question, state, sentence in rows:
-        yield from _wrapped(sentence, f"  {question:<{first}}  {state:<{second}}  ", width)
 
 
 def _sentence(row: Said, report: Said) -> str:
@@ -125,15 +122,6 @@ def _sentence(row: Said, report: Said) -> str:
         return text
     beside = f", nearest {nearest['points']['shown']}" if nearest and nearest["points"]["value"] is not None else ""
     return f"{head} {interval}{beside}{text[len(head) :]}"
-
-
-def _next(steps: Sequence[Said], width: int | None) -> Iterator[str]:
-    for number, step in enumerate(steps, start=1):
-        words, command = step["words"], step["command"]
-        text = f"{words.removesuffix('.')}:" if command else words
-        yield from _wrapped(text, f"  {'Next' if number == 1 else '    '}  {number} ", width)
-        if command:  # whole on a line of its own, to be copied
-            yield f"{' ' * 10}{command}"
 
 
 def _not_told(report: Said, left_out: str) -> str:
@@ -196,7 +184,16 @@ def left_out(lake: Lake, run: str) -> str:
     for partition in read_manifest(lake, run)["partitions"]:
         for table in partition["tables"]:
             if table["table"] == f"{PREFIX}waterfall":
-                return _outside(lake.read(Artifact.model_validate(table)).to_pylist())
+                of = [
+                    row
+                    for row in lake.read(Artifact.model_validate(table)).to_pylist()
+                    if row["group"] == EVERYBODY and row["kind"] == "refused"
+                ]
+                first = {row["protected_attribute"] for row in of[:1]}  # every attribute has the same rows
+                counts = [row["n"] for row in of if row["protected_attribute"] in first]
+                if None in counts or not sum(counts):
+                    return ""
+                return f"{sum(counts):,} of the rows read"
     return ""
 
 
@@ -216,12 +213,3 @@ def remarks(lake: Lake, run: str) -> list[str]:
         rows = lake.read(Artifact.model_validate(tables[PUBLICATION.name])).to_pylist()
         sentences += withheld_groups(rows, spec["disclosure"]["profile"])
     return sentences
-
-
-def _outside(rows: Iterable[Mapping[str, Any]]) -> str:
-    of = [row for row in rows if row["group"] == EVERYBODY and row["kind"] == "refused"]
-    first = {row["protected_attribute"] for row in of[:1]}  # every attribute has the same rows
-    counts = [row["n"] for row in of if row["protected_attribute"] in first]
-    if None in counts or not sum(counts):
-        return ""
-    return f"{sum(counts):,} of the rows read"

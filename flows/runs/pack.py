@@ -141,13 +141,10 @@ def _file(connection: duckdb.DuckDBPyConnection, row_id: str, attribute: str, ma
         WHERE c.row_id = $id AND c.protected_attribute = $attribute AND c.refusal IS NULL
     """
     first, *later_rows = _rows(connection, real, parameters)
-    counterfactual_rows = _rows(connection, imagined, parameters) if _has(connection, "counterfactuals") else []
-    return [{"pack: complainant": row_id, **row} for row in (first, *counterfactual_rows, *later_rows)]
-
-
-def _has(connection: duckdb.DuckDBPyConnection, view: str) -> bool:
     views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-    return (view,) in views
+    has = ("counterfactuals",) in views
+    counterfactual_rows = _rows(connection, imagined, parameters) if has else []
+    return [{"pack: complainant": row_id, **row} for row in (first, *counterfactual_rows, *later_rows)]
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, query: str, parameters: dict[str, Any]) -> Rows:

@@ -41,9 +41,15 @@ def replay_run(root: Path | str, run: str) -> list[dict[str, Any]]:
         raise SpecError(f"run {run} went through other stages than this version has; {_OTHER_VERSION}")
     with tempfile.TemporaryDirectory(prefix="replay-", dir=lake.storage.local / "tmp") as scratch:
         again = Lake(Path(scratch))
-        _hand_over(lake, planned, again)
+        hand_over_lake = lake
+        hand_over_again = again
+        for artifact in (artifact for step in planned.steps for artifact in step.given):
+            hand_over_again.write_file(artifact.path, hand_over_lake.check(artifact.path, artifact.sha256).read_bytes())
         after = _computed(planned, again)
-    cause = _differs(manifest, planned)
+    now = versions()
+    other = [name for name, version in manifest["versions"].items() if now.get(name) != version]
+    code = ["the code of evenhand"] if planned.code != manifest["code"] else []
+    cause = ", ".join([*code, *other])
     return [_compared(step, b, a, cause) for step, b, a in zip(planned.steps, before, after, strict=True)]
 
 
@@ -74,25 +80,11 @@ def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
         raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
 
 
-def _hand_over(lake: Lake, planned: Plan, again: Lake) -> None:
-    """Copy what a step reads of earlier runs, those that the run named then."""
-    for artifact in (artifact for step in planned.steps for artifact in step.given):
-        again.write_file(artifact.path, lake.check(artifact.path, artifact.sha256).read_bytes())
-
-
 def _computed(planned: Plan, lake: Lake) -> list[Partition]:
     def execute(step: Step, artifacts: Inputs) -> Partition:
         return step.stage.run(lake, artifacts, step.settings, step.modules)
 
     return walk(planned.steps, execute)
-
-
-def _differs(manifest: Mapping[str, Any], planned: Plan) -> str:
-    """Changed inputs in words; empty if there are none."""
-    now = versions()
-    other = [name for name, version in manifest["versions"].items() if now.get(name) != version]
-    code = ["the code of evenhand"] if planned.code != manifest["code"] else []
-    return ", ".join([*code, *other])
 
 
 def _compared(step: Step, before: Partition, after: Partition, cause: str) -> dict[str, Any]:

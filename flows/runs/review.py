@@ -200,7 +200,12 @@ def sign_off(lake: Lake, run: str, decision: SignOff) -> log.Entry:
         signatures.name(decision.by),
         signatures.text(decision.text, "--note"),
     )
-    _check_role(decision.role, text)
+    role = decision.role
+    if role not in ROLES:
+        why = f"{role!r} is none; {nearest(role, ROLES)}"
+        raise FieldError("role", f"--role {why}", why)
+    if role in ENDING and not text:
+        raise FieldError("text", f"{role} needs a reason; give it with --note", f"{role} needs a reason; write it here")
     require_chain(lake)
     signing_key, keys = trusted_signer(lake, decision.key), trusted()
     key = fingerprint(signing_key.public) if signing_key and keys else ""
@@ -239,14 +244,6 @@ def standing(signatures: Sequence[log.Entry]) -> list[log.Entry]:
     after = list(signatures[ends[-1] + 1 :])
     anew = next((place for place, entry in enumerate(after) if entry.role == "prepared"), None)
     return [signatures[ends[-1]]] if anew is None else after[anew:]
-
-
-def _check_role(role: str, text: str) -> None:
-    if role not in ROLES:
-        why = f"{role!r} is none; {nearest(role, ROLES)}"
-        raise FieldError("role", f"--role {why}", why)
-    if role in ENDING and not text:
-        raise FieldError("text", f"{role} needs a reason; give it with --note", f"{role} needs a reason; write it here")
 
 
 def _check_new(

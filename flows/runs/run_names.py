@@ -41,7 +41,15 @@ def named(lake: Lake, name: str | None) -> str:
     if name in ids or _is_folder(lake, name):
         return name
     if "@" in name:
-        return _of_year(lake, name, ids)
+        # The protected run of an audit and year, else the last one.
+        audit, _, year = name.rpartition("@")
+        if not _is_year(year):
+            raise SpecError(f"{name}: expected AUDIT@YEAR, such as boston1990@1990; `evenhand runs` lists them")
+        run = last_run(lake, audit, int(year)) if audit else None
+        if run is None:
+            years = sorted({"@".join(audit_and_year(run)) for run in ids if run.count("-") > 1})
+            raise SpecError(f"the lake {lake.location} holds no run of {audit!r} in {year}; {_nearest(name, years)}")
+        return run.run
     fitting = [run for run in ids if name and run.startswith(name)]
     if len(fitting) == 1:
         return fitting[0]
@@ -56,18 +64,6 @@ def run_ids(lake: Lake) -> list[str]:
 def _is_folder(lake: Lake, name: str) -> bool:
     """Whether the name belongs to a run without a manifest; reading that run then raises an error."""
     return bool(name) and "/" not in name and name.strip(".") != "" and lake.storage.exists(f"runs/{name}")
-
-
-def _of_year(lake: Lake, name: str, ids: Sequence[str]) -> str:
-    """The protected run of an audit and year, else the last one."""
-    audit, _, year = name.rpartition("@")
-    if not _is_year(year):
-        raise SpecError(f"{name}: expected AUDIT@YEAR, such as boston1990@1990; `evenhand runs` lists them")
-    run = last_run(lake, audit, int(year)) if audit else None
-    if run is None:
-        years = sorted({"@".join(audit_and_year(run)) for run in ids if run.count("-") > 1})
-        raise SpecError(f"the lake {lake.location} holds no run of {audit!r} in {year}; {_nearest(name, years)}")
-    return run.run
 
 
 def audit_of(run: str) -> str:

@@ -400,21 +400,20 @@ def certificate_problems(lake: Lake, run: str, manifest: dict[str, Any], log_ent
     if entry.text != log.BEFORE_THE_LOG and noted != _note(entry):
         where = lake.storage.where(logged_path(run))
         yield f"{where} is missing or is not the file that was written; run the audit again"
-    yield from _marks(lake, run, log_entries)
-    signature = hashlib.sha256(lake.storage.read(signature_path(run)) or b"").hexdigest()
-    if SIGNATURE in entry.files and entry.files[SIGNATURE] != signature:
-        where = lake.storage.where(signature_path(run))
-        yield f"{where} is missing or is not the signature that was logged (entry {entry.n})"
-
-
-def _marks(lake: Lake, run: str, log_entries: Sequence[log.Entry]) -> Iterator[str]:
-    """Problems of files written after the run: the mark of protection and the list of files have to fit the log."""
-    mark, marked = lake.storage.read(mark_of(run)), log.newest(log_entries, ("protected", "unprotected"))
-    if mark is not None and marked is not None and (marked.event == "unprotected" or mark != mark_content(marked)):
+    mark, marks_marked = lake.storage.read(mark_of(run)), log.newest(log_entries, ("protected", "unprotected"))
+    if (
+        mark is not None
+        and marks_marked is not None
+        and (marks_marked.event == "unprotected" or mark != mark_content(marks_marked))
+    ):
         yield f"{lake.storage.where(mark_of(run))} is not the mark that was logged; protect the run again"
     files_entry, listed = log.newest(log_entries, ("report made",)), lake.storage.read(made_later(run))
     if files_entry is not None and hashlib.sha256(listed or b"").hexdigest() != files_entry.files[LIST]:
         yield f"{lake.storage.where(made_later(run))} is not the list that was logged (entry {files_entry.n})"
+    signature = hashlib.sha256(lake.storage.read(signature_path(run)) or b"").hexdigest()
+    if SIGNATURE in entry.files and entry.files[SIGNATURE] != signature:
+        where = lake.storage.where(signature_path(run))
+        yield f"{where} is missing or is not the signature that was logged (entry {entry.n})"
 
 
 def signed_by(lake: Lake, run: str) -> SignedManifest | None:

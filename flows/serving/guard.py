@@ -106,20 +106,16 @@ class Forms:
             UnknownFormError: the session was shown no such form.
         """
         with self._entering:
-            before = self._number(cookie, once)
+            with self._lock:
+                owner, before = self._shown.get(once, ("", _FRESH))
+            if owner != _digest(cookie):
+                raise UnknownFormError
             if before != _FRESH:
                 return Sent(before, again=True)
             n = enter()
             with self._lock:
                 self._shown[once] = (_digest(cookie), n)
         return Sent(n, again=False)
-
-    def _number(self, cookie: str, once: str) -> int:
-        with self._lock:
-            owner, n = self._shown.get(once, ("", _FRESH))
-        if owner != _digest(cookie):
-            raise UnknownFormError
-        return n
 
 
 def _digest(cookie: str) -> str:
@@ -309,7 +305,14 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self._wait()
         if len(self.connections) > MOST_CONNECTIONS:
-            self._make_room()
+            idle_connections = [
+                connection
+                for connection in self.connections
+                if isinstance(connection, Connection) and connection is not self and connection.idle
+            ]
+            oldest = min(idle_connections, key=lambda connection: connection.since, default=self)
+            self.connections.discard(oldest)
+            oldest.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -341,17 +344,6 @@ class Connection(H11Protocol):
     def _give_up(self) -> None:
         if self.idle and not self.transport.is_closing():
             self.transport.close()
-
-    def _make_room(self) -> None:
-        """End the connection that is idle for longest; this one where all others are at work."""
-        idle_connections = [
-            connection
-            for connection in self.connections
-            if isinstance(connection, Connection) and connection is not self and connection.idle
-        ]
-        oldest = min(idle_connections, key=lambda connection: connection.since, default=self)
-        self.connections.discard(oldest)
-        oldest.transport.close()
 
 
 # --------------------------------------------------------------------------------------------------------------------

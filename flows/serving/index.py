@@ -212,20 +212,18 @@ class LogReader:
                 broken = broken or str(error)
             except OSError:
                 broken = broken or f"{lake.storage.where(path)} cannot be read"
-        self._last = self._logged(lake, broken)
-        return self._last
-
-    def _logged(self, lake: Lake, broken: str) -> Logged:
-        entries = sorted((entry.n, digest, entry) for _, entry, digest in self._read.values())
+        logged_broken = broken
+        logged_entries = sorted((entry.n, digest, entry) for _, entry, digest in self._read.values())
         before = log.FIRST
-        for place, (n, digest, entry) in enumerate(entries, 1):
-            if not broken and n != place:
-                broken = f"{lake.storage.where(log.path_of(place))} is missing: the log was cut in its middle"
-            if not broken and entry.previous != before:
-                broken = f"{lake.storage.where(log.path_of(n))} does not follow the entry before it"
+        for place, (n, digest, entry) in enumerate(logged_entries, 1):
+            if not logged_broken and n != place:
+                logged_broken = f"{lake.storage.where(log.path_of(place))} is missing: the log was cut in its middle"
+            if not logged_broken and entry.previous != before:
+                logged_broken = f"{lake.storage.where(log.path_of(n))} does not follow the entry before it"
             before = digest
-        head = log.Head(n=entries[-1][0], sha256=entries[-1][1]) if entries else _EMPTY
-        return Logged(tuple(entry for _, _, entry in entries), head, broken)
+        head = log.Head(n=logged_entries[-1][0], sha256=logged_entries[-1][1]) if logged_entries else _EMPTY
+        self._last = Logged(tuple(entry for _, _, entry in logged_entries), head, logged_broken)
+        return self._last
 
 
 def _entry(lake: Lake, path: str) -> tuple[log.Entry, str]:
@@ -410,24 +408,20 @@ class Index:
             return current_index
         try:
             began = self.clock()
-            self._known = current_index = self._look()
+            lake, before = open_lake(self.place), self._known
+            stamps = manifests(lake)
+            self._read(lake, stamps)
+            runs = {run: summary for run, (_, summary) in self._seen.items() if summary is not None}
+            failed = tried(lake, {run.audit for run in runs.values()})
+            index = Known(lake, runs, stamps, tuple(_without(self._seen, runs)), self._log.read(lake), failed)
+            if before is not None and index.log is before.log and _are_same(runs, before.runs):
+                index.__dict__.update(_made_of(before))
+            self._known = current_index = index
             self._looked = self.clock()
             self._fresh = max(FRESH_SECONDS, _SHARE * (self._looked - began))
             return current_index
         finally:
             self._lock.release()
-
-    def _look(self) -> Known:
-        """Read the current state; results derived from runs and log are kept if neither changed."""
-        lake, before = open_lake(self.place), self._known
-        stamps = manifests(lake)
-        self._read(lake, stamps)
-        runs = {run: summary for run, (_, summary) in self._seen.items() if summary is not None}
-        failed = tried(lake, {run.audit for run in runs.values()})
-        index = Known(lake, runs, stamps, tuple(_without(self._seen, runs)), self._log.read(lake), failed)
-        if before is not None and index.log is before.log and _are_same(runs, before.runs):
-            index.__dict__.update(_made_of(before))
-        return index
 
     def _read(self, lake: Lake, stamps: Mapping[str, Stamp]) -> None:
         """Read what was written since, and what could not be read before."""

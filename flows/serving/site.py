@@ -520,13 +520,17 @@ class Site:
         crumbs = (("/", "Audits"), (path_of("audits", summary.audit, "years"), summary.audit))
         run_crumbs = ((run_path(run), str(summary.year)),) if path_parts else ()
         files = self._files(run)
+        links_pages = [(path.removesuffix(".html").split("/"), words) for path, words in files if "/" in path]
+        named = [((folder, name) if folder == "evidence" else (name,), words) for (folder, name), words in links_pages]
+        report_links = [(run_path(run, *parts), words) for parts, words in named if parts != ("quality",)]
+        links = (run_path(run), "First page"), *report_links, *((run_path(run, name), words) for name, words in _PAGES)
         page = Page(
             title,
             kicker=_titled(summary),
             run=run,
             restricted=restricted,
             crumbs=(*crumbs, *run_crumbs),
-            links=_links(run, files),
+            links=links,
             targets=frozenset(path for path, _ in files),
             here=run_path(run, *path_parts),
         )
@@ -555,14 +559,6 @@ class Site:
             return self.report(run).links
         except (SpecError, IntegrityError):
             return ()
-
-
-def _links(run: str, files: Links) -> Links:
-    """Every page of a run: those of its report, and the others."""
-    pages = [(path.removesuffix(".html").split("/"), words) for path, words in files if "/" in path]
-    named = [((folder, name) if folder == "evidence" else (name,), words) for (folder, name), words in pages]
-    report_links = [(run_path(run, *parts), words) for parts, words in named if parts != ("quality",)]
-    return ((run_path(run), "First page"), *report_links, *((run_path(run, name), words) for name, words in _PAGES))
 
 
 def missing(words: str) -> NoReturn:

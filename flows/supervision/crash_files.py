@@ -28,7 +28,13 @@ def report_crash(error: BaseException, arguments: Sequence[str]) -> str:
     """
     fault = f"this is {fault_words(error)}"
     try:
-        file = _written("\n".join(_lines(error)), _folder(arguments))
+        text = "\n".join(_lines(error))
+        folder = _folder(arguments)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        file = folder / f"crash-{uuid4().hex[:12]}.txt"
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(opened, "w", encoding="utf-8", errors="backslashreplace") as output:
+            output.write(f"{text}\n")
     except OSError:
         return f"{fault}; its traceback could not be written anywhere; please report it"
     return f"{fault}; traceback in {file}; please report it with that file, which holds no data"
@@ -58,20 +64,7 @@ def _lines(error: BaseException) -> Iterator[str]:
 
 def _folder(arguments: Sequence[str]) -> Path:
     """The lake's folder for temporary files; the system's where the command has no lake, or one at a URI."""
-    lake = _lake(arguments)
-    return lake / "tmp" if lake.is_dir() else Path(tempfile.gettempdir())
-
-
-def _lake(arguments: Sequence[str]) -> Path:
     lakes = [after for before, after in pairwise(arguments) if before == "--lake"]
     lakes += [argument.removeprefix("--lake=") for argument in arguments if argument.startswith("--lake=")]
-    return Path((lakes or [os.environ.get("EVENHAND_LAKE", "data/lake")])[-1])
-
-
-def _written(text: str, folder: Path) -> Path:
-    folder.mkdir(mode=0o700, exist_ok=True)
-    file = folder / f"crash-{uuid4().hex[:12]}.txt"
-    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(opened, "w", encoding="utf-8", errors="backslashreplace") as output:
-        output.write(f"{text}\n")
-    return file
+    lake = Path((lakes or [os.environ.get("EVENHAND_LAKE", "data/lake")])[-1])
+    return lake / "tmp" if lake.is_dir() else Path(tempfile.gettempdir())

@@ -94,7 +94,23 @@ def mark_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
     with get_client(sync_client=True) as client:
         marked_runs = [marked for presence in gone if (marked := _bury(client, lake, presence, burial))]
         if burial.resume:
-            marked_runs += _never_begun(client, lake, burial)
+            never_begun_client = client
+            never_begun_burial = burial
+            taken_long_ago = (
+                run
+                for run in of_lake(never_begun_client, lake, ["PENDING"])
+                if _since(run) < never_begun_burial.now - SOON
+            )
+            never_begun = [
+                _crash(
+                    never_begun_client,
+                    run,
+                    f"taken by a worker {_since(run):%Y-%m-%d %H:%M} and not begun since",
+                    never_begun_burial,
+                )
+                for run in taken_long_ago
+            ]
+            marked_runs += never_begun
     return marked_runs
 
 
@@ -172,7 +188,8 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
     )
     if not (burial.resume and _of_deployment(run)):
         return crashed
-    before = _deaths(client, run)
+    states = client.read_flow_run_states(run.id)
+    before = sum((state.message or "").startswith(f"{_AGAIN} (") for state in states)
     state: State[Any]
     if stopped:
         state = Scheduled(message=f"{_AGAIN}: {why}.")
@@ -186,12 +203,6 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
     return replace(crashed, why=why, resumed=resumed, given_up=not resumed)
 
 
-def _deaths(client: "SyncPrefectClient", run: "FlowRun") -> int:
-    """How often a run was resumed after its process had died."""
-    states = client.read_flow_run_states(run.id)
-    return sum((state.message or "").startswith(f"{_AGAIN} (") for state in states)
-
-
 def _crashed(run: "FlowRun") -> bool:
     """Whether it is known to have crashed, as Prefect's worker reports it that sees the process end."""
     return run.state is not None and run.state.is_crashed()
@@ -200,15 +211,6 @@ def _crashed(run: "FlowRun") -> bool:
 def _of_deployment(run: "FlowRun") -> bool:
     """Whether a worker would take the run up: it is a deployment's, and no flow's within another."""
     return run.deployment_id is not None and run.parent_task_run_id is None
-
-
-def _never_begun(client: "SyncPrefectClient", lake: Lake, burial: Burial) -> list[Marked]:
-    """Mark runs on this lake that a worker took and did not begin: it died in between."""
-    taken_long_ago = (run for run in of_lake(client, lake, ["PENDING"]) if _since(run) < burial.now - SOON)
-    return [
-        _crash(client, run, f"taken by a worker {_since(run):%Y-%m-%d %H:%M} and not begun since", burial)
-        for run in taken_long_ago
-    ]
 
 
 def _since(run: "FlowRun") -> datetime:

@@ -88,7 +88,7 @@ def fault_at(api: str) -> Fault | None:
         return Fault(what, LOOK_AT_DATABASE, passing=True)
     if answer.status_code in WANTS_PASSWORD:
         return Fault(f"the server at {visible_address} refuses the password ({answer.status_code})", GIVE_PASSWORD)
-    if not (answer.is_success and _is_prefect(answer)):
+    if not (answer.is_success and "json" in answer.headers.get("content-type", "")):
         return Fault(f"what answers at {visible_address} is no Prefect server ({answer.status_code})", NO_PREFECT)
     return None
 
@@ -97,11 +97,6 @@ def shown_address(api: str) -> str:
     """An address without name and password."""
     parts = urlsplit(api)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-
-
-def _is_prefect(answer: httpx.Response) -> bool:
-    """Whether an answer is in JSON, as all of Prefect's are; an HTML page comes from another server."""
-    return "json" in answer.headers.get("content-type", "")
 
 
 def _password() -> tuple[str, str] | None:
@@ -266,7 +261,17 @@ def scratch_server(home: Path) -> Iterator[str]:
     seed_database(home)
     port, log = _free_port(), home / "server.log"
     with log.open("w") as output:
-        process = _started(port, _environment(home), cwd=home, stdout=output, stderr=output)
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
+        environment = {
+            **variables,
+            "PREFECT_HOME": str(home),
+            "PREFECT_UI_ENABLED": "false",
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "DO_NOT_TRACK": "1",
+            "PREFECT_LOGGING_SERVER_LEVEL": "ERROR",
+            "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": str(_PLAN_SECONDS),
+        }
+        process = _started(port, environment, cwd=home, stdout=output, stderr=output)
         try:
             _wait(f"http://127.0.0.1:{port}/api/ready", process, _START_SECONDS, log)
             yield f"http://127.0.0.1:{port}/api"
@@ -278,20 +283,6 @@ def _started(port: int, environment: Mapping[str, str], **places: Any) -> Server
     app = ["--factory", "prefect.server.api.server:create_app", "--lifespan", "on", "--log-level", "error"]
     words = [*ended_with("uvicorn"), *app, "--host", "127.0.0.1", "--port", str(port)]
     return subprocess.Popen(words, env=environment, **places)  # noqa: S603 our own words
-
-
-def _environment(home: Path) -> dict[str, str]:
-    """The environment without any setting of Prefect's: one of them names the database of the server in use."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    return {
-        **variables,
-        "PREFECT_HOME": str(home),
-        "PREFECT_UI_ENABLED": "false",
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "DO_NOT_TRACK": "1",
-        "PREFECT_LOGGING_SERVER_LEVEL": "ERROR",
-        "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": str(_PLAN_SECONDS),
-    }
 
 
 def _free_port() -> int:
@@ -346,7 +337,10 @@ def outdated(client: "SyncPrefectClient", lake: Lake, newest: int) -> list["Flow
     """The flow runs on a lake that are over, without the newest so many of every flow, audit and year."""
     alike: dict[tuple[str, ...], list[FlowRun]] = defaultdict(list)
     for run in of_lake(client, lake, ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]):
-        alike[_subject(run)].append(run)
+        spec: Any = run.parameters.get("spec")
+        name, year = (spec.get("name"), spec.get("year")) if isinstance(spec, dict) else (spec, None)
+        subject = str(run.flow_id), str(name), str(run.parameters.get("years") or run.parameters.get("year") or year)
+        alike[subject].append(run)
     return [run for group in alike.values() for run in group[newest:]]
 
 
@@ -362,13 +356,6 @@ def _location(address: str) -> str:
     """The location of the lake in a parameter ``lake``, in the form that the lake has itself; nothing is opened."""
     scheme, separator, _ = address.partition("://")
     return address if separator and scheme != "file" else storage_at(address).location
-
-
-def _subject(run: "FlowRun") -> tuple[str, ...]:
-    """What a flow run was about: its flow, and the audit and year or years among its parameters."""
-    spec: Any = run.parameters.get("spec")
-    name, year = (spec.get("name"), spec.get("year")) if isinstance(spec, dict) else (spec, None)
-    return str(run.flow_id), str(name), str(run.parameters.get("years") or run.parameters.get("year") or year)
 
 
 def _pages(client: "SyncPrefectClient", flow_run_filter: "FlowRunFilter") -> Iterator["FlowRun"]:

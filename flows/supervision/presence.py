@@ -286,7 +286,10 @@ def clear_leftovers(lake: Lake) -> list[Path]:
         lock = _lock(lake, draft)
         with taken(lock) if lock is not None else nullcontext(True) as free:
             if free:
-                _remove(draft)
+                if draft.is_dir():
+                    shutil.rmtree(draft, ignore_errors=True)
+                else:
+                    draft.unlink(missing_ok=True)
                 if lock is not None:
                     lock.unlink(missing_ok=True)
                 gone.append(draft)
@@ -344,13 +347,6 @@ def _lock(lake: Lake, draft: Path) -> Path | None:
     """The lock file of a draft's key; None where there is none, or something else in its place."""
     lock = lake.storage.local / "locks" / f"{draft.name}.lock"
     return lock if lock.is_file() and not strange(lake.storage.local, lock) else None
-
-
-def _remove(draft: Path) -> None:
-    if draft.is_dir():
-        shutil.rmtree(draft, ignore_errors=True)
-    else:
-        draft.unlink(missing_ok=True)
 
 
 def touched(path: Path) -> float:

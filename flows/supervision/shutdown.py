@@ -220,15 +220,7 @@ def end_if_leaving() -> None:
     request_stop()
     if _Leaving.in_command:
         raise KeyboardInterrupt
-    _end()
-
-
-def _handle(_: int, __: FrameType | None) -> None:
-    ask_to_leave()
-
-
-def _end() -> NoReturn:
-    """End without unwinding: Prefect would report a crash, and the process that resumes the run reports it better."""
+    # End without unwinding: Prefect would report a crash, and the process that resumes the run reports it better.
     for act in reversed(_Leaving.last_acts):
         with suppress(Exception):
             act()
@@ -237,6 +229,10 @@ def _end() -> NoReturn:
             with suppress(psutil.Error):
                 child.kill()
     os._exit(LEFT)
+
+
+def _handle(_: int, __: FrameType | None) -> None:
+    ask_to_leave()
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -429,7 +425,14 @@ def _watch(pipe: int) -> NoReturn:
         pass  # one of a library's own, such as SIGALRM
     if _may_end_first(number):
         _leave(number)
-        _wait_for_end(pipe)
+        until = time.monotonic() + grace_seconds()
+        while (seconds := until - time.monotonic()) > 0:
+            if not finishing():
+                until = min(until, time.monotonic() + INTERRUPTION_GRACE_SECONDS)
+            ready = select.select([pipe], [], [], min(seconds, _INTERRUPTION_LOOK_SECONDS))[0]
+            if (ready and os.read(pipe, 1)[0] == signal.SIGINT) or stop_requested():
+                break
+        _process.overdue = True
         if not stop_requested():  # the main thread may be where only an exception ends it
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
     _request(number)
@@ -440,18 +443,6 @@ def _watch(pipe: int) -> NoReturn:
     acts.join(_LAST_SECONDS)
     _kill_children()
     os._exit(_exit_code())
-
-
-def _wait_for_end(pipe: int) -> None:
-    """Wait until the time of the current work is over or Ctrl-C is pressed; finished work gets a short grace period."""
-    until = time.monotonic() + grace_seconds()
-    while (seconds := until - time.monotonic()) > 0:
-        if not finishing():
-            until = min(until, time.monotonic() + INTERRUPTION_GRACE_SECONDS)
-        ready = select.select([pipe], [], [], min(seconds, _INTERRUPTION_LOOK_SECONDS))[0]
-        if (ready and os.read(pipe, 1)[0] == signal.SIGINT) or stop_requested():
-            break
-    _process.overdue = True
 
 
 def _wait_for_second(pipe: int) -> None:

@@ -237,23 +237,19 @@ def _lines(room: Room) -> Iterator[Row]:
     yield row(DRAWN, size, "both", seconds=seconds, cpu_s=cpu_s, **at_most(seconds, MOST_S, " s"))
     peak = max(measurement["peak_mb"] for measurement in fit_measurements)
     yield row(DRAWN, size, "peak memory", peak_mb=peak, **at_most(peak, MOST_MB, " MB"))
-    yield from _beside(file, min(size, STATSMODELS_ROWS))
-    yield _family()
-    yield _texas(room)
-    yield from (_bench_coverage(rows, QUICK_REPETITIONS if room.rows else REPETITIONS) for rows in SIZES)
-
-
-def _beside(file: str, size: int) -> Iterator[Row]:
-    """The same fits by statsmodels, on as many rows as it can hold."""
-    for fit in FITS:
-        ours, theirs = _run(fit, file, size), _run(f"statsmodels_{fit}", file, size)
-        yield timed_row(DRAWN, ours, f"{fit}, streamed")
-        yield timed_row(DRAWN, theirs, f"{fit}, statsmodels")
+    beside_size = min(size, STATSMODELS_ROWS)
+    for beside_fit in FITS:
+        ours, theirs = _run(beside_fit, file, beside_size), _run(f"statsmodels_{beside_fit}", file, beside_size)
+        yield timed_row(DRAWN, ours, f"{beside_fit}, streamed")
+        yield timed_row(DRAWN, theirs, f"{beside_fit}, statsmodels")
         ratio, memory = ours["cpu_s"] / theirs["cpu_s"], ours["peak_mb"] / theirs["peak_mb"]
         apart_by = _apart(ours, theirs)
         text = f"of CPU time; of memory {memory:.2f}; at most {apart_by:.1g} errors apart"
         met = against("equal", apart_by <= MOST_APART)
-        yield row(DRAWN, size, f"{fit}, streamed against statsmodels", ratio=ratio, found=text, **met)
+        yield row(DRAWN, beside_size, f"{beside_fit}, streamed against statsmodels", ratio=ratio, found=text, **met)
+    yield _family()
+    yield _texas(room)
+    yield from (_bench_coverage(rows, QUICK_REPETITIONS if room.rows else REPETITIONS) for rows in SIZES)
 
 
 def _found(measurement: Mapping[str, Any]) -> str:

@@ -17,8 +17,8 @@ from schemas.errors import InfrastructureError
 from tasks.ingest.sources import boston
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.estimators import Effect
-from tasks.methods.adjusted.algorithm.ladder import Ladder, climb
-from tasks.methods.adjusted.algorithm.regressions import LinearFit, fit_linear, sandwich
+from tasks.methods.adjusted.algorithm.ladder import climb
+from tasks.methods.adjusted.algorithm.regressions import fit_linear, sandwich
 from tasks.methods.adjusted.algorithm.sensitivity import Estimate, robustness_value, sensitivity
 from tasks.methods.adjusted.algorithm.streamed import (
     Batch,
@@ -178,23 +178,37 @@ def cells() -> Cells:
     complete = everyone.complete(["approve", WHITE, *CONTROLS])
     for sample, controls, suffix in ((everyone, (), ""), (complete, CONTROLS, ", X")):
         fit = fit_linear(sample.column("approve"), sample.design([WHITE, *controls]))
-        yield from _told(f"OLS{suffix}", n=len(sample.frame), **_linear(fit))
+        se = float(np.sqrt(fit.classical[1, 1]))
+        estimate = Estimate(float(fit.coefficients[1]), se, fit.df)
+        values = {
+            "robustness_value": robustness_value(estimate),
+            "robustness_value_at_5": robustness_value(estimate, 0.05),
+        }
+        linear = {
+            "estimate": estimate.value,
+            "standard_error": se,
+            "hc1_error": float(np.sqrt(fit.hc1[1, 1])),
+            **values,
+        }
+        yield from _told(f"OLS{suffix}", n=len(sample.frame), **linear)
         for link in ("probit", "logit"):
             yield from _binary(sample, controls, link, f"{link}{suffix}")
-    yield from _interaction(complete)
+    names = [WHITE, *CONTROLS]
+    x = np.column_stack([complete.design(names), complete.column(WHITE) * complete.column("obrat")])
+    interaction_fit = fit_linear(complete.column("approve"), x)
+    at: Floats = np.zeros(x.shape[1])
+    at[1], at[-1] = 1, AT_OBRAT
+    value, half = (
+        float(at @ interaction_fit.coefficients),
+        student.ppf(0.975, interaction_fit.df) * np.sqrt(at @ interaction_fit.classical @ at),
+    )
+    yield from _told("OLS, X, white x obrat", estimate=interaction_fit.coefficients[-1], t=interaction_fit.t[-1])
+    yield from _told("white at obrat 32", estimate=value, interval_low=value - half, interval_high=value + half)
 
 
 def _told(specification: str, **figures: float) -> Cells:
     for quantity, value in figures.items():
         yield Cell(quantity, WHITE, (specification,)), float(value)
-
-
-def _linear(fit: LinearFit) -> dict[str, float]:
-    """Coefficient of white, errors and robustness values."""
-    se = float(np.sqrt(fit.classical[1, 1]))
-    estimate = Estimate(float(fit.coefficients[1]), se, fit.df)
-    values = {"robustness_value": robustness_value(estimate), "robustness_value_at_5": robustness_value(estimate, 0.05)}
-    return {"estimate": estimate.value, "standard_error": se, "hc1_error": float(np.sqrt(fit.hc1[1, 1])), **values}
 
 
 def _binary(sample: Sample, controls: Sequence[str], link: Link, name: str) -> Cells:
@@ -210,18 +224,6 @@ def _binary(sample: Sample, controls: Sequence[str], link: Link, name: str) -> C
     yield from _told(name, estimate=estimate, standard_error=np.sqrt(fit.classical[1, 1]), **effects)
     if link == "logit":
         yield from _told(name, odds_ratio=np.exp(estimate))
-
-
-def _interaction(sample: Sample) -> Cells:
-    """With white x obrat: its coefficient, and the effect of white at one value of obrat."""
-    names = [WHITE, *CONTROLS]
-    x = np.column_stack([sample.design(names), sample.column(WHITE) * sample.column("obrat")])
-    fit = fit_linear(sample.column("approve"), x)
-    at: Floats = np.zeros(x.shape[1])
-    at[1], at[-1] = 1, AT_OBRAT
-    value, half = float(at @ fit.coefficients), student.ppf(0.975, fit.df) * np.sqrt(at @ fit.classical @ at)
-    yield from _told("OLS, X, white x obrat", estimate=fit.coefficients[-1], t=fit.t[-1])
-    yield from _told("white at obrat 32", estimate=value, interval_low=value - half, interval_high=value + half)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -368,7 +370,14 @@ def ladder_cells() -> Iterator[tuple[Cell, Value]]:
     for effect in ladder.effects:
         for quantity, value in _ladder_told(effect).items():
             yield Cell(quantity, GROUPS[effect.group], (f"rung {effect.rung}",)), value
-    yield from _support(ladder)
+    for support in ladder.support:
+        figures = {
+            "on_support": support.inside,
+            "difference_raw": support.difference_raw,
+            "difference_weighted": support.difference_weighted,
+        }
+        for support_quantity, support_value in figures.items():
+            yield Cell(support_quantity, GROUPS[support.group], (f"rung {support.rung}",)), support_value
 
 
 def _ladder_told(effect: Effect) -> dict[str, float]:
@@ -381,17 +390,6 @@ def _ladder_told(effect: Effect) -> dict[str, float]:
     if effect.estimator == "lpm":
         return {"lpm": effect.value, "lpm_error": effect.se, "robustness_value": effect.rv}
     return {effect.estimator: effect.value, f"{effect.estimator}_error": effect.se}
-
-
-def _support(ladder: Ladder) -> Iterator[tuple[Cell, Value]]:
-    for support in ladder.support:
-        figures = {
-            "on_support": support.inside,
-            "difference_raw": support.difference_raw,
-            "difference_weighted": support.difference_weighted,
-        }
-        for quantity, value in figures.items():
-            yield Cell(quantity, GROUPS[support.group], (f"rung {support.rung}",)), value
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -468,15 +466,12 @@ def _effects(y: Floats, x: Floats) -> Iterator[dict[str, float]]:
     linear, logit = fit_batches(batches), fit_logit(batches)
     member_effects = logit_effects(batches, logit.coefficients, columns).own
     for column, effect in zip(columns, member_effects, strict=True):
+        se = float(np.sqrt(linear.classical[column, column]))
+        robustness = robustness_value(Estimate(float(linear.coefficients[column]), se, linear.df))
         yield {
             "odds_ratio": float(np.exp(logit.coefficients[column])),
             "own_effect": effect.value,
             "lpm": float(linear.coefficients[column]),
             "lpm_error": float(linear.se[column]),
-            "robustness_value": _robustness(linear, column),
+            "robustness_value": robustness,
         }
-
-
-def _robustness(fit: LinearFit, column: int) -> float:
-    se = float(np.sqrt(fit.classical[column, column]))
-    return robustness_value(Estimate(float(fit.coefficients[column]), se, fit.df))

@@ -35,7 +35,9 @@ def _lines(room: Room) -> Iterator[Row]:
     lake = room.place / "lake"
     before, first = yardstick(), _audited(lake)
     [run] = runs_of(Lake(lake))
-    steps = steps_of(run, _names(Lake(lake), run))
+    manifest = json.loads(Lake(lake).storage.read(f"runs/{run.run}/manifest.json") or b"")
+    names = [step["name"] for step in manifest["steps"]]
+    steps = steps_of(run, names)
     compared_steps = [step for step in steps if step["step"] not in ADDED]
     yield _yardstick(before, "yardstick of the first run")
     cpu = _sum(compared_steps, "cpu_seconds")
@@ -75,11 +77,6 @@ def yardstick() -> dict[str, float]:
 def steps_of(run: Run, names: Sequence[str]) -> list[dict[str, Any]]:
     """Lineage records of a run's steps, each with the name of its step."""
     return [{**record, "step": name} for name, record in zip(names, run.lineage, strict=True)]
-
-
-def _names(lake: Lake, run: Run) -> list[str]:
-    manifest = json.loads(lake.storage.read(f"runs/{run.run}/manifest.json") or b"")
-    return [step["name"] for step in manifest["steps"]]
 
 
 def _sum(records: Sequence[dict[str, Any]], name: str) -> float:

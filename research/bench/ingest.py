@@ -52,7 +52,8 @@ def _conversions(place: Path, shorter: int, longer: int) -> Iterator[Row]:
     figures = {"per_s": per_second(canonical), "found": f"of CPU time {plain['cpu_s'] / canonical['cpu_s']:.2f}"}
     what = "recognised, canonical, validated"
     yield timed_row(DRAWN, canonical, what, ratio=ratio, **figures, **at_least(ratio, LEAST_RATIO))
-    _empty(place)
+    for path in place.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
     _run("generate", place, longer)
     longer_run = _run("canonical", place)
     met = at_most(max(canonical["peak_mb"], longer_run["peak_mb"]), MOST_MB, " MB")
@@ -78,11 +79,6 @@ def _lenders(place: Path) -> Iterator[Row]:
             found=cpu_time,
             **at_most(lender_run["cpu_s"], most, " CPU s"),
         )
-
-
-def _empty(place: Path) -> None:
-    for path in place.iterdir():
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 BENCH = Bench("ingest", _lines, fewest=FEWEST, why="with fewer nothing takes any time", memory_mb=FREE_MB, disk=0)

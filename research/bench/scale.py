@@ -85,7 +85,17 @@ def _lines(room: Room) -> Iterator[Row]:
         raise InfrastructureError(f"no partition of {settings.rows:,} rows was audited; look into {settings.lake}")
     yield from _read(settings, partitions)
     yield from _by_size(settings, partitions)
-    yield from _estimated(settings, minimum, partitions, (added, first))
+    estimated_added, estimated_first = (added, first)
+    lenders = [partition for partition in partitions if partition.value != ALL] or list(partitions)
+    every = sum(partition.cpu_s for partition in partitions if partition.value == ALL)
+    overhead = max(estimated_first.cpu_s - sum(partition.cpu_s for partition in partitions), 0.0) / len(partitions)
+    for of_year, rows in REAL.items():
+        cost = year(rows, work.USABLE, minimum, lenders)
+        cpu_s = cost.cpu_s + cost.lenders * overhead + (estimated_added.cpu_s + every) * rows / settings.rows
+        hours = f"{cpu_s / 3600 / 2:.1f} h on 2 workers, {cpu_s / 3600 / SIXTEEN:.1f} h on {SIXTEEN}"
+        quick = "without the methods that search; " if settings.rows < QUICK else ""
+        text = f"{cost.lenders:,} lenders; {quick}{hours}; {cost.beyond:.0%} of it for lenders larger than any of these"
+        yield row(f"{of_year}, estimated", rows, "download to league at these rates", cpu_s=cpu_s, found=text)
 
 
 def _delivered(settings: Asked) -> Generator[Row, None, Told]:
@@ -229,21 +239,6 @@ def _by_size(settings: Asked, partitions: Sequence[Partition]) -> Iterator[Row]:
     reports = _mean([partition.stages["report"] for partition in lenders]) if lenders else 0.0
     met = at_most(reports, MOST_REPORT_S, " CPU s")
     yield row(DRAWN, None, "short report of a lender", cpu_s=reports, found=f"mean of {len(lenders)}", **met)
-
-
-def _estimated(settings: Asked, minimum: int, partitions: Sequence[Partition], of: tuple[Told, Told]) -> Iterator[Row]:
-    """The real years at the rates of this run."""
-    added, first = of
-    lenders = [partition for partition in partitions if partition.value != ALL] or list(partitions)
-    every = sum(partition.cpu_s for partition in partitions if partition.value == ALL)
-    overhead = max(first.cpu_s - sum(partition.cpu_s for partition in partitions), 0.0) / len(partitions)
-    for of_year, rows in REAL.items():
-        cost = year(rows, work.USABLE, minimum, lenders)
-        cpu_s = cost.cpu_s + cost.lenders * overhead + (added.cpu_s + every) * rows / settings.rows
-        hours = f"{cpu_s / 3600 / 2:.1f} h on 2 workers, {cpu_s / 3600 / SIXTEEN:.1f} h on {SIXTEEN}"
-        quick = "without the methods that search; " if settings.rows < QUICK else ""
-        text = f"{cost.lenders:,} lenders; {quick}{hours}; {cost.beyond:.0%} of it for lenders larger than any of these"
-        yield row(f"{of_year}, estimated", rows, "download to league at these rates", cpu_s=cpu_s, found=text)
 
 
 def _told(settings: Asked, process_run: Told, what: str, **figures_of_row: object) -> Row:

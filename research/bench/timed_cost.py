@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from research.benchmark import answer, peak_mb
 from research.figures import texas_spec
-from tasks.plan import STAGES, Step, plan
+from tasks.plan import STAGES, plan
 
 UNASKED: Mapping[str, str] = {"methods.gcfn": "null"}
 """Its refits are off, and without them it has no verdict: minutes of fits that nothing is learnt from here."""
@@ -92,7 +92,12 @@ def whole(data: str, folder: str) -> Mapping[str, Any]:
     took: dict[str, float] = {}
     _alone()
     for plan_step in plan(texas_spec(Path(data), UNASKED)).steps:
-        tables_of_step = _given(plan_step, tables)
+        unread = {table.name for table in plan_step.unread}
+        parts_by_table = [[] if table.name in unread else tables.get(table.name, []) for table in plan_step.stage.reads]
+        tables_of_step = [
+            pa.concat_tables(parts) if parts else table.empty()
+            for table, parts in zip(plan_step.stage.reads, parts_by_table, strict=True)
+        ]
         (Path(folder) / plan_step.name).write_bytes(
             pickle.dumps((plan_step.stage.name, plan_step.settings, tables_of_step))
         )
@@ -131,15 +136,6 @@ def step(folder: str, name: str, how: str) -> Mapping[str, Any]:
 def _alone() -> None:
     """One thread of linear algebra, as every stage of an audit has it."""
     threadpool_limits(1, user_api="blas")
-
-
-def _given(plan_step: Step, tables: Mapping[str, list[pa.Table]]) -> list[pa.Table]:
-    unread = {table.name for table in plan_step.unread}
-    parts_by_table = [[] if table.name in unread else tables.get(table.name, []) for table in plan_step.stage.reads]
-    return [
-        pa.concat_tables(parts) if parts else table.empty()
-        for table, parts in zip(plan_step.stage.reads, parts_by_table, strict=True)
-    ]
 
 
 @contextmanager

@@ -63,7 +63,10 @@ class Watch:
         for process in self._family():
             try:
                 key, times = (process.pid, process.create_time()), process.cpu_times()
-                self.peak_mb = max(self.peak_mb, _highest_mb(process.pid))
+                status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii", errors="replace")
+                line = next((line for line in status.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0 kB")
+                highest_mb = int(line.split()[1]) / 1024
+                self.peak_mb = max(self.peak_mb, highest_mb)
             except (psutil.Error, OSError):  # it has ended
                 continue
             used = times.user + times.system
@@ -110,12 +113,6 @@ def watched(roots: Sequence[int]) -> Iterator[Watch]:
         watch.look()
 
 
-def _highest_mb(pid: int) -> float:
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-    line = next((line for line in status.splitlines() if line.startswith("VmHWM:")), "VmHWM: 0 kB")
-    return int(line.split()[1]) / 1024
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Dask on this machine: a scheduler, and workers of one thread and a limit of memory each, as in docs/scale.md.
 
@@ -146,9 +143,19 @@ def cluster(place: Path, workers: int, *, one_large: bool) -> Iterator[tuple[str
     Raises:
         InfrastructureError: Dask is not installed, or the workers do not come.
     """
-    _require_dask()
+    try:
+        import distributed  # noqa: F401 seconds, and the runner processes does without
+        import prefect_dask  # noqa: F401
+    except ImportError as error:
+        raise InfrastructureError(
+            f"runner dask needs libraries that are not installed ({error}): pip install 'evenhand[dask]', "
+            "or --runner processes"
+        ) from error
     place.mkdir(parents=True, exist_ok=True)
-    address = f"tcp://127.0.0.1:{_free_port()}"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free_port: int = probe.getsockname()[1]
+    address = f"tcp://127.0.0.1:{free_port}"
     port = address.rpartition(":")[2]
     usual = ["--memory-limit", MEMORY] if one_large else ["--memory-limit", MEMORY, "--resources", "large=1"]
     with ExitStack() as running:
@@ -164,17 +171,6 @@ def cluster(place: Path, workers: int, *, one_large: bool) -> Iterator[tuple[str
                 started.append(running.enter_context(_running(words, place / name)))
         _wait(address, workers, place)
         yield address, [process.pid for process in started]
-
-
-def _require_dask() -> None:
-    try:
-        import distributed  # noqa: F401 seconds, and the runner processes does without
-        import prefect_dask  # noqa: F401
-    except ImportError as error:
-        raise InfrastructureError(
-            f"runner dask needs libraries that are not installed ({error}): pip install 'evenhand[dask]', "
-            "or --runner processes"
-        ) from error
 
 
 @contextmanager
@@ -208,13 +204,6 @@ def _wait(address: str, workers: int, place: Path) -> None:
         raise InfrastructureError(
             f"{workers} Dask workers did not come within {_PATIENCE_S} s ({error}): {log}"
         ) from error
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 # --------------------------------------------------------------------------------------------------------------------

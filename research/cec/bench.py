@@ -65,8 +65,27 @@ def _lines(room: Room) -> Iterator[Row]:
     lending = {TEXAS: Piped(texas), GERMAN: Piped(german)}
     yield from _training(lending[TEXAS], room.limit)
     yield from _quality(lending, room.limit)
-    yield from _scoring(lending[TEXAS], room.limit)
-    yield from _matching(room.limit)
+    limit = room.limit
+    pairs = min(limit, PAIRS)
+    measurement = _run("score", lending[TEXAS], pairs, limit)
+    met = below(measurement["seconds"], MOST_SCORING_S, " s")
+    what = f"{pairs:,} pairs matched, explained exactly and scored"
+    yield timed_row(
+        TEXAS, measurement, what, per_s=per_second(measurement, pairs), **met, found=f"CEC {measurement['cec']:.4f}"
+    )
+    matching_limit = room.limit
+    for size, most in MOST_MATCHING_S.items():
+        matching_measurement = _run("match", min(matching_limit, size), FEATURES)
+        matching_met = below(matching_measurement["seconds"], most, " s")
+        matching_what, text = f"everybody matched, {FEATURES} features", f"{matching_measurement['matched']:,} matched"
+        yield timed_row(
+            DRAWN,
+            matching_measurement,
+            matching_what,
+            per_s=per_second(matching_measurement),
+            **matching_met,
+            found=text,
+        )
     yield from _accelerator(lending[TEXAS], room.limit)
 
 
@@ -112,24 +131,6 @@ def _quality(lending: Mapping[str, Piped], limit: int) -> Iterator[Row]:
         yield row(
             name, quality_of_variant[PAPER]["rows"], "CEC of the default against T = 32", found=f"{change:+.4f}", **met
         )
-
-
-def _scoring(texas: Piped, limit: int) -> Iterator[Row]:
-    pairs = min(limit, PAIRS)
-    measurement = _run("score", texas, pairs, limit)
-    met = below(measurement["seconds"], MOST_SCORING_S, " s")
-    what = f"{pairs:,} pairs matched, explained exactly and scored"
-    yield timed_row(
-        TEXAS, measurement, what, per_s=per_second(measurement, pairs), **met, found=f"CEC {measurement['cec']:.4f}"
-    )
-
-
-def _matching(limit: int) -> Iterator[Row]:
-    for size, most in MOST_MATCHING_S.items():
-        measurement = _run("match", min(limit, size), FEATURES)
-        met = below(measurement["seconds"], most, " s")
-        what, text = f"everybody matched, {FEATURES} features", f"{measurement['matched']:,} matched"
-        yield timed_row(DRAWN, measurement, what, per_s=per_second(measurement), **met, found=text)
 
 
 def _accelerator(texas: Piped, limit: int) -> Iterator[Row]:

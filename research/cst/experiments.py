@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from research import figures as research_figures
 from research.cst import problem
 from research.cst.problem import Balances, Golden, Prepared, Tested
-from research.figures import Cell, Compared, Drawing, Experiment, Figure, Paper, Value, paper_spec
+from research.figures import Cell, Compared, Drawing, Experiment, Paper, Value, paper_spec
 from schemas.audit.spec import AuditSpec
 
 GOLDEN = Path("golden") / "cst"
@@ -108,7 +108,10 @@ class Experiments(Paper):
             log.info("%s, %s: ingest, preprocess, score, generate counterfactuals, compare", dataset, grid.name)
             tested[grid.name] = problem.tested(experiment.prepared(grid, data))
             values[Cell("edges", grid.name)] = experiment.edges(grid, data)
-            values |= problem.cells(tested[grid.name], grid.name, _complainants(figures, grid.name))
+            group = grid.name
+            at = [f.cell.at[0] for f in figures if f.cell.group == group and f.cell.at]
+            complainants = {int(first) for first in at if isinstance(first, float)}
+            values |= problem.cells(tested[grid.name], grid.name, complainants)
             if grid.parts:
                 values |= problem.multiple(tested[grid.name], [tested[part] for part in grid.parts], grid.name)
             if grid.golden:
@@ -121,9 +124,3 @@ class Experiments(Paper):
                 drawings_of_grids += problem.drawings(balance_values)
         figures += research_figures.beside(figures, beside)
         return Compared(figures, values | beside, tuple(drawings_of_grids))
-
-
-def _complainants(figures: list[Figure], group: str) -> set[int]:
-    """Rows of the complainants with published figures."""
-    at = [f.cell.at[0] for f in figures if f.cell.group == group and f.cell.at]
-    return {int(first) for first in at if isinstance(first, float)}

@@ -376,11 +376,28 @@ class Golden:
         differing_rows = len(frame.index.symmetric_difference(pd.Index(result.row)))
         place, theirs = (variant, float(k)), frame.reindex(result.row)
         yield self._line(TABLES, "complainants_differing", place, float(differing_rows))
-        for column, values in _reals(result.judged[variant]).items():
+        tests = result.judged[variant]
+        pair = tests.pair
+        reals = {
+            "p_c": pair.control_share,
+            "p_t": pair.test_share,
+            "delta_p": tests.delta,
+            "ci_lo": tests.low,
+            "ci_hi": tests.high,
+        }
+        for column, values in reals.items():
             furthest = float(np.abs(theirs[column].to_numpy() - values[at]).max())
             yield self._line(TABLES, f"{OURS.get(column, column)}_furthest_apart", place, furthest, TOLERANCE)
         flags = {"cf_flag": np.where(result.unfair < 0, 2.0, result.unfair)}
-        for column, values in (_wholes(result.judged[variant], at) | flags).items():
+        wholes_tests = result.judged[variant]
+        significant = (wholes_tests.low[at] > 0) & (wholes_tests.delta[at] > 0)
+        wholes = {
+            "n_c": wholes_tests.pair.control_n[at],
+            "n_t": wholes_tests.pair.test_n[at],
+            "detected": wholes_tests.detected(0.0)[at],
+            "significant": significant.astype(np.float64),
+        }
+        for column, values in (wholes | flags).items():
             differ = theirs[column].to_numpy(dtype=float) != values
             yield self._line(TABLES, f"{column}_differing", place, float(differ.sum()))
 
@@ -391,7 +408,10 @@ class Golden:
         """
         packed = self._file(self._neighbours(variant)).read_bytes()
         published_lists = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
-        control, test = _members(result, variant)
+        of = result.compared
+        if variant == ST:
+            of = compare(replace(result.ground, imagined=None), result.prepared.group, result.row)
+        control, test = of.control.members, of.test.members
         place = np.searchsorted(result.row, [published_list["id"] for published_list in published_lists])
         for role, near, key in (("control", control, "ctr"), ("test", test, "tst")):
             differ, furthest = 0, 0.0
@@ -403,37 +423,6 @@ class Golden:
                     furthest = max(furthest, float(np.abs(ours - published_list[f"{key}_d"]).max()))
             yield self._line(LISTS, f"{role}_groups_differing", (variant,), float(differ))
             yield self._line(LISTS, f"{role}_distances_furthest_apart", (variant,), furthest, TOLERANCE)
-
-
-def _reals(tests: Tests) -> dict[str, Floats]:
-    """``(len(ks), c)`` by their names of the columns."""
-    pair = tests.pair
-    return {
-        "p_c": pair.control_share,
-        "p_t": pair.test_share,
-        "delta_p": tests.delta,
-        "ci_lo": tests.low,
-        "ci_hi": tests.high,
-    }
-
-
-def _wholes(tests: Tests, at: int) -> dict[str, Floats]:
-    """``(c,)`` of one k, by their names of the columns."""
-    significant = (tests.low[at] > 0) & (tests.delta[at] > 0)
-    return {
-        "n_c": tests.pair.control_n[at],
-        "n_t": tests.pair.test_n[at],
-        "detected": tests.detected(0.0)[at],
-        "significant": significant.astype(np.float64),
-    }
-
-
-def _members(result: Tested, variant: str) -> tuple[Members, Members]:
-    """Control and test group of every complainant; those of situation testing are searched without counterfactuals."""
-    of = result.compared
-    if variant == ST:
-        of = compare(replace(result.ground, imagined=None), result.prepared.group, result.row)
-    return of.control.members, of.test.members
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -536,14 +525,10 @@ def balances_cells(balances: Balances) -> Iterator[tuple[Cell, Value]]:
 
 def drawings(balances: Balances) -> tuple[Drawing, ...]:
     """Returns both halves of Figure 2."""
-    return _distributions(balances), _around(balances)
-
-
-def _distributions(balances: Balances) -> Drawing:
     sides = {"factual": balances.factual, "counterfactual": balances.counterfactual}
     edges = np.histogram_bin_edges(np.concatenate(list(sides.values())), BINS)
     shares = {name: np.histogram(values, edges)[0] / len(values) for name, values in sides.items()}
-    return Drawing(
+    distributions = Drawing(
         "balances-factual-and-counterfactual",
         "Figure 2",
         f"{balances.column} of complainants: {balances.group}",
@@ -551,6 +536,7 @@ def _distributions(balances: Balances) -> Drawing:
         "share of complainants",
         curves(((edges[1:] + edges[:-1]) / 2).tolist(), {name: y.tolist() for name, y in shares.items()}),
     )
+    return distributions, _around(balances)
 
 
 def _around(balances: Balances) -> Drawing:

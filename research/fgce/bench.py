@@ -58,9 +58,35 @@ def _lines(room: Room) -> Iterator[Row]:
     full_measurement, part = (adult.run("measure", min(room.limit, size)) for size in (ALL, GROWTH_ROWS))
     yield from _of_size(adult, full_measurement)
     yield from _of_size(compas, compas.run("measure", room.limit))
-    yield _growth(full_measurement, part)
+    per_edge = [
+        measurement["seconds"][GRAPH] / max(measurement["edges"], 1) for measurement in (full_measurement, part)
+    ]
+    ratio, text = (
+        per_edge[0] / per_edge[1],
+        " against ".join(f"{edge_seconds * 1e6:.3f} µs" for edge_seconds in per_edge),
+    )
+    what = f"graph, seconds per edge: against {part['rows']:,} rows"
+    growth = row(ADULT, full_measurement["rows"], what, ratio=ratio, **at_most(ratio, MOST_GROWTH), found=text)
+    yield growth
     for size in dict.fromkeys(min(room.limit, row_limit) for row_limit in PLAIN_ROWS):
-        yield from _against_plain(everyone.run("compare", size))
+        # The arrays against plain loops and networkx on the same rows, which found the same.
+        timing = everyone.run("compare", size)
+        at, against_plain_what = (ADULT, timing["rows"]), "graph, reach, selection at every limit d"
+        against_plain_ratio = timing["plain_s"] / timing["arrays_s"]
+        yield row(*at, f"{against_plain_what}: plain loops, networkx", seconds=timing["plain_s"], ratio=1.0)
+        against_plain_text = (
+            f"same {timing['edges_of_rows']:,} edges, same components, same {timing['cells']:,} cells of coverage "
+        )
+        against_plain_text += f"({timing['factuals']} factuals, {timing['covered']} covered)"
+        met = at_least(against_plain_ratio, LEAST_RATIO)
+        yield row(
+            *at,
+            f"{against_plain_what}: arrays",
+            seconds=timing["arrays_s"],
+            ratio=against_plain_ratio,
+            **met,
+            found=against_plain_text,
+        )
 
 
 def _prepared(name: str, room: Room, overrides: Mapping[str, str]) -> Prepared:
@@ -110,30 +136,6 @@ def _of_stage(stage: str, took: float, measurement: Mapping[str, Any]) -> Row:
         text = f"{edges:,} edges of {nodes:,} distinct rows, {measurement['edges_of_rows']:,} of all rows"
         return {"per_s": round(edges / took), "found": f"{text}; a second: edges"}
     return {"found": "; ".join(measurement["optima"])} if stage == OPTIMA else {}
-
-
-def _growth(full_measurement: Mapping[str, Any], part: Mapping[str, Any]) -> Row:
-    """Seconds per edge of the graph on all rows, against those on some."""
-    per_edge = [
-        measurement["seconds"][GRAPH] / max(measurement["edges"], 1) for measurement in (full_measurement, part)
-    ]
-    ratio, text = (
-        per_edge[0] / per_edge[1],
-        " against ".join(f"{edge_seconds * 1e6:.3f} µs" for edge_seconds in per_edge),
-    )
-    what = f"graph, seconds per edge: against {part['rows']:,} rows"
-    return row(ADULT, full_measurement["rows"], what, ratio=ratio, **at_most(ratio, MOST_GROWTH), found=text)
-
-
-def _against_plain(timing: Mapping[str, Any]) -> Iterator[Row]:
-    """The arrays against plain loops and networkx on the same rows, which found the same."""
-    at, what = (ADULT, timing["rows"]), "graph, reach, selection at every limit d"
-    ratio = timing["plain_s"] / timing["arrays_s"]
-    yield row(*at, f"{what}: plain loops, networkx", seconds=timing["plain_s"], ratio=1.0)
-    text = f"same {timing['edges_of_rows']:,} edges, same components, same {timing['cells']:,} cells of coverage "
-    text += f"({timing['factuals']} factuals, {timing['covered']} covered)"
-    met = at_least(ratio, LEAST_RATIO)
-    yield row(*at, f"{what}: arrays", seconds=timing["arrays_s"], ratio=ratio, **met, found=text)
 
 
 BENCH = Bench(

@@ -39,7 +39,7 @@ from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm import connectivity, optima, recourse
 from tasks.methods.fgce.algorithm.costs import Vector
 from tasks.methods.fgce.algorithm.covering import Optimum, Part, Pick, between, refusal
-from tasks.methods.fgce.algorithm.recourse import Explained, Pricing, Searched
+from tasks.methods.fgce.algorithm.recourse import Pricing, Searched
 from tasks.methods.fgce.algorithm.solver import Solver, solve
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Ints, Longs
@@ -144,13 +144,37 @@ class Golden:
         """Yields the figures of all cells that our code is to fill."""
         graph = self._read(self._name("graph"))
         tables = graph if self.whole else {name: self._read(f"{name}.json") for name in ("dAUC", "kAUC", "k0d0")}
-        yield from self._graph(self._name("graph"), graph)
-        yield from self._coverable(graph)
+        source = self._name("graph")
+        graph_graph = graph["graph"] if self.whole else graph
+        for key, quantity in {**GRAPH, "density_pct": "density", "edges_sha256": "edge_digest"}.items():
+            yield self._figure(source, quantity, ALL, (), graph_graph[key])
+        for label in LABELS:
+            for key, quantity in GROUP.items():
+                yield self._figure(source, quantity, label, (), graph["groups"][label][key])
+        coverable_source = self._name("reachability")
+        by_group = graph["groups"] if self.whole else self._read(coverable_source)
+        for coverable_label in LABELS:
+            count = by_group[coverable_label]["coverable" if self.whole else "n_coverable"]
+            yield self._figure(coverable_source, "coverable", coverable_label, (), count)
         yield from self._areas("dauc", tables["dAUC"])
         yield from self._areas("kauc", tables["kAUC"]["k"])
-        yield from self._curves(tables["kAUC"])
+        kauc = tables["kAUC"]
+        for k, curves_by_group in kauc["k"].items():
+            for curves_label in LABELS:
+                for d, share in zip(kauc["x"], curves_by_group[curves_label]["coverage"], strict=True):
+                    yield self._figure(
+                        self._name("kAUC"), "coverage_on_kauc_grid", curves_label, (round(d, 6), float(k)), share / 100
+                    )
         yield from self._by_limit(tables["dAUC"])
-        yield from self._full(tables["k0d0"])
+        full_by_group = tables["k0d0"]
+        smallest = "d_lb" if self.whole else "d0_lower_bound_unconstrained_k"
+        for full_label in LABELS:
+            for full_key, full_quantity in (("k0", "k0"), ("d0_code", "d0_at_k0"), (smallest, "d0")):
+                yield self._figure(
+                    self._name("k0d0"), full_quantity, full_label, (), full_by_group[full_label][full_key]
+                )
+            if not self.whole:  # the programme as printed is for small data only
+                yield self._figure(self._name("k0d0"), PRINTED, full_label, (), full_by_group[full_label]["d0_code"])
         yield from self._costs()
         yield from self._changes()
 
@@ -182,21 +206,6 @@ class Golden:
         published_value = value if isinstance(value, str) else float(value)
         return Figure(source, True, Cell(quantity, group, at), published_value, tolerance)
 
-    def _graph(self, source: str, content: JsonDict) -> Iterator[Figure]:
-        graph = content["graph"] if self.whole else content
-        for key, quantity in {**GRAPH, "density_pct": "density", "edges_sha256": "edge_digest"}.items():
-            yield self._figure(source, quantity, ALL, (), graph[key])
-        for label in LABELS:
-            for key, quantity in GROUP.items():
-                yield self._figure(source, quantity, label, (), content["groups"][label][key])
-
-    def _coverable(self, graph: JsonDict) -> Iterator[Figure]:
-        source = self._name("reachability")
-        by_group = graph["groups"] if self.whole else self._read(source)
-        for label in LABELS:
-            count = by_group[label]["coverable" if self.whole else "n_coverable"]
-            yield self._figure(source, "coverable", label, (), count)
-
     def _areas(self, quantity: str, areas: JsonDict) -> Iterator[Figure]:
         """Area, saturation point and highest coverage by k or by d."""
         name = self._name("kAUC" if quantity == "kauc" else "dAUC")
@@ -207,15 +216,6 @@ class Golden:
                 yield self._figure(name, quantity, label, (float(at),), row["auc"])
                 yield self._figure(name, f"{quantity}_saturation", label, (float(at),), point)
                 yield self._figure(name, f"{quantity}_coverage", label, (float(at),), row["maxcov"] / 100)
-
-    def _curves(self, kauc: JsonDict) -> Iterator[Figure]:
-        """Coverage by k at every limit of kAUC."""
-        for k, by_group in kauc["k"].items():
-            for label in LABELS:
-                for d, share in zip(kauc["x"], by_group[label]["coverage"], strict=True):
-                    yield self._figure(
-                        self._name("kAUC"), "coverage_on_kauc_grid", label, (round(d, 6), float(k)), share / 100
-                    )
 
     def _by_limit(self, dauc: JsonDict) -> Iterator[Figure]:
         """Coverage by k at every limit of dAUC."""
@@ -233,14 +233,6 @@ class Golden:
             for key, by_group in self._read("coverage_kd.json")["table"].items():
                 d, _, k = key.partition("|")
                 yield d, k, by_group[label]["coverage"]
-
-    def _full(self, by_group: JsonDict) -> Iterator[Figure]:
-        smallest = "d_lb" if self.whole else "d0_lower_bound_unconstrained_k"
-        for label in LABELS:
-            for key, quantity in (("k0", "k0"), ("d0_code", "d0_at_k0"), (smallest, "d0")):
-                yield self._figure(self._name("k0d0"), quantity, label, (), by_group[label][key])
-            if not self.whole:  # the programme as printed is for small data only
-                yield self._figure(self._name("k0d0"), PRINTED, label, (), by_group[label]["d0_code"])
 
     def _costs(self) -> Iterator[Figure]:
         """Least cost by share and k, as far as it was computed, and where it is smallest if that is for every k."""
@@ -284,16 +276,7 @@ _BLOCK = 500_000
 
 def cells(nodes: pa.Table, edges: pa.Table, group: Ints, groups: Sequence[str]) -> Mapping[Cell, Value]:
     """Returns counts of all rows and of each group, and the digest of all edges; ``group`` is ``(n,)``, an index."""
-    graph = _over_rows(nodes["node"].to_numpy(), edges)
-    parts = {name: graph[group == number][:, group == number] for number, name in enumerate(groups)}
-    values: dict[Cell, Value] = {Cell("edge_digest", ALL): digest(graph)}
-    for name, part in {ALL: graph, **parts}.items():
-        values |= {Cell(quantity, name): value for quantity, value in _counts(part)}
-    return values
-
-
-def _over_rows(node: Ints, edges: pa.Table) -> csr_array:
-    """``(n, n)`` with an entry per edge, destinations ascending; without loops."""
+    node = nodes["node"].to_numpy()
     rows, size = len(node), int(node.max()) + 1
     ends = (edges["source"].to_numpy(), edges["destination"].to_numpy())
     of_nodes = csr_array((np.ones(edges.num_rows, np.int8), ends), (size, size)) + eye_array(size, dtype=np.int8)
@@ -302,7 +285,11 @@ def _over_rows(node: Ints, edges: pa.Table) -> csr_array:
     graph.setdiag(0)
     graph.eliminate_zeros()
     graph.sort_indices()
-    return graph
+    parts = {name: graph[group == number][:, group == number] for number, name in enumerate(groups)}
+    values: dict[Cell, Value] = {Cell("edge_digest", ALL): digest(graph)}
+    for name, part in {ALL: graph, **parts}.items():
+        values |= {Cell(quantity, name): value for quantity, value in _counts(part)}
+    return values
 
 
 def _counts(graph: csr_array) -> Iterator[tuple[str, float]]:
@@ -589,20 +576,15 @@ def _printed(searched: Searched, settings: FgceSettings) -> Iterator[tuple[str, 
 def _changed(searched: Searched, k: int, d: float, problem: Problem) -> Iterator[tuple[str, float]]:
     """Share of the covered rows with another attribute value than their nearest of the k selected within d."""
     explained = recourse.explain(searched, np.array([d + SLACK]), k)
-    row, node = _assigned(explained)
-    differs = searched.points[searched.at[row]] != searched.points[node]
-    for number, name in enumerate(problem.features):
-        columns = problem.feature_of_column == number
-        yield name, float(differs[:, columns].any(axis=1).mean())
-
-
-def _assigned(explained: Explained) -> tuple[Longs, Longs]:
-    """The rows covered at the first limit, by their place, and the node that each is assigned to."""
     picks = explained.selected.picks[0]
     picks = picks[picks >= 0]
     paid = np.column_stack([explained.pays(np.array([pick])) for pick in picks])
     covered = np.flatnonzero(explained.turn[0] >= 0)
-    return covered, picks[np.nanargmin(paid[covered], axis=1)]
+    row, node = covered, picks[np.nanargmin(paid[covered], axis=1)]
+    differs = searched.points[searched.at[row]] != searched.points[node]
+    for number, name in enumerate(problem.features):
+        columns = problem.feature_of_column == number
+        yield name, float(differs[:, columns].any(axis=1).mean())
 
 
 # --------------------------------------------------------------------------------------------------------------------

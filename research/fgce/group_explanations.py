@@ -192,21 +192,16 @@ def frequent(codes: Ints, support: float, length: int) -> Mapping[Itemset, Bools
     single = {items: mask for items, mask in every.items() if mask.sum() >= least}
     itemsets, longest = dict(single), single
     for _ in range(length - 1):
-        longest = _longer(longest, single, least)
+        out = {}
+        for items, mask in longest.items():
+            for (item,), also in single.items():
+                if item[0] > items[-1][0]:
+                    joint_mask = mask & also
+                    if joint_mask.sum() >= least:
+                        out[(*items, item)] = joint_mask
+        longest = out
         itemsets |= longest
     return itemsets
-
-
-def _longer(itemsets: Mapping[Itemset, Bools], single: Mapping[Itemset, Bools], least: float) -> dict[Itemset, Bools]:
-    """Itemsets with one item more, of a later feature."""
-    out = {}
-    for items, mask in itemsets.items():
-        for (item,), also in single.items():
-            if item[0] > items[-1][0]:
-                joint_mask = mask & also
-                if joint_mask.sum() >= least:
-                    out[(*items, item)] = joint_mask
-    return out
 
 
 def features_of(items: Itemset) -> tuple[int, ...]:
@@ -273,7 +268,18 @@ class Ares:
         cut = binned(refused.rows, refused.feature)
         rules = _made(refused, cut, list(self._pairs(refused, cut)))
         chosen = self._chosen(rules, rng)
-        return _proposed(refused, cut, rules, chosen)
+        picked = list(chosen)
+        if not picked:
+            return proposals(refused, refused.values, np.full(len(refused.values), -1, np.int32), 0)
+        cost = rules.cost[picked] + np.where(rules.flips[picked], 0.0, len(refused.feature))
+        best = cost.argmin(axis=0)
+        number = np.where(np.isfinite(cost.min(axis=0)), best, -1).astype(np.int32)
+        point = refused.values.copy()
+        for at, rule in enumerate(picked):
+            rows = np.flatnonzero(number == at)
+            point[rows] = _changed(refused.values[rows], cut, *rules.pairs[rule])
+        words = tuple(f"if {rules.pairs[rule][0]} then {rules.pairs[rule][1]}" for rule in picked)
+        return proposals(refused, point, number, len(picked), words)
 
     def _pairs(self, refused: Refused, cut: Binned) -> Iterator[tuple[Itemset, Itemset]]:
         """Two itemsets of the same features: one frequent among the refused, one among those accepted."""
@@ -311,7 +317,10 @@ def _made(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]
         rules.append((first, then))
         applies.append(is_covered)
         flips.append(np.isin(np.arange(len(codes)), rows[flipped]))
-        costs.append(_of_rows(length, rows, len(codes)))
+        # `(f,)` costs of the applicants to which a rule applies, `inf` of the others.
+        out = np.full(len(codes), np.inf)
+        out[rows] = length
+        costs.append(out)
         changed = sum(before != other for before, other in zip(first, then, strict=True))
         price.append(float((~flipped).sum()) + PER_COST * float(length.mean()) + PER_CHANGE * changed)
     shape = (len(rules), len(codes))
@@ -322,13 +331,6 @@ def _made(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]
         np.array(price),
         tuple(rules),
     )
-
-
-def _of_rows(length: Floats, rows: Longs, size: int) -> Floats:
-    """``(f,)`` costs of the applicants to which a rule applies, ``inf`` of the others."""
-    out = np.full(size, np.inf)
-    out[rows] = length
-    return out
 
 
 def _changed(values: Floats, cut: Binned, first: Itemset, then: Itemset) -> Floats:
@@ -372,22 +374,6 @@ def _best_step(rules: _Rules, chosen: list[int], most: int) -> tuple[list[int], 
         if worth[add] > top and add not in base:
             best, top = [*base, add], float(worth[add])
     return best, top
-
-
-def _proposed(refused: Refused, cut: Binned, rules: _Rules, chosen: Sequence[int]) -> Proposals:
-    """Each applicant's cheapest rule that changes the decision; where none does, the cheapest that applies."""
-    picked = list(chosen)
-    if not picked:
-        return proposals(refused, refused.values, np.full(len(refused.values), -1, np.int32), 0)
-    cost = rules.cost[picked] + np.where(rules.flips[picked], 0.0, len(refused.feature))
-    best = cost.argmin(axis=0)
-    number = np.where(np.isfinite(cost.min(axis=0)), best, -1).astype(np.int32)
-    point = refused.values.copy()
-    for at, rule in enumerate(picked):
-        rows = np.flatnonzero(number == at)
-        point[rows] = _changed(refused.values[rows], cut, *rules.pairs[rule])
-    words = tuple(f"if {rules.pairs[rule][0]} then {rules.pairs[rule][1]}" for rule in picked)
-    return proposals(refused, point, number, len(picked), words)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -438,7 +424,14 @@ class GlobeCe:
             direction = _drawn(refused.feature, sign, None if self.dense else self.features, rng)
             if direction is None:
                 break
-            reached, cost = _served(refused, direction, scalars)
+            served_point, accepted = _along(refused, direction, scalars)
+            served_served = accepted.any(axis=0)
+            first = served_point[accepted.argmax(axis=0), np.arange(len(refused.values))]
+            length = np.sqrt(((first - refused.values) ** 2).sum(axis=1))
+            reached, cost = (
+                int(served_served.sum()),
+                float(length[served_served].mean()) if served_served.any() else np.inf,
+            )
             # most applicants first, then the least mean cost
             if (reached, -cost) > (rank[0], -rank[1]):
                 best, rank = direction, (reached, cost)
@@ -448,7 +441,8 @@ class GlobeCe:
         scalar = _smallest(refused, best, _scalars(self.fine))
         served = np.isfinite(scalar)
         point = moved(refused, refused.values, np.where(served, scalar, 0.0)[:, None] * best)
-        return proposals(refused, point, np.where(served, 0, -1).astype(np.int32), 1, (_words(best),))
+        words = ", ".join(f"{column}: {best[column]:+.3f}" for column in np.flatnonzero(best).tolist())
+        return proposals(refused, point, np.where(served, 0, -1).astype(np.int32), 1, (words,))
 
     def _signs(self, refused: Refused) -> Ints:
         """``(p,)`` permitted direction of each column, if the system uses the rules."""
@@ -503,15 +497,6 @@ def _along(refused: Refused, direction: Floats, scalars: Floats) -> tuple[Floats
     return point.reshape(*shape, -1), refused.accepted(point).reshape(shape)
 
 
-def _served(refused: Refused, direction: Floats, scalars: Floats) -> tuple[int, float]:
-    """Number of applicants accepted at some scalar, and the mean cost of the smallest such scalar."""
-    point, accepted = _along(refused, direction, scalars)
-    served = accepted.any(axis=0)
-    first = point[accepted.argmax(axis=0), np.arange(len(refused.values))]
-    length = np.sqrt(((first - refused.values) ** 2).sum(axis=1))
-    return int(served.sum()), float(length[served].mean()) if served.any() else np.inf
-
-
 def _smallest(refused: Refused, direction: Floats, scalars: Floats) -> Floats:
     """``(f,)`` smallest scalar of the grid that serves, halved thirty times towards the one before; inf for none."""
     _, accepted = _along(refused, direction, scalars)
@@ -524,11 +509,6 @@ def _smallest(refused: Refused, direction: Floats, scalars: Floats) -> Floats:
         enough = refused.accepted(moved(refused, refused.values, middle[:, None] * direction))
         high, low = np.where(enough, middle, high), np.where(enough, low, middle)
     return np.where(served, high, np.inf)
-
-
-def _words(direction: Floats) -> str:
-    """The columns that change, and their entries."""
-    return ", ".join(f"{column}: {direction[column]:+.3f}" for column in np.flatnonzero(direction).tolist())
 
 
 # --------------------------------------------------------------------------------------------------------------------

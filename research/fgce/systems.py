@@ -302,7 +302,16 @@ def parts_of(request: Asked, relaxed: Relaxed) -> list[Part]:
     problem, variant = request.problem, relaxed.variant
     if not math.isfinite(variant.epsilon):
         rows = request.factuals
-        return [Part(_step_costs(problem, relaxed), np.ones(len(rows), np.int64))]
+        factual, candidate = np.flatnonzero(problem.factual), np.flatnonzero(problem.candidate)
+        delta = problem.encoded[candidate][None] - problem.encoded[factual][:, None]
+        direction, codes = relaxed.variant.rules.direction, relaxed.variant.codes
+        fixed = direction == IMMUTABLE
+        allowed = (delta[..., fixed] == 0).all(axis=2) & (delta[..., ~fixed] * direction[~fixed] >= 0).all(axis=2)
+        allowed &= (relaxed.strata[candidate][None] == relaxed.strata[factual][:, None]).all(axis=2)
+        for column, moves in relaxed.variant.rules.transitions:
+            allowed &= moves[codes[factual, column][:, None], codes[candidate, column][None]]
+        step_costs = np.where(allowed, np.sqrt((delta**2).sum(axis=2)), np.inf)
+        return [Part(step_costs, np.ones(len(rows), np.int64))]
     distinct = feasibility.collapse(problem.encoded, variant.codes, relaxed.strata, variant.rules)
     built = feasibility.build(distinct, variant.rules, variant.epsilon, request.settings)
     joined = replace(problem, node=distinct.node, graph=built.graph)
@@ -311,19 +320,6 @@ def parts_of(request: Asked, relaxed: Relaxed) -> list[Part]:
         Part(feasible(search_result.costs, part), search_result.weight[part.factuals])
         for part in search_result.reach.active
     ]
-
-
-def _step_costs(problem: Problem, relaxed: Relaxed) -> Floats:
-    """``(f, c)`` L2 distance of each false negative to each candidate, ``inf`` where a rule forbids the step."""
-    factual, candidate = np.flatnonzero(problem.factual), np.flatnonzero(problem.candidate)
-    delta = problem.encoded[candidate][None] - problem.encoded[factual][:, None]
-    direction, codes = relaxed.variant.rules.direction, relaxed.variant.codes
-    fixed = direction == IMMUTABLE
-    allowed = (delta[..., fixed] == 0).all(axis=2) & (delta[..., ~fixed] * direction[~fixed] >= 0).all(axis=2)
-    allowed &= (relaxed.strata[candidate][None] == relaxed.strata[factual][:, None]).all(axis=2)
-    for column, moves in relaxed.variant.rules.transitions:
-        allowed &= moves[codes[factual, column][:, None], codes[candidate, column][None]]
-    return np.where(allowed, np.sqrt((delta**2).sum(axis=2)), np.inf)
 
 
 def _group_explanations_mean(costs: Floats) -> float:
@@ -376,25 +372,19 @@ def obtained(dataset: str, request: Asked, systems: Systems) -> tuple[dict[Cell,
     values: dict[Cell, Value] = {}
     drawings: tuple[Drawing, ...] = ()
     if FACE in systems.chosen:
-        by_kind = _face(dataset, request, systems.seed)
+        problem, settings = request.problem, request.settings
+        pricing = Pricing(problem, settings, np.random.default_rng(systems.seed))
+        searched = recourse.search(problem, np.arange(len(problem.group)), pricing.costs)
+        by_kind = {}
+        for kind in ("vector", "path") if dataset in PATHS else ("vector",):
+            costs = pricing.by(kind, searched.graph, searched.points, searched.reach)
+            tables = [(part.factuals, feasible(costs, part)) for part in searched.reach.active]
+            by_kind[kind] = by_k(optima.parts_of(tables, searched.weight), KS, optima.solver_of(settings))
         values |= dict(cells(by_kind))
         drawings = face_drawings(by_kind)
     if dataset in LIFTED:
         values |= dict(_table(request, systems, list(request.relaxed(LIFTED[dataset]))))
     return values, drawings
-
-
-def _face(dataset: str, request: Asked, seed: int) -> dict[str, list[Assigned]]:
-    """Means by k, for each kind of cost."""
-    problem, settings = request.problem, request.settings
-    pricing = Pricing(problem, settings, np.random.default_rng(seed))
-    searched = recourse.search(problem, np.arange(len(problem.group)), pricing.costs)
-    out = {}
-    for kind in ("vector", "path") if dataset in PATHS else ("vector",):
-        costs = pricing.by(kind, searched.graph, searched.points, searched.reach)
-        tables = [(part.factuals, feasible(costs, part)) for part in searched.reach.active]
-        out[kind] = by_k(optima.parts_of(tables, searched.weight), KS, optima.solver_of(settings))
-    return out
 
 
 def _table(request: Asked, systems: Systems, relaxed: Sequence[Relaxed]) -> Iterator[tuple[Cell, Value]]:

@@ -70,7 +70,10 @@ def explain(rows: Rows, rules: Rules, epsilon: float, limits: Sequence[float], k
         k: Most candidates that are selected.
     """
     graph = feasibility_graph(rows, rules, epsilon)
-    number = _numbers(rows, rules)
+    # Rank of every row by its values, those that cannot change first: the order of the nodes that the arrays use.
+    fixed = rules.direction == IMMUTABLE
+    keys = [(*rows.encoded[row, fixed].tolist(), *rows.encoded[row, ~fixed].tolist()) for row in range(len(rows.group))]
+    number = {row: rank for rank, row in enumerate(sorted(range(len(keys)), key=lambda row: keys[row]))}
     components, covered = [], []
     for group in np.unique(rows.group):
         inside = graph.subgraph(np.flatnonzero(rows.group == group).tolist())
@@ -147,13 +150,6 @@ def greedy(costs: Costs, number: Mapping[int, int], limit: float, k: int) -> lis
         covered |= serves[min(order)[-1]] if serves else set()
         counts.append(len(covered))
     return counts
-
-
-def _numbers(rows: Rows, rules: Rules) -> dict[int, int]:
-    """Rank of every row by its values, those that cannot change first: the order of the nodes that the arrays use."""
-    fixed = rules.direction == IMMUTABLE
-    keys = [(*rows.encoded[row, fixed].tolist(), *rows.encoded[row, ~fixed].tolist()) for row in range(len(rows.group))]
-    return {row: rank for rank, row in enumerate(sorted(range(len(keys)), key=lambda row: keys[row]))}
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -29,10 +29,10 @@ from tasks.baselines.variational import PREDICTORS, Abducting, change_over_last_
 from tasks.counterfactuals.algorithm.diagnostics import against_truth
 from tasks.counterfactuals.algorithm.gan import training
 from tasks.counterfactuals.algorithm.gan.networks import GanSettings
-from tasks.methods.gcfn.algorithm.predictors import Applicants, PredictorSettings, Scales, train
+from tasks.methods.gcfn.algorithm.predictors import PredictorSettings, Scales, train
 from tasks.metrics.publish.algorithm.populations import complement
 from tasks.metrics.publish.algorithm.profiles import POLICIES
-from tasks.numerics.arrays import Bools, Floats, Longs
+from tasks.numerics.arrays import Bools, Floats
 
 # --------------------------------------------------------------------------------------------------------------------
 # Trains the systems that the GCFN paper compares itself with, on the rows of one run, and measures them.
@@ -83,7 +83,13 @@ def compared(run: Run, names: Sequence[str]) -> Rivals:
             scored = Scored(model.scores(test_rows), truly, moved_scores(model, test_rows, generated))
             summaries[title] = scored.told(run.test.favourable)
             if isinstance(model, Abducting):
-                imagined[title] = _imagined(model, run)
+                comparison = against_truth(
+                    model.imagine(run.test.mediation()), run.test.mediation(), run.test.potential, run.test.mean
+                )
+                errors = float(comparison.counterfactual_generated.mean()), float(comparison.factual_generated.mean())
+                imagined[title] = Imagined(
+                    *errors, float(comparison.slope.mean()), change_over_last_epochs(model.history)
+                )
         log.info("run %d: %s trained", run.seed + 1, TITLES[name])
     return Rivals(summaries, imagined)
 
@@ -100,14 +106,6 @@ def cells(several: Sequence[Rivals]) -> Mapping[Cell, Value]:
 def hscic_title(weight: float) -> str:
     """The row of HSCIC with a weight of its penalty."""
     return f"{TITLES[HSCIC]}, lambda {weight:g}"
-
-
-def _imagined(model: Abducting, run: Run) -> Imagined:
-    comparison = against_truth(
-        model.imagine(run.test.mediation()), run.test.mediation(), run.test.potential, run.test.mean
-    )
-    errors = float(comparison.counterfactual_generated.mean()), float(comparison.factual_generated.mean())
-    return Imagined(*errors, float(comparison.slope.mean()), change_over_last_epochs(model.history))
 
 
 def _variants(name: str, seed: int) -> Iterator[tuple[str, FittingSettings]]:
@@ -299,7 +297,15 @@ def scored(people: Earners, size: GanSettings, rows: int) -> Mapping[float, Inco
     by_weight = {}
     for weight in sorted({*DENSITIES, *TRADED}):
         settings = PredictorSettings(device="cpu", seed=size.seed, fairness=weight)
-        by_weight[weight] = _scored(learnt, test, people.women[test_rows], settings)
+        women = people.women[test_rows]
+        model = train(learnt, settings)
+        scores = model.scores(test)
+        by_weight[weight] = IncomesScored(
+            float(((scores >= 0.5) == test.label).mean()),
+            float(truth.unfairness(scores, model.imagined_scores(test)).max()),
+            scores[women],
+            scores[~women],
+        )
         log.info("adult: predictor of lambda %g trained", weight)
     return by_weight
 
@@ -345,17 +351,6 @@ def incomes_drawings(by_weight: Mapping[float, IncomesScored]) -> tuple[Drawing,
 def density(scores: Floats) -> Floats:
     """``(BINS,)`` density of scores between 0 and 1, which integrates to 1."""
     return np.histogram(scores, bins=BINS, range=(0.0, 1.0))[0] * BINS / len(scores)
-
-
-def _scored(learnt: Applicants, test: Applicants, women: Bools, settings: PredictorSettings) -> IncomesScored:
-    model = train(learnt, settings)
-    scores = model.scores(test)
-    return IncomesScored(
-        float(((scores >= 0.5) == test.label).mean()),
-        float(truth.unfairness(scores, model.imagined_scores(test)).max()),
-        scores[women],
-        scores[~women],
-    )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -406,7 +401,22 @@ def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> dict[
     parts = np.array_split(np.random.default_rng(0).permutation(len(people.score)), PARTS)[:seeds]
     foretold = high.copy()
     for number, part in enumerate(parts):
-        foretold[part] = _foretold(people, part, replace(size, seed=number))
+        settings = replace(size, seed=number)
+        fitted = np.setdiff1d(np.arange(len(people.score)), part)
+        foretold_rows, foretold_test_rows = people.mediation.rows(fitted), people.mediation.rows(part)
+        imaginer, scales = training.train(foretold_rows, settings).imaginer, Scales.of(foretold_rows)
+        settings_of_predictor = PredictorSettings(device="cpu", seed=settings.seed)
+        predictor = train(
+            scales.applicants(foretold_rows, imaginer.imagine(foretold_rows), people.offended[fitted]),
+            settings_of_predictor,
+        )
+        predicted: Bools = (
+            predictor.scores(
+                scales.applicants(foretold_test_rows, imaginer.imagine(foretold_test_rows), people.offended[part])
+            )
+            >= 0.5
+        )
+        foretold[part] = predicted
         log.info("part %d of %d held out: networks and predictor trained", number + 1, len(parts))
     members = [np.isin(np.arange(len(high)), part) & people.black for part in parts]
     values |= _rates(members, people, high, SCORE) | _rates(members, people, foretold, FAIR)
@@ -436,19 +446,6 @@ def _drawing(values: Mapping[Cell, Value], race: str, by: str, figure: str) -> D
     title = f"{race} defendants whom the fair predictor treats otherwise than the COMPAS score"
     curves = (Curve("treated differently", places, counts), Curve("all", places, of))
     return Drawing(name, figure, title, "COMPAS score" if by == "score" else by, "defendants", curves)
-
-
-def _foretold(people: Defendants, part: Longs, settings: GanSettings) -> Bools:
-    """Of a part of the rows, who is foretold to be charged anew by a fair predictor that has not seen it."""
-    fitted = np.setdiff1d(np.arange(len(people.score)), part)
-    rows, test_rows = people.mediation.rows(fitted), people.mediation.rows(part)
-    imaginer, scales = training.train(rows, settings).imaginer, Scales.of(rows)
-    settings_of_predictor = PredictorSettings(device="cpu", seed=settings.seed)
-    predictor = train(scales.applicants(rows, imaginer.imagine(rows), people.offended[fitted]), settings_of_predictor)
-    predicted: Bools = (
-        predictor.scores(scales.applicants(test_rows, imaginer.imagine(test_rows), people.offended[part])) >= 0.5
-    )
-    return predicted
 
 
 def _rates(several: list[Bools], people: Defendants, positive: Bools, name: str) -> dict[Cell, Value]:

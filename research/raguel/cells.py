@@ -87,7 +87,15 @@ def qualities(ranked: Ranked, source: str, trials: int, systems: frozenset[str])
     exposed = FOEIR if "foeir" in systems else {}
     for samples in (Samples(ranked, long, trials, fair), Samples(ranked, SHORT, trials, exposed)):
         if samples.systems and len(protected) >= samples.size:
-            yield from _sampled(samples, source)
+            rng = np.random.default_rng(samples.size)
+            sampled_protected = samples.ranked.records.group != samples.ranked.reference
+            share, scores = float(sampled_protected.mean()), _Scores(samples)
+            for chosen in samples_of(samples, rng):
+                listed = Listed(samples.ranked.records.cost[chosen], sampled_protected[chosen], share)
+                scores.add(samples.initial, listed, RANKINGS["initial"](listed), rng)
+                for sampled_name, system in samples.systems.items():
+                    scores.add(sampled_name, listed, RANKINGS[system](listed), rng)
+            yield from scores.cells(source)
 
 
 def laws(values: Mapping[Cell, Value], source: str) -> Iterator[Figure]:
@@ -117,18 +125,6 @@ def samples_of(samples: Samples, rng: np.random.Generator) -> Iterator[Longs]:
             yield chosen
 
 
-def _sampled(samples: Samples, source: str) -> Iterator[tuple[Cell, Value]]:
-    rng = np.random.default_rng(samples.size)
-    protected = samples.ranked.records.group != samples.ranked.reference
-    share, scores = float(protected.mean()), _Scores(samples)
-    for chosen in samples_of(samples, rng):
-        listed = Listed(samples.ranked.records.cost[chosen], protected[chosen], share)
-        scores.add(samples.initial, listed, RANKINGS["initial"](listed), rng)
-        for name, system in samples.systems.items():
-            scores.add(name, listed, RANKINGS[system](listed), rng)
-    yield from scores.cells(source)
-
-
 class _Scores:
     """Quality of orders of samples, by name of the order."""
 
@@ -156,14 +152,11 @@ class _Scores:
                 yield Cell("exposure_difference", source, (name,)), max(self.apart[name])
                 yield Cell("refused_lists", source, (name,)), float(self.refused[name])
         if "FoEiR-DP" in self.found and not self.refused["FoEiR-DP"]:
-            yield from self._paired(source)
-
-    def _paired(self, source: str) -> Iterator[tuple[Cell, Value]]:
-        fair, before = (self._rnd(name) for name in ("FoEiR-DP", self.samples.initial))
-        less = fair - before
-        error = float(less.std(ddof=1) / np.sqrt(len(less))) if len(less) > 1 else np.inf
-        yield Cell("rnd_paired", source, (PAIRED,)), float(less.mean())
-        yield Cell("rnd_paired_95_upper", source, (PAIRED,)), float(less.mean()) + NORMAL_95 * error
+            fair, before = (self._rnd(name) for name in ("FoEiR-DP", self.samples.initial))
+            less = fair - before
+            error = float(less.std(ddof=1) / np.sqrt(len(less))) if len(less) > 1 else np.inf
+            yield Cell("rnd_paired", source, (PAIRED,)), float(less.mean())
+            yield Cell("rnd_paired_95_upper", source, (PAIRED,)), float(less.mean()) + NORMAL_95 * error
 
     def _rnd(self, name: str) -> Floats:
         return np.array([trial_scores["rnd"] for trial_scores in self.found[name]])

@@ -431,7 +431,10 @@ class _Measured:
                 self._add(1, 1, line)
                 self.open.append((event.anchor, self.nodes - 1, 1))
             elif isinstance(event, yaml.CollectionEndEvent):
-                self._close()
+                anchor, before, deepest = self.open.pop()
+                if anchor is not None:
+                    self.anchored[anchor] = (self.nodes - before, deepest)
+                self._deepen(deepest)
             elif isinstance(event, yaml.AliasEvent):
                 self._add(*self._named(event.anchor or "", line), line)
             elif isinstance(event, yaml.ScalarEvent):
@@ -458,12 +461,6 @@ class _Measured:
         if self.open:
             anchor, before, deepest = self.open[-1]
             self.open[-1] = anchor, before, max(deepest, 1 + levels)
-
-    def _close(self) -> None:
-        anchor, before, deepest = self.open.pop()
-        if anchor is not None:
-            self.anchored[anchor] = (self.nodes - before, deepest)
-        self._deepen(deepest)
 
 
 def _lines(node: yaml.Node | None, path: Location) -> Iterator[tuple[Location, int]]:
@@ -545,7 +542,9 @@ def read_spec(
         raise SpecError(f"{name}: {error}") from error
     raw, lines = parsed.value, dict(parsed.lines)
     if not isinstance(raw, dict):
-        raise SpecError(f"{name}: this is no audit spec, which is a YAML mapping of keys; {_drafting(name)}")
+        table = name if name.endswith((".csv", ".tsv", ".txt", ".gz", ".parquet")) else "FILE.csv"
+        drafting = f"`evenhand init {table}` drafts one from a table"
+        raise SpecError(f"{name}: this is no audit spec, which is a YAML mapping of keys; {drafting}")
     messages = [f"{name}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
     for key, value in (overrides or {}).items():
         try:
@@ -562,12 +561,6 @@ def read_spec(
     if spec is None:
         raise SpecError(f"{name}: the spec cannot be read, for an unknown reason; please report it")
     return SpecFile(spec, name, lines)
-
-
-def _drafting(name: str) -> str:
-    """How to draft a spec, from this file if its name is that of a table."""
-    table = name if name.endswith((".csv", ".tsv", ".txt", ".gz", ".parquet")) else "FILE.csv"
-    return f"`evenhand init {table}` drafts one from a table"
 
 
 def _add_unconfirmed(raw: dict[str, Any], marks: Sequence[Mark], locations: Collection[Location]) -> None:

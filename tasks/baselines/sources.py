@@ -134,16 +134,6 @@ class Grid:
     def __init__(self, space: SearchSpace) -> None:
         self.space = space
         self.columns = [np.sort(column) for column in space.observed.T]
-        self.values = self._values()
-
-    def chunks(self) -> Iterator[tuple[slice, Options]]:
-        """Yields the options of some applicants after the other."""
-        for start in range(0, len(self.space.values), CHUNK):
-            part = slice(start, start + CHUNK)
-            yield part, self._options(self.space.values[part])
-
-    def _values(self) -> Floats:
-        """``(d, k)`` values of each attribute within its bounds; filled up with NaN."""
         actions, value_lists = self.space.actions, []
         for column, low, high in zip(self.columns, actions.lower, actions.upper, strict=True):
             distinct = np.unique(column[(column >= low) & (column <= high)])
@@ -151,18 +141,22 @@ class Grid:
                 distinct = distinct[np.rint(np.linspace(0, len(distinct) - 1, MOST)).astype(np.int64)]
             value_lists.append(distinct)
         width = max((len(values) for values in value_lists), default=0)
-        return np.array([np.append(values, np.full(width - len(values), np.nan)) for values in value_lists]).reshape(
-            -1, width
-        )
+        self.values = np.array(
+            [np.append(values, np.full(width - len(values), np.nan)) for values in value_lists]
+        ).reshape(-1, width)
 
-    def _options(self, values: Floats) -> Options:
-        actions, slope = self.space.actions, self.space.boundary.slope
-        up = np.where(slope >= 0, 1, -1)[:, None]
-        ordered = np.where(up > 0, self.values, self.values[:, ::-1])  # in the direction in which the score rises
-        delta = ordered[None] - values[..., None]
-        allowed = actions.changeable[None, :, None] & (delta * actions.direction[None, :, None] >= 0)
-        gain = np.where(allowed, delta * slope[None, :, None], 0.0)
-        return Options(np.broadcast_to(ordered, gain.shape), np.nan_to_num(np.maximum(gain, 0.0)))
+    def chunks(self) -> Iterator[tuple[slice, Options]]:
+        """Yields the options of some applicants after the other."""
+        for start in range(0, len(self.space.values), CHUNK):
+            part = slice(start, start + CHUNK)
+            actions, slope = self.space.actions, self.space.boundary.slope
+            up = np.where(slope >= 0, 1, -1)[:, None]
+            ordered = np.where(up > 0, self.values, self.values[:, ::-1])  # in the direction in which the score rises
+            delta = ordered[None] - self.space.values[part][..., None]
+            allowed = actions.changeable[None, :, None] & (delta * actions.direction[None, :, None] >= 0)
+            gain = np.where(allowed, delta * slope[None, :, None], 0.0)
+            options = Options(np.broadcast_to(ordered, gain.shape), np.nan_to_num(np.maximum(gain, 0.0)))
+            yield part, options
 
     def at_most(self, values: Floats) -> Floats:
         """Shares of the observed rows with at most these values; ``(n, d, ...)`` as the values."""
@@ -424,8 +418,30 @@ def actionable(space: SearchSpace) -> Points:
     grid, point, cost = Grid(space), space.values.copy(), np.empty(len(space.values))
     for part, options in grid.chunks():
         shift, need = _shifts(grid, options, part), space.gap[part] * (1.0 - ARRIVED)
-        level = _least_level(options.gain, shift, need)
-        pick = _fewest(options.gain, shift, need, level)
+        # `(n,)` the smallest shift within which the gains are enough; `inf` where none is.
+        gain = options.gain
+        levels = np.sort(shift.reshape(len(shift), -1), axis=1)
+        levels = np.concatenate([np.zeros((len(levels), 1)), levels], axis=1)
+        low, high = np.full(len(need), -1), np.full(len(need), levels.shape[1] - 1)
+        enough = gain.max(axis=2, initial=0.0).sum(axis=1) >= need
+        while (high - low > 1).any():
+            middle = (low + high + 1) // 2
+            within: Floats = np.where(
+                shift <= np.take_along_axis(levels, np.maximum(middle, 0)[:, None], axis=1)[:, 0][:, None, None],
+                gain,
+                0.0,
+            ).max(axis=2, initial=0.0)
+            is_enough = within.sum(axis=1) >= need
+            low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
+        level: Floats = np.where(enough, np.take_along_axis(levels, high[:, None], axis=1)[:, 0], np.inf)
+        fewest_within = np.where(shift <= level[:, None, None], options.gain, 0.0)
+        best, option = fewest_within.max(axis=2, initial=0.0), fewest_within.argmax(axis=2)
+        order = np.argsort(-best, axis=1, kind="stable")
+        ranked = np.take_along_axis(best, order, axis=1)
+        before = np.cumsum(ranked, axis=1) - ranked
+        is_chosen = np.zeros(best.shape, np.bool_)
+        np.put_along_axis(is_chosen, order, (before < need[:, None]) & (ranked > 0), axis=1)
+        pick = np.where(is_chosen & np.isfinite(level)[:, None], option, -1)
         point[part] = options.picked(space.values[part], pick)
         chosen_shift = np.take_along_axis(shift, np.maximum(pick, 0)[..., None], axis=2)[..., 0]
         cost[part] = np.where(
@@ -460,39 +476,6 @@ def _log_shifts(grid: Grid, options: Options, part: slice) -> Floats:
     least = 1.0 / max(len(grid.space.observed), 1)
     ratio = np.maximum(now, least)[..., None] / np.maximum(then, least)
     return np.where(options.gain > 0, np.maximum(np.log(ratio), 0.0), np.inf)
-
-
-def _least_level(gain: Floats, shift: Floats, need: Floats) -> Floats:
-    """``(n,)`` the smallest shift within which the gains are enough; ``inf`` where none is."""
-    levels = np.sort(shift.reshape(len(shift), -1), axis=1)
-    levels = np.concatenate([np.zeros((len(levels), 1)), levels], axis=1)
-    low, high = np.full(len(need), -1), np.full(len(need), levels.shape[1] - 1)
-    enough = gain.max(axis=2, initial=0.0).sum(axis=1) >= need
-    while (high - low > 1).any():
-        middle = (low + high + 1) // 2
-        within = _best(gain, shift, np.take_along_axis(levels, np.maximum(middle, 0)[:, None], axis=1)[:, 0])
-        is_enough = within.sum(axis=1) >= need
-        low, high = np.where(is_enough, low, middle), np.where(is_enough, middle, high)
-    levels_needed: Floats = np.where(enough, np.take_along_axis(levels, high[:, None], axis=1)[:, 0], np.inf)
-    return levels_needed
-
-
-def _best(gain: Floats, shift: Floats, level: Floats) -> Floats:
-    """``(n, d)`` the best gain of each attribute within a shift."""
-    best_gain: Floats = np.where(shift <= level[:, None, None], gain, 0.0).max(axis=2, initial=0.0)
-    return best_gain
-
-
-def _fewest(gain: Floats, shift: Floats, need: Floats, level: Floats) -> Longs:
-    """``(n, d)`` the option of each attribute that is taken within a shift; -1 for none."""
-    within = np.where(shift <= level[:, None, None], gain, 0.0)
-    best, option = within.max(axis=2, initial=0.0), within.argmax(axis=2)
-    order = np.argsort(-best, axis=1, kind="stable")
-    ranked = np.take_along_axis(best, order, axis=1)
-    before = np.cumsum(ranked, axis=1) - ranked
-    is_chosen = np.zeros(best.shape, np.bool_)
-    np.put_along_axis(is_chosen, order, (before < need[:, None]) & (ranked > 0), axis=1)
-    return np.where(is_chosen & np.isfinite(level)[:, None], option, -1)
 
 
 # --------------------------------------------------------------------------------------------------------------------

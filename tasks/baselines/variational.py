@@ -277,7 +277,9 @@ def train(rows: EncodedRows, settings: VariationalSettings) -> tuple[Autoencoder
     with one_thread():
         for epoch in range(settings.epochs):
             for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * _decay(epoch, settings)
+                share_left = (settings.epochs - epoch) / max(1.0, settings.epochs * (1 - settings.decay_from))
+                decay = min(1.0, share_left)
+                group["lr"] = settings.learning_rate * decay
             history.append(_epoch(model, rows, penalty, optimizer, (epoch, settings)))
             require_finite(model, epoch)
     return model.eval(), np.array(history)
@@ -325,12 +327,6 @@ def _bound(model: Autoencoder, batch: EncodedRows, normal: Tensor) -> tuple[Tens
     return bound + model.covariate_likelihood(batch.covariates, other) - beside.divergence(), noise, other
 
 
-def _decay(epoch: int, settings: VariationalSettings) -> float:
-    """Factor of the learning rate."""
-    share_left = (settings.epochs - epoch) / max(1.0, settings.epochs * (1 - settings.decay_from))
-    return min(1.0, share_left)
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # A predictor of covariates and abducted noise, and the mediators that the autoencoder imagines.
 #
@@ -374,7 +370,9 @@ class Abducting:
         encoded, k = _encoded(rows, self.scales), len(rows.categories)
         with torch.no_grad():
             noise = self.autoencoder.noise(encoded.covariates, encoded.category, encoded.mediators).mean
-            decoded = [self.autoencoder.decoded(encoded.covariates, to, noise) for to in _everybody(len(rows), k)]
+            n = len(rows)
+            everybody = [torch.eye(k)[to].expand(n, -1) for to in range(k)]
+            decoded = [self.autoencoder.decoded(encoded.covariates, to, noise) for to in everybody]
         imagined = np.stack([_columns(self.scales[1].undo(values.double().numpy()), rows) for values in decoded])
         imagined[rows.category, np.arange(len(rows))] = rows.mediators.values
         return imagined[None]
@@ -385,23 +383,19 @@ def variational(kind: VariationalSettings) -> FairSystem:
 
     def system(rows: Mediation, label: Bools, settings: FittingSettings) -> Abducting:
         """Trains autoencoder and net."""
-        return _fitted(rows, label, settings, kind)
+        if not rows.mediators.names:
+            raise DataQualityError("an autoencoder needs a mediator; give the role to what the category may influence")
+        weight = kind.weight if settings.fairness is None else settings.fairness
+        training_settings = replace(
+            kind, weight=weight, seed=settings.seed, batch=settings.batch, epochs=2 * settings.epochs
+        )
+        scales = Scale.of(inputs_of(rows.covariates)), Scale.of(inputs_of(rows.mediators))
+        encoded = _encoded(rows, scales)
+        autoencoder, history = train(encoded, training_settings)
+        net = fit(_seen(autoencoder, encoded), label, settings)
+        return Abducting(rows.template, scales, autoencoder, history, net)
 
     return system
-
-
-def _fitted(rows: Mediation, label: Bools, settings: FittingSettings, kind: VariationalSettings) -> Abducting:
-    if not rows.mediators.names:
-        raise DataQualityError("an autoencoder needs a mediator; give the role to what the category may influence")
-    weight = kind.weight if settings.fairness is None else settings.fairness
-    training_settings = replace(
-        kind, weight=weight, seed=settings.seed, batch=settings.batch, epochs=2 * settings.epochs
-    )
-    scales = Scale.of(inputs_of(rows.covariates)), Scale.of(inputs_of(rows.mediators))
-    encoded = _encoded(rows, scales)
-    autoencoder, history = train(encoded, training_settings)
-    net = fit(_seen(autoencoder, encoded), label, settings)
-    return Abducting(rows.template, scales, autoencoder, history, net)
 
 
 def _encoded(rows: Mediation, scales: tuple[Scale, Scale]) -> EncodedRows:
@@ -416,11 +410,6 @@ def _seen(autoencoder: Autoencoder, rows: EncodedRows) -> Floats:
     with torch.no_grad():
         noise = autoencoder.noise(rows.covariates, rows.category, rows.mediators).mean
         return torch.cat([rows.covariates, noise], 1).double().numpy()
-
-
-def _everybody(n: int, categories: int) -> list[Tensor]:
-    """For each category, ``(n, k)``: everybody of it."""
-    return [torch.eye(categories)[to].expand(n, -1) for to in range(categories)]
 
 
 def _columns(inputs: Floats, rows: Mediation) -> Floats:

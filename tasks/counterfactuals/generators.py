@@ -123,7 +123,10 @@ class Lookalikes:
         """
         handed_in, encodings, memberships = applicants
         columns, ids = columns_of(handed_in, encodings), handed_in["row_id"].to_numpy()
-        decision_frame = _decisions(decisions, ids)
+        frame = decisions.to_pandas()
+        makers = set(frame["decision_maker"])
+        maker = DecisionMaker.MODEL if DecisionMaker.MODEL in makers else DecisionMaker.LENDER
+        decision_frame = frame[frame["decision_maker"] == maker].set_index("row_id").loc[ids]
         pool_of, pools = _pools(decision_frame, asked.model)
         return cls(
             columns,
@@ -189,7 +192,9 @@ class Lookalikes:
 
     def _matches(self, group: Ints, rows: Longs, reference: int) -> Matches:
         """Rows ``(r,)`` matched with the members of the reference group, pool by pool."""
-        matches = Matches(rows, *_nothing(len(rows)))
+        n = len(rows)
+        nothing = np.full(n, nearest.UNMATCHED), np.full(n, np.nan), np.full(n, nearest.EMPTY_CELL, dtype="<U32")
+        matches = Matches(rows, *nothing)
         for number, (pool, at) in enumerate(zip(self.pools, self._standardised, strict=True)):
             index = nearest.index(at, self.label, group, pool & (group == reference), self.matching)
             pool_rows = np.flatnonzero(self.pool_of[rows] == number)
@@ -202,18 +207,6 @@ class Lookalikes:
     def _standardised(self) -> tuple[Floats, ...]:
         values, names = self.financial
         return tuple(nearest.standardise(values, names, pool, self.matching.winsorise) for pool in self.pools)
-
-
-def _nothing(n: int) -> tuple[Longs, Floats, Any]:
-    return np.full(n, nearest.UNMATCHED), np.full(n, np.nan), np.full(n, nearest.EMPTY_CELL, dtype="<U32")
-
-
-def _decisions(decisions: pa.Table, ids: "np.ndarray[Any, Any]") -> pd.DataFrame:
-    """The model's decisions in the order of the rows; the lender's where there is no model."""
-    frame = decisions.to_pandas()
-    makers = set(frame["decision_maker"])
-    maker = DecisionMaker.MODEL if DecisionMaker.MODEL in makers else DecisionMaker.LENDER
-    return frame[frame["decision_maker"] == maker].set_index("row_id").loc[ids]
 
 
 def _pools(decision_frame: pd.DataFrame, model: Model | None) -> tuple[Ints, tuple[Bools, ...]]:

@@ -26,7 +26,7 @@ from tasks.counterfactuals.stage_settings import Generator
 from tasks.detection.sampling import Found, over_draws
 from tasks.lake.store import IN_MEMORY, Drafts
 from tasks.numerics.results import Detected, Evidence
-from tasks.pipeline.method import READS, Method, Origin, ProblemTables
+from tasks.pipeline.method import READS, Origin, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of, tables_declared
 from tasks.pipeline.stage import Produced, stage
 
@@ -102,7 +102,20 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
             detected = _found(method, case, settings)
             expected += int(method.units(case.problem).sum())
         except DataQualityError as error:
-            detected = _refused(METHODS[settings.method], case, str(error))
+            # No value, and the reason, for each measure by which a theory is judged and each group that it is about.
+            refused_method = METHODS[settings.method]
+            measures = [
+                judgement.measure
+                for judgement in refused_method.judged
+                if judgement.maker in (None, case.decision_maker)
+            ]
+            sizes = np.bincount(case.problem.group, minlength=len(case.problem.groups))
+            members = {
+                group: n
+                for group, n in enumerate(sizes.tolist())
+                if refused_method.of_reference or group != case.problem.reference
+            }
+            detected = Detected.refused(measures, members, str(error))
         for name, table in _tables(settings.method, case, detected).items():
             tables[name].append(table)
         for piece in detected.evidence.pieces():
@@ -124,16 +137,6 @@ def _found(method: ModuleType, case: "Case", settings: DetectSettings) -> Detect
         for at, draw_case in enumerate(case.repeats)
     ]
     return over_draws((case.problem.groups, detected), again)
-
-
-def _refused(method: Method, case: "Case", reason: str) -> Detected:
-    """No value, and the reason, for each measure by which a theory is judged and each group that it is about."""
-    measures = [judgement.measure for judgement in method.judged if judgement.maker in (None, case.decision_maker)]
-    sizes = np.bincount(case.problem.group, minlength=len(case.problem.groups))
-    members = {
-        group: n for group, n in enumerate(sizes.tolist()) if method.of_reference or group != case.problem.reference
-    }
-    return Detected.refused(measures, members, reason)
 
 
 def _again(method: ModuleType, case: "Case", method_settings: MethodSettings, seeds: tuple[int, int]) -> Found:

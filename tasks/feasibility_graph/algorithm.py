@@ -328,7 +328,8 @@ def build(distinct: Distinct, rules: Rules, epsilon: float, settings: GraphSetti
     reach = float(np.nextafter(epsilon, -np.inf)) if settings.strict else float(epsilon)
     limit = early_exit(reach)
     space = _window(space, distinct.bucket, reach)
-    sampled = _sample(len(space.start))
+    size = len(space.start)
+    sampled = np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)) if size else np.zeros(0, np.int64)
     degrees = out_degrees(space, sampled, reach, limit)
     expected = round(int(degrees.sum()) * len(space.start) / max(len(sampled), 1))
     if expected > settings.max_edges:
@@ -379,11 +380,6 @@ def _window(space: Space, bucket: Ints, reach: float) -> Space:
         start=np.searchsorted(key, first + np.searchsorted(values, low)[code]),
         stop=np.searchsorted(key, first + np.searchsorted(values, high, side="right")[code]),
     )
-
-
-def _sample(size: int) -> Longs:
-    """Rows at equal steps (buckets in proportion to size), all of them if there are few."""
-    return np.unique(np.linspace(0, size - 1, min(size, SAMPLE)).astype(np.int64)) if size else np.zeros(0, np.int64)
 
 
 def _nearest_only(space: Space, keep: int, reach: float, limit: float) -> FeasibilityGraph:
@@ -539,7 +535,13 @@ def reachable(graph: FeasibilityGraph, factual: Bools, candidate: Bools) -> Reac
     parts = int(weak.max(initial=-1)) + 1
     active = (np.bincount(weak[factual], minlength=parts) > 0) & (np.bincount(weak[candidate], minlength=parts) > 0)
     searched = active[weak]
-    place, per_part = _places(np.where(candidate & searched, weak, -1), parts)
+    label = np.where(candidate & searched, weak, -1)
+    places_per_part = np.bincount(label[label >= 0], minlength=parts).astype(np.int64)
+    places_order = np.argsort(label, kind="stable")[int((label < 0).sum()) :]
+    starts = np.cumsum(places_per_part) - places_per_part
+    places_place = np.full(len(label), -1, dtype=np.int64)
+    places_place[places_order] = np.arange(len(places_order)) - starts[label[places_order]]
+    place, per_part = places_place, places_per_part
     words = -(-per_part // 64)
     # the bits of a strong component start at its offset; components without a pair to find take no room
     blocks = int(strong.max(initial=-1)) + 1
@@ -549,16 +551,6 @@ def reachable(graph: FeasibilityGraph, factual: Bools, candidate: Bools) -> Reac
     order = np.argsort(strong, kind="stable")
     bits = _propagate(graph.indptr, graph.indices, strong, order, offset, place)
     return Reach(weak, tuple(_components(weak, strong, active, factual, candidate, offset, bits)))
-
-
-def _places(label: Ints, parts: int) -> tuple[Longs, Longs]:
-    """Number of each candidate among those of its component (-1 for other nodes), and how many each component has."""
-    per_part = np.bincount(label[label >= 0], minlength=parts).astype(np.int64)
-    order = np.argsort(label, kind="stable")[int((label < 0).sum()) :]
-    starts = np.cumsum(per_part) - per_part
-    place = np.full(len(label), -1, dtype=np.int64)
-    place[order] = np.arange(len(order)) - starts[label[order]]
-    return place, per_part
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

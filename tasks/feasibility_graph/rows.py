@@ -154,17 +154,13 @@ def rules_of(encoded: NDArray[np.float64], encodings: pa.Table) -> tuple[Rules, 
         codes.append(
             encoding.decode_one_hot(block) if one_hot else encoding.decode_ordered(block[:, 0], len(categories))
         )
-        transitions.append((len(codes) - 1, _allowed(categories, json.loads(first["transitions"]))))
+        moves = json.loads(first["transitions"])
+        allowed = np.eye(len(categories), dtype=bool)
+        for i, category in enumerate(categories):
+            allowed[i] |= np.array([category not in moves or other in moves[category] for other in categories])
+        transitions.append((len(codes) - 1, allowed))
     stacked = np.column_stack(codes) if codes else np.zeros((len(encoded), 0))
     return Rules(direction, tuple(transitions)), stacked.astype(np.int32)
-
-
-def _allowed(categories: list[str], moves: dict[str, list[str]]) -> NDArray[np.bool_]:
-    """``(c, c)`` moves: those listed, staying, and all moves of a category that is not listed."""
-    allowed = np.eye(len(categories), dtype=bool)
-    for i, category in enumerate(categories):
-        allowed[i] |= np.array([category not in moves or other in moves[category] for other in categories])
-    return allowed
 
 
 def _isolated(built: Built, nodes: int) -> str:

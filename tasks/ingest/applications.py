@@ -194,7 +194,8 @@ def judge(
     drafts: Drafts,
 ) -> Judged:
     """Stream the statement's rows apart."""
-    wide = _applications(columns)
+    kinds = [(name, pa.float64() if c.type is Kind.CONTINUOUS else pa.string()) for name, c in columns.items()]
+    wide = pa.schema([*APPLICATIONS.schema(), *(pa.field(name, kind) for name, kind in kinds)])
     groups = [f"g{i}" for i in range(len(attributes))]
     narrow = pa.schema([*_JUDGED.items(), *((name, pa.string()) for name in groups)])
     used, every, rows = drafts.new(APPLICATIONS.name, wide), drafts.new("judged", narrow), 0
@@ -216,20 +217,11 @@ def judge(
     if isinstance(applications, pa.Table):
         applications = applications.combine_chunks()
     ended = every.ended()
-    _register(ended, connection)
-    return Judged(applications, rows, statement.lines, tuple(attributes), ended)
-
-
-def _applications(columns: Mapping[str, ColumnSpec]) -> pa.Schema:
-    kinds = [(name, pa.float64() if c.type is Kind.CONTINUOUS else pa.string()) for name, c in columns.items()]
-    return pa.schema([*APPLICATIONS.schema(), *(pa.field(name, kind) for name, kind in kinds)])
-
-
-def _register(rows: pa.Table | Written, connection: "duckdb.DuckDBPyConnection") -> None:
-    if isinstance(rows, Written):
-        connection.read_parquet(str(rows.path)).create_view("judged")
+    if isinstance(ended, Written):
+        connection.read_parquet(str(ended.path)).create_view("judged")
     else:
-        connection.register("judged", rows)
+        connection.register("judged", ended)
+    return Judged(applications, rows, statement.lines, tuple(attributes), ended)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -284,9 +276,11 @@ def check_usable(judged: Judged, source: Source, decision: Decision, connection:
         "SELECT count(*), count_if(favourable) FROM judged WHERE refused IS NULL"
     ).fetchall()
     if usable == 0:
+        query = "SELECT refused, count(*) FROM judged GROUP BY refused ORDER BY count(*) DESC, min(place) LIMIT 3"
+        reasons = [(judged.lines[line], rows) for line, rows in connection.sql(query).fetchall()]
+        most_refused = "; ".join(f"{rows} rows: {reason} ({column})" for (reason, column), rows in reasons)
         raise DataQualityError(
-            f"no row of {name} can be used: {_most_refused(judged, connection)}; "
-            "look at `decision`, `columns` and `source` in the spec"
+            f"no row of {name} can be used: {most_refused}; look at `decision`, `columns` and `source` in the spec"
         )
     if favourable in (0, usable):
         side = "favourable" if favourable else "unfavourable"
@@ -329,13 +323,6 @@ def check_groups(protected: Sequence[Protected], usable: int, connection: "duckd
             )
 
 
-def _most_refused(judged: Judged, connection: "duckdb.DuckDBPyConnection") -> str:
-    """The three lines with most rows, of as many the one that came first."""
-    query = "SELECT refused, count(*) FROM judged GROUP BY refused ORDER BY count(*) DESC, min(place) LIMIT 3"
-    reasons = [(judged.lines[line], rows) for line, rows in connection.sql(query).fetchall()]
-    return "; ".join(f"{rows} rows: {reason} ({column})" for (reason, column), rows in reasons)
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # The refused rows of a source: counted, those drawn that are written, and the groups of all rows that are.
 #
@@ -367,7 +354,18 @@ def refused(
         dict.fromkeys([*judged_rows.lines, *((unread_row.reason.value, unread_row.column) for unread_row in unread)])
     )
     connection.register("unread", _unread(unread, lines))
-    kinds = _kinds(judged_rows, lines, connection)
+    kinds_lines = lines
+    order = sorted(range(len(judged_rows.attributes)), key=lambda i: judged_rows.attributes[i])
+    groups, none = [f"g{i}" for i in order], ["NULL::VARCHAR"] * len(order)
+    alike = ", ".join(["refused", "favourable", *groups])
+    of_no_group = ", ".join(["refused", "NULL::BOOLEAN", *none])
+    counted_kinds = connection.sql(
+        f"SELECT {alike}, count(*) AS n FROM judged WHERE refused IS NOT NULL GROUP BY ALL "
+        f"UNION ALL SELECT {of_no_group}, count(*) FROM unread GROUP BY refused"
+    ).to_arrow_table()
+    reason, column = _words(counted_kinds["refused"], kinds_lines)
+    columns = [pa.array([_STAGE] * counted_kinds.num_rows, pa.string()), reason, column, *counted_kinds.columns[1:]]
+    kinds = Kinds.of([judged_rows.attributes[i] for i in order], columns)
     every = whole(rule, kinds.total)
     sample = _drawn(rule, seed, connection) if not every else None
     rows = _rows(judged_rows, lines, sample)
@@ -388,21 +386,6 @@ def _unread(unread: Sequence[Unread], lines: Sequence[Line]) -> pa.Table:
             ),
         }
     )
-
-
-def _kinds(judged: Judged, lines: Sequence[Line], connection: "duckdb.DuckDBPyConnection") -> Kinds:
-    """Numbers of refused rows that are alike; those that could not be read are of no group."""
-    order = sorted(range(len(judged.attributes)), key=lambda i: judged.attributes[i])
-    groups, none = [f"g{i}" for i in order], ["NULL::VARCHAR"] * len(order)
-    alike = ", ".join(["refused", "favourable", *groups])
-    of_no_group = ", ".join(["refused", "NULL::BOOLEAN", *none])
-    counted_kinds = connection.sql(
-        f"SELECT {alike}, count(*) AS n FROM judged WHERE refused IS NOT NULL GROUP BY ALL "
-        f"UNION ALL SELECT {of_no_group}, count(*) FROM unread GROUP BY refused"
-    ).to_arrow_table()
-    reason, column = _words(counted_kinds["refused"], lines)
-    columns = [pa.array([_STAGE] * counted_kinds.num_rows, pa.string()), reason, column, *counted_kinds.columns[1:]]
-    return Kinds.of([judged.attributes[i] for i in order], columns)
 
 
 def _drawn(rule: KeptRule, seed: int, connection: "duckdb.DuckDBPyConnection") -> pa.Table:

@@ -261,7 +261,24 @@ def transfer(client: httpx.Client, url: str, part: Partial, tell: Tell, met: boo
     """
     try:
         with client.stream("GET", url, headers=part.range_headers()) as answer:
-            _receive(answer, url, part, tell)
+            if answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+                part.clear()
+                raise Interrupted("it has no more bytes than are here, and they may not be its own")
+            check_status(answer, httpx.URL(url))
+            _place(part, *described(answer, url))
+            _require_space(part.target.parent, (part.length or 0) - part.size, url)
+            for chunk in answer.iter_bytes():
+                first = part.size < SNIFFED
+                part.append(chunk)
+                try:
+                    if first:
+                        check_head(part.head(), url)
+                except EvenhandError:
+                    part.clear()
+                    raise
+                tell(part.size, part.length)
+            if part.size < (part.length or 0):
+                raise Interrupted("the answer ended early")
     except _NO_WAY as error:
         raise InfrastructureError(f"{url} cannot be followed to a file: {error}") from error
     except httpx.TransportError as error:
@@ -274,20 +291,6 @@ def transfer(client: httpx.Client, url: str, part: Partial, tell: Tell, met: boo
         raise Interrupted(f"the connection broke off ({words})") from error
 
 
-def _receive(answer: httpx.Response, url: str, part: Partial, tell: Tell) -> None:
-    if answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-        part.clear()
-        raise Interrupted("it has no more bytes than are here, and they may not be its own")
-    check_status(answer, httpx.URL(url))
-    _place(part, *described(answer, url))
-    _require_space(part.target.parent, (part.length or 0) - part.size, url)
-    for chunk in answer.iter_bytes():
-        _append(part, chunk, url)
-        tell(part.size, part.length)
-    if part.size < (part.length or 0):
-        raise Interrupted("the answer ended early")
-
-
 def _place(part: Partial, remote: RemoteFile, start: int | None) -> None:
     """Append to the existing bytes if the answer continues them; else start again."""
     if start == 0:
@@ -295,18 +298,6 @@ def _place(part: Partial, remote: RemoteFile, start: int | None) -> None:
     elif start != part.size or part.remote is None or not part.remote.agrees(remote):
         part.clear()
         raise Interrupted("it sent a piece that does not continue what is here")
-
-
-def _append(part: Partial, chunk: bytes, url: str) -> None:
-    """Add bytes; refuse them where the file now begins like a page."""
-    first = part.size < SNIFFED
-    part.append(chunk)
-    try:
-        if first:
-            check_head(part.head(), url)
-    except EvenhandError:
-        part.clear()
-        raise
 
 
 def _require_space(folder: Path, size: int, what: str) -> None:

@@ -51,9 +51,21 @@ def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
         SpecError: a group that no row has, or a reserved column name.
     """
     columns = {n: c for n, c in settings.columns.items() if c.kept}
-    _check_names(columns)
+    reserved = [c.name for table in (APPLICATIONS, COUNTERFACTUALS) for c in table.columns]
+    for name in columns:
+        if name in reserved:
+            raise SpecError(
+                f"{name!r} is a name of our own; rename the column in the source, or exclude it (role: excluded)",
+                ("columns", name),
+            )
     year_column = _year_column(settings.source)
-    columns_to_read = _columns(settings, columns, year_column)
+    year = year_column
+    named = [settings.row_id] if settings.row_id else []
+    named += [settings.decision.column, *([settings.outcome.column] if settings.outcome else [])]
+    named += [c for p in settings.protected for c in p.columns]
+    named += [*settings.source.keep, *columns, *(d.column for d in settings.source.derive.values())]
+    named += [year] if year else []
+    columns_to_read = list(dict.fromkeys(name for name in named if name not in settings.source.derive))
     with (
         database(drafts.aside("spill")) as connection,
         registry.lay(settings.source, columns_to_read, connection) as source_view,
@@ -100,31 +112,11 @@ def _judged(
     )
 
 
-def _check_names(columns: dict[str, ColumnSpec]) -> None:
-    reserved = [c.name for table in (APPLICATIONS, COUNTERFACTUALS) for c in table.columns]
-    for name in columns:
-        if name in reserved:
-            raise SpecError(
-                f"{name!r} is a name of our own; rename the column in the source, or exclude it (role: excluded)",
-                ("columns", name),
-            )
-
-
 def _year_column(source: Source) -> str | None:
     """The column with the year of each row; for HMDA one that every file has after conversion."""
     if source.kind == "hmda":
         return raw.COLUMNS[0]
     return raw.column_of(source, registry.reader_of(source).header(source))
-
-
-def _columns(settings: IngestSettings, columns: dict[str, ColumnSpec], year: str | None) -> list[str]:
-    """The columns to read: all that the spec names, but for those that are derived, and that of the year."""
-    named = [settings.row_id] if settings.row_id else []
-    named += [settings.decision.column, *([settings.outcome.column] if settings.outcome else [])]
-    named += [c for p in settings.protected for c in p.columns]
-    named += [*settings.source.keep, *columns, *(d.column for d in settings.source.derive.values())]
-    named += [year] if year else []
-    return list(dict.fromkeys(name for name in named if name not in settings.source.derive))
 
 
 def _column(name: str, column: ColumnSpec) -> Column:

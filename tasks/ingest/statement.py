@@ -464,7 +464,18 @@ def statement(question: Question, source_view: Laid, connection: "duckdb.DuckDBP
     bound = BoundValues(connection)
     lay_texts(source_view, connection, bound)
     cells = lay_cells(source_view.columns, question.source, question.columns, connection, bound)
-    typed, ranges, joins = _numbers(question, cells, connection)
+    numbers_cells = cells
+    continuous = [name for name, column in question.columns.items() if column.type is Kind.CONTINUOUS]
+    ranged = [name for name, rule in question.source.keep.items() if rule.ranged]
+    requests = [*(Wanted(n, numbers_cells.absent(n)) for n in continuous), *(Wanted(n, "false") for n in ranged)]
+    parsed = numbers(numbers_cells, requests, connection)
+    numbers_joins = [number.join for number in parsed if number.join]
+    numbers_typed, range_numbers = parsed[: len(continuous)], parsed[len(continuous) :]
+    typed, ranges, joins = (
+        dict(zip(continuous, numbers_typed, strict=True)),
+        dict(zip(ranged, range_numbers, strict=True)),
+        numbers_joins,
+    )
     ids = row_ids(question.row_id, cells, connection)
     filtered = not_kept(question.source.keep, ranges, cells, bound)
     favourable = decided(question.decision, cells, bound)
@@ -475,32 +486,15 @@ def statement(question: Question, source_view: Laid, connection: "duckdb.DuckDBP
     rules += untyped(question.columns, typed, cells, bound)
     refused, lines = first_broken(rules)
     chosen = ["place", f"{ids.sql} AS row_id", f"{refused} AS refused", f"{favourable} AS favourable"]
-    chosen += [f"{outcome} AS outcome", f"{_first_exempt(question.columns, cells, bound)} AS exempt"]
+    features = [name for name, column in question.columns.items() if column.used]
+    cases = " ".join(f"WHEN {cells.exempt(name)} THEN {bound.value(name)}" for name in features)
+    first_exempt = f"CASE {cases} ELSE NULL END" if cases else "NULL::VARCHAR"
+    chosen += [f"{outcome} AS outcome", f"{first_exempt} AS exempt"]
     chosen += [f"{sql} AS g{i}" for i, sql in enumerate(groups(question.protected, cells, bound))]
     chosen += [f"{_value(n, c, typed, cells)} AS v{i}" for i, (n, c) in enumerate(question.columns.items())]
     rows = f"cells {' '.join(joins)}"
     keep_condition = " AND ".join(f"NOT ({rule.broken})" for rule in filtered) or "true"
     return Statement(f"SELECT {', '.join(chosen)} FROM {rows}", lines, cells, rows, keep_condition)
-
-
-def _numbers(
-    question: Question, cells: Cells, connection: "duckdb.DuckDBPyConnection"
-) -> tuple[dict[str, Number], dict[str, Number], list[str]]:
-    """The continuous columns by name; those with a kept range, whole; and the tables to join with them."""
-    continuous = [name for name, column in question.columns.items() if column.type is Kind.CONTINUOUS]
-    ranged = [name for name, rule in question.source.keep.items() if rule.ranged]
-    requests = [*(Wanted(n, cells.absent(n)) for n in continuous), *(Wanted(n, "false") for n in ranged)]
-    parsed = numbers(cells, requests, connection)
-    joins = [number.join for number in parsed if number.join]
-    typed, range_numbers = parsed[: len(continuous)], parsed[len(continuous) :]
-    return dict(zip(continuous, typed, strict=True)), dict(zip(ranged, range_numbers, strict=True)), joins
-
-
-def _first_exempt(columns: Mapping[str, ColumnSpec], cells: Cells, bound: BoundValues) -> str:
-    """Name of the first feature that is exempt from reporting."""
-    features = [name for name, column in columns.items() if column.used]
-    cases = " ".join(f"WHEN {cells.exempt(name)} THEN {bound.value(name)}" for name in features)
-    return f"CASE {cases} ELSE NULL END" if cases else "NULL::VARCHAR"
 
 
 def _value(name: str, column: ColumnSpec, typed: Mapping[str, Number], cells: Cells) -> str:

@@ -80,14 +80,10 @@ def clear(root: Path, folder: Path) -> None:
     if not os.path.lexists(folder):
         return
     if why := strange(root, folder):
-        raise SpecError(f"{why}; evenhand removes nothing there: remove {_own_link(root, folder)}, and run again")
+        links = [place for place in (*reversed(folder.parents), folder) if root in place.parents and place.is_symlink()]
+        own_link = f"the link {links[0]}" if links else str(folder)
+        raise SpecError(f"{why}; evenhand removes nothing there: remove {own_link}, and run again")
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _own_link(root: Path, folder: Path) -> str:
-    """What a user has to remove for a folder to lie in the lake itself."""
-    links = [place for place in (*reversed(folder.parents), folder) if root in place.parents and place.is_symlink()]
-    return f"the link {links[0]}" if links else str(folder)
 
 
 class Directory:

@@ -438,7 +438,17 @@ def append(lake: Lake, event: Event, signer: Signer | None = None, **fields: Any
         InfrastructureError: the lake cannot be written, or the signing failed.
     """
     if not _numbers(lake):
-        _adopt(lake, signer, but=fields.get("run", "") if event == "run published" else "")
+        but = fields.get("run", "") if event == "run published" else ""
+        for path in lake.storage.glob("runs/*/manifest.json"):
+            run = path.split("/")[1]
+            try:
+                manifest = mapping_of(lake.storage.read(path))
+                digest = digest_of({name: value for name, value in manifest.items() if name != "sha256"})
+            except ValueError:  # `evenhand verify` tells of it
+                continue
+            if run != but:
+                adopt_fields = {"run": run, "manifest_sha256": digest, "text": BEFORE_THE_LOG}
+                _append(lake, "run published", signer, adopt_fields)
     return _append(lake, event, signer, fields)
 
 
@@ -450,20 +460,6 @@ def _append(lake: Lake, event: Event, signer: Signer | None, fields: Mapping[str
             entry = entry.model_copy(update={"signature": signer.sign("log", entry.content())})
         if lake.add_file(path_of(entry.n), entry.model_dump_json(indent=1, exclude_defaults=True).encode()):
             return entry
-
-
-def _adopt(lake: Lake, signer: Signer | None, but: str) -> None:
-    """Add the existing runs of a lake to its empty log."""
-    for path in lake.storage.glob("runs/*/manifest.json"):
-        run = path.split("/")[1]
-        try:
-            manifest = mapping_of(lake.storage.read(path))
-            digest = digest_of({name: value for name, value in manifest.items() if name != "sha256"})
-        except ValueError:  # `evenhand verify` tells of it
-            continue
-        if run != but:
-            fields = {"run": run, "manifest_sha256": digest, "text": BEFORE_THE_LOG}
-            _append(lake, "run published", signer, fields)
 
 
 def entries(lake: Lake, run: str | None = None) -> list[Entry]:

@@ -118,7 +118,10 @@ class ObjectStore:
             with self._reached():
                 self._system.delete_file(self._at(probe))
             _WRITTEN.add(self.location)
-            _remove_unused(self.copies)
+            for copy in self.copies.rglob("*"):
+                with suppress(FileNotFoundError):  # another process has removed it
+                    if copy.is_file() and time.time() - copy.stat().st_mtime > _KEPT_SECONDS:
+                        copy.unlink()
 
     def beside(self, name: str) -> "ObjectStore":
         """A folder in the same one."""
@@ -284,14 +287,6 @@ class ObjectStore:
                 f"{self.location} could not be read or written: {error}; check that its bucket exists, that its server "
                 "answers, and that the credentials are set (for s3 AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)"
             ) from error
-
-
-def _remove_unused(copies: Path) -> None:
-    """Copies hold applicants' rows: none stays longer than it is of use."""
-    for copy in copies.rglob("*"):
-        with suppress(FileNotFoundError):  # another process has removed it
-            if copy.is_file() and time.time() - copy.stat().st_mtime > _KEPT_SECONDS:
-                copy.unlink()
 
 
 def _fits(parts: list[str], pattern_parts: list[str]) -> bool:

@@ -89,7 +89,9 @@ class Draft:
             raise ValueError("a table without a path is held")
         self._write(self._path, pa.concat_tables([self._schema.empty_table(), *self._held]))
         self._held = []
-        return self._closed(self._path)
+        if self._writer is not None:
+            self._writer.close()
+        return Written(self._path, self._rows)
 
     def ended(self) -> pa.Table | Written:
         """The table: as it is held, or where it lies."""
@@ -103,11 +105,6 @@ class Draft:
             self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", store_schema=False)
         self._writer.write_table(rows, row_group_size=GROUP)
         self._rows += rows.num_rows
-
-    def _closed(self, path: Path) -> Written:
-        if self._writer is not None:
-            self._writer.close()
-        return Written(path, self._rows)
 
 
 class Drafts:
@@ -222,7 +219,8 @@ class Lake:
             partition = Partition.model_validate_json(content)
         except ValueError as error:
             raise self.altered(record) from error
-        for path, digest in _digests(partition).items():
+        digests = {artifact.path: artifact.sha256 for artifact in partition.tables} | partition.files
+        for path, digest in digests.items():
             self.require(path, digest)
         return partition.model_copy(update={"reused": True})
 
@@ -368,11 +366,6 @@ def _home(stage: str, key: str) -> str:
     return f"stages/{stage}/{key}"
 
 
-def _digests(partition: Partition) -> dict[str, str]:
-    """Path -> sha256 of every file of a partition."""
-    return {artifact.path: artifact.sha256 for artifact in partition.tables} | partition.files
-
-
 def _write(
     draft: Path, home: str, tables: Mapping[str, pa.Table | Written], files: Mapping[str, bytes]
 ) -> tuple[tuple[Artifact, ...], dict[str, str]]:
@@ -388,16 +381,12 @@ def _write(
         artifacts.append(Artifact(table=name, path=f"{home}/{path.name}", sha256=sha256_of(path), rows=table.num_rows))
     digests = {}
     for name, content in files.items():
-        write_flushed(_made_below(draft, name), content)
+        # The place of a file in a draft; a name with slashes lies in folders, which are made.
+        place = draft / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_flushed(place, content)
         digests[f"{home}/{name}"] = hashlib.sha256(content).hexdigest()
     return tuple(artifacts), digests
-
-
-def _made_below(draft: Path, name: str) -> Path:
-    """The place of a file in a draft; a name with slashes lies in folders, which are made."""
-    place = draft / name
-    place.parent.mkdir(parents=True, exist_ok=True)
-    return place
 
 
 def _storage_error(error: OSError, location: str) -> InfrastructureError:

@@ -89,7 +89,13 @@ def measure(
     )
     by_refits = of_families(gathered.refitted)
     found = algorithm.summarise(tallied.statistics, tallied.drawn, plan, tallied.given, by_refits)
-    own_cases = _own_cases(found, gathered, _everyone(decisions, memberships, refusal_counts), plan, settings)
+    whose = ["protected_attribute", "group"]
+    combinations = (
+        table.select(whose).drop_null().group_by(whose).aggregate([]) for table in (memberships, refusal_counts)
+    )
+    groups = {tuple(row.values()) for table in combinations for row in table.to_pylist()}
+    everyone = {(maker, *pair) for maker in decisions["decision_maker"].unique().to_pylist() for pair in groups}
+    own_cases = _own_cases(found, gathered, everyone, plan, settings)
     judgement = verdicts.judged(gathered, [case for _, case in own_cases], settings.verdicts)
     missing = [m for m, _ in own_cases if m.state is State.INSUFFICIENT_EVIDENCE]
     stated = measures.stated([*found, *dict.fromkeys(missing)], judgement.rows, covering())
@@ -131,14 +137,6 @@ def _plan(settings: MeasureSettings) -> algorithm.Plan:
     references = {p.name: p.reference for p in settings.protected}
     boot = settings.bootstrap
     return algorithm.Plan(references, boot.draws, boot.level, settings.seed, of_other_groups())
-
-
-def _everyone(decisions: pa.Table, memberships: pa.Table, refused: pa.Table) -> set[tuple[str, str, str]]:
-    """Every decision maker with every group that a row of the source belongs to."""
-    whose = ["protected_attribute", "group"]
-    combinations = (table.select(whose).drop_null().group_by(whose).aggregate([]) for table in (memberships, refused))
-    groups = {tuple(row.values()) for table in combinations for row in table.to_pylist()}
-    return {(maker, *pair) for maker in decisions["decision_maker"].unique().to_pylist() for pair in groups}
 
 
 def _lost(decisions: pa.Table, memberships: pa.Table) -> set[tuple[str, str]]:

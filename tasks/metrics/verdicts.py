@@ -112,15 +112,13 @@ class Gathered:
             for maker in self._makers(name, judgement):
                 for attribute, group in self.groups:
                     if judgement is OUTCOME:
-                        yield from self._watched(self._of_outcome(maker, attribute, group))
+                        # The case, and the same at the watch level of practitioners, which decides nothing.
+                        case = self._of_outcome(maker, attribute, group)
+                        yield case
+                        if case.limit is not None and case.limit.value < WATCH:
+                            yield replace(case, role="watch", limit=Limit(WATCH, "at_least"))
                     elif self._asks(name, judgement, maker, attribute):
                         yield self._of_method(name, judgement, maker, attribute, group)
-
-    def _watched(self, case: Case) -> Iterator[Case]:
-        """The case, and the same at the watch level of practitioners, which decides nothing."""
-        yield case
-        if case.limit is not None and case.limit.value < WATCH:
-            yield replace(case, role="watch", limit=Limit(WATCH, "at_least"))
 
     @cached_property
     def groups(self) -> list[tuple[Protected, str]]:
@@ -203,7 +201,9 @@ class Gathered:
         if not reference:
             return replace(case, problem="nobody of the reference group was approved")
         ratio = (approved / counts.n) / (reference / counts.n_reference)
-        evidence: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference, self._has_few(counts))
+        settings = self.verdicts
+        has_few = bool(too_few(counts, Rules(settings.alpha, settings.minimum_n, settings.minimum_events)))
+        evidence: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference, has_few)
         if maker == DecisionMaker.MODEL and self.model_is_fitted:
             if not approved:
                 return replace(case, value=ratio, problem="the model approved nobody of the group")
@@ -212,10 +212,6 @@ class Gathered:
                 return replace(case, value=ratio, problem=_HELD)
             evidence = Estimated(ratio, se, logarithmic=True)
         return replace(case, value=ratio, evidence=evidence)
-
-    def _has_few(self, counts: Counts) -> bool:
-        settings = self.verdicts
-        return bool(too_few(counts, Rules(settings.alpha, settings.minimum_n, settings.minimum_events)))
 
     def _error_of_model(self, attribute: Protected, group: str) -> float | None:
         """Standard error of the logarithm of the model's ratio, from its refits; None where it is not refitted."""
@@ -259,7 +255,15 @@ class Gathered:
             return replace(case, evidence=PairedDifference(Changes(inference.raised, inference.lowered, aggregate.n)))
         if inference.counted is not None and case.counts is not None:
             used = Counts(*inference.counted)
-            case = replace(case, counts=used, left_out=_left_out(case.counts, used))
+            # How much more of the group than of the reference group was denied with files that an effect leaves out.
+            every = case.counts
+            group_excess, reference = every.events - used.events, every.events_reference - used.events_reference
+            left_out = (
+                max(0.0, group_excess / every.n - reference / every.n_reference)
+                if every.n and every.n_reference
+                else 0.0
+            )
+            case = replace(case, counts=used, left_out=left_out)
         errors = inference.se, inference.scale == "log", inference.df, bias, inference.robustness, inference.se_above
         evidence: Evidence = Estimated(aggregate.value, *errors)
         return replace(case, evidence=evidence, problem=unjudged(aggregate.note))
@@ -284,15 +288,6 @@ class Gathered:
         limit = limit_of(judgement, self.verdicts.limits)
         whose = (attribute.name, group, attribute.reference, maker)
         return Case(judgement.theory, name, judgement.measure, *whose, judgement.role, math.nan, None, limit, counts)
-
-
-def _left_out(every: Counts, used: Counts) -> float:
-    """How much more of the group than of the reference group was denied with files that an effect leaves out.
-
-    As a share of all applications, never below 0: what is left out is no reason for a pass.
-    """
-    group_excess, reference = every.events - used.events, every.events_reference - used.events_reference
-    return max(0.0, group_excess / every.n - reference / every.n_reference) if every.n and every.n_reference else 0.0
 
 
 def limit_of(judgement: Judged, limits: Limits) -> Limit | None:

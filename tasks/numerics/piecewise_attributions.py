@@ -248,27 +248,21 @@ class Piecewise:
             return way * first
         start, change = baseline @ first.T + self.network.biases[0], way @ first.T
         flow = np.empty(start.shape)
-        layers = _layers(self.network)
-        integrate(start, change, layers, _stack(layers), flow)
+        layers_network = self.network
+        inner = layers_network.weights[1:-1]
+        widths = np.array([len(bias) for bias in layers_network.biases[:-1]], np.int64)
+        columns = np.zeros((len(inner), widths.max(), widths.max()))
+        biases = np.zeros((len(inner), widths.max()))
+        for layer, (weight, bias) in enumerate(zip(inner, layers_network.biases[1:-1], strict=True)):
+            columns[layer, : weight.shape[1], : weight.shape[0]] = weight.T
+            biases[layer, : len(bias)] = bias
+        layers = Layers(columns, biases, layers_network.weights[-1][0].copy(), widths)
+        depth, width = len(layers.widths), layers.widths.max()
+        stack_start, stack_change, switch, stack_inner, slope, total, stack_flow = np.empty((7, depth, width))
+        order, switched = np.empty((depth, width), np.int64), np.empty(depth, np.int64)
+        since, share = np.empty((2, depth))
+        stack = Stack(
+            stack_start, stack_change, switch, order, stack_inner, slope, total, stack_flow, switched, since, share
+        )
+        integrate(start, change, layers, stack, flow)
         return way * (flow @ first)
-
-
-def _layers(network: Network) -> Layers:
-    """All layers after the first, as the kernel reads them."""
-    inner = network.weights[1:-1]
-    widths = np.array([len(bias) for bias in network.biases[:-1]], np.int64)
-    columns = np.zeros((len(inner), widths.max(), widths.max()))
-    biases = np.zeros((len(inner), widths.max()))
-    for layer, (weight, bias) in enumerate(zip(inner, network.biases[1:-1], strict=True)):
-        columns[layer, : weight.shape[1], : weight.shape[0]] = weight.T
-        biases[layer, : len(bias)] = bias
-    return Layers(columns, biases, network.weights[-1][0].copy(), widths)
-
-
-def _stack(layers: Layers) -> Stack:
-    """Room for one line's walk."""
-    depth, width = len(layers.widths), layers.widths.max()
-    start, change, switch, inner, slope, total, flow = np.empty((7, depth, width))
-    order, switched = np.empty((depth, width), np.int64), np.empty(depth, np.int64)
-    since, share = np.empty((2, depth))
-    return Stack(start, change, switch, order, inner, slope, total, flow, switched, since, share)

@@ -175,7 +175,11 @@ def require_trainable(mediation: Mediation, batch: int) -> None:
             f"a category has fewer rows than the {batch} of a batch ({counts}); merge categories, leave the small "
             "ones out of the training, or lower the batch size"
         )
-    _require_variation(mediation)
+    for mediator, name in _constants(mediation):
+        raise DataQualityError(
+            f"the mediator {mediator!r} has a single value within {name!r}; its distribution cannot be estimated "
+            "there: merge the category, or give the column another role"
+        )
 
 
 def require_seen(rows: Mediation, template: Mediation) -> None:
@@ -252,15 +256,6 @@ def _auc(inputs: Floats, category: Longs, seed: int) -> float:
     probabilities = cross_val_predict(model, inputs, category, cv=folds, method="predict_proba")
     labels = np.unique(category)
     return max(float(roc_auc_score(category == label, probabilities[:, at])) for at, label in enumerate(labels))
-
-
-def _require_variation(mediation: Mediation) -> None:
-    """Refuse a mediator with a single value within a category."""
-    for mediator, name in _constants(mediation):
-        raise DataQualityError(
-            f"the mediator {mediator!r} has a single value within {name!r}; its distribution cannot be estimated "
-            "there: merge the category, or give the column another role"
-        )
 
 
 def _constants(mediation: Mediation) -> Iterator[tuple[str, str]]:

@@ -53,22 +53,12 @@ def direction(values: Floats, signs: Sequence[int], favourable: Bools) -> Direct
     """
     if not len(signs) or min(np.count_nonzero(favourable), np.count_nonzero(~favourable)) < LEAST:
         return None
-    return _auc(_score(values, signs), favourable)
-
-
-def _score(values: Floats, signs: Sequence[int]) -> Floats:
-    """``(n,)`` sum of signed ranks scaled to 0..1; a missing value counts as the middle."""
     score = np.zeros(len(values))
     for column, sign in zip(values.T, signs, strict=True):
         finite = np.isfinite(column)
         scaled = np.full(len(column), 0.5)
         scaled[finite] = (scipy.stats.rankdata(column[finite]) - 0.5) / max(1, np.count_nonzero(finite))
         score += sign * scaled
-    return score
-
-
-def _auc(score: Floats, favourable: Bools) -> Direction:
-    """AUC with ties as halves, and its standard error from the placements of each application."""
     all_ranks = scipy.stats.rankdata(score)
     good, bad = np.count_nonzero(favourable), np.count_nonzero(~favourable)
     above = (all_ranks[favourable] - scipy.stats.rankdata(score[favourable])) / bad
@@ -157,7 +147,9 @@ def _shares(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", favourable: Boo
     of all.
     """
     out = np.full(len(codes), favourable.mean() if len(codes) else np.nan)
-    halves = _halves(favourable)
+    rng, halves = np.random.default_rng(0), np.zeros(len(favourable), dtype=bool)
+    for side in (favourable, ~favourable):
+        halves[side] = rng.permutation(int(side.sum())) % 2 == 0
     size = int(codes.max(initial=-1)) + 1
     for half in (halves, ~halves):
         counts = np.bincount(codes[~half], minlength=size)
@@ -165,14 +157,6 @@ def _shares(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", favourable: Boo
         is_counted = half & (counts[codes] > 0)
         out[is_counted] = events[codes[is_counted]] / counts[codes[is_counted]]
     return out
-
-
-def _halves(favourable: Bools) -> Bools:
-    """``(n,)`` a drawn half of the decisions of either kind: in a file that alternates them, no other half is fair."""
-    rng, half = np.random.default_rng(0), np.zeros(len(favourable), dtype=bool)
-    for side in (favourable, ~favourable):
-        half[side] = rng.permutation(int(side.sum())) % 2 == 0
-    return half
 
 
 def _share(finite: Bools, among: Bools) -> float:

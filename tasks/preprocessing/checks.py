@@ -117,7 +117,17 @@ def check_leakage(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], allowe
     rows = [(name, of, auc) for name, result in results.items() for of, auc in _told(result)]
     stopped = [row for row in rows if row[2] >= STOPS and row[0] not in allowed]
     if stopped:
-        raise DataQualityError(_refusal(results, rows, stopped))
+        refusal_results = results
+        refusal_rows = rows
+        refusal_stopped = stopped
+        reasons = "; ".join(_because(name, of, auc, refusal_results[name]) for name, of, auc in refusal_stopped)
+        names = list(dict.fromkeys(name for name, _, _ in refusal_stopped))
+        suspects = [f"{name} (AUC {auc:.2f})" for name, _, auc in refusal_rows if name not in names and auc < STOPS]
+        beside = f". Look at {', '.join(suspects)} as well" if suspects else ""
+        they = "it is" if len(names) == 1 else "they are"
+        message = f"{reasons}: {they} known only after the decision; exclude {'it' if len(names) == 1 else 'them'}"
+        refusal = f"{message} or say leakage: {{allow: [{', '.join(names)}]}}{beside}"
+        raise DataQualityError(refusal)
     return LEAKAGE.build(
         feature=[name for name, _, _ in rows],
         tells=[of for _, of, _ in rows],
@@ -134,19 +144,6 @@ def _told(result: Telling) -> Iterator[tuple[str, float]]:
     """
     limits = ((FILLED, result.filled, WARNS), (VALUE, result.value, STOPS), (COMMON, result.common, STOPS))
     yield from ((of, auc) for of, auc, least in limits if auc >= least)
-
-
-def _refusal(
-    results: Mapping[str, Telling], rows: list[tuple[str, str, float]], stopped: list[tuple[str, str, float]]
-) -> str:
-    """What to do about the columns that reveal the decision, with those that may reveal it as well."""
-    reasons = "; ".join(_because(name, of, auc, results[name]) for name, of, auc in stopped)
-    names = list(dict.fromkeys(name for name, _, _ in stopped))
-    suspects = [f"{name} (AUC {auc:.2f})" for name, _, auc in rows if name not in names and auc < STOPS]
-    beside = f". Look at {', '.join(suspects)} as well" if suspects else ""
-    they = "it is" if len(names) == 1 else "they are"
-    message = f"{reasons}: {they} known only after the decision; exclude {'it' if len(names) == 1 else 'them'}"
-    return f"{message} or say leakage: {{allow: [{', '.join(names)}]}}{beside}"
 
 
 def _because(name: str, of: str, auc: float, result: Telling) -> str:

@@ -186,13 +186,16 @@ def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:
 
 def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict[str, Any]]:
     """A row of ``encodings`` for each encoded column that a source column becomes."""
+    low, high = column.plausible
+    below = 0 if low is None else int((values < low).sum())
+    implausible = below + (0 if high is None else int((values > high).sum()))
     row: dict[str, Any] = {
         "encoded": name,
         "kind": column.type,
         "roles": ",".join(column.role),
         "constraint": column.constraint,
         "clipped": 0,
-        "implausible": _implausible(values, column),
+        "implausible": implausible,
         "transitions": json.dumps({k: list(v) for k, v in column.transitions.items()}) if column.transitions else None,
     }
     if column.type is Kind.CONTINUOUS:
@@ -202,7 +205,12 @@ def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict
         yield row | {"low": scale.low, "high": scale.high, "bins": scale.bins, "clipped": outside}
         return
     categories = list(column.order) or sorted(values.unique())
-    _check_transitions(name, column, categories)
+    # A misspelt category would silently lift a constraint.
+    for start, ends in column.transitions.items():
+        for category in (start, *ends):
+            if category not in categories:
+                where = ("columns", name, "transitions", start)
+                raise SpecError(f"no category {category!r} in {name!r}; {nearest(category, categories)}", where)
     if column.type is Kind.BINARY and len(categories) > 2:
         raise DataQualityError(
             f"column {name!r} is declared binary and has {len(categories)} values {categories[:5]}; "
@@ -213,21 +221,6 @@ def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict
         yield from ({**row, "encoded": f"{name}={category}", "category": category} for category in categories)
         return
     yield row
-
-
-def _check_transitions(name: str, column: ColumnSpec, categories: list[str]) -> None:
-    """A misspelt category would silently lift a constraint."""
-    for start, ends in column.transitions.items():
-        for category in (start, *ends):
-            if category not in categories:
-                where = ("columns", name, "transitions", start)
-                raise SpecError(f"no category {category!r} in {name!r}; {nearest(category, categories)}", where)
-
-
-def _implausible(values: pd.Series, column: ColumnSpec) -> int:
-    low, high = column.plausible
-    below = 0 if low is None else int((values < low).sum())
-    return below + (0 if high is None else int((values > high).sum()))
 
 
 def settings_of(spec: AuditSpec) -> PreprocessSettings:

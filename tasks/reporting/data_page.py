@@ -306,20 +306,15 @@ def _said(material: Material, lacks: list[Line]) -> str:
     sentence = (
         f"Which values are missing ranks the decision with an AUC of {significant(overall_line['auc'])}; 0.5 is chance."
     )
-    approved, denied = _decisions(material, overall_line)
+    rows: Rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
+    used = next((row["n"] for row in rows if row["kind"] == "used" and row["group"] == EVERYBODY), None) or 0
+    shares = ((overall_line["missing"], overall_line["approval_missing"]), (used, overall_line["approval_present"]))
+    decisions_approved = sum(round(n * (share or 0.0)) for n, share in shares)
+    approved, denied = decisions_approved, overall_line["missing"] + used - decisions_approved
     chance = abs(overall_line["auc"] - 0.5) < TELLING or not beyond_chance(overall_line["auc"], approved, denied)
     if chance:
         return f"{sentence} That is no more than chance gives; a leak is not ruled out."
     return f"{sentence} Missing values leak the decision: a model could read it off them."
-
-
-def _decisions(material: Material, overall_line: Line) -> tuple[int, int]:
-    """About how many applications were approved and denied, from published shares."""
-    rows: Rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
-    used = next((row["n"] for row in rows if row["kind"] == "used" and row["group"] == EVERYBODY), None) or 0
-    shares = ((overall_line["missing"], overall_line["approval_missing"]), (used, overall_line["approval_present"]))
-    approved = sum(round(n * (share or 0.0)) for n, share in shares)
-    return approved, overall_line["missing"] + used - approved
 
 
 def _dealt_with(material: Material, lacks: list[Line]) -> Iterator[str]:
@@ -590,20 +585,6 @@ def quality(material: Material) -> Section:
 
 def warnings(material: Material) -> Iterator[Notice]:
     """What has to be known before any figure is read."""
-    yield from _lacking(material)
-    for row in material.named(DECISION_DIRECTION.name):
-        if row["reversed"]:
-            yield Notice("Approved and denied may be exchanged", _direction(material, row))
-    yield from _leakage(material)
-    broken = [row for row in material.named(VALIDATIONS.name) if not row["success"] and not row["quarantined"]]
-    if broken:
-        tables = ", ".join(dict.fromkeys(row["table"] for row in broken))
-        yield Notice("Checks of tables failed", f"{count(len(broken))} expectations failed, of: {tables}.")
-    yield from too_good(material)
-
-
-def _lacking(material: Material) -> Iterator[Notice]:
-    """Requested columns and groups of an attribute that the data of the year do not have."""
     year, lacking = material.settings.year, material.settings.source.lacking
     columns = tuple(name for name in lacking if GROUP not in name)
     groups = tuple(name for name in lacking if GROUP in name)
@@ -612,10 +593,9 @@ def _lacking(material: Material) -> Iterator[Notice]:
         yield Notice("The year lacks columns", text + "No part of this audit uses them; years that have them say more.")
     if groups:
         yield Notice("The year lacks groups", f"In the data of {year} nobody belongs to {listed(groups)}.")
-
-
-def _leakage(material: Material) -> Iterator[Notice]:
-    """Columns that alone predict the decision, though not so well that the audit stopped."""
+    for row in material.named(DECISION_DIRECTION.name):
+        if row["reversed"]:
+            yield Notice("Approved and denied may be exchanged", _direction(material, row))
     texts = [
         preprocessing_checks.leakage_message(row, material.label(row["feature"]))
         for row in material.named(LEAKAGE.name)
@@ -623,6 +603,11 @@ def _leakage(material: Material) -> Iterator[Notice]:
     if texts:
         ask = "Make sure that applicants, and not the decision, gave these values."
         yield Notice("Columns that tell the decision", " ".join((*texts, ask)))
+    broken = [row for row in material.named(VALIDATIONS.name) if not row["success"] and not row["quarantined"]]
+    if broken:
+        tables = ", ".join(dict.fromkeys(row["table"] for row in broken))
+        yield Notice("Checks of tables failed", f"{count(len(broken))} expectations failed, of: {tables}.")
+    yield from too_good(material)
 
 
 def _direction(material: Material, row: Any) -> str:

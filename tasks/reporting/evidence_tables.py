@@ -227,7 +227,8 @@ class Whole:
     def view(self, most: int) -> TableView:
         """The table as printed, with the notes of what it prints, and without empty columns."""
         visible_lines = self.kept(most)
-        marks = _marks(noted.note for line in visible_lines for noted in line.cells if noted.note)
+        distinct = list(dict.fromkeys(noted.note for line in visible_lines for noted in line.cells if noted.note))
+        marks = {note: NOTED + str(i) * (len(distinct) > 1) for i, note in enumerate(distinct, 1)}
         used = [
             i
             for i, _ in enumerate(self.header)
@@ -237,19 +238,19 @@ class Whole:
         rows = tuple(tuple(_marked(line.cells[i], marks) for i in used) for line in visible_lines)
         note = " ".join(part for part in (self.note, *_told(marks, self.found)) if part)
         number_left_out = len(self.lines) - len(visible_lines)
+        groups = len(self.columns_left)
+        parts = [
+            f"{count(n)} more {what}{'s' * (n != 1)}" for n, what in ((number_left_out, "row"), (groups, "group")) if n
+        ]
+        rest = f"{' and '.join(parts)}: {self.found}." if parts else ""
         return TableView(
             self.title,
             header,
             rows,
             note,
             whole=len(self.lines) * (number_left_out > 0),
-            rest=self._rest(number_left_out),
+            rest=rest,
         )
-
-    def _rest(self, rows: int) -> str:
-        groups = len(self.columns_left)
-        parts = [f"{count(n)} more {what}{'s' * (n != 1)}" for n, what in ((rows, "row"), (groups, "group")) if n]
-        return f"{' and '.join(parts)}: {self.found}." if parts else ""
 
 
 def evenly(n: int, most: int) -> list[int]:
@@ -268,12 +269,6 @@ def rows_allowed(tables: Sequence[Whole]) -> int:
 def size(value: float | None) -> float:
     """The size of an effect; that of a value that is not there is below all others."""
     return -1.0 if value is None or math.isnan(value) else abs(value)
-
-
-def _marks(notes: Iterable[str]) -> dict[str, str]:
-    """Each note that is printed -> its mark."""
-    distinct = list(dict.fromkeys(notes))
-    return {note: NOTED + str(i) * (len(distinct) > 1) for i, note in enumerate(distinct, 1)}
 
 
 def _told(marks: dict[str, str], location: str) -> list[str]:
@@ -406,7 +401,7 @@ class BySetting:
     @cached_property
     def found(self) -> Mapping[tuple[Form, str, SettingsKey], Measure]:
         """Form, group and setting -> row."""
-        return {(form, m.group, self._key(m)): m for form in self.block.forms for m in self._rows(form)}
+        return {(form, m.group, key_of(m, self.block)): m for form in self.block.forms for m in self._rows(form)}
 
     def _rows(self, form: Form) -> Iterator[Measure]:
         """Rows of the form at any setting; the measure without parameters is none."""
@@ -414,9 +409,6 @@ class BySetting:
         yield from (
             m for m in at_settings(self.view.all(name), self.block, self.block.at) if set(m.said) != set(self.block.at)
         )
-
-    def _key(self, m: Measure) -> SettingsKey:
-        return key_of(m, self.block)
 
     @cached_property
     def keys(self) -> tuple[SettingsKey, ...]:

@@ -79,7 +79,9 @@ class Signed:
     def _said(self) -> Iterator[str]:
         if self.state in ENDED:
             [last] = self.signatures
-            yield f"{self.state.capitalize()} by {last.by}, {last.day}: {_cut(last.text)}"
+            cut_words = last.text.split()
+            cut = " ".join(cut_words) if len(cut_words) <= _MOST_WORDS else " ".join(cut_words[:_MOST_WORDS]) + " ..."
+            yield f"{self.state.capitalize()} by {last.by}, {last.day}: {cut}"
             return
         sentences = [_STATES.get(self.state, self.state).capitalize()]
         sentences += [f"{role.capitalize()} by: {_names(self.signatures, role)}" for role in _ROLES]
@@ -110,11 +112,6 @@ def _names(signatures: Sequence[Signature], role: str) -> str:
     ]
     remark = [f"{len(matching) - _MOST_NAMES} more"] if len(matching) > _MOST_NAMES else []
     return "; ".join((*signer_texts, *remark)) or "open"
-
-
-def _cut(text: str) -> str:
-    words = text.split()
-    return " ".join(words) if len(words) <= _MOST_WORDS else " ".join(words[:_MOST_WORDS]) + " ..."
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -357,13 +357,18 @@ def _links(name: str, declaration: Declared) -> tuple[Link, ...]:
 def _made(block: Block, declaration: Declared, views: Sequence[View], material: Material) -> Iterator[Made]:
     """The tables of a block: one for each decision maker and protected attribute that has any row of it."""
     if block.table:
-        yield from _of_table(block, declaration, material)
+        name, rows = evidence_tables.rows_of(block, material)
+        for (maker, attribute), scope_rows in evidence_tables.scopes(rows).items():
+            title = ", ".join(part for part in (block.title, _whom(material, maker, attribute)) if part)
+            scope_table = evidence_tables.table(block, declaration, material, title, scope_rows, name)
+            if scope_table is not None:
+                yield Made(scope_table)
         return
     run, level = material.settings.run, material.settings.bootstrap.level
     for view in views:
         content, about = (
             _KINDS[bool(block.along), bool(block.measure)](block, declaration, view),
-            _about(material, view),
+            _whom(material, view.maker, view.attribute),
         )
         view_table = content.table(f"{block.title}, {about}", run)
         if view_table is not None:
@@ -378,19 +383,6 @@ _KINDS: Mapping[tuple[bool, bool], type[Found]] = {
     (True, False): BySettingOfGroup,
 }
 """Whether a block runs along settings, and is of one measure -> what finds its rows."""
-
-
-def _of_table(block: Block, declaration: Declared, material: Material) -> Iterator[Made]:
-    name, rows = evidence_tables.rows_of(block, material)
-    for (maker, attribute), scope_rows in evidence_tables.scopes(rows).items():
-        title = ", ".join(part for part in (block.title, _whom(material, maker, attribute)) if part)
-        scope_table = evidence_tables.table(block, declaration, material, title, scope_rows, name)
-        if scope_table is not None:
-            yield Made(scope_table)
-
-
-def _about(material: Material, view: View) -> str:
-    return _whom(material, view.maker, view.attribute)
 
 
 def _whom(material: Material, maker: str, attribute: str) -> str:

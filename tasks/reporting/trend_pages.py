@@ -290,7 +290,18 @@ def _chapters(
     for one_series in all_series(years):
         parts.setdefault((one_series[0], one_series[2], one_series[4], one_series[1]), []).append(one_series)
     largest_series = {key: _largest(years, series, references.get(key[1], "")) for key, series in parts.items()}
-    charted = _charted(years, largest_series, references, broken, monitoring_charts)
+    charted_parts = largest_series
+    ranked = sorted(charted_parts, key=lambda key: not _is_judged(years, charted_parts[key]))
+    key_charts = {
+        key: trends.by_year(
+            _title(charted_parts[key][0]), years, charted_parts[key], references.get(key[1], ""), broken
+        )
+        for key in ranked
+    }
+    drawable = {key: chart for key, chart in key_charts.items() if chart}
+    sizes = {key: trends.points(chart) for key, chart in drawable.items()}
+    room = POINTS - sum(map(trends.points, monitoring_charts))
+    charted = {key: Figure(drawable[key], _CAPTION) for key in fitting(sizes, CHARTS - len(monitoring_charts), room)}
     visible_keys = {
         *charted,
         *fitting({k: len(v) * len(years) for k, v in largest_series.items() if k not in charted}, TABLES, CELLS),
@@ -307,25 +318,6 @@ def _chapters(
         )
         out.append(Section(declared(method).title, anchor(method), words, parts=tuple(method_parts)))
     return out
-
-
-def _charted(
-    years: Years,
-    parts: Mapping[Key, Sequence[Series]],
-    references: Mapping[str, str],
-    broken: Mapping[int, str],
-    monitoring_charts: Sequence[Chart],
-) -> dict[Key, Figure]:
-    """The charts, judged measures first, as long as the budget allows after those that are drawn already."""
-    ranked = sorted(parts, key=lambda key: not _is_judged(years, parts[key]))
-    key_charts = {
-        key: trends.by_year(_title(parts[key][0]), years, parts[key], references.get(key[1], ""), broken)
-        for key in ranked
-    }
-    drawable = {key: chart for key, chart in key_charts.items() if chart}
-    sizes = {key: trends.points(chart) for key, chart in drawable.items()}
-    room = POINTS - sum(map(trends.points, monitoring_charts))
-    return {key: Figure(drawable[key], _CAPTION) for key in fitting(sizes, CHARTS - len(monitoring_charts), room)}
 
 
 def _is_judged(years: Years, series: Sequence[Series]) -> bool:

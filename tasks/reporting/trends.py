@@ -372,7 +372,16 @@ def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
         rule: how years are held against the limit.
     """
     estimates = [estimate for year in years for estimate in year_estimates(year)]
-    return monitor([*estimates, *_missing(years, estimates)], rule)
+    missing_estimates = estimates
+    places = {(estimate.series, estimate.year) for estimate in missing_estimates}
+    last = {estimate.series: estimate for estimate in sorted(missing_estimates, key=lambda estimate: estimate.year)}
+    missing = [
+        _absent(estimate, year)
+        for year in years
+        for series, estimate in last.items()
+        if (series, year.year) not in places
+    ]
+    return monitor([*estimates, *missing], rule)
 
 
 def year_estimates(year: YearVerdicts) -> list[YearEstimate]:
@@ -421,18 +430,6 @@ def _gap(year: YearVerdicts, row: Mapping[str, Any]) -> str:
             if rarer < year.minimum_events:
                 return f"fewer than {year.minimum_events} of either decision in the group or the reference group"
     return ""
-
-
-def _missing(years: Iterable[YearVerdicts], estimates: Sequence[YearEstimate]) -> list[YearEstimate]:
-    """A gap for every series in every year that does not judge it."""
-    places = {(estimate.series, estimate.year) for estimate in estimates}
-    last = {estimate.series: estimate for estimate in sorted(estimates, key=lambda estimate: estimate.year)}
-    return [
-        _absent(estimate, year)
-        for year in years
-        for series, estimate in last.items()
-        if (series, year.year) not in places
-    ]
 
 
 def _absent(estimate: YearEstimate, year: YearVerdicts) -> YearEstimate:
@@ -645,7 +642,9 @@ def _sequence(
 def _cell(monitored: Monitored | None, unit: DeclaredUnit) -> Cell:
     if monitored is None or math.isnan(monitored.pooled):
         return state_cell(monitored.state) if monitored else Cell("–", "none")
-    return Cell(state_cell(monitored.state).text, "state", monitored.state, _sequence_band(monitored, unit))
+    kind: DeclaredUnit = "number" if monitored.of.scale == "log" else unit
+    sequence_band = f"{written(monitored.pooled, kind)} {ends(monitored.pooled_low, monitored.pooled_high, kind)}"
+    return Cell(state_cell(monitored.state).text, "state", monitored.state, sequence_band)
 
 
 def _change_row(monitored: Monitored, unit: DeclaredUnit) -> Row:
@@ -669,11 +668,6 @@ def _change_row(monitored: Monitored, unit: DeclaredUnit) -> Row:
         p_cell(None if math.isnan(change.q) else change.q),
         Cell(monitored.said),
     )
-
-
-def _sequence_band(monitored: Monitored, unit: DeclaredUnit) -> str:
-    kind: DeclaredUnit = "number" if monitored.of.scale == "log" else unit
-    return f"{written(monitored.pooled, kind)} {ends(monitored.pooled_low, monitored.pooled_high, kind)}"
 
 
 def _moved(value: float, unit: DeclaredUnit, ratio: bool) -> str:

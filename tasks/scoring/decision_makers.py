@@ -107,13 +107,9 @@ def _says(name: str, p: Protected, columns: Columns, groups: Mapping[str, Groupe
     if is_personal(name) and kind_of(name) in kinds and name not in attributes:
         return True
     values, grouped = columns.values[:, columns.names.index(name)], groups[p.name]
-    return _is_told(values, grouped) or _tells(values, grouped)
-
-
-def _is_told(values: Floats, grouped: Grouped) -> bool:
-    """Whether a column that varies has one value in each group."""
     parts = [values[grouped.group == number] for number in range(len(grouped.groups))]
-    return bool(np.ptp(values) > 0) and all(np.ptp(part) == 0 for part in parts if len(part))
+    is_told = bool(np.ptp(values) > 0) and all(np.ptp(part) == 0 for part in parts if len(part))
+    return is_told or _tells(values, grouped)
 
 
 def _tells(values: Floats, grouped: Grouped) -> bool:

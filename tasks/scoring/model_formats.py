@@ -58,25 +58,21 @@ def check_archive(content: bytes, name: str) -> None:
     if twice:
         raise SpecError(f"{name} is an archive with two files of the name {_shown(twice[0])}; {_AGAIN}")
     for member in members:
-        _check_member(member, name)
+        size, path = member.file_size, PurePosixPath(member.filename)
+        what = f"{name} is an archive whose file {_shown(member.filename)}"
+        if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
+            raise SpecError(f"{what} would lie outside of it; {_AGAIN}")
+        most = SCHEMA_SIZE if member.filename == SCHEMA else MEMBER
+        if size > most:
+            raise SpecError(f"{what} unpacks to {size:,} bytes; at most {most:,} are read: {_AGAIN}")
+        if size > HARMLESS and size > RATIO * max(member.compress_size, 1):
+            raise SpecError(f"{what} unpacks to {size:,} bytes from {member.compress_size:,}; {_AGAIN}")
     total = sum(member.file_size for member in members)
     if total > UNPACKED:
         raise SpecError(f"{name} unpacks to {total:,} bytes; a model has at most {UNPACKED:,}: {_AGAIN}")
 
 
 _AGAIN = "write it again, or give a smaller model"
-
-
-def _check_member(member: zipfile.ZipInfo, name: str) -> None:
-    size, path = member.file_size, PurePosixPath(member.filename)
-    what = f"{name} is an archive whose file {_shown(member.filename)}"
-    if path.is_absolute() or ".." in path.parts or "\\" in member.filename:
-        raise SpecError(f"{what} would lie outside of it; {_AGAIN}")
-    most = SCHEMA_SIZE if member.filename == SCHEMA else MEMBER
-    if size > most:
-        raise SpecError(f"{what} unpacks to {size:,} bytes; at most {most:,} are read: {_AGAIN}")
-    if size > HARMLESS and size > RATIO * max(member.compress_size, 1):
-        raise SpecError(f"{what} unpacks to {size:,} bytes from {member.compress_size:,}; {_AGAIN}")
 
 
 def check_schema(schema: bytes, name: str) -> None:
@@ -259,7 +255,21 @@ def _parts(nodes: list[Any], arrays: Mapping[str, Floats], name: str) -> Iterato
         node = nodes.pop(0)
         following = nodes[0].op_type if nodes else ""
         if node.op_type == "Gemm":
-            yield _gemm(node, arrays, name)
+            attributes = {
+                attribute.name: attribute.f if attribute.name in ("alpha", "beta") else attribute.i
+                for attribute in node.attribute
+            }
+            if attributes.get("transA"):
+                raise SpecError(f"{name} transposes its rows; {_EXPECTED}")
+            gemm_weight = attributes.get("alpha", 1.0) * _array(node.input[1], arrays, name)
+            gemm_weight = gemm_weight if attributes.get("transB") else gemm_weight.T
+            bias = (
+                attributes.get("beta", 1.0) * _array(node.input[2], arrays, name)
+                if len(node.input) > 2
+                else np.zeros(1)
+            )
+            gemm = gemm_weight, _per_unit(bias, gemm_weight)
+            yield gemm
         elif node.op_type == "MatMul" and following == "Add":
             weight = _array(node.input[1], arrays, name).T
             biases = [
@@ -278,20 +288,6 @@ def _parts(nodes: list[Any], arrays: Mapping[str, Floats], name: str) -> Iterato
             yield ACTIVATIONS[node.op_type]
         else:
             raise SpecError(f"{name} has the operator {node.op_type}; {_EXPECTED}")
-
-
-def _gemm(node: Any, arrays: Mapping[str, Floats], name: str) -> Layer:
-    """``alpha x W + beta b``."""
-    attributes = {
-        attribute.name: attribute.f if attribute.name in ("alpha", "beta") else attribute.i
-        for attribute in node.attribute
-    }
-    if attributes.get("transA"):
-        raise SpecError(f"{name} transposes its rows; {_EXPECTED}")
-    weight = attributes.get("alpha", 1.0) * _array(node.input[1], arrays, name)
-    weight = weight if attributes.get("transB") else weight.T
-    bias = attributes.get("beta", 1.0) * _array(node.input[2], arrays, name) if len(node.input) > 2 else np.zeros(1)
-    return weight, _per_unit(bias, weight)
 
 
 def _per_unit(bias: Floats, weight: Floats) -> Floats:
@@ -545,7 +541,16 @@ def classifier(content: bytes, name: str) -> "ClassifierMixin":
         raise
     except Exception as error:  # of whatever the reader stumbles over
         raise SpecError(f"{name} cannot be read as a model of skops: {error!r}; write it again") from error
-    _check_decides(model, name)
+    kind = type(model).__name__
+    if not hasattr(model, "predict_proba"):
+        message = f"{name} is a {kind} without probabilities; a model decides by that of the favourable decision"
+        raise SpecError(f"{message}: give a classifier with `predict_proba`")
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        raise SpecError(f"{name} is a {kind} that was not fitted; save it once it is")
+    if np.shape(classes) != (2,):
+        message = f"{name} is a {kind} of the {len(classes)} classes {list(classes)[:5]}"
+        raise SpecError(f"{message}; a decision has two, and the second is the favourable one")
     return model
 
 
@@ -567,20 +572,6 @@ def _model(content: bytes, name: str) -> Any:
     for boosted_model in boosted:
         check_categories(boosted_model.construct(), name)
     return model
-
-
-def _check_decides(model: Any, name: str) -> None:
-    """Refuse what gives no probability of one of two classes."""
-    kind = type(model).__name__
-    if not hasattr(model, "predict_proba"):
-        message = f"{name} is a {kind} without probabilities; a model decides by that of the favourable decision"
-        raise SpecError(f"{message}: give a classifier with `predict_proba`")
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        raise SpecError(f"{name} is a {kind} that was not fitted; save it once it is")
-    if np.shape(classes) != (2,):
-        message = f"{name} is a {kind} of the {len(classes)} classes {list(classes)[:5]}"
-        raise SpecError(f"{message}; a decision has two, and the second is the favourable one")
 
 
 def _numbered(node: Any, order: dict[str, str]) -> Any:

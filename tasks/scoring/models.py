@@ -123,7 +123,12 @@ def read(file: ModelFile) -> Readable:
     """
     match vouched(file):
         case "safetensors":
-            return _arrays(file)
+            if file.output == "probability":
+                message = f"{file.name} is a network in safetensors, which gives a logit, and the spec says probability"
+                raise SpecError(f"{message}; leave `output` out")
+            if attributions.is_kept(file.content):
+                return attributions.of_safetensors(file.content)
+            return of_safetensors(file.content)
         case "skops":
             return model_formats.classifier(file.content, file.name)
         case "onnx":
@@ -194,7 +199,15 @@ def probabilities(model: Readable, x: Floats) -> Floats:
 def format_of(content: bytes) -> Format:
     """The format that the bytes are in, without reading them as such."""
     if content[:4] == ZIP:
-        return _archive(content)
+        try:
+            names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+        except Exception:  # zipfile has several for a directory that is no directory
+            return "unknown"
+        if "schema.json" in names:
+            return "skops"
+        if not any(name.rpartition("/")[2] == "data.pkl" for name in names):
+            return "unknown"
+        return "torchscript" if any("/code/" in f"/{name}" for name in names) else "pickle"
     if content[:1] == PICKLE:
         return "pickle"
     length = int.from_bytes(content[:8], "little")
@@ -202,27 +215,6 @@ def format_of(content: bytes) -> Format:
         return "safetensors"
     # the first field of an ONNX file is the version of its format, a small number
     return "onnx" if content[:1] == b"\x08" else "unknown"
-
-
-def _archive(content: bytes) -> Format:
-    try:
-        names = zipfile.ZipFile(io.BytesIO(content)).namelist()
-    except Exception:  # zipfile has several for a directory that is no directory
-        return "unknown"
-    if "schema.json" in names:
-        return "skops"
-    if not any(name.rpartition("/")[2] == "data.pkl" for name in names):
-        return "unknown"
-    return "torchscript" if any("/code/" in f"/{name}" for name in names) else "pickle"
-
-
-def _arrays(file: ModelFile) -> Network | Linear:
-    if file.output == "probability":
-        message = f"{file.name} is a network in safetensors, which gives a logit, and the spec says probability"
-        raise SpecError(f"{message}; leave `output` out")
-    if attributions.is_kept(file.content):
-        return attributions.of_safetensors(file.content)
-    return of_safetensors(file.content)
 
 
 def _module(file: ModelFile) -> Module:

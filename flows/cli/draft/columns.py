@@ -399,10 +399,6 @@ def _entry(table: Table, name: str, split: Split) -> Entry:
         why = rule(table, name, split)
         if why:
             return Entry(name, "nominal", why, excluded=True, after=why.startswith(AFTER))
-    return _feature(table, name)
-
-
-def _feature(table: Table, name: str) -> Entry:
     present, absent = table.present(name), int(table.absent(name).sum())
     unique = sorted(present.unique())
     numbers = pd.to_numeric(present, errors="coerce")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -248,7 +248,16 @@ def sniffed(path: Path) -> Dialect:
     Raises:
         DataQualityError: the file is no text, empty, or cannot be unpacked.
     """
-    text, encoding = _head(path)
+    chunks = iter(KeptLines(Source(kind="csv", path=str(path)), path, "utf8"))
+    try:
+        chunk = next(chunks, b"")
+        utf8 = all(map(_is_utf8, chain([chunk], chunks)))
+    except (OSError, pa.ArrowException) as error:
+        raise DataQualityError(f"{path.name} could not be read as a table: {error}") from error
+    if not chunk.strip():
+        raise DataQualityError(f"{path.name} is empty: a header and at least one row are needed")
+    head = chunk[:_HEAD].rpartition(b"\n")[0] if len(chunk) > _HEAD else chunk
+    text, encoding = (head.decode("utf-8"), "utf-8") if utf8 else (head.decode("latin-1"), "latin-1")
     parted = {mark: _records(text, mark) for mark in DELIMITERS}
     best = max(DELIMITERS, key=lambda mark: _score(parted[mark]))
     if _score(parted[best]) == (False, 0):
@@ -260,20 +269,6 @@ def sniffed(path: Path) -> Dialect:
         )
     source = Source(kind="csv", path=str(path), delimiter=best, encoding=encoding)
     return Dialect(source, tuple(map(tuple, parted[best])), _is_header(parted[best]))
-
-
-def _head(path: Path) -> tuple[str, Literal["utf-8", "latin-1"]]:
-    """The first whole lines, and the encoding of the file: Latin-1 where any line is not UTF-8."""
-    chunks = iter(KeptLines(Source(kind="csv", path=str(path)), path, "utf8"))
-    try:
-        chunk = next(chunks, b"")
-        utf8 = all(map(_is_utf8, chain([chunk], chunks)))
-    except (OSError, pa.ArrowException) as error:
-        raise DataQualityError(f"{path.name} could not be read as a table: {error}") from error
-    if not chunk.strip():
-        raise DataQualityError(f"{path.name} is empty: a header and at least one row are needed")
-    head = chunk[:_HEAD].rpartition(b"\n")[0] if len(chunk) > _HEAD else chunk
-    return (head.decode("utf-8"), "utf-8") if utf8 else (head.decode("latin-1"), "latin-1")
 
 
 def _is_utf8(chunk: bytes) -> bool:
@@ -479,7 +474,17 @@ def read_table(path: Path) -> Table:
         raw, has_header, notes = files.read(source, files.header(source)), True, list[str]()
     else:
         dialect = sniffed(path)
-        source, has_header, notes = _named(dialect, path)
+        named_source, width = dialect.source, len(dialect.records[0])
+        named_notes = (
+            [f"{path.name}: cells between {dialect.cells}, {width} columns"] if named_source.delimiter != "," else []
+        )
+        if named_source.encoding != "utf-8":
+            named_notes.append(f"{path.name} is not UTF-8 text, and was read as Latin-1")
+        if not dialect.has_header:
+            digits = len(str(width))
+            named_names = tuple(f"column_{i:0{digits}}" for i in range(1, width + 1))
+            named_source = named_source.model_copy(update={"header": named_names})
+        source, has_header, notes = named_source, dialect.has_header, named_notes
         source, raw = _read(source, path)
     if raw.unread:
         notes.append(f"{path.name}: {len(raw.unread):,} lines have more or fewer cells than the first, and are refused")
@@ -496,19 +501,6 @@ def read_table(path: Path) -> Table:
         as_ = f"named as in {example.title}" if example is not None else f"called {names[0]} to {names[-1]}: name them"
         notes.append(f"{path.name} has no header: its columns are {as_}")
     return Table(path, source, frame, tuple(notes), example)
-
-
-def _named(dialect: Dialect, path: Path) -> tuple[Source, bool, list[str]]:
-    """The source with names for its columns where the file has none."""
-    source, width = dialect.source, len(dialect.records[0])
-    notes = [f"{path.name}: cells between {dialect.cells}, {width} columns"] if source.delimiter != "," else []
-    if source.encoding != "utf-8":
-        notes.append(f"{path.name} is not UTF-8 text, and was read as Latin-1")
-    if not dialect.has_header:
-        digits = len(str(width))
-        names = tuple(f"column_{i:0{digits}}" for i in range(1, width + 1))
-        source = source.model_copy(update={"header": names})
-    return source, dialect.has_header, notes
 
 
 def _read(source: Source, path: Path) -> tuple[Source, Raw]:

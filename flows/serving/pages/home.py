@@ -48,10 +48,16 @@ def _section(index: Known) -> Section:
     rows_by_audit |= {audit: _tried(audit, attempts) for audit, attempts in index.tried.items()}
     rows = tuple(rows_by_audit[audit] for audit in sorted(rows_by_audit))
     audit_table = table("Audits", _HEADER, rows, "Unsigned: valid runs that nobody signed.") if rows else None
+    notices = []
+    if index.log.broken:
+        notices.append(Notice("The log cannot be relied on", f"{index.log.broken}. `evenhand log verify` says more."))
+    if index.unreadable:
+        words = "These runs cannot be read, and are in no list; `evenhand verify --all` says why."
+        notices.append(Notice("Runs that cannot be read", words, index.unreadable[:20]))
     return Section(
         "Audits",
         "audits",
-        notices=tuple(_notices(index)),
+        notices=tuple(notices),
         tables=(audit_table,) if audit_table else (),
         parts=_open(index),
     )
@@ -115,16 +121,6 @@ def _due(audit: str, runs: Sequence[Summary]) -> Cell:
     return Cell(f"overdue since {due.expected_by}") if due.overdue else Cell(str(due.next_by))
 
 
-def _notices(index: Known) -> list[Notice]:
-    notices = []
-    if index.log.broken:
-        notices.append(Notice("The log cannot be relied on", f"{index.log.broken}. `evenhand log verify` says more."))
-    if index.unreadable:
-        words = "These runs cannot be read, and are in no list; `evenhand verify --all` says why."
-        notices.append(Notice("Runs that cannot be read", words, index.unreadable[:20]))
-    return notices
-
-
 def _open(index: Known) -> tuple[Section, ...]:
     """What has to be remedied, and by when."""
     if not index.open:
@@ -181,7 +177,16 @@ def _tables(index: Known, term: str) -> Iterator[TableView]:
     runs = [run for run in index.newest_first if term in f"{run.run} {run.title} {run.headline}".casefold()]
     rows = [(run_cell(run.run), Cell(run.title), run_state(run.state), time_cell(run.finished)) for run in runs[:MOST]]
     yield table("Runs", ("Run", "Title", "State", "Finished"), rows)
-    yield table("Groups", ("Group", "Attribute", "Run"), _groups(index, term))
+    cells_by_group: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
+    for run in index.newest_first:
+        for figure in run.figures:
+            key = (run.audit, figure.attribute, figure.group)
+            if figure.group and term in figure.group.casefold() and key not in cells_by_group:
+                cells_by_group[key] = (Cell(figure.group), Cell(figure.attribute), run_cell(run.run))
+        if len(cells_by_group) >= MOST:
+            break
+    groups = list(cells_by_group.values())[:MOST]
+    yield table("Groups", ("Group", "Attribute", "Run"), groups)
     yield table("Measures", ("Measure", "In words", "Measures of the last run"), _measures(index, term))
     log_entries = [
         entry for entry in reversed(index.log.entries) if entry.by and term in f"{entry.text} {entry.by}".casefold()
@@ -197,19 +202,6 @@ def _tables(index: Known, term: str) -> Iterator[TableView]:
         for entry in log_entries[:MOST]
     ]
     yield table("Entries of the log", ("Entry", "What", "By", "Text", "Run"), notes)
-
-
-def _groups(index: Known, term: str) -> list[tuple[Cell, ...]]:
-    """Each group once, in the newest run that has it."""
-    cells_by_group: dict[tuple[str, str, str], tuple[Cell, ...]] = {}
-    for run in index.newest_first:
-        for figure in run.figures:
-            key = (run.audit, figure.attribute, figure.group)
-            if figure.group and term in figure.group.casefold() and key not in cells_by_group:
-                cells_by_group[key] = (Cell(figure.group), Cell(figure.attribute), run_cell(run.run))
-        if len(cells_by_group) >= MOST:
-            break
-    return list(cells_by_group.values())[:MOST]
 
 
 def _measures(index: Known, term: str) -> list[tuple[Cell, ...]]:

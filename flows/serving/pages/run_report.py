@@ -215,7 +215,20 @@ def files_routes(site: Site) -> APIRouter:
     @router.get("/runs/{run}/files")
     def files(run: str) -> Response:
         manifest = site.manifest(run)
-        return made(site.page(run, "Files", ("files",), section=_section(run, manifest["exported"])))
+        rows = [
+            (Cell(name, address=run_path(run, "files", *name.split("/"))), Cell(sha))
+            for name, sha in manifest["exported"].items()
+        ]
+        words = "The files of the report as the run made them, each held against its digest before it is given."
+        file_table = table("Files of the report", ("File", "sha256"), rows)
+        section = Section(
+            "Files",
+            "files",
+            (words,),
+            links=(Link("All of them as a zip", f"{run_path(run)}/files.zip"),),
+            tables=(file_table,),
+        )
+        return made(site.page(run, "Files", ("files",), section=section))
 
     @router.get("/runs/{run}/files.zip")
     def bundle(run: str) -> Response:
@@ -231,7 +244,13 @@ def files_routes(site: Site) -> APIRouter:
         names = _exported(site, run)
         if name not in names:  # looked up, and never joined into a path
             missing("The manifest of this run names no such file.")
-        return _answer(name, _content(site, run, name, names[name]))
+        content = _content(site, run, name, names[name])
+        kind = _FILES_SHOWN.get(name.rpartition(".")[2])
+        if kind is None:
+            guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
+            return Response(content, media_type=guessed, headers=_saved(name.rpartition("/")[2]))
+        headers = {"content-security-policy": policy(styles_in(content))}
+        return Response(content, media_type=kind, headers=headers)
 
     return router
 
@@ -256,31 +275,9 @@ def _content(site: Site, run: str, name: str, digest: str) -> bytes:
     return content
 
 
-def _answer(name: str, content: bytes) -> Response:
-    kind = _FILES_SHOWN.get(name.rpartition(".")[2])
-    if kind is None:
-        guessed = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return Response(content, media_type=guessed, headers=_saved(name.rpartition("/")[2]))
-    headers = {"content-security-policy": policy(styles_in(content))}
-    return Response(content, media_type=kind, headers=headers)
-
-
 def _saved(name: str) -> dict[str, str]:
     plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "_" for letter in name)
     return {"content-disposition": f'attachment; filename="{plain}"'}
-
-
-def _section(run: str, exported: Mapping[str, str]) -> Section:
-    rows = [(Cell(name, address=run_path(run, "files", *name.split("/"))), Cell(sha)) for name, sha in exported.items()]
-    words = "The files of the report as the run made them, each held against its digest before it is given."
-    file_table = table("Files of the report", ("File", "sha256"), rows)
-    return Section(
-        "Files",
-        "files",
-        (words,),
-        links=(Link("All of them as a zip", f"{run_path(run)}/files.zip"),),
-        tables=(file_table,),
-    )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -319,7 +316,24 @@ def lineage_routes(site: Site) -> APIRouter:
         if site.settings.restricted:
             note_reading(site, run, "lineage: exact rows of stages")
         manifest = site.manifest(run)
-        section = _lineage_section(manifest, with_row_counts=site.settings.restricted)
+        lineage_section_manifest = manifest
+        with_row_counts = site.settings.restricted
+        rows = list(stage_runs(lineage_section_manifest))
+        columns = (*_COSTS, *(_ROWS if with_row_counts else ()))
+        header = ("Stage", "Key", *(words for _, words in columns), "Computed")
+        made_rows = [_lineage_row(row, [name for name, _ in columns]) for row in rows]
+        note = "A stage that the lake held before has the cost of the run that made it."
+        hidden = (
+            ()
+            if with_row_counts
+            else ("Rows of stages are exact numbers, which are not published: `evenhand stages` tells them.",)
+        )
+        section = Section(
+            "Stages",
+            "stages",
+            hidden,
+            tables=(table("Stages", header, made_rows, note), _tables(lineage_section_manifest)),
+        )
         restricted = EXACT_ROWS if site.settings.restricted else page.restricted
         lineage_page = replace(page, section=section, restricted=restricted)
         return made(replace(lineage_page, template="lineage.html.j2", content=drawn(manifest)))
@@ -330,7 +344,14 @@ def lineage_routes(site: Site) -> APIRouter:
 def drawn(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Boxes of the stages in rows by what they read, and the lines between: what the template draws."""
     names = _names(manifest)
-    inputs_of_stages = _given(manifest)
+    wrote: dict[str, int] = {}
+    inputs_of_stages = []
+    for given_place, partition in enumerate(manifest["partitions"]):
+        inputs = (manifest.get("lineage") or [{}] * (given_place + 1))[given_place].get("inputs", ())
+        inputs_of_stages.append(
+            sorted({wrote[read_table["path"]] for read_table in inputs if read_table["path"] in wrote})
+        )
+        wrote |= {written_table["path"]: given_place for written_table in partition["tables"]}
     depth: list[int] = []
     for stage_inputs in inputs_of_stages:
         depth.append(1 + max((depth[place] for place in stage_inputs), default=-1))
@@ -351,33 +372,6 @@ def drawn(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _names(manifest: Mapping[str, Any]) -> list[str]:
     return [row["stage"] for row in stage_runs(manifest)]
-
-
-def _given(manifest: Mapping[str, Any]) -> list[list[int]]:
-    """For each step the earlier steps that wrote its input tables, by the digests in its lineage."""
-    wrote: dict[str, int] = {}
-    inputs_of_stages = []
-    for place, partition in enumerate(manifest["partitions"]):
-        inputs = (manifest.get("lineage") or [{}] * (place + 1))[place].get("inputs", ())
-        inputs_of_stages.append(
-            sorted({wrote[read_table["path"]] for read_table in inputs if read_table["path"] in wrote})
-        )
-        wrote |= {written_table["path"]: place for written_table in partition["tables"]}
-    return inputs_of_stages
-
-
-def _lineage_section(manifest: Mapping[str, Any], *, with_row_counts: bool) -> Section:
-    rows = list(stage_runs(manifest))
-    columns = (*_COSTS, *(_ROWS if with_row_counts else ()))
-    header = ("Stage", "Key", *(words for _, words in columns), "Computed")
-    made_rows = [_lineage_row(row, [name for name, _ in columns]) for row in rows]
-    note = "A stage that the lake held before has the cost of the run that made it."
-    hidden = (
-        ()
-        if with_row_counts
-        else ("Rows of stages are exact numbers, which are not published: `evenhand stages` tells them.",)
-    )
-    return Section("Stages", "stages", hidden, tables=(table("Stages", header, made_rows, note), _tables(manifest)))
 
 
 def _lineage_row(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Cell, ...]:
@@ -475,11 +469,8 @@ def entered(site: Site, sent: Posted) -> Sent | Refused:
     except UnknownFormError:
         return Refused(sent.form.name, sent.given, 403, {"form": _UNKNOWN})
     except EvenhandError as error:
-        return Refused(sent.form.name, sent.given, _status(error), _wrong(sent.form, error))
-
-
-def _status(error: EvenhandError) -> int:
-    return 400 if isinstance(error, SpecError) else 409 if isinstance(error, IntegrityError) else 503
+        status = 400 if isinstance(error, SpecError) else 409 if isinstance(error, IntegrityError) else 503
+        return Refused(sent.form.name, sent.given, status, _wrong(sent.form, error))
 
 
 def _wrong(form: Form, error: EvenhandError) -> Given:
@@ -582,27 +573,23 @@ def _review_page(site: Site, run: str, cookie: str, refused: Refused | None = No
     }
     if content["may_sign"] and not index.log.broken:
         open_ = review.open if review else ()
-        content["forms"] = _views(site, run, cookie, refused, closing=bool(open_))
+        closing = bool(open_)
+        views = {}
+        for form in FORMS:
+            if form is CLOSE and not closing:
+                continue
+            view = _View(
+                form.name, run_path(run, form.path), site.admission.forms.made(cookie), dict.fromkeys(form.labels, "")
+            )
+            if refused is not None and refused.form == form.name:
+                view = replace(view, given=refused.given, wrong=refused.wrong)
+            views[form.name] = view
+        content["forms"] = views
         content |= {"by": site.settings.by, "roles": ROLES, "most": log.MOST_TEXT}
         content["open"] = [(remediation.n, _left(remediation)) for remediation in open_]
     section = _review_section(index, run, review, notice)
     review_page = replace(page, section=section, template="review.html.j2", content=content)
     return made(review_page, refused.status if refused else 200)
-
-
-def _views(site: Site, run: str, cookie: str, refused: Refused | None, *, closing: bool) -> dict[str, _View]:
-    """The forms, each with a token; that of remediations only if one is open."""
-    views = {}
-    for form in FORMS:
-        if form is CLOSE and not closing:
-            continue
-        view = _View(
-            form.name, run_path(run, form.path), site.admission.forms.made(cookie), dict.fromkeys(form.labels, "")
-        )
-        if refused is not None and refused.form == form.name:
-            view = replace(view, given=refused.given, wrong=refused.wrong)
-        views[form.name] = view
-    return views
 
 
 def _standing(index: Known, run: str) -> tuple[Review | None, Notice | None]:

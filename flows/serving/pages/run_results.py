@@ -95,16 +95,15 @@ def _page(site: Site, run: str, query: Asked, number: int) -> Page:
     words = {"state": STATE_WORDS}
     form = tuple(Field(name, name.capitalize(), query[name], fields[name], words.get(name, {})) for name in _KEYS)
     matches = _found(site, all_measures, query)
-    more_of = {"section": _section(run, query, matches), "sorted": _table(run, query, matches, number), "form": form}
+    filters = {name: query[name] for name in _KEYS}
+    files = [Link(f"As {kind.upper()}", run_path(run, f"measures.{kind}", **filters)) for kind in ("csv", "json")]
+    section = Section(
+        "Measures", "measures", (f"{matches.num_rows:,} measures fit, as published.",), links=tuple(files)
+    )
+    more_of = {"section": section, "sorted": _table(run, query, matches, number), "form": form}
     parameters = {name: word for name, word in query.items() if word}
     page_links = steps(run_path(run, "measures"), parameters, number, matches.num_rows, PER_PAGE)
     return site.page(run, "Measures", ("measures",), more=page_links, **more_of)
-
-
-def _section(run: str, query: Asked, matches: pa.Table) -> Section:
-    filters = {name: query[name] for name in _KEYS}
-    files = [Link(f"As {kind.upper()}", run_path(run, f"measures.{kind}", **filters)) for kind in ("csv", "json")]
-    return Section("Measures", "measures", (f"{matches.num_rows:,} measures fit, as published.",), links=tuple(files))
 
 
 def _table(run: str, query: Asked, matches: pa.Table, number: int) -> Sorted | None:
@@ -325,7 +324,9 @@ def note_reading(site: Site, run: str, what: str) -> None:
 
 
 def _counts(site: Site, run: str) -> Section:
-    published_findings = site.table(run, "findings") if _is_told(site, run) else None
+    artifact = site.run(run).published("findings")
+    is_told = artifact is not None and artifact.table.startswith("published_")
+    published_findings = site.table(run, "findings") if is_told else None
     words = "Counts of what was found, as published; a group with one small count is withheld whole."
     link = Link("Rows of persons", run_path(run, "findings", "1"))
     if published_findings is None:
@@ -333,12 +334,6 @@ def _counts(site: Site, run: str) -> Section:
     rows = [_count(row) for row in published_findings.to_pylist()]
     count_tables = (table("Findings", _COUNTS, rows),) if rows else ()
     return Section("Findings", "findings", (words, _REFUSED), links=(link,), tables=count_tables)
-
-
-def _is_told(site: Site, run: str) -> bool:
-    """Whether a run has counts that are made to be published: the raw table of an older version has rows of persons."""
-    artifact = site.run(run).published("findings")
-    return artifact is not None and artifact.table.startswith("published_")
 
 
 def _count(row: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -68,16 +68,35 @@ def routes(site: Site) -> APIRouter:
 
 
 def _page(index: Known, query: _Asked) -> Page:
-    runs = _ordered(index, [run for run in index.newest_first if _fits(index, run, query.filters)], query.sort)
+    ordered_runs = [run for run in index.newest_first if _fits(index, run, query.filters)]
+    key = _KEYS.get(query.sort.removeprefix("-"))
+    runs = (
+        sorted(ordered_runs, key=lambda run: key(index, run), reverse=query.sort.startswith("-"))
+        if key
+        else ordered_runs
+    )
     visible_runs = runs[(query.page - 1) * PER_PAGE :][:PER_PAGE]
     order = "newest first" if not query.sort else "in the order of the column that is marked"
     words = f"{len(runs):,} of {len(index.newest_first):,} runs fit, {order}."
     parameters = {**query.filters, "sort": query.sort}
+    filters = query.filters
+    options: dict[str, tuple[str, ...]] = {
+        "audit": tuple(index.audits),
+        "year": tuple(map(str, sorted({run.year for run in index.newest_first}, reverse=True))),
+        "partition": (),
+        "state": tuple(STATE_WORDS),
+        "signed": _SIGNED,
+    }
+    form_words = {"state": STATE_WORDS}
+    names = [name for name in _FILTERS if name != "partition" or index.has_partitions]
+    form = tuple(
+        Field(name, name.capitalize(), filters[name], options[name], form_words.get(name, {})) for name in names
+    )
     return Page(
         "Runs",
         Section("Runs", "runs", (words,)),
         sorted=_table(index, visible_runs, query) if visible_runs else None,
-        form=_form(index, query.filters),
+        form=form,
         more=steps("/runs", parameters, query.page, len(runs), PER_PAGE),
         here="/runs",
     )
@@ -98,19 +117,6 @@ def _fits(index: Known, run: Summary, filters: dict[str, str]) -> bool:
     return all(filter_value in ("", run_values[name]) for name, filter_value in filters.items())
 
 
-def _form(index: Known, filters: dict[str, str]) -> tuple[Field, ...]:
-    options: dict[str, tuple[str, ...]] = {
-        "audit": tuple(index.audits),
-        "year": tuple(map(str, sorted({run.year for run in index.newest_first}, reverse=True))),
-        "partition": (),
-        "state": tuple(STATE_WORDS),
-        "signed": _SIGNED,
-    }
-    words = {"state": STATE_WORDS}
-    names = [name for name in _FILTERS if name != "partition" or index.has_partitions]
-    return tuple(Field(name, name.capitalize(), filters[name], options[name], words.get(name, {})) for name in names)
-
-
 _KEYS: dict[str, Callable[[Known, Summary], Any]] = {
     "run": lambda _, run: run.run,
     "audit": lambda _, run: run.audit,
@@ -125,11 +131,6 @@ COLUMNS: Final = (
     *(Column("Partition", "partition"), Column("State", "state"), Column("By question")),
     *(Column("Finished", "finished", falls=True), Column("Signed", "signed")),
 )
-
-
-def _ordered(index: Known, runs: Sequence[Summary], sort: str) -> Sequence[Summary]:
-    key = _KEYS.get(sort.removeprefix("-"))
-    return sorted(runs, key=lambda run: key(index, run), reverse=sort.startswith("-")) if key else runs
 
 
 def _table(index: Known, runs: Sequence[Summary], query: _Asked) -> Sorted:
@@ -204,7 +205,19 @@ def compare_routes(site: Site) -> APIRouter:
     def compare(run: str, other: str) -> Response:
         if run == other:
             missing("These are one run.")
-        return _shown(site, run, _section(site, site.run(run), site.run(other)), other)
+        now = site.run(run)
+        then = site.run(other)
+        apart = independent(then, now)
+        changed = table("What the two are", ("", "Before", "Now"), _identity(then, now))
+        keys = list(_changes(then.spec, now.spec))
+        words = [f"{len(keys)} keys of the spec differ." if keys else "The specs are the same."]
+        differing = [(Cell(key), Cell(before), Cell(other)) for key, before, other in keys[:MOST_KEYS]]
+        spec = (table("Keys of the spec that differ", ("Key", "Before", "Now"), differing),) if differing else ()
+        rows = list(_figures(site, then, now, independent=bool(apart)))
+        figures = (table("Figures", _HEADER, rows, apart or _SHARED),) if rows else ()
+        links = (Link("The other way round", run_path(then.run, "compare", now.run)),)
+        section = Section("Compare", "compare", tuple(words), links=links, tables=(changed, *spec, *figures))
+        return _shown(site, run, section, other)
 
     return router
 
@@ -234,19 +247,6 @@ def independent(run: Run, other: Run) -> str:
     if not shares_rows(run.partition, other.partition):
         return _OTHER_ROWS
     return _OTHER_YEAR if run.source_sha256 != other.source_sha256 and run.year != other.year else ""
-
-
-def _section(site: Site, now: Run, then: Run) -> Section:
-    apart = independent(then, now)
-    changed = table("What the two are", ("", "Before", "Now"), _identity(then, now))
-    keys = list(_changes(then.spec, now.spec))
-    words = [f"{len(keys)} keys of the spec differ." if keys else "The specs are the same."]
-    differing = [(Cell(key), Cell(before), Cell(other)) for key, before, other in keys[:MOST_KEYS]]
-    spec = (table("Keys of the spec that differ", ("Key", "Before", "Now"), differing),) if differing else ()
-    rows = list(_figures(site, then, now, independent=bool(apart)))
-    figures = (table("Figures", _HEADER, rows, apart or _SHARED),) if rows else ()
-    links = (Link("The other way round", run_path(then.run, "compare", now.run)),)
-    return Section("Compare", "compare", tuple(words), links=links, tables=(changed, *spec, *figures))
 
 
 def _identity(then: Run, now: Run) -> list[tuple[Cell, ...]]:

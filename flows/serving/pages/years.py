@@ -141,18 +141,15 @@ def page(site: Site, audit: str, years: Sequence[Year], asked: str) -> Page:
         if shown_year.column
         else "All rows were audited."
     )
-    tables = (_matrix(audit, years), _listed(audit, shown_year))
+    states = sorted({state for year in years for state in year.states}, key=_place)
+    rows = [_year_row(audit, year, states) for year in years]
+    header = ("Year", "Done", *(_words(state) for state in states))
+    matrix = table("Partitions of each year by their state", header, rows, "Done: audited, or of too few people.")
+    tables = (matrix, _listed(audit, shown_year))
     section = Section(title, "years", (words,), links=tuple(links), tables=tables)
     form = (Field("year", "Partitions of", str(shown_year.year), tuple(str(year.year) for year in years), every=False),)
     running = any("running" in year.states for year in years)
     return Page(title, section, crumbs=(("/", "Audits"),), refresh=running, form=form if len(years) > 1 else ())
-
-
-def _matrix(audit: str, years: Sequence[Year]) -> TableView:
-    states = sorted({state for year in years for state in year.states}, key=_place)
-    rows = [_year_row(audit, year, states) for year in years]
-    header = ("Year", "Done", *(_words(state) for state in states))
-    return table("Partitions of each year by their state", header, rows, "Done: audited, or of too few people.")
 
 
 def _year_row(audit: str, year: Year, states: Sequence[str]) -> tuple[Cell, ...]:

@@ -123,25 +123,16 @@ def _unexplained(targets: Floats, conditions: Sequence[Floats], rng: np.random.G
         return np.asarray(targets - targets.mean(axis=0), dtype=np.float64)
     causes = np.hstack(conditions)
     folds = KFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
-    expected = cross_val_predict(_regression(causes), causes, targets, cv=folds)
-    return np.asarray(targets - expected.reshape(targets.shape), dtype=np.float64)
-
-
-def _regression(causes: Floats) -> Any:
-    """Curves of every number, products of them all, and a slight ridge: closed form, and one fit for all targets.
-
-    Of true independences under curved effects it rejects 5 % at 5,000 rows (two or six conditions) and 10 % at 600;
-    forests and boosting, which leave more of the conditions behind, rejected far more. Curves are not scaled to one
-    spread: a few rows at the edge would then outweigh all others, and hold the statistic near 1 whatever the
-    dependence.
-    """
+    # Curves of every number, products of them all, and a slight ridge: closed form, and one fit for all targets.
     curved = [i for i in range(causes.shape[1]) if len(np.unique(causes[:, i])) > _CURVED]
     spline = SplineTransformer(n_knots=5, degree=3, knots="uniform", extrapolation="constant", include_bias=False)
-    return make_pipeline(
+    regression = make_pipeline(
         make_column_transformer((spline, curved), remainder=MinMaxScaler()),
         PolynomialFeatures(2, interaction_only=True, include_bias=False),
         Ridge(0.01),
     )
+    expected = cross_val_predict(regression, causes, targets, cv=folds)
+    return np.asarray(targets - expected.reshape(targets.shape), dtype=np.float64)
 
 
 def _largest(node_residuals: Floats, other: Floats) -> tuple[float, float]:
@@ -222,26 +213,27 @@ def check_model(
     sample = state[np.sort(rng.choice(usable, min(rows, len(usable)), replace=False))]
     checks: list[Check] = []
     for node in nodes:
-        score, noise = _hold_out(node, sample, rng)
+        # Mean score over folds that the fit has not seen, and the noise `(n, d)` of every row by the fit of the others.
+        seed, hold_out_noise, scores = int(rng.integers(2**31)), [], []
+        order: list[NDArray[np.intp]] = []
+        for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(sample):
+            mechanism = fit_node(node, sample[train], seed)
+            causes, values = node.encode(sample[test]), sample[test, node.place]
+            hold_out_noise.append(mechanism.abduct(causes, values, rng.random((len(test), mechanism.draws))))
+            scores.append(_score(mechanism, causes, values, sample[train, node.place]))
+            order.append(test)
+        score, noise = float(np.mean(scores)), np.concatenate(hold_out_noise)[np.argsort(np.concatenate(order))]
         checks += [_fit_check(node, score, len(sample)), *_noise_checks(node, sample, noise)]
     checks += _independence_checks(graph, columns, roots, sample, rng)
-    return _with_q(checks)
-
-
-def _hold_out(node: Node, state: Floats, rng: np.random.Generator) -> tuple[float, Floats]:
-    """Mean score over folds that the fit has not seen, and the noise ``(n, d)`` of every row by the fit of the others.
-
-    Noise from a fit to the same rows would look more independent of the causes than it is.
-    """
-    seed, noise, scores = int(rng.integers(2**31)), [], []
-    order: list[NDArray[np.intp]] = []
-    for train, test in KFold(FOLDS, shuffle=True, random_state=seed).split(state):
-        mechanism = fit_node(node, state[train], seed)
-        causes, values = node.encode(state[test]), state[test, node.place]
-        noise.append(mechanism.abduct(causes, values, rng.random((len(test), mechanism.draws))))
-        scores.append(_score(mechanism, causes, values, state[train, node.place]))
-        order.append(test)
-    return float(np.mean(scores)), np.concatenate(noise)[np.argsort(np.concatenate(order))]
+    checks = checks
+    done: list[Check] = []
+    for name in dict.fromkeys(check.name for check in checks):
+        same = [check for check in checks if check.name == name]
+        q_values = benjamini_hochberg(np.array([check.p for check in same]))
+        done += [
+            replace(c, q=float(q), words=c.words or _words(c, q <= ALPHA)) for c, q in zip(same, q_values, strict=True)
+        ]
+    return tuple(done)
 
 
 def _score(mechanism: FittedMechanism, causes: Floats, values: Floats, training_labels: Floats) -> float:
@@ -323,18 +315,6 @@ def _independence_checks(
         for other, (statistic, p) in zip(other_names, tested, strict=True):
             checks.append(Check("independence", name, other, conditions, statistic, p, np.nan, len(state), ""))
     return checks
-
-
-def _with_q(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """The checks by name with their q-values, and the tests with words that go by them."""
-    done: list[Check] = []
-    for name in dict.fromkeys(check.name for check in checks):
-        same = [check for check in checks if check.name == name]
-        q_values = benjamini_hochberg(np.array([check.p for check in same]))
-        done += [
-            replace(c, q=float(q), words=c.words or _words(c, q <= ALPHA)) for c, q in zip(same, q_values, strict=True)
-        ]
-    return tuple(done)
 
 
 def _words(check: Check, contradicted: bool) -> str:

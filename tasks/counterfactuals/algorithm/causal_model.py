@@ -120,7 +120,18 @@ def nodes_of(graph: CausalGraph, columns: Columns, roots: Roots) -> tuple[Node, 
         SpecError: A node of the graph is no column, a protected attribute has a cause, or a mechanism does not fit the
             type of its column.
     """
-    _check(graph, columns, roots)
+    names = [*columns.names, *roots.names]
+    for i, edge in enumerate(graph.edges):
+        place: Location = ("causal_graph", "edges", i)
+        for name in edge:
+            if name not in names:
+                raise SpecError(f"{name!r} is no column of the causal model; {nearest(name, names)}", place)
+        if edge[1] in roots.names:
+            raise SpecError(
+                f"{edge[0]} -> {edge[1]}: {edge[1]!r} is a protected attribute and nothing may cause it here; "
+                "turn the edge round or remove it",
+                place,
+            )
     directed, causes = graph.directed, all_causes(columns, roots)
     reached = set().union(*(nx.descendants(directed, name) for name in roots.names if name in directed))
     return tuple(_node(name, graph, columns, causes) for name in nx.topological_sort(directed) if name in reached)
@@ -146,21 +157,6 @@ def _form(name: str, kind: Kind, setting: Mechanism) -> Form:
 
 def _of(name: str) -> Location:
     return ("causal_graph", "mechanisms", name)
-
-
-def _check(graph: CausalGraph, columns: Columns, roots: Roots) -> None:
-    names = [*columns.names, *roots.names]
-    for i, edge in enumerate(graph.edges):
-        place: Location = ("causal_graph", "edges", i)
-        for name in edge:
-            if name not in names:
-                raise SpecError(f"{name!r} is no column of the causal model; {nearest(name, names)}", place)
-        if edge[1] in roots.names:
-            raise SpecError(
-                f"{edge[0]} -> {edge[1]}: {edge[1]!r} is a protected attribute and nothing may cause it here; "
-                "turn the edge round or remove it",
-                place,
-            )
 
 
 def unusable(nodes: tuple[Node, ...], state: Floats) -> NDArray[np.str_]:
@@ -315,7 +311,11 @@ def counterfactuals(fitted: Fitted, columns: Columns, roots: Roots, rows: Longs,
     reached = affected(fitted, action)
     factual = state_of(columns.rows(rows), replace(roots, codes=roots.codes[rows]), fitted.graph)
     reasons = unusable(reached.nodes, factual)
-    reasons[(reasons == "") & _unseen(reached, factual)] = Unimaginable.UNSEEN_CATEGORY
+    is_unseen = np.zeros(len(factual), dtype=np.bool_)
+    for place in {place for node in reached.nodes for place in (node.place, *node.places)} & set(reached.seen):
+        codes = np.nan_to_num(factual[:, place]).astype(np.int64)
+        is_unseen |= ~reached.seen[place][codes]
+    reasons[(reasons == "") & is_unseen] = Unimaginable.UNSEEN_CATEGORY
     trusted = np.flatnonzero(reasons == "")
     noise = abduct(reached, factual[trusted], rows[trusted])
     finite = np.all(
@@ -385,7 +385,10 @@ def predict(fitted: Fitted, factual: Floats, acted: Floats, noise: Noise) -> tup
         if changed.any():
             causes, node_noise = node.encode(state[changed]), noise[node.name][changed]
             values[changed] = fitted.mechanisms[node.name].predict(causes, node_noise)
-        state[:, node.place], clipped[node.name] = _finish(values, node.setting)
+        rounded = values if node.setting.decimals is None else np.round(values, node.setting.decimals)
+        low, high = node.setting.bounds
+        inside = np.clip(rounded, -np.inf if low is None else low, np.inf if high is None else high)
+        state[:, node.place], clipped[node.name] = inside, int((inside != rounded).sum())
     return state, clipped
 
 
@@ -402,24 +405,8 @@ def terms(fitted: Fitted) -> dict[str, dict[str, float]]:
     return terms_by_node
 
 
-def _finish(values: Floats, setting: Mechanism) -> tuple[Floats, int]:
-    rounded = values if setting.decimals is None else np.round(values, setting.decimals)
-    low, high = setting.bounds
-    inside = np.clip(rounded, -np.inf if low is None else low, np.inf if high is None else high)
-    return inside, int((inside != rounded).sum())
-
-
 def _uniforms(seed: int, place: int, rows: Longs, draws: int) -> Floats:
     """Uniform numbers ``(r, draws)`` that depend on the row and the column, but not on the other rows."""
     if not draws or not len(rows):
         return np.zeros((len(rows), draws))
     return np.random.default_rng([seed, place]).random((int(rows.max()) + 1, draws))[rows]
-
-
-def _unseen(fitted: Fitted, state: Floats) -> Bools:
-    """``(r,)`` rows with a category or group, in a column of the model, that the fit has not met."""
-    is_unseen = np.zeros(len(state), dtype=np.bool_)
-    for place in {place for node in fitted.nodes for place in (node.place, *node.places)} & set(fitted.seen):
-        codes = np.nan_to_num(state[:, place]).astype(np.int64)
-        is_unseen |= ~fitted.seen[place][codes]
-    return is_unseen

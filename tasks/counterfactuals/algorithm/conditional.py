@@ -129,16 +129,12 @@ def _boosted(inputs: Floats, category: Longs, categories: int, target: Floats, s
     residual = target - linear.predict(design)
     if not inputs.shape[1] or len(target) < _FOR_TREES:
         return Boosted(linear, None)
+    # The column of categories, which comes after those of the covariates.
+    last: Bools = np.arange(inputs.shape[1] + 1) == inputs.shape[1]
     trees = HistGradientBoostingRegressor(
-        max_iter=300, max_leaf_nodes=8, categorical_features=_last(inputs), early_stopping=True, random_state=seed
+        max_iter=300, max_leaf_nodes=8, categorical_features=last, early_stopping=True, random_state=seed
     )
     return Boosted(linear, trees.fit(np.column_stack([inputs, category]), residual))
-
-
-def _last(inputs: Floats) -> Bools:
-    """The column of categories, which comes after those of the covariates."""
-    last: Bools = np.arange(inputs.shape[1] + 1) == inputs.shape[1]
-    return last
 
 
 def _design(inputs: Floats, category: Longs, categories: int) -> Floats:
@@ -244,7 +240,13 @@ def fit_quantiles(rows: Mediation, seed: int) -> QuantileMap:
     Raises:
         DataQualityError: If a mediator is not continuous, or ``mediation.require_trainable`` refuses the rows.
     """
-    _require_continuous(rows.mediators)
+    is_continuous: Bools = np.array([kind is Kind.CONTINUOUS for kind in rows.mediators.kinds], dtype=np.bool_)
+    unsupported = [name for name, continuous in zip(rows.mediators.names, is_continuous, strict=True) if not continuous]
+    if unsupported:
+        raise DataQualityError(
+            f"the quantile map needs continuous mediators, and {', '.join(map(repr, unsupported))} is none; "
+            "map the continuous ones alone, or use the adversarial generators"
+        )
     require_trainable(rows, FEWEST_ROWS)
     moments = fit_moments(rows, seed)
     values = _standardised(moments, rows)
@@ -264,13 +266,3 @@ def _shape(values: Floats) -> Shape:
     distinct, counts = np.unique(values, return_counts=True)
     below = np.cumsum(counts) - counts
     return Shape(distinct, (below + counts / 2) / len(values))
-
-
-def _require_continuous(mediators: Columns) -> None:
-    is_continuous: Bools = np.array([kind is Kind.CONTINUOUS for kind in mediators.kinds], dtype=np.bool_)
-    unsupported = [name for name, continuous in zip(mediators.names, is_continuous, strict=True) if not continuous]
-    if unsupported:
-        raise DataQualityError(
-            f"the quantile map needs continuous mediators, and {', '.join(map(repr, unsupported))} is none; "
-            "map the continuous ones alone, or use the adversarial generators"
-        )

@@ -194,7 +194,10 @@ def spread(imagined: Floats, rows: Mediation, deviation: Floats) -> Floats:
     scale = np.where(deviation > 0, deviation, 1.0)
     apart = np.where(numeric, imagined.std(axis=0) / scale, 0.0)
     for at in np.flatnonzero(~numeric):
-        apart[..., at] = _dissent(imagined[..., at], len(rows.mediators.categories[at]))
+        codes = imagined[..., at]
+        votes = np.stack([(codes == code).mean(axis=0) for code in range(len(rows.mediators.categories[at]))])
+        dissent: Floats = 1.0 - votes.max(axis=0)
+        apart[..., at] = dissent
     widest: Floats = apart.max(axis=(0, 2))
     return widest
 
@@ -203,13 +206,6 @@ def others(category: Longs, categories: int) -> Bools:
     """``(k, n)`` every category but each row's own."""
     is_other: Bools = np.arange(categories)[:, None] != category
     return is_other
-
-
-def _dissent(codes: Floats, categories: int) -> Floats:
-    """Share of networks off the majority, ``(k, n)``, for codes ``(s, k, n)``."""
-    votes = np.stack([(codes == code).mean(axis=0) for code in range(categories)])
-    dissent: Floats = 1.0 - votes.max(axis=0)
-    return dissent
 
 
 def _squared(apart: Floats) -> Floats:

@@ -34,7 +34,16 @@ def match(rows: Floats, candidates: Places) -> tuple[Longs, Floats]:
     matches, distance = np.full(len(rows), -1, np.int64), np.full(len(rows), np.nan)
     asking_left, offered_left = asking.count, candidates.count
     while asking_left.any() and offered_left.any():
-        places, candidate_places, away = _each_others_nearest(asking, candidates, asking_left, offered_left)
+        open_places, theirs = np.flatnonzero(asking_left), np.flatnonzero(offered_left)
+        to, each_others_nearest_away = encoding.nearest(
+            cKDTree(candidates.at[theirs]), candidates.first[theirs], asking.at[open_places]
+        )
+        nearest_places = np.unique(to)
+        back, _ = encoding.nearest(
+            cKDTree(asking.at[open_places]), asking.first[open_places], candidates.at[theirs[nearest_places]]
+        )
+        mutual = back[np.searchsorted(nearest_places, to)] == np.arange(len(open_places))
+        places, candidate_places, away = open_places[mutual], theirs[to[mutual]], each_others_nearest_away[mutual]
         size = np.minimum(asking_left[places], offered_left[candidate_places])
         matched_rows = asking.order[_runs(asking.start[places] + asking.count[places] - asking_left[places], size)]
         matched_candidates = candidates.order[
@@ -49,20 +58,6 @@ def match(rows: Floats, candidates: Places) -> tuple[Longs, Floats]:
         asking_left[places] -= size
         offered_left[candidate_places] -= size
     return matches, distance
-
-
-def _each_others_nearest(
-    asking: Places, offered: Places, asking_left: Longs, offered_left: Longs
-) -> tuple[Longs, Longs, Floats]:
-    """Places with rows left that are each other's nearest, and how far they are apart. There is always a pair."""
-    open_places, theirs = np.flatnonzero(asking_left), np.flatnonzero(offered_left)
-    to, away = encoding.nearest(cKDTree(offered.at[theirs]), offered.first[theirs], asking.at[open_places])
-    nearest_places = np.unique(to)
-    back, _ = encoding.nearest(
-        cKDTree(asking.at[open_places]), asking.first[open_places], offered.at[theirs[nearest_places]]
-    )
-    mutual = back[np.searchsorted(nearest_places, to)] == np.arange(len(open_places))
-    return open_places[mutual], theirs[to[mutual]], away[mutual]
 
 
 def _runs(start: Longs, size: Longs) -> Longs:

@@ -438,17 +438,13 @@ def place_cells(recognised: Recognised) -> Iterator[Cell]:
         yield Cell("county_fips5", "county_code", "code", f"({state.value}) || ({county.value})")
     for source in _TRACTS:
         if source in has:
-            yield _tract_in_county(source)
+            text = quoted(source)
+            plain = f"CASE WHEN {text} <> {literal(NOT_APPLICABLE)} THEN TRY_CAST({text} AS DOUBLE) END"
+            tract_code = f"CAST(round(({plain}) * 100) AS BIGINT)"
+            value = f"CASE WHEN {plain} >= 0 AND {plain} < 10000 THEN lpad(CAST({tract_code} AS VARCHAR), 6, '0') END"
+            tract_in_county = Cell("census_tract", source, "code", value)
+            yield tract_in_county
             return
-
-
-def _tract_in_county(source: str) -> Cell:
-    """29.02 -> 002902 and 9501 -> 950100: four digits, a point, two digits."""
-    text = quoted(source)
-    plain = f"CASE WHEN {text} <> {literal(NOT_APPLICABLE)} THEN TRY_CAST({text} AS DOUBLE) END"
-    tract_code = f"CAST(round(({plain}) * 100) AS BIGINT)"
-    value = f"CASE WHEN {plain} >= 0 AND {plain} < 10000 THEN lpad(CAST({tract_code} AS VARCHAR), 6, '0') END"
-    return Cell("census_tract", source, "code", value)
 
 
 def place_texts(recognised: Recognised) -> dict[str, str]:
@@ -597,18 +593,17 @@ def _cells(recognised: Recognised) -> Iterator[Cell]:
         source = next((name for name in names if name in has), None)
         if column.type != "string":
             if source and column.name != "source_row":
-                yield number(column.name, source, _scale(column.name, modern), _ROUNDED.get(column.name))
+                scale_column = column.name
+                scale = (
+                    1000 if scale_column == "income_usd" or (scale_column == "loan_amount_usd" and not modern) else 1
+                )
+                yield number(column.name, source, scale, _ROUNDED.get(column.name))
         elif source:
             era = MODERN if modern else HISTORIC
             known_codes, words = era.get(column.name, column.codes), WORDS.get(column.name, ())
             yield code(column.name, source, known_codes, words)
         else:
             yield from (label(column.name, s, LABELS[s]) for s in map(_label_of, names) if s in has)
-
-
-def _scale(column: str, modern: bool) -> int:
-    """Incomes are filed in thousands, loan amounts until 2017."""
-    return 1000 if column == "income_usd" or (column == "loan_amount_usd" and not modern) else 1
 
 
 def _label_of(source: str) -> str:

@@ -86,13 +86,10 @@ def _cut(recognised: Recognised, most: int) -> Iterator[Piece]:
             stop = size if i == count else file.tell()
             yield Piece(start, stop, before)
             if i < count:
-                before += _lines_between(file, start, stop)
+                file.seek(start)
+                lines_between = sum(file.read(min(_CHUNK, stop - at)).count(b"\n") for at in range(start, stop, _CHUNK))
+                before += lines_between
             start = stop
-
-
-def _lines_between(file: io.BufferedReader, start: int, stop: int) -> int:
-    file.seek(start)
-    return sum(file.read(min(_CHUNK, stop - at)).count(b"\n") for at in range(start, stop, _CHUNK))
 
 
 class _Part(io.RawIOBase):
@@ -170,8 +167,23 @@ def open_raw(connection: duckdb.DuckDBPyConnection, recognised: Recognised, most
     names = serve(connection, recognised.path, pieces)
     if recognised.layout.stops:
         (name,) = names
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW placed_lines AS {_placed_lines(recognised, name)}")
-        parts = [_fixed_width(recognised)]
+        options = {
+            "header": "false",
+            "delim": "'\\x01'",
+            "quote": "''",
+            "escape": "''",
+            "columns": "{'line': 'VARCHAR'}",
+        }
+        placed_lines = f"SELECT line, row_number() OVER () AS place FROM {_read_csv(recognised, name, **options)}"
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW placed_lines AS {placed_lines}")
+        stops = recognised.layout.stops
+        cells = ", ".join(
+            f"nullif(trim(substr(line, {start + 1}, {stop - start})), '') AS \"{name}\""
+            for name, start, stop in zip(recognised.columns, (0, *stops[:-1]), stops, strict=True)
+        )
+        condition = f"NOT ({_BLANK}) AND {_fits(recognised)}"
+        fixed_width = f"SELECT {cells}, row_number() OVER () AS source_row FROM placed_lines WHERE {condition}"
+        parts = [fixed_width]
     else:
         parts = [
             _delimited(recognised, piece, name, i) for i, (piece, name) in enumerate(zip(pieces, names, strict=True))
@@ -260,26 +272,10 @@ def _delimited(recognised: Recognised, piece: Piece, name: str, index: int) -> s
     return f"SELECT *, row_number() OVER () + {piece.before} AS source_row FROM {table}"
 
 
-def _placed_lines(recognised: Recognised, name: str) -> str:
-    """Whole lines, with their numbers."""
-    options = {"header": "false", "delim": "'\\x01'", "quote": "''", "escape": "''", "columns": "{'line': 'VARCHAR'}"}
-    return f"SELECT line, row_number() OVER () AS place FROM {_read_csv(recognised, name, **options)}"
-
-
 def _fits(recognised: Recognised) -> str:
     """Whether a line is as long as a record, with the blanks of an empty last cell or without what is behind it."""
     stop = recognised.layout.stops[-1]
     return f"(length(line) = {stop} OR length(rtrim(line)) = {stop})"
-
-
-def _fixed_width(recognised: Recognised) -> str:
-    stops = recognised.layout.stops
-    cells = ", ".join(
-        f"nullif(trim(substr(line, {start + 1}, {stop - start})), '') AS \"{name}\""
-        for name, start, stop in zip(recognised.columns, (0, *stops[:-1]), stops, strict=True)
-    )
-    condition = f"NOT ({_BLANK}) AND {_fits(recognised)}"
-    return f"SELECT {cells}, row_number() OVER () AS source_row FROM placed_lines WHERE {condition}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -297,7 +293,11 @@ def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) ->
         SuiteError: it does not keep it; the column and the number of rows are named.
     """
     table = parquet(file)
-    _check_types(connection, table, declared)
+    types = [(name, kind) for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
+    declared_types = [(column.name, SQL_TYPES[column.type]) for column in declared.columns]
+    if types != declared_types:
+        wrong = sorted(set(types) ^ set(declared_types)) or "their order"
+        raise SuiteError(f"{declared.name}: columns are not as declared: {wrong}; nothing is published")
     rules = [(column, rule) for column in declared.columns for rule in _broken(column)]
     counts = connection.execute(f"SELECT {', '.join(rule for _, rule in rules)} FROM {table}").fetchone() or ()
     for (column, _), rows in zip(rules, counts, strict=True):
@@ -313,14 +313,6 @@ def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) ->
         raise SuiteError(
             f"{declared.name}.{key}: {twice:,} rows share their {shared} with another; nothing is published"
         )
-
-
-def _check_types(connection: duckdb.DuckDBPyConnection, table: str, declared: Table) -> None:
-    types = [(name, kind) for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
-    declared_types = [(column.name, SQL_TYPES[column.type]) for column in declared.columns]
-    if types != declared_types:
-        wrong = sorted(set(types) ^ set(declared_types)) or "their order"
-        raise SuiteError(f"{declared.name}: columns are not as declared: {wrong}; nothing is published")
 
 
 def _broken(column: Column) -> Iterator[str]:
@@ -397,7 +389,16 @@ def convert(recognised: Recognised, target: Path) -> Converted:
     try:
         target.mkdir(parents=True, exist_ok=True)
         with _connected(target) as connection:
-            rows = _separated(connection, recognised, draft, refusals)
+            pieces = open_raw(connection, recognised, _threads())
+            query = select(recognised)
+            rows = _written(connection, f"SELECT * EXCLUDE (refusal) FROM ({query}) WHERE refusal IS NULL", draft)
+            all_fit = rows == recognised.lines - recognised.header
+            refused = _written(connection, _NONE_REFUSED if all_fit else _REFUSED.format(query), refusals)
+            broken = broken_rows(connection, recognised, pieces, rows + refused)
+            if len(broken):
+                _renumber(draft, pieces, broken)
+                _renumber(refusals, pieces, broken)
+                _add_broken(connection, refusals, broken)
             check(connection, draft, HMDA_APPLICATIONS)
             check(connection, refusals, HMDA_REFUSALS)
             reasons = _counts(connection, refusals, "reason")
@@ -414,21 +415,6 @@ def convert(recognised: Recognised, target: Path) -> Converted:
             draft.unlink(missing_ok=True)
             refusals.unlink(missing_ok=True)
     return converted
-
-
-def _separated(connection: duckdb.DuckDBPyConnection, recognised: Recognised, draft: Path, refusals: Path) -> int:
-    """Write the applications, and the rows that are none; gives how many applications there are."""
-    pieces = open_raw(connection, recognised, _threads())
-    query = select(recognised)
-    rows = _written(connection, f"SELECT * EXCLUDE (refusal) FROM ({query}) WHERE refusal IS NULL", draft)
-    all_fit = rows == recognised.lines - recognised.header
-    refused = _written(connection, _NONE_REFUSED if all_fit else _REFUSED.format(query), refusals)
-    broken = broken_rows(connection, recognised, pieces, rows + refused)
-    if len(broken):
-        _renumber(draft, pieces, broken)
-        _renumber(refusals, pieces, broken)
-        _add_broken(connection, refusals, broken)
-    return rows
 
 
 def _threads() -> int:

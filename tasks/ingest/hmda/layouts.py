@@ -165,8 +165,15 @@ def _text(path: Path, compression: Literal["none", "gzip"], limits: Limits, name
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or b"\0" in head:
         raise DataQualityError(f"{name} is no text in UTF-8 or Latin-1: is it another kind of file, or UTF-16?")
     head = head.removeprefix(codecs.BOM_UTF8)
+    feeds, returns, pairs = records.line_feeds, records.returns, records.pairs
+    if returns != pairs or pairs not in (0, feeds):
+        raise DataQualityError(
+            f"{name} has {feeds:,} line ends and {returns:,} carriage returns, {pairs:,} of them "
+            "together as Windows has it: lines have to end alike, and cells to hold none; correct it or fetch it again"
+        )
+    line_end = "\r\n" if pairs else "\n"
     return Opened(
-        *(path, compression, encoding.name, head, total <= _HEAD, records.lines, _line_end(name, records)),
+        *(path, compression, encoding.name, head, total <= _HEAD, records.lines, line_end),
         delimiter=records.dialect.delimiter.decode(),
     )
 
@@ -192,16 +199,6 @@ class _Encoding:
             self._decoder.decode(chunk)
         except UnicodeDecodeError:
             self.name = "latin-1"
-
-
-def _line_end(name: str, records: Records) -> str:
-    feeds, returns, pairs = records.line_feeds, records.returns, records.pairs
-    if returns != pairs or pairs not in (0, feeds):
-        raise DataQualityError(
-            f"{name} has {feeds:,} line ends and {returns:,} carriage returns, {pairs:,} of them "
-            "together as Windows has it: lines have to end alike, and cells to hold none; correct it or fetch it again"
-        )
-    return "\r\n" if pairs else "\n"
 
 
 def _bomb(name: str, size: int, allowed: int) -> DataQualityError:
@@ -529,34 +526,22 @@ def _fixed(name: str, lines: Sequence[str]) -> Layout:
 
 def _delimited(name: str, records: Sequence[Sequence[str]]) -> tuple[Layout, list[str], bool]:
     """The layout, the names of the file's columns, and whether the first record is a header."""
-    _check_no_submission(name, records[0])
-    names = [normalised(cell) or f"unnamed_{i}" for i, cell in enumerate(records[0], start=1)]
-    if not _is_header(names):
-        layout = _by_count(name, records)
-        return layout, list(layout.columns), False
-    _check_body(name, names, records[1:])
-    return _by_names(name, names, records[1:]), names, True
-
-
-def _is_header(names: Sequence[str]) -> bool:
-    layout_columns = {name for layout in LAYOUTS for name in layout.columns}
-    return sum(name in layout_columns for name in names) * 2 > len(names)
-
-
-def _check_no_submission(name: str, first: Sequence[str]) -> None:
+    first = records[0]
     if (first[0], len(first)) in (("1", 15), ("2", 110)):
         raise DataQualityError(
             f"{name} is a lender's own submission, with identifiers of loans, addresses and exact ages that public "
             "HMDA leaves out, and is not read: fetch the lender's Modified LAR, or its rows from the data browser"
         )
-
-
-def _check_body(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Hold the header against the rows below it."""
+    names = [normalised(cell) or f"unnamed_{i}" for i, cell in enumerate(records[0], start=1)]
+    layout_columns = {name for layout in LAYOUTS for name in layout.columns}
+    is_header = sum(name in layout_columns for name in names) * 2 > len(names)
+    if not is_header:
+        layout = _by_count(name, records)
+        return layout, list(layout.columns), False
     twice = sorted({n for n in names if names.count(n) > 1})
     if twice:
         raise DataQualityError(f"{name}: the header names {twice} more than once; every column needs its own name")
-    counts = Counter(map(len, rows))
+    counts = Counter(map(len, records[1:]))
     usual = counts.most_common(1)[0][0] if counts else len(names)
     if usual != len(names):
         of = [layout.name for layout in LAYOUTS if len(layout.columns) == usual]
@@ -565,6 +550,7 @@ def _check_body(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) 
             f"{name} has a header of {len(names)} columns over rows of {usual} fields{hint}: header and body are of "
             "different layouts; fetch the file again, or take the header that belongs to it"
         )
+    return _by_names(name, names, records[1:]), names, True
 
 
 def _by_names(name: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Layout:

@@ -296,10 +296,20 @@ def check_unknown_columns(name: str, unknown: Sequence[str], source: Source) -> 
 
 
 def _opened(file: OpenFile, source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection") -> _File:
-    _check_known(file, columns)
+    column_names = [*CANONICAL, *file.own]
+    for name in columns:
+        if name not in column_names:
+            raise DataQualityError(f"{file.name} has no column {name!r}; {nearest(name, column_names)}")
     part = _part_of(source)
     where = f"WHERE {_is_part(part)}" if part is not None and part.column in CANONICAL else ""
-    _check_year(file, source, where, connection)
+    column = raw.COLUMNS[0]
+    if source.year is not None and column not in source.keep:
+        counts = connection.sql(
+            f"SELECT {column}, count(*) FROM {file.table(_part_of(source))} {where} "
+            f"GROUP BY {column} ORDER BY min(source_row)"
+        ).fetchall()
+        rows_by_year = {str(year): rows for year, rows in counts if year is not None}
+        raw.year_of(file.name, column, rows_by_year, source.year)
     return _File(file.name, file, where, _quarantined(file, source, columns, where, connection))
 
 
@@ -320,12 +330,9 @@ def _laid(
         if len(files) > 1:
             ((rows,),) = connection.sql(f"SELECT count(*) FROM {source_file.file.table()}").fetchall()
             before += rows + len(refused)
-    column_sets = _numeric(columns), _coded_as_compared(columns, source)
-    return _of_part(Laid(" UNION ALL ".join(selects), tuple(columns), tuple(keys), unread, *column_sets), source)
-
-
-def _of_part(source_view: Laid, source: Source) -> Laid:
-    """Its rows of a partition; lines that could not be read belong to none."""
+    numeric = frozenset(name for name in columns if name in CANONICAL and CANONICAL[name].type != "string")
+    column_sets = numeric, _coded_as_compared(columns, source)
+    source_view = Laid(" UNION ALL ".join(selects), tuple(columns), tuple(keys), unread, *column_sets)
     part = _part_of(source)
     if part is None:
         return source_view
@@ -349,11 +356,6 @@ def _is_part(part: Part) -> str:
     return f"{column} = {literal(part.value)}"
 
 
-def _numeric(columns: Sequence[str]) -> frozenset[str]:
-    """Columns of numbers."""
-    return frozenset(name for name in columns if name in CANONICAL and CANONICAL[name].type != "string")
-
-
 def _coded_as_compared(columns: Sequence[str], source: Source) -> frozenset[str]:
     """Columns that hold nothing but codes; as it was filed, a code may be any text."""
     if source.policy.unknown_codes == "accept":
@@ -365,22 +367,17 @@ def _coded_as_compared(columns: Sequence[str], source: Source) -> frozenset[str]
 def _cell(of: _File, name: str, source: Source, number: int, connection: "duckdb.DuckDBPyConnection") -> str:
     """A column of the file as text: a canonical one, or its own that no layout knows."""
     if name in CANONICAL:
-        return _text(name, source)
+        column, value = CANONICAL[name], quoted(name)
+        if EXEMPT_CODE in column.codes:
+            return f"CASE {value} WHEN '{EXEMPT_CODE}' THEN 'Exempt' ELSE {_coded(name, source)} END"
+        if column.codes:
+            return _coded(name, source)
+        exempt = f"exempt IS NOT NULL AND list_contains(string_split(exempt, ','), {literal(name)})"
+        return f"CASE WHEN {exempt} THEN 'Exempt' ELSE coalesce(CAST({value} AS VARCHAR), '') END"
     cell_of, table = of.file.own_column(name), f"own_{number}_{of.file.own.index(name)}"
     rows, cells = pa.array(list(cell_of), pa.int64()), pa.array(list(cell_of.values()), pa.string())
     connection.register(table, pa.table({"source_row": rows, "cell": cells}))
     return f"(SELECT cell FROM {table} AS own WHERE own.source_row = applications.source_row)"
-
-
-def _text(name: str, source: Source) -> str:
-    """A canonical column as text."""
-    column, value = CANONICAL[name], quoted(name)
-    if EXEMPT_CODE in column.codes:
-        return f"CASE {value} WHEN '{EXEMPT_CODE}' THEN 'Exempt' ELSE {_coded(name, source)} END"
-    if column.codes:
-        return _coded(name, source)
-    exempt = f"exempt IS NOT NULL AND list_contains(string_split(exempt, ','), {literal(name)})"
-    return f"CASE WHEN {exempt} THEN 'Exempt' ELSE coalesce(CAST({value} AS VARCHAR), '') END"
 
 
 def _coded(name: str, source: Source) -> str:
@@ -428,22 +425,3 @@ def _quarantined(
         if rows:
             out[Refusal.UNKNOWN_CODE, name] = _unknown(name)
     return out
-
-
-def _check_known(file: OpenFile, columns: Sequence[str]) -> None:
-    column_names = [*CANONICAL, *file.own]
-    for name in columns:
-        if name not in column_names:
-            raise DataQualityError(f"{file.name} has no column {name!r}; {nearest(name, column_names)}")
-
-
-def _check_year(file: OpenFile, source: Source, where: str, connection: "duckdb.DuckDBPyConnection") -> None:
-    """Hold the rows against the year that the source is of; where the spec keeps some years, ingest judges those."""
-    column = raw.COLUMNS[0]
-    if source.year is not None and column not in source.keep:
-        counts = connection.sql(
-            f"SELECT {column}, count(*) FROM {file.table(_part_of(source))} {where} "
-            f"GROUP BY {column} ORDER BY min(source_row)"
-        ).fetchall()
-        rows_by_year = {str(year): rows for year, rows in counts if year is not None}
-        raw.year_of(file.name, column, rows_by_year, source.year)

@@ -339,7 +339,14 @@ def names(source: Source, path: Path) -> list[str]:
         DataQualityError: the file is empty, is not text, has too many columns, or its first record is not as long as
             the spec's header.
     """
-    first = _first_record(source, path)
+    quoting: Final = csv.QUOTE_MINIMAL if source.quote == "double" else csv.QUOTE_NONE
+    try:
+        head = io.StringIO(b"".join(_head(source, path)).decode(_codec(source)), newline="")
+        first = next((row for row in csv.reader(head, delimiter=source.delimiter, quoting=quoting) if row), [])
+    except (OSError, pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
+        raise _unreadable(source, path, error) from error
+    if not first:
+        raise _unreadable(source, path, pa.ArrowInvalid("Empty CSV file"))
     if len(first) > MOST_COLUMNS:
         raise DataQualityError(
             f"{path.name} has {len(first):,} columns in its first row, and at most {MOST_COLUMNS:,} are read; "
@@ -399,19 +406,6 @@ def _check_balance(path: Path, records: int, rows: int) -> None:
             f"{path.name} has {records:,} records below its header, and {rows:,} could be separated: "
             "look for stray quotes and line ends inside of cells"
         )
-
-
-def _first_record(source: Source, path: Path) -> list[str]:
-    """The first record, read by itself: a broken line further down is a matter of rows."""
-    quoting: Final = csv.QUOTE_MINIMAL if source.quote == "double" else csv.QUOTE_NONE
-    try:
-        head = io.StringIO(b"".join(_head(source, path)).decode(_codec(source)), newline="")
-        first = next((row for row in csv.reader(head, delimiter=source.delimiter, quoting=quoting) if row), [])
-    except (OSError, pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
-        raise _unreadable(source, path, error) from error
-    if not first:
-        raise _unreadable(source, path, pa.ArrowInvalid("Empty CSV file"))
-    return first
 
 
 def _head(source: Source, path: Path) -> Iterator[bytes]:

@@ -73,7 +73,13 @@ def _opened(path: Path, varied: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
     """The file after its checks; ``varied`` are text columns that stay dictionaries."""
     _check_footer(path)
     with pq.ParquetFile(path) as plain:
-        _check_shape(plain)
+        if plain.metadata.num_columns > MOST_COLUMNS:
+            raise _FaultError(f"it has {plain.metadata.num_columns:,} columns, and at most {MOST_COLUMNS:,} are read")
+        twice = sorted(name for name, times in Counter(plain.schema_arrow.names).items() if times > 1)
+        if twice:
+            raise _FaultError(f"it names {twice} more than once; every column needs its own name")
+        if not plain.metadata.num_columns or plain.metadata.num_rows < 1:
+            raise _FaultError("it has no rows; give a table with rows")
         _check_size(path, sum(plain.metadata.row_group(i).total_byte_size for i in range(plain.num_row_groups)))
         texts = [f.name for f in plain.schema_arrow if f.name in varied and any(kind(f.type) for kind in _VARIED)]
     with pq.ParquetFile(path, read_dictionary=texts, page_checksum_verification=True) as file:
@@ -94,16 +100,6 @@ def _check_footer(path: Path) -> None:
         raise _FaultError(f"its footer has {footer:,} bytes, and at most {MOST_FOOTER:,} are read; is it a table?")
     if not 0 < footer <= size - 12:
         raise _FaultError(f"its footer should have {footer:,} bytes, which the file does not hold; fetch it again")
-
-
-def _check_shape(file: pq.ParquetFile) -> None:
-    if file.metadata.num_columns > MOST_COLUMNS:
-        raise _FaultError(f"it has {file.metadata.num_columns:,} columns, and at most {MOST_COLUMNS:,} are read")
-    twice = sorted(name for name, times in Counter(file.schema_arrow.names).items() if times > 1)
-    if twice:
-        raise _FaultError(f"it names {twice} more than once; every column needs its own name")
-    if not file.metadata.num_columns or file.metadata.num_rows < 1:
-        raise _FaultError("it has no rows; give a table with rows")
 
 
 def _check_size(path: Path, unpacked: int) -> None:

@@ -111,7 +111,15 @@ def codes_of(twin: Twin) -> Codes:
     """Codes by the rules of the twin's year: before 2018 there are no detailed ones."""
     people, alone = twin.people, twin.people.cosex == NOBODY
     unknown = (twin.action == PURCHASED) & (people.detail % 2 == 0)
-    race = _told(_detailed_race(twin), people.race_told, unknown, 6)
+    detailed_race_people, detailed_race = twin.people, twin.people.race + 1
+    for group, details in ((_ASIAN, _ASIANS), (_PACIFIC, _PACIFICS)):
+        has_detail = (
+            (detailed_race_people.race == group) & (detailed_race_people.detail < len(details)) & twin.settings.modern
+        )
+        detailed_race = np.where(
+            has_detail, np.array(details)[np.minimum(detailed_race_people.detail, len(details) - 1)], detailed_race
+        )
+    race = _told(detailed_race, people.race_told, unknown, 6)
     ethnicity = _told(_detailed_ethnicity(twin), people.race_told, unknown, 3)
     two = alone & (people.race < WHITE) & (people.detail == _SECOND) & (race < 6)
     second = np.where(two, WHITE + 1, NOTHING)
@@ -138,14 +146,6 @@ def _told(values: Ints, is_reported: Bools, unknown: Bools, not_provided: int) -
     """A missing answer has its code, and the next code means `not applicable`."""
     codes: Ints = np.where(unknown, not_provided + 1, np.where(is_reported, values, not_provided))
     return codes
-
-
-def _detailed_race(twin: Twin) -> Ints:
-    people, race = twin.people, twin.people.race + 1
-    for group, details in ((_ASIAN, _ASIANS), (_PACIFIC, _PACIFICS)):
-        has_detail = (people.race == group) & (people.detail < len(details)) & twin.settings.modern
-        race = np.where(has_detail, np.array(details)[np.minimum(people.detail, len(details) - 1)], race)
-    return race
 
 
 def _detailed_ethnicity(twin: Twin) -> Ints:
@@ -482,18 +482,9 @@ def names(settings: TwinSettings) -> list[str]:
 
 def canonical_columns(twin: Twin) -> Mapping[str, pa.Array]:
     """The columns by name, as text ``(n,)``."""
-    raw_columns = {
-        **_canonical_loan(twin),
-        **_canonical_people(twin),
-        **(_since_2018(twin) if twin.settings.modern else {}),
-    }
-    return {name: raw_columns[name] for name in names(twin.settings)}
-
-
-def _canonical_loan(twin: Twin) -> dict[str, pa.Array]:
     settings, published = twin.settings, twin.published
     raw, purposes, lender = _by_family(twin)
-    return {
+    canonical_loan = {
         **{name: raw[name] for name in ("action_taken", "loan_type")},
         "lien_status": but(raw["lien_status"], (pc.equal(raw["lien_status"], _PURCHASED).to_numpy(False), "NA")),
         "activity_year": raw["activity_year" if settings.modern else "as_of_year"],
@@ -503,6 +494,21 @@ def _canonical_loan(twin: Twin) -> dict[str, pa.Array]:
         "loan_amount_usd": numbers(published.loan_amount),
         "income_usd": but(numbers(published.income * 1000), (twin.unreported.income, "NA")),
     }
+    codes = codes_of(twin)
+    canonical_people = {
+        "applicant_race_1": numbers(_rolled_up(codes.race)),
+        "applicant_ethnicity_1": numbers(_rolled_up(codes.ethnicity)),
+        "applicant_sex": numbers(codes.sex),
+        "derived_race": words(codes.derived_race, DERIVED_RACE),
+        "derived_ethnicity": words(codes.derived_ethnicity, DERIVED_ETHNICITY),
+        "derived_sex": words(codes.derived_sex, DERIVED_SEX),
+    }
+    raw_columns = {
+        **canonical_loan,
+        **canonical_people,
+        **(_since_2018(twin) if twin.settings.modern else {}),
+    }
+    return {name: raw_columns[name] for name in names(twin.settings)}
 
 
 def _by_family(twin: Twin) -> tuple[Mapping[str, pa.Array], tuple[str, ...], list[str]]:
@@ -513,18 +519,6 @@ def _by_family(twin: Twin) -> tuple[Mapping[str, pa.Array], tuple[str, ...], lis
     agencies, ids = historic_lenders(settings.year, settings.lenders)
     named = [f"{agency}-{respondent}" for agency, respondent in zip(agencies, ids, strict=True)]
     return historic_columns(twin), HISTORIC_PURPOSE_CODES, named
-
-
-def _canonical_people(twin: Twin) -> dict[str, pa.Array]:
-    codes = codes_of(twin)
-    return {
-        "applicant_race_1": numbers(_rolled_up(codes.race)),
-        "applicant_ethnicity_1": numbers(_rolled_up(codes.ethnicity)),
-        "applicant_sex": numbers(codes.sex),
-        "derived_race": words(codes.derived_race, DERIVED_RACE),
-        "derived_ethnicity": words(codes.derived_ethnicity, DERIVED_ETHNICITY),
-        "derived_sex": words(codes.derived_sex, DERIVED_SEX),
-    }
 
 
 def _rolled_up(codes: Ints) -> Ints:

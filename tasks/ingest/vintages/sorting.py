@@ -183,20 +183,17 @@ def sort_rows(rows: Path, folder: Path, most: int = MOST_ROWS) -> dict[str, int]
     aside.mkdir()
     try:
         with bounded(folder) as connection:
-            plan = arranged(_counts(connection, rows), partial(_numbers, connection, rows), most)
+            counts = connection.execute(
+                f"SELECT coalesce(CAST(state_code AS VARCHAR), '{NO_STATE}') AS state, "
+                f"coalesce(lender_id, '{NO_LENDER}') AS lender, count(*) FROM {parquet(rows)} GROUP BY ALL ORDER BY ALL"
+            ).fetchall()
+            plan = arranged(counts, partial(_numbers, connection, rows), most)
             _deal_out(connection, rows, plan, aside)
             for number, piece in enumerate(plan.pieces):
                 _write(connection, aside / str(number), piece, target)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     return {f"{SORTED}/{piece.path}": piece.rows for piece in plan.pieces}
-
-
-def _counts(connection: "duckdb.DuckDBPyConnection", rows: Path) -> list[tuple[str, str, int]]:
-    return connection.execute(
-        f"SELECT coalesce(CAST(state_code AS VARCHAR), '{NO_STATE}') AS state, "
-        f"coalesce(lender_id, '{NO_LENDER}') AS lender, count(*) FROM {parquet(rows)} GROUP BY ALL ORDER BY ALL"
-    ).fetchall()
 
 
 def _numbers(connection: "duckdb.DuckDBPyConnection", rows: Path, state: str, lender: str) -> NDArray[np.int64]:

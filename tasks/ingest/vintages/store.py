@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from schemas.artifact import Artifact, Partition
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError
 from schemas.vintages import Vintage, dataset_of, place_of
-from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, REFUSALS_FILE, Converted, SchemaReport, convert, report_on
+from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, REFUSALS_FILE, SchemaReport, convert, report_on
 from tasks.ingest.hmda.layouts import recognise, years_said
 from tasks.ingest.hmda.rows import LENDERS_FILE, SORTED, files_of
 from tasks.ingest.hmda.source import RECORD, digest_of_files, digest_of_rows, once
@@ -66,7 +66,19 @@ def take_in(file: Path, folder: Path, year: int | None = None) -> TakenIn:
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     if year is not None:
-        _require_year(file.name, converted, year)
+        name = file.name
+        rows_by_year = {row_year: rows for row_year, rows in converted.years.items() if rows}
+        year_list = " and ".join(f"{rows:,} rows of {row_year}" for row_year, rows in sorted(rows_by_year.items()))
+        if not converted.rows:
+            raise DataQualityError(f"{name}: none of its {converted.rows_in:,} rows could be read; see `data describe`")
+        if len(rows_by_year) > 1:
+            raise DataQualityError(f"{name} holds {year_list}, and a vintage is of one year: give a file for each")
+        if (
+            rows_by_year and year not in rows_by_year
+        ):  # a file that does not say is taken at the word of whoever delivers it
+            raise DataQualityError(
+                f"{name} holds {year_list} and was said to be of {year}: give --year {min(rows_by_year)}, or its file"
+            )
     report = report_on(recognised, converted)
     (folder / REPORT_FILE).write_text(report.model_dump_json(indent=1))
     return TakenIn(report, dict(converted.years))
@@ -101,21 +113,6 @@ def year_of(file: Path) -> int:
             f"{file.name} holds rows of {year_list}, and a vintage is of one year: give a file for each"
         )
     return years[0]
-
-
-def _require_year(name: str, converted: Converted, year: int) -> None:
-    rows_by_year = {row_year: rows for row_year, rows in converted.years.items() if rows}
-    year_list = " and ".join(f"{rows:,} rows of {row_year}" for row_year, rows in sorted(rows_by_year.items()))
-    if not converted.rows:
-        raise DataQualityError(f"{name}: none of its {converted.rows_in:,} rows could be read; see `data describe`")
-    if len(rows_by_year) > 1:
-        raise DataQualityError(f"{name} holds {year_list}, and a vintage is of one year: give a file for each")
-    if (
-        rows_by_year and year not in rows_by_year
-    ):  # a file that does not say is taken at the word of whoever delivers it
-        raise DataQualityError(
-            f"{name} holds {year_list} and was said to be of {year}: give --year {min(rows_by_year)}, or its file"
-        )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -305,42 +302,33 @@ def repack(lake: Lake, vintage: Vintage) -> Vintage | None:
         current = read(lake, record)  # another process may have been here before
         if current.version == 1:
             rows = rows_of(lake, current)
-            _require_written(rows, current)
+            # Refuse rows that are not the converted ones: with an exchanged record they would be recorded as delivered.
+            if current.rows_sha256 not in ("", digest_of_rows(rows)):
+                raise IntegrityError(
+                    f"the rows of {current} are not those that were converted; add the delivered file again"
+                )
             with drafting(lake, name) as draft:
-                repacked = _drafted(lake, draft, current, rows)
+                drafted_partition = partition_of(lake, f"{current.folder}/{PARTITION}")
+                for path, digest in _digests(drafted_partition).items():
+                    drafted_name = PurePosixPath(path).name
+                    file = (
+                        lake.storage.checked(path, digest) if drafted_name not in (APPLICATIONS_FILE, RECORD) else None
+                    )
+                    if file is not None:
+                        link_name = draft / drafted_name
+                        try:
+                            os.link(file, link_name)
+                        except OSError:
+                            shutil.copyfile(file, link_name)
+                repacked = current.model_copy(update={"rows_sha256": sort_draft(lake, draft, rows), "version": 2})
                 partition = recorded(draft, lake.storage.home_beside(current.folder), repacked)
                 lake.storage.supersede(draft, partition, current.folder)
         _clear(lake, record)
         return read(lake, record) if current.version == 1 else None
 
 
-def _require_written(rows: Path, vintage: Vintage) -> None:
-    """Refuse rows that are not the converted ones: with an exchanged record they would be recorded as delivered."""
-    if vintage.rows_sha256 not in ("", digest_of_rows(rows)):
-        raise IntegrityError(f"the rows of {vintage} are not those that were converted; add the delivered file again")
-
-
-def _drafted(lake: Lake, draft: Path, vintage: Vintage, rows: Path) -> Vintage:
-    """Everything of a vintage but its rows as it is, and these sorted."""
-    partition = partition_of(lake, f"{vintage.folder}/{PARTITION}")
-    for path, digest in _digests(partition).items():
-        name = PurePosixPath(path).name
-        file = lake.storage.checked(path, digest) if name not in (APPLICATIONS_FILE, RECORD) else None
-        if file is not None:
-            _link(file, draft / name)
-    return vintage.model_copy(update={"rows_sha256": sort_draft(lake, draft, rows), "version": 2})
-
-
 def _digests(partition: Partition) -> dict[str, str]:
     return {table.path: table.sha256 for table in partition.tables} | partition.files
-
-
-def _link(file: Path, name: Path) -> None:
-    """A second name for a file; a copy where the file system has none."""
-    try:
-        os.link(file, name)
-    except OSError:
-        shutil.copyfile(file, name)
 
 
 def _clear(lake: Lake, record: str) -> None:

@@ -25,7 +25,18 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield from scores
     if settings.pairs != "reference":
         yield from (replace(form, parameters={**form.parameters, "matched_with": None}) for form in scores)
-    yield from _of_groups(settings.theta_steps, tuple(spec.features()))
+    steps = settings.theta_steps
+    features = tuple(spec.features())
+    yield share("cec_within_group", makers=_MODEL)
+    yield Form("cec_above_within_group", {}, -1.0, 1.0, makers=_MODEL)
+    if steps:
+        thetas = tuple(step / steps for step in range(steps + 1))
+        yield share("regime_share_at", {"regime": _REGIMES, "theta": thetas}, makers=_MODEL)
+    yield Form("attribution_divergence", {"feature": features}, makers=_MODEL)
+    yield share("attribution_share", {"feature": features}, makers=_MODEL)
+    yield without_interval(Form("match_distance_quantile", {"quantile": _QUANTILES}, makers=_MODEL))
+    for measure in ("match_reuse", "match_reuse_largest"):
+        yield without_interval(Form(measure, makers=_MODEL))
     yield _of_own_group(settings, spec.model.kind)
     if settings.training is not None:
         yield from map(without_interval, _of_training(settings.training))
@@ -56,19 +67,6 @@ def _of_scores() -> Iterator[Form]:
         yield Form(measure, makers=_MODEL)
 
 
-def _of_groups(steps: int, features: Values) -> Iterator[Form]:
-    yield share("cec_within_group", makers=_MODEL)
-    yield Form("cec_above_within_group", {}, -1.0, 1.0, makers=_MODEL)
-    if steps:
-        thetas = tuple(step / steps for step in range(steps + 1))
-        yield share("regime_share_at", {"regime": _REGIMES, "theta": thetas}, makers=_MODEL)
-    yield Form("attribution_divergence", {"feature": features}, makers=_MODEL)
-    yield share("attribution_share", {"feature": features}, makers=_MODEL)
-    yield without_interval(Form("match_distance_quantile", {"quantile": _QUANTILES}, makers=_MODEL))
-    for measure in ("match_reuse", "match_reuse_largest"):
-        yield without_interval(Form(measure, makers=_MODEL))
-
-
 def _of_training(settings: CecTraining) -> Iterator[Form]:
     """Of nets and mitigations on the rows held out of each fold; deviations are of the same size as shares."""
     of: dict[str, Values] = {"model": None, "lambda_eo": None, "lambda_cec": None}
@@ -88,11 +86,5 @@ def _of_training(settings: CecTraining) -> Iterator[Form]:
     yield Form("trained_cec_above_floor", {**of, **over}, -1.0, 1.0, makers=_LENDER)
     yield share("trained_regime_share", {**of, **over, "regime": _REGIMES}, makers=_LENDER)
     yield share("trained_collapsed", {**of, "over_folds": ("mean",)}, makers=_LENDER)
-    yield share(
-        "trained_non_dominated", {"model": None, **_own_lambdas(settings), "over_folds": ("mean",)}, makers=_LENDER
-    )
-
-
-def _own_lambdas(settings: CecTraining) -> dict[str, Values]:
-    """No model of the grid is held against the others."""
-    return {"lambda_eo": (0.0, settings.lambda_eo), "lambda_cec": (0.0, settings.lambda_cec)}
+    own_lambdas = {"lambda_eo": (0.0, settings.lambda_eo), "lambda_cec": (0.0, settings.lambda_cec)}
+    yield share("trained_non_dominated", {"model": None, **own_lambdas, "over_folds": ("mean",)}, makers=_LENDER)

@@ -75,19 +75,15 @@ def _consistent(fold: MitigationFold, settings: TrainingSettings) -> Decided:
         fold.financial_names,
     )
     try:
-        match = Bridge(_varying(lending)).match(Fold(0, everybody, everybody[:0], fold.inputs))
+        column_numbers = np.flatnonzero(np.ptp(lending.financial, axis=0) > 0)
+        varying = replace(
+            lending,
+            financial=lending.financial[:, column_numbers],
+            financial_names=tuple(lending.financial_names[i] for i in column_numbers),
+        )
+        match = Bridge(varying).match(Fold(0, everybody, everybody[:0], fold.inputs))
     except DataQualityError as error:
         return Decided(None, reason=str(error))
     net = train(TrainingRows(fold.inputs, fold.label, fold.protected, match), settings).net
     scores = mitigations.predict(net, fold.test_inputs)
     return Decided(scores >= 0, scores)
-
-
-def _varying(rows: Lending) -> Lending:
-    """Without financial features that have one value among the training rows, such as a category that is rare."""
-    column_numbers = np.flatnonzero(np.ptp(rows.financial, axis=0) > 0)
-    return replace(
-        rows,
-        financial=rows.financial[:, column_numbers],
-        financial_names=tuple(rows.financial_names[i] for i in column_numbers),
-    )

@@ -21,7 +21,15 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         return
     yield from _of_variants(settings)
     yield from _of_null(settings)
-    yield from _effects(settings)
+    descriptive = NO_INTERVAL if settings.generator in ("gan", "quantile") else ""
+    yield _effect("st_effect")
+    yield _effect("cst_effect", unjudged=descriptive)
+    yield _effect("mediated_effect", unjudged=descriptive)
+    if settings.null_draws:
+        yield without_interval(share("st_effect_p"))
+    for numerator, why in (("raw", NO_INTERVAL), ("adjusted", "")):
+        of: dict[str, Values] = {"numerator": (numerator,), "variant": ("cst", "st")}
+        yield _effect("excess_share_of_denials", of, why)
     if settings.sensitivity and settings.generator == "scm":
         lifted = tuple(" -> ".join(edge) for edge in spec.causal_graph.edges)
         for measure in ("share_detected_without", "share_significant_without"):
@@ -56,19 +64,6 @@ def _of_null(settings: CstSettings) -> Iterator[Form]:
         yield without_interval(share("share_significant_p"))
         for measure in ("share_significant_null", "share_detected_null"):
             yield replace(share(measure, {"k": (settings.k,), "variant": ("cst", "st")}), unjudged=RANGE)
-
-
-def _effects(settings: CstSettings) -> Iterator[Form]:
-    """The headlines, their difference, p of the randomization test, and the excess share of denials."""
-    descriptive = NO_INTERVAL if settings.generator in ("gan", "quantile") else ""
-    yield _effect("st_effect")
-    yield _effect("cst_effect", unjudged=descriptive)
-    yield _effect("mediated_effect", unjudged=descriptive)
-    if settings.null_draws:
-        yield without_interval(share("st_effect_p"))
-    for numerator, why in (("raw", NO_INTERVAL), ("adjusted", "")):
-        of: dict[str, Values] = {"numerator": (numerator,), "variant": ("cst", "st")}
-        yield _effect("excess_share_of_denials", of, why)
 
 
 def _effect(measure: str, parameters: Mapping[str, Values] | None = None, unjudged: str = "") -> Form:

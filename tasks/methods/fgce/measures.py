@@ -17,7 +17,9 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     settings = spec.methods.of(FgceSettings)
     if settings is not None:
         yield from _of_groups(settings, tuple(spec.features()))
-        yield from _of_optima(settings)
+        if settings.exact:
+            for measure in ("coverage_optimum", "greedy_gap"):
+                yield without_interval(share(measure, {"k": up_to(settings.k), "d": None}, COMPARED))
         if settings.relabelled_draws:
             yield without_interval(Form("infeasible_share_relabelled", {}, -1.0, 1.0))
             yield without_interval(share("infeasible_share_under_relabelling"))
@@ -41,11 +43,6 @@ def _of_groups(settings: FgceSettings, features: Values) -> Iterator[Form]:
     yield Form("cost_over_face", {"cost": settings.face, "k": ks}, beside=beside)
     yield whole(Form("kauc_saturation", {"k": ks}, beside=beside))
     yield whole(Form("dauc_saturation", {"d": None}, beside=beside))
-    yield from _solved(settings, beside)
-
-
-def _solved(settings: FgceSettings, beside: tuple[str, ...]) -> Iterator[Form]:
-    """What integer programmes find: they are solved again on as many resamples as the spec says."""
     again = "" if settings.resolves else _NEVER_AGAIN
     least = again if settings.exact else _BOUND
     for measure in ("k0", "d0", "d0_at_k0"):
@@ -53,12 +50,6 @@ def _solved(settings: FgceSettings, beside: tuple[str, ...]) -> Iterator[Form]:
     yield whole(Form("least_cost", {"k": up_to(settings.k), "c": settings.shares}, beside=beside), least)
     for measure in ("cauc", "cauc_saturation"):
         yield whole(Form(measure, {"c": settings.shares}, beside=beside), least)
-
-
-def _of_optima(settings: FgceSettings) -> Iterator[Form]:
-    if settings.exact:
-        for measure in ("coverage_optimum", "greedy_gap"):
-            yield without_interval(share(measure, {"k": up_to(settings.k), "d": None}, COMPARED))
 
 
 def _of_ablations(settings: FgceSettings, features: tuple[str, ...]) -> Iterator[Form]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from schemas.terms import Role
-from tasks.methods.gcfn.settings import GcfnPrediction, GcfnSettings
+from tasks.methods.gcfn.settings import GcfnSettings
 from tasks.pipeline.method import COMPARED, NAMES_OF_BAND, NO_INTERVAL, Form, Values, share, whole, without_interval
 
 _MODEL, _LENDER = ("model",), ("lender",)
@@ -23,7 +23,15 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     for measure in ("mediator_share", "imagined_mediator_share"):
         yield share(measure, {"mediator": mediators, "from": None, "to": None}, makers=_LENDER)
     if settings.prediction is not None:
-        yield from _of_prediction(settings.prediction)
+        of: dict[str, Values] = {"model": None, "lambda": (0.0, *settings.prediction.lambdas)}
+        shares = ("accuracy", "ppv", "fpr", "fnr", "unfairness", "score_change")
+        for name in shares:
+            yield share(f"fair_{name}", of, makers=_LENDER)
+        yield Form("fair_utility", {**of, "gamma": settings.prediction.gammas}, -math.inf, 1.0, makers=_LENDER)
+        yield share("fair_score_share", {**of, "from": None, "to": None}, makers=_LENDER)
+        yield without_interval(share("noise_abducted_share", {"mediator": None}, makers=_LENDER))
+        yield share("treated_differently_share", of, makers=_LENDER)
+        yield share("treated_differently_by_band", {**of, **_BY}, makers=_LENDER)
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
@@ -51,15 +59,3 @@ def _of_model(settings: GcfnSettings) -> Iterator[Form]:
         yield share("mediator_spread_share", {"from": None, "to": None}, makers=_MODEL)
     yield share("flip_share_by_band", _BY, makers=_MODEL)
     yield share("large_change_share_by_band", {"above": None, **_BY}, makers=_MODEL)
-
-
-def _of_prediction(prediction: GcfnPrediction) -> Iterator[Form]:
-    of: dict[str, Values] = {"model": None, "lambda": (0.0, *prediction.lambdas)}
-    shares = ("accuracy", "ppv", "fpr", "fnr", "unfairness", "score_change")
-    for name in shares:
-        yield share(f"fair_{name}", of, makers=_LENDER)
-    yield Form("fair_utility", {**of, "gamma": prediction.gammas}, -math.inf, 1.0, makers=_LENDER)
-    yield share("fair_score_share", {**of, "from": None, "to": None}, makers=_LENDER)
-    yield without_interval(share("noise_abducted_share", {"mediator": None}, makers=_LENDER))
-    yield share("treated_differently_share", of, makers=_LENDER)
-    yield share("treated_differently_by_band", {**of, **_BY}, makers=_LENDER)

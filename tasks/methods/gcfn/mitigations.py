@@ -26,7 +26,8 @@ EPOCHS: Final = 100
 
 def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
     """Trains a mitigation on a fold and returns its decisions on the test rows, always on the CPU."""
-    encoded_fold = _seen(fold)
+    parts = (fold.inputs, fold.label, fold.protected, fold.test_inputs, fold.test_protected, fold.covariate)
+    encoded_fold = _with(EncodedFold(*parts), ~fold.own)
     try:
         if name == "gcfn":
             scores = _counterfactually_fair(encoded_fold, seed)
@@ -35,12 +36,6 @@ def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
     except DataQualityError as error:
         return Decided(None, reason=str(error))
     return Decided(scores >= 0.5, scores)
-
-
-def _seen(fold: MitigationFold) -> EncodedFold:
-    """The fold without the inputs that are the attribute itself."""
-    parts = (fold.inputs, fold.label, fold.protected, fold.test_inputs, fold.test_protected, fold.covariate)
-    return _with(EncodedFold(*parts), ~fold.own)
 
 
 def _with(fold: EncodedFold, chosen: Bools) -> EncodedFold:

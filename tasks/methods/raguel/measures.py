@@ -30,8 +30,21 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield share("recourse_not_confirmed_share", makers=_MODEL)
     yield share("list_share")
     yield from _of_lists(settings, orders)
-    yield from _of_offers(orders, tuple(spec.features()))
-    yield from _of_cells(settings)
+    features = tuple(spec.features())
+    at: dict[str, Values] = {"order": orders}
+    yield without_interval(Form("points_changed", {"order": (*orders, *_THRESHOLDS)}))
+    yield without_interval(Form("ranks_changed", {"order": (*orders, "fa_ir")}))
+    for measure in ("total_cost", "mean_offer_cost"):
+        yield without_interval(Form(measure, at))
+    yield share("offer_not_confirmed_share", at, makers=_MODEL)
+    yield share("offer_share", {**at, "attribute": features})
+    yield Form("offer_size", {**at, "attribute": features}, -math.inf)
+    yield without_interval(share("below_predecessor_share", at))
+    yield without_interval(Form("exit_rank", {"order": ("list",)}))
+    of: dict[str, Values] = {"blocks": settings.block_counts, "over": ("mean_block",)}
+    yield without_interval(share("ratio_of_costs_at", of))
+    of = {**of, "tolerance": settings.tolerances, "over": ("mean_block", "overall")}
+    yield without_interval(share("ratio_of_costs_at", of))
 
 
 def _no_interval(settings: RaguelSettings) -> str:
@@ -58,23 +71,3 @@ def _of_lists(settings: RaguelSettings, orders: tuple[str, ...]) -> Iterator[For
         yield without_interval(Form(measure, {"order": (*every, "fa_ir")}))
     yield without_interval(share("block_band", {"bound": ("low",)}))
     yield without_interval(Form("block_band", {"bound": ("high",)}))
-
-
-def _of_offers(orders: tuple[str, ...], features: Values) -> Iterator[Form]:
-    at: dict[str, Values] = {"order": orders}
-    yield without_interval(Form("points_changed", {"order": (*orders, *_THRESHOLDS)}))
-    yield without_interval(Form("ranks_changed", {"order": (*orders, "fa_ir")}))
-    for measure in ("total_cost", "mean_offer_cost"):
-        yield without_interval(Form(measure, at))
-    yield share("offer_not_confirmed_share", at, makers=_MODEL)
-    yield share("offer_share", {**at, "attribute": features})
-    yield Form("offer_size", {**at, "attribute": features}, -math.inf)
-    yield without_interval(share("below_predecessor_share", at))
-    yield without_interval(Form("exit_rank", {"order": ("list",)}))
-
-
-def _of_cells(settings: RaguelSettings) -> Iterator[Form]:
-    of: dict[str, Values] = {"blocks": settings.block_counts, "over": ("mean_block",)}
-    yield without_interval(share("ratio_of_costs_at", of))
-    of = {**of, "tolerance": settings.tolerances, "over": ("mean_block", "overall")}
-    yield without_interval(share("ratio_of_costs_at", of))

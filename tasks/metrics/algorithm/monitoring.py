@@ -641,12 +641,20 @@ def _beside_many(years: Sequence[YearEstimate]) -> Change:
     forecast, scale = prediction(e, v, latest.estimate, latest.variance), latest.scale
     state = change_state(forecast.low, forecast.high, worked(latest.limit, scale))
     change, low, high, predicted_low, predicted_high, minimal = (shown(number, scale) for number in forecast[:6])
+    words_before = len(before)
+    size = f"by a factor below {minimal:.3g}" if (scale == "log") else f"below {minimal:.3g}"
+    unseen = f"a change {size} would not have been seen"
+    texts = {
+        ChangeState.CHANGED: f"outside what the {words_before} comparable years before it let expect",
+        ChangeState.UNCHANGED: f"within half the limit of the mean of {words_before} years before it",
+    }
+    words = f"{texts.get(state, f'inside what the {words_before} comparable years before it let expect')}; {unseen}"
     return Change(
         change=change,
         low=low,
         high=high,
         state=state,
-        reason=_words(state, len(before), minimal, scale == "log"),
+        reason=words,
         years_used=len(before),
         tau2=forecast.tau2,
         predicted_low=predicted_low,
@@ -654,16 +662,6 @@ def _beside_many(years: Sequence[YearEstimate]) -> Change:
         minimal=minimal,
         p=forecast.p,
     )
-
-
-def _words(state: ChangeState, before: int, minimal: float, ratio: bool) -> str:
-    size = f"by a factor below {minimal:.3g}" if ratio else f"below {minimal:.3g}"
-    unseen = f"a change {size} would not have been seen"
-    texts = {
-        ChangeState.CHANGED: f"outside what the {before} comparable years before it let expect",
-        ChangeState.UNCHANGED: f"within half the limit of the mean of {before} years before it",
-    }
-    return f"{texts.get(state, f'inside what the {before} comparable years before it let expect')}; {unseen}"
 
 
 def _arrays(years: Sequence[YearEstimate]) -> tuple[Floats, Floats]:

@@ -81,7 +81,8 @@ class Estimated:
 
     def bound(self, level: float, upper: bool) -> float:
         """The estimate plus or minus the quantile of its errors, and the bias."""
-        half = self._quantile(level) * (self._above if upper else self.se) + self.bias
+        quantile = float(scipy.stats.norm.isf(level) if math.isinf(self.df) else scipy.stats.t.isf(level, self.df))
+        half = quantile * (self._above if upper else self.se) + self.bias
         end = self._at(self.value) + (half if upper else -half)
         return math.exp(end) if self.logarithmic else end
 
@@ -95,9 +96,6 @@ class Estimated:
     def _tail(self, z: float) -> float:
         """Probability of an error below ``z``: small where the estimate is far beyond the limit."""
         return float(scipy.stats.norm.cdf(z) if math.isinf(self.df) else scipy.stats.t.cdf(z, self.df))
-
-    def _quantile(self, level: float) -> float:
-        return float(scipy.stats.norm.isf(level) if math.isinf(self.df) else scipy.stats.t.isf(level, self.df))
 
 
 @dataclass(frozen=True)
@@ -506,16 +504,13 @@ def _open(verdict: Verdict) -> str:
     if math.isfinite(verdict.detectable):
         limit = _limit(verdict.case)
         word = "or more" if limit.side == "at_most" else "or less"
-        text += f"; {_number(verdict.detectable)} {word} would be found in 4 of 5 such audits"
+        number = f"{verdict.detectable:.3f}".rstrip("0").rstrip(".")
+        text += f"; {number} {word} would be found in 4 of 5 such audits"
     if math.isinf(verdict.needed) and not widened(verdict.case):
         return f"{text}; no number of applications settles it, as the estimate lies at the limit"
     if math.isinf(verdict.needed):
         return f"{text}; no number of applications settles it, as the estimate lies within what unseen columns may do"
     return f"{text}; about {_rounded(verdict.needed):,} applications would settle it" if verdict.needed > 0 else text
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
 def _rounded(value: float) -> int:

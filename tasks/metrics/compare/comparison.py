@@ -46,18 +46,6 @@ def compared(
     settings: CompareSettings,
 ) -> Produced:
     """Does the work of the stage ``compare``."""
-    everyone, source = _everyone(applicants, encodings, applications)
-    rows = []
-    grouped = groups_of(memberships, applicants["row_id"].to_numpy(), settings.protected)
-    for attribute in (each for each in settings.protected if grouped[each.name].compared):
-        for group, group_means in _by_group(everyone, source.beside(attribute), grouped[attribute.name], settings):
-            rows += [_row(attribute.name, group, name, mean) for name, means in group_means for mean in means]
-    table = COMPARED_MITIGATIONS.build(**{c.name: [row[c.name] for row in rows] for c in COMPARED_MITIGATIONS.columns})
-    return Produced({COMPARED_MITIGATIONS.name: table})
-
-
-def _everyone(applicants: pa.Table, encodings: pa.Table, applications: pa.Table) -> tuple[People, Source]:
-    """All complete applications, of no group yet, and what their columns are."""
     columns = columns_of(applicants, encodings)
     inputs = inputs_of(columns, encodings, "one_hot")
     outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
@@ -68,7 +56,14 @@ def _everyone(applicants: pa.Table, encodings: pa.Table, applications: pa.Table)
         means, names = np.empty((len(label), 0)), ()
     roles = dict(zip(encodings["feature"].to_pylist(), encodings["roles"].to_pylist(), strict=True))
     people = People(inputs.x, label, np.zeros(len(label), dtype=bool), means)
-    return people, Source(tuple(columns.names[at] for at in inputs.column), roles, names)
+    everyone, source = people, Source(tuple(columns.names[at] for at in inputs.column), roles, names)
+    rows = []
+    grouped = groups_of(memberships, applicants["row_id"].to_numpy(), settings.protected)
+    for attribute in (each for each in settings.protected if grouped[each.name].compared):
+        for group, group_means in _by_group(everyone, source.beside(attribute), grouped[attribute.name], settings):
+            rows += [_row(attribute.name, group, name, mean) for name, means in group_means for mean in means]
+    table = COMPARED_MITIGATIONS.build(**{c.name: [row[c.name] for row in rows] for c in COMPARED_MITIGATIONS.columns})
+    return Produced({COMPARED_MITIGATIONS.name: table})
 
 
 def _by_group(

@@ -28,7 +28,6 @@ from tasks.metrics.league.algorithm import (
 from tasks.metrics.league.algorithm import Hidden as Hidden
 from tasks.metrics.publish.algorithm.populations import ALL
 from tasks.metrics.publish.algorithm.profiles import Policy
-from tasks.numerics.arrays import Bools, Floats
 from tasks.pipeline.registry import METHODS, comparable, measures_known
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -412,7 +411,15 @@ def standings(figures: Sequence[tuple[Entrant, Figure]], everybody: Figure | Non
     screening = screened(p, np.array([figure.is_beyond for _, figure in figures], dtype=np.bool_))
     usable = np.array([figure.is_pooled for _, figure in figures], dtype=np.bool_)
     logarithmic = any(figure.logarithmic for _, figure in figures)
-    ends, spread = _pooled([figure for _, figure in figures], usable, logarithmic)
+    pooled_figures = [figure for _, figure in figures]
+    pooled_ends = np.full((len(pooled_figures), 3), np.nan)
+    usable_figures = [figure for figure, is_known in zip(pooled_figures, usable, strict=True) if is_known]
+    values = np.array([figure.value for figure in usable_figures], dtype=np.float64)
+    errors = np.array([figure.se for figure in usable_figures], dtype=np.float64)
+    pooling = pooled(np.log(values) if logarithmic else values, errors**2)
+    stacked = np.column_stack([pooling.values, pooling.low, pooling.high])
+    pooled_ends[usable] = np.exp(stacked) if logarithmic else stacked
+    ends, spread = pooled_ends, pooling.spread
     base = None if everybody is None else everybody.value
     lines = []
     for number, (entrant, figure) in enumerate(figures):
@@ -425,18 +432,6 @@ def standings(figures: Sequence[tuple[Entrant, Figure]], everybody: Figure | Non
     lines.sort(key=lambda line: _rows_place(line, side))
     tested = int(np.isfinite(p).sum())
     return Standings(tuple(lines), everybody, spread, logarithmic, tested, screening.by_chance, screening.false)
-
-
-def _pooled(figures: Sequence[Figure], usable: Bools, logarithmic: bool) -> tuple[Floats, Spread]:
-    """Pooled estimates with both ends, ``(k, 3)``, on the scale of the values, and how true effects lie."""
-    ends = np.full((len(figures), 3), np.nan)
-    usable_figures = [figure for figure, is_known in zip(figures, usable, strict=True) if is_known]
-    values = np.array([figure.value for figure in usable_figures], dtype=np.float64)
-    errors = np.array([figure.se for figure in usable_figures], dtype=np.float64)
-    pooling = pooled(np.log(values) if logarithmic else values, errors**2)
-    stacked = np.column_stack([pooling.values, pooling.low, pooling.high])
-    ends[usable] = np.exp(stacked) if logarithmic else stacked
-    return ends, pooling.spread
 
 
 def _p(figure: Figure) -> float:

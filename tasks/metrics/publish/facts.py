@@ -199,7 +199,9 @@ def _row(declared: Table, row: Row, fates: Fates) -> Row:
     numbers = [column for column in declared.columns if column.type in ("double", "int64")]
     numeric_columns = [c for c in numbers if c.name not in (*declared.key, *_SETTINGS)]
     if _is_gone(row, fates):
-        return {**row, **dict.fromkeys(column.name for column in numeric_columns), **_unsaid(declared)}
+        placeholders = {"words": "withheld", "reason": "withheld: it rests on few people"}
+        unsaid = {column.name: placeholders[column.name] for column in declared.columns if column.name in placeholders}
+        return {**row, **dict.fromkeys(column.name for column in numeric_columns), **unsaid}
     facts = {
         c.name: _whole(c.name, row, fates) if c.type == "int64" else _double(c.name, row, fates)
         for c in numeric_columns
@@ -242,12 +244,6 @@ def _is_gone(row: Row, fates: Fates) -> bool:
 
 def _group(row: Row, name: str) -> str:
     return str(row["to_group"] if name == "n_there" else row.get("group") or ALL)
-
-
-def _unsaid(declared: Table) -> Row:
-    """Texts of a withheld row."""
-    placeholders = {"words": "withheld", "reason": "withheld: it rests on few people"}
-    return {column.name: placeholders[column.name] for column in declared.columns if column.name in placeholders}
 
 
 def _whole(name: str, row: Row, fates: Fates) -> int | None:

@@ -38,7 +38,6 @@ from tasks.metrics.publish.algorithm.populations import (
     Place,
     Population,
     Published,
-    Spread,
     of_counts,
     of_decisions,
     spreads,
@@ -443,9 +442,17 @@ def published_measures(
     rows = tables[MEASURES.name].to_pylist()
     every: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
     cells = {(s.family, s.group): s for s in every}
+    # Intervals and p of shares that cover, of their differences and ratios, over all counts that are printed alike.
+    references = {row["protected_attribute"]: row["reference_group"] for row in rows if row["reference_group"]}
+    covered = [s for s in tallied.statistics if s.family.measure in covering()]
+    extremes = [
+        s for s in covered if s.family.protected_attribute in references and fates.base(s.family.decision_maker) > 1
+    ]
+    plan = Plan(references, bootstrap.draws, bootstrap.level, seed)
+    spread = spreads([_extremes(s, fates) for s in extremes], plan, of_families(refitted(tables[MODEL_REFITS.name])))
     publisher = Publisher(
         fates.policy, covering(), gone, cells, fates.printed, fates.base_of, fates.decided,
-        _spread(tables, tallied, fates, rows, bootstrap, seed), _quantiles(tables[FINDINGS.name], fates),
+        spread, _quantiles(tables[FINDINGS.name], fates),
         fates.plainly,
     )  # fmt: skip
     out = [_asked(row, fates) for row in publisher.published(rows)]
@@ -461,27 +468,6 @@ def _asked(row: Mapping[str, Any], fates: Fates) -> Mapping[str, Any]:
     sampled, of = (fates.printed(*whose, number) for number in asked_and_of(parameters[SAMPLED]))
     parameters[SAMPLED] = "withheld" if sampled is None or of is None else as_sampled(sampled, of)
     return {**row, "parameters": json.dumps(parameters, sort_keys=True)}
-
-
-def _spread(
-    tables: Mapping[str, pa.Table],
-    tallied: Tallied,
-    fates: Fates,
-    rows: list[dict[str, str]],
-    bootstrap: Bootstrap,
-    seed: int,
-) -> dict[Cell, Spread]:
-    """Intervals and p of shares that cover, of their differences and ratios, over all counts that are printed alike.
-
-    By printed counts alone an interval would cover too seldom: rounding moves a rate as sampling does.
-    """
-    references = {row["protected_attribute"]: row["reference_group"] for row in rows if row["reference_group"]}
-    covered = [s for s in tallied.statistics if s.family.measure in covering()]
-    extremes = [
-        s for s in covered if s.family.protected_attribute in references and fates.base(s.family.decision_maker) > 1
-    ]
-    plan = Plan(references, bootstrap.draws, bootstrap.level, seed)
-    return spreads([_extremes(s, fates) for s in extremes], plan, of_families(refitted(tables[MODEL_REFITS.name])))
 
 
 def _extremes(s: Statistic, fates: Fates) -> Pair:

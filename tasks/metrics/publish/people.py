@@ -84,7 +84,11 @@ class Records:
         applications = tables.applications.select(columns).to_pandas().set_index("row_id").sort_index()
         wide = _groups(tables.memberships, applications.index, names)
         lines = _lines(tables, applications, list(features)).assign(applied=True, weight=1)
-        rows = _rows(tables, applications)
+        refusals = tables.refusals.select(["row_id", *_LINE, "favourable"]).to_pandas().set_index("row_id")
+        refusals = refusals[~refusals.index.isin(applications.index)]
+        rows = refusals.assign(column=refusals["column"].fillna(""), applied=False, weight=1).astype(
+            {"favourable": object}
+        )
         whose = _groups(tables.memberships, rows.index, names)
         all_lines = pd.concat([lines.join(wide), rows.join(whose)]) if len(rows) else lines.join(wide)
         other_lines, theirs = _others(tables.refusal_counts, all_lines, list(names))
@@ -122,13 +126,6 @@ def _lines(tables: Told, applications: pd.DataFrame, features: list[str]) -> pd.
     refusals = refusals[refusals.index.isin(applications.index)]
     lines.loc[refusals.index, refusals.columns] = refusals.assign(column=refusals["column"].fillna("")).astype(object)
     return lines
-
-
-def _rows(tables: Told, applications: pd.DataFrame) -> pd.DataFrame:
-    """The refused rows that are kept and are no applications, as ``Records.frame``."""
-    refusals = tables.refusals.select(["row_id", *_LINE, "favourable"]).to_pandas().set_index("row_id")
-    refusals = refusals[~refusals.index.isin(applications.index)]
-    return refusals.assign(column=refusals["column"].fillna(""), applied=False, weight=1).astype({"favourable": object})
 
 
 def _others(counts: pa.Table, lines: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -210,7 +207,13 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
     """
     first, _, counts = kinds_of(marked)
     marked = marked.at(first)
-    imagined_kinds, turned = _imagined(marked, decisions)
+    like = np.unique(np.column_stack(list(marked.bases.values())), axis=0, return_index=True)[1].astype(np.int64)
+    rows, whose = np.repeat(like, len(decisions)), np.tile(np.arange(len(decisions)), like.size)
+    out = {}
+    for event, inside in marked.events.items():
+        imagined_turned = [number for number, together in enumerate(decisions) if event in together]
+        out[event] = inside[rows] != np.isin(whose, imagined_turned)
+    imagined_kinds, turned = rows, out
     every = np.concatenate([np.arange(first.size), imagined_kinds])
     column_of, codes = dict(linked(named)), {name: code[every] for name, code in marked.codes.items()}
     columns = {
@@ -227,17 +230,6 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
         {event: np.concatenate([rows, turned[event]]) for event, rows in marked.events.items()},
         weights=np.concatenate([counts, np.zeros_like(imagined_kinds)]),
     )
-
-
-def _imagined(marked: Marked, decisions: Sequence[Set[Event]]) -> tuple[Longs, dict[Event, Bools]]:
-    """One row like each that differs in where it ended, with each decision turned round."""
-    like = np.unique(np.column_stack(list(marked.bases.values())), axis=0, return_index=True)[1].astype(np.int64)
-    rows, whose = np.repeat(like, len(decisions)), np.tile(np.arange(len(decisions)), like.size)
-    out = {}
-    for event, inside in marked.events.items():
-        turned = [number for number, together in enumerate(decisions) if event in together]
-        out[event] = inside[rows] != np.isin(whose, turned)
-    return rows, out
 
 
 def linked(named: Sequence[Named]) -> Iterator[tuple[str, str]]:
@@ -543,7 +535,9 @@ class Earlier:
     def published(self) -> Iterator[Published]:
         """What a reader learned of each of its counts."""
         for row in self.numbers:
-            count, *other_counts = [Count(population, row["event"]) for population in self._populations(row)]
+            groups = json.loads(row["groups"]) if row["groups"] else [row["group"]]
+            populations = [self._population({**row, "group": group}) for group in groups]
+            count, *other_counts = [Count(population, row["event"]) for population in populations]
             if other_counts:
                 yield Published(count, row["low"], row["high"], tuple(other_counts))
                 continue
@@ -554,11 +548,6 @@ class Earlier:
     def withheld(self) -> Iterator[Population]:
         """The populations that it withheld for their size."""
         yield from (self._population(row) for row in self.numbers if row["fate"] == "withheld_small")
-
-    def _populations(self, row: Row) -> list[Population]:
-        """The populations that a number is about: several where withheld groups are shown as one."""
-        groups = json.loads(row["groups"]) if row["groups"] else [row["group"]]
-        return [self._population({**row, "group": group}) for group in groups]
 
     def _population(self, row: Row) -> Population:
         whose = self.called(row["protected_attribute"]), row["group"], row["part"], row["decision_maker"]
@@ -623,9 +612,30 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
         marked = marked.with_(run.marked.at(kinds))
         presence.append(kinds >= 0)
     named = [*crowd.named, *(attribute for run in runs for attribute in run.named)]
-    alike = _decided_alike(marked, ["", *(run.run for run in runs)], presence)
+    first = Event(DENIED, LENDER)
+    decided, denied, alike = presence[0].copy(), marked.events[first].copy(), {first}
+    for decided_alike_run, inside in zip(["", *(run.run for run in runs)][1:], presence[1:], strict=True):
+        theirs = marked.events.get(Event(DENIED, LENDER, decided_alike_run))
+        if theirs is None or (denied != theirs)[decided & inside].any():
+            continue
+        denied = np.where(decided, denied, theirs)
+        decided |= inside
+        alike.add(Event(DENIED, LENDER, decided_alike_run))
+    marked.events.update(dict.fromkeys(alike, denied))
     alone = [{event} for event in marked.events if event not in alike]
-    marked = marked._replace(codes=_filled(marked.codes, named))
+    codes = marked.codes
+    out, column_of = dict(codes), dict(linked(named))
+    for column in dict.fromkeys(column_of.values()):
+        names = [name for name, of in column_of.items() if of == column]
+        table = np.column_stack([codes[name] for name in names])
+        filled_kinds, inverse = np.unique(table, axis=0, return_inverse=True)
+        complete_kinds = filled_kinds[(filled_kinds >= 0).all(axis=1)]
+        for number in np.flatnonzero((filled_kinds < 0).any(axis=1)):
+            present = filled_kinds[number] >= 0
+            like = complete_kinds[(complete_kinds[:, present] == filled_kinds[number][present]).all(axis=1)]
+            filled_kinds[number] = like[0] if like.size else filled_kinds[number]
+        out |= dict(zip(names, filled_kinds[inverse.ravel()].T, strict=True))
+    marked = marked._replace(codes=out)
     people = people_of(marked, named, [alike, *alone])
     protect = [population for run in runs for population in run.withheld()]
     for run in runs:
@@ -633,40 +643,6 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
         protect += apart
     beside = tuple(published for run in runs for published in run.published())
     return Joint(people, beside, tuple(_small(people, protect, policy)))
-
-
-def _decided_alike(marked: Marked, runs: Sequence[str], presence: Sequence[Bools]) -> set[Event]:
-    """The lender's denials of this run, and of those that have the same of all common rows: one decision, not several.
-
-    What one run knows of rows that another lacks is carried over.
-    """
-    first = Event(DENIED, LENDER)
-    decided, denied, out = presence[0].copy(), marked.events[first].copy(), {first}
-    for run, inside in zip(runs[1:], presence[1:], strict=True):
-        theirs = marked.events.get(Event(DENIED, LENDER, run))
-        if theirs is None or (denied != theirs)[decided & inside].any():
-            continue
-        denied = np.where(decided, denied, theirs)
-        decided |= inside
-        out.add(Event(DENIED, LENDER, run))
-    marked.events.update(dict.fromkeys(out, denied))
-    return out
-
-
-def _filled(codes: Mapping[str, Longs], named: Sequence[Named]) -> dict[str, Longs]:
-    """Codes of every row; of attributes that are linked, one that is not known (-1) is that of a row like it."""
-    out, column_of = dict(codes), dict(linked(named))
-    for column in dict.fromkeys(column_of.values()):
-        names = [name for name, of in column_of.items() if of == column]
-        table = np.column_stack([codes[name] for name in names])
-        kinds, inverse = np.unique(table, axis=0, return_inverse=True)
-        complete_kinds = kinds[(kinds >= 0).all(axis=1)]
-        for number in np.flatnonzero((kinds < 0).any(axis=1)):
-            present = kinds[number] >= 0
-            like = complete_kinds[(complete_kinds[:, present] == kinds[number][present]).all(axis=1)]
-            kinds[number] = like[0] if like.size else kinds[number]
-        out |= dict(zip(names, kinds[inverse.ravel()].T, strict=True))
-    return out
 
 
 def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list[Population]]:

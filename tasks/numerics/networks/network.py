@@ -134,20 +134,18 @@ class Network:
         """``(n, p)`` gradients of the logit at rows ``(n, p)``; at a kink of the ReLU, that of its flat side."""
         gradients = np.empty(x.shape)
         for start in range(0, len(x), ROWS_AT_ONCE):
-            gradients[start : start + ROWS_AT_ONCE] = self._gradient(x[start : start + ROWS_AT_ONCE])
+            values = x[start : start + ROWS_AT_ONCE]
+            forward, derivative = ACTIVATIONS[self.activation]
+            slopes = []
+            for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+                before = values @ weight.T + bias
+                slopes.append(derivative(before))
+                values = forward(before)
+            flow = np.broadcast_to(self.weights[-1], (len(values), self.weights[-1].shape[1]))
+            for weight, slope in zip(self.weights[-2::-1], slopes[::-1], strict=True):
+                flow = (flow * slope) @ weight
+            gradients[start : start + ROWS_AT_ONCE] = flow
         return gradients
-
-    def _gradient(self, values: Floats) -> Floats:
-        forward, derivative = ACTIVATIONS[self.activation]
-        slopes = []
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            before = values @ weight.T + bias
-            slopes.append(derivative(before))
-            values = forward(before)
-        flow = np.broadcast_to(self.weights[-1], (len(values), self.weights[-1].shape[1]))
-        for weight, slope in zip(self.weights[-2::-1], slopes[::-1], strict=True):
-            flow = (flow * slope) @ weight
-        return flow
 
 
 def _check_layer(layer: int, weight: Floats, bias: Floats) -> None:

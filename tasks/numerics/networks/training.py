@@ -263,7 +263,12 @@ def integrated_gradients(net: nn.Sequential, inputs: Tensor, baseline: Tensor, s
     The sum over features is the change of the logit from baseline to row up to the error of ``steps`` midpoints.
     """
     if isinstance(activation(net), nn.ReLU) and len(linear_layers(net)) == _LAYERS:
-        return _closed_form(net, inputs, baseline, steps)
+        first, second, last = linear_layers(net)
+        away = inputs - baseline
+        with torch.no_grad():
+            start, change = first(baseline), away @ first.weight.T
+        by_unit = mean_unit_gradient(start, change, second.weight, second.bias, last.weight[0], steps)
+        return away * (by_unit @ first.weight)
     return twice_differentiated(net, inputs, baseline, steps)
 
 
@@ -273,16 +278,6 @@ def twice_differentiated(net: nn.Sequential, inputs: Tensor, baseline: Tensor, s
     points = (baseline + along[:, None, None] * (inputs - baseline)).flatten(0, 1).requires_grad_()
     (gradient,) = torch.autograd.grad(logits(net, points).sum(), points, create_graph=True)
     return (inputs - baseline) * gradient.view(steps, *inputs.shape).mean(0)
-
-
-def _closed_form(net: nn.Sequential, inputs: Tensor, baseline: Tensor, steps: int) -> Tensor:
-    """Attributions of a ReLU net with two hidden layers."""
-    first, second, last = linear_layers(net)
-    away = inputs - baseline
-    with torch.no_grad():
-        start, change = first(baseline), away @ first.weight.T
-    by_unit = mean_unit_gradient(start, change, second.weight, second.bias, last.weight[0], steps)
-    return away * (by_unit @ first.weight)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -568,28 +563,31 @@ def train(
         IntegrityError: If ``resume`` is of other rows or settings.
         InfrastructureError: If a CUDA device is asked for and there is none.
     """
-    _check(rows)
+    if rows.favourable.all() or not rows.favourable.any():
+        raise DataQualityError("the training rows have labels of one kind only; training needs both")
+    if not np.isfinite(rows.inputs).all():
+        raise DataQualityError("inputs of the training rows are missing or infinite; impute or refuse such rows")
     device = _device(settings.device)
     net = build(rows.inputs.shape[1], settings.net, draws(settings.seed, INITIAL)).to(device)
     optimizer = torch.optim.Adam(net.parameters(), settings.learning_rate, fused=True)
-    side, mark = ModuleSide("net", net, optimizer), _fingerprint(settings, rows)
+    arrays = rows.inputs, rows.favourable, rows.protected, rows.match, _weights(rows)
+    fingerprint = digest_of(replace(settings, epochs=0, device="auto"), *arrays)
+    side, mark = ModuleSide("net", net, optimizer), fingerprint
     state = resume or take([side], torch.zeros(0, len(TERMS), dtype=torch.float64), mark)
     restore(state, [side], mark)
     with one_thread():
         for epoch in range(state.epoch, settings.epochs):
             losses = _epoch(net, optimizer, rows, settings, draws(settings.seed, epoch))
-            _require_finite(losses, net, state)
+            bad = torch.nonzero(~torch.isfinite(losses).all(1))
+            if len(bad):
+                raise DivergedError(state.epoch + 1, int(bad[0]) + 1, state)
+            if not all(bool(torch.isfinite(weights).all()) for weights in net.parameters()):
+                raise DivergedError(state.epoch + 1, len(losses), state)
             mean = losses.double().mean(0, keepdim=True)
             state = take([side], torch.cat([state.history, mean]), mark)
             if on_epoch is not None:
                 on_epoch(state)
     return Trained(net.cpu().eval(), state)
-
-
-def _fingerprint(settings: TrainingSettings, rows: TrainingRows) -> str:
-    """SHA-256 of rows and settings. More epochs, or another device, are still the same run."""
-    arrays = rows.inputs, rows.favourable, rows.protected, rows.match, _weights(rows)
-    return digest_of(replace(settings, epochs=0, device="auto"), *arrays)
 
 
 def _epoch(
@@ -669,23 +667,6 @@ def _batches(
             torch.cat([inputs[first], imagined[first]]), torch.cat([baseline[first], baseline[first]]),
             pair_weight[first],
         )  # fmt: skip
-
-
-def _check(rows: TrainingRows) -> None:
-    """Refuse rows that nothing can be learnt from."""
-    if rows.favourable.all() or not rows.favourable.any():
-        raise DataQualityError("the training rows have labels of one kind only; training needs both")
-    if not np.isfinite(rows.inputs).all():
-        raise DataQualityError("inputs of the training rows are missing or infinite; impute or refuse such rows")
-
-
-def _require_finite(losses: Tensor, net: nn.Sequential, last_good: Checkpoint) -> None:
-    """Refuse an epoch with a loss, or weights after its last step, that are not finite."""
-    bad = torch.nonzero(~torch.isfinite(losses).all(1))
-    if len(bad):
-        raise DivergedError(last_good.epoch + 1, int(bad[0]) + 1, last_good)
-    if not all(bool(torch.isfinite(weights).all()) for weights in net.parameters()):
-        raise DivergedError(last_good.epoch + 1, len(losses), last_good)
 
 
 def _weights(rows: TrainingRows) -> Floats:

@@ -148,7 +148,20 @@ def p_values(pair: Pair, interval: ProportionInterval, tau: float) -> Floats:
     An interval without width (Wald, both shares 0 or 1) gives 0 or 1.
     """
     if interval == "newcombe":
-        return _newcombe_p(pair, tau)
+        # Tail beyond the z at which the lower bound is `tau`, found once for every distinct pair of counts.
+        finite = ~np.isnan(pair.delta)
+        p = np.full(finite.shape, np.nan)
+        if finite.any():
+            # Where each distinct pair of counts comes first, and which of them each complainant has.
+            distinct_pair = Pair(*(part[finite] for part in pair))
+            base = int(max(distinct_pair.control_n.max(), distinct_pair.test_n.max())) + 1
+            key = np.zeros(distinct_pair.control.shape, dtype=np.int64)
+            for part in distinct_pair:
+                key = key * base + part.astype(np.int64)
+            _, distinct_first, distinct_back = np.unique(key, return_index=True, return_inverse=True)
+            first, back = distinct_first, distinct_back
+            p[finite] = _tail(Pair(*(part[finite][first] for part in pair)), tau)[back]
+        return p
     centre, error = _normal(pair, interval)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = np.where(error > 0, scipy.special.ndtr((tau - centre) / error), np.where(centre > tau, 0.0, 1.0))
@@ -176,16 +189,6 @@ def _wilson(z: Floats | np.float64, events: Floats, n: Floats) -> Floats:
     return (events + z**2 / 2 - z * spread) / (n + z**2)
 
 
-def _newcombe_p(pair: Pair, tau: float) -> Floats:
-    """Tail beyond the z at which the lower bound is ``tau``, found once for every distinct pair of counts."""
-    finite = ~np.isnan(pair.delta)
-    p = np.full(finite.shape, np.nan)
-    if finite.any():
-        first, back = _distinct(Pair(*(part[finite] for part in pair)))
-        p[finite] = _tail(Pair(*(part[finite][first] for part in pair)), tau)[back]
-    return p
-
-
 def _tail(pair: Pair, tau: float) -> Floats:
     """The p-values of ``(u,)`` pairs; 0 or 1 where the bound is on one side of ``tau`` at every z looked at."""
     above = _newcombe(np.float64(FURTHEST), *pair) >= tau
@@ -194,19 +197,6 @@ def _tail(pair: Pair, tau: float) -> Floats:
 
     solution = elementwise.find_root(lambda z, *counts: _newcombe(z, *counts) - tau, (-FURTHEST, FURTHEST), args=pair)
     return np.select([above, below], [0.0, 1.0], scipy.special.ndtr(-solution.x))
-
-
-def _distinct(pair: Pair) -> tuple[Longs, Longs]:
-    """Where each distinct pair of counts comes first, and which of them each complainant has.
-
-    Groups of k neighbours have few pairs of counts, whatever the number of complainants.
-    """
-    base = int(max(pair.control_n.max(), pair.test_n.max())) + 1
-    key = np.zeros(pair.control.shape, dtype=np.int64)
-    for part in pair:
-        key = key * base + part.astype(np.int64)
-    _, first, back = np.unique(key, return_index=True, return_inverse=True)
-    return first, back
 
 
 # --------------------------------------------------------------------------------------------------------------------

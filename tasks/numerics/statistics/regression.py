@@ -63,7 +63,17 @@ def fitted(columns: Columns, squared: bool = True) -> DesignRows:
     sd = numbers.std(axis=0)
     every = np.zeros(0, dtype=bool)
     draft = DesignRows(columns, logged, least, numbers.mean(axis=0), np.where(sd > 0, sd, 1.0), squared, every)
-    independent = _independent(_rows(columns, values, _standardised(values, draft), squared))
+    x = _rows(columns, values, _standardised(values, draft), squared)
+    independent = np.zeros(x.shape[1], dtype=bool)
+    basis: list[Floats] = []
+    for position, column in enumerate(x.T):
+        rest = column / max(float(np.linalg.norm(column)), 1e-300)
+        for vector in (*basis, *basis):  # twice, for what rounding leaves
+            rest = rest - vector * float(vector @ rest)
+        size = float(np.linalg.norm(rest))
+        if size > SMALLEST:
+            independent[position] = True
+            basis.append(rest / size)
     return DesignRows(draft.columns, logged, least, draft.mean, draft.sd, squared, independent)
 
 
@@ -87,21 +97,6 @@ def _rows(columns: Columns, values: Floats, numbers: Floats, squared: bool) -> F
             column = numbers[:, [position]]
             parts += [column, column**2] if squared else [column]
     return np.hstack(parts)
-
-
-def _independent(x: Floats) -> Bools:
-    """``(q,)`` columns that are not linear in those before them."""
-    independent = np.zeros(x.shape[1], dtype=bool)
-    basis: list[Floats] = []
-    for position, column in enumerate(x.T):
-        rest = column / max(float(np.linalg.norm(column)), 1e-300)
-        for vector in (*basis, *basis):  # twice, for what rounding leaves
-            rest = rest - vector * float(vector @ rest)
-        size = float(np.linalg.norm(rest))
-        if size > SMALLEST:
-            independent[position] = True
-            basis.append(rest / size)
-    return independent
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -460,9 +460,11 @@ class Plot:
         if value is None:
             return ()
         colour, ends = tone_of(state, reference=reference), (self.x(low), self.x(high))
-        shapes: list[Shape] = [
-            PathShape(_whisker(ends, y, (low < self.axis.low, high > self.axis.high)), "bar", colour)
-        ]
+        leaves = (low < self.axis.low, high > self.axis.high)
+        caps = [path("M", x, y - 4, "V", y + 4) for x, out in zip(ends, leaves, strict=True) if not out]
+        start, end = ends[0] + _HEAD * leaves[0], ends[1] - _HEAD * leaves[1]
+        whisker = " ".join([path("M", min(start, end), y, "H", max(start, end)), *caps])
+        shapes: list[Shape] = [PathShape(whisker, "bar", colour)]
         heads = [(ends[0], -1.0)] * (low < self.axis.low) + [(ends[1], 1.0)] * (high > self.axis.high)
         shapes += [PathShape(_head(x, y, way), "fill", colour) for x, way in heads]
         return (*shapes, marker(self.x(value), y, state, reference=reference))
@@ -515,13 +517,6 @@ def merged(strips: Sequence[Span]) -> tuple[Span, ...]:
 
 def _through(x: float, spans: Iterable[Span]) -> str:
     return " ".join(path("M", x, top, "V", bottom) for top, bottom in spans)
-
-
-def _whisker(ends: Span, y: float, leaves: tuple[bool, bool]) -> str:
-    """A line with a cap at each end that lies on the axis."""
-    caps = [path("M", x, y - 4, "V", y + 4) for x, out in zip(ends, leaves, strict=True) if not out]
-    start, end = ends[0] + _HEAD * leaves[0], ends[1] - _HEAD * leaves[1]
-    return " ".join([path("M", min(start, end), y, "H", max(start, end)), *caps])
 
 
 def _head(x: float, y: float, way: float) -> str:

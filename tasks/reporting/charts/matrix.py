@@ -177,7 +177,17 @@ class _Block:
 
     def draw(self, top: float) -> tuple[list[Shape], float]:
         """Headings and rows; returns shapes, and where they end."""
-        shapes, y = self._headings(top)
+        headings = [
+            text_lines(self.matrix.columns[c], self._centre(i), 0, self.step - 6, self.sheet, 3, "soft", "middle")
+            for i, c in enumerate(self.columns)
+        ]
+        tallest = max(map(len, headings))
+        headings_shapes: list[Shape] = [
+            replace(line, y=line.y + top + self.sheet.size + (tallest - len(heading)) * self.sheet.leading)
+            for heading in headings
+            for line in heading
+        ]
+        shapes, y = headings_shapes, top + tallest * self.sheet.leading + 5
         right = self.room + self.step * len(self.columns)
         hairlines = [segment(0, y, right, y)]
         for row in self.matrix.rows:
@@ -189,20 +199,6 @@ class _Block:
 
     def _centre(self, i: int) -> float:
         return self.room + self.step * (i + 0.5)
-
-    def _headings(self, top: float) -> tuple[list[Shape], float]:
-        """Names of columns on a common last line."""
-        headings = [
-            text_lines(self.matrix.columns[c], self._centre(i), 0, self.step - 6, self.sheet, 3, "soft", "middle")
-            for i, c in enumerate(self.columns)
-        ]
-        tallest = max(map(len, headings))
-        shapes: list[Shape] = [
-            replace(line, y=line.y + top + self.sheet.size + (tallest - len(heading)) * self.sheet.leading)
-            for heading in headings
-            for line in heading
-        ]
-        return shapes, top + tallest * self.sheet.leading + 5
 
     def _row(self, row: Row, top: float) -> tuple[list[Shape], float]:
         """Label and cells of a row, each in the middle of its height."""

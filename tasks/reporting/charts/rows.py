@@ -482,14 +482,6 @@ class Caterpillar:
         strip = [(top, bottom)]
         shapes: list[Shape] = [*plot.ticks(first, sheet)]
         shapes += [*(plot.limit(self.limit, strip) if self.limit is not None else ()), *plot.grid(strip)]
-        shapes += self._intervals(plot, top, pitch)
-        baseline = bottom + sheet.leading + 2
-        below = (*plot.ticks(baseline, sheet), *plot.caption(self.unit.name, baseline + sheet.leading + 2, sheet))
-        legend_shapes, end = legend(self._legend(), max(text.y for text in below) + 8, sheet)
-        return Drawing(sheet.width, end + 4, sheet.size, (*shapes, *below, *legend_shapes))
-
-    def _intervals(self, plot: Plot, top: float, pitch: float) -> list[Shape]:
-        """One path of lines and one of marks for each tone; a diamond is outside the limit."""
         lines: dict[Tone, list[str]] = {}
         marks: dict[Tone, list[str]] = {}
         size = max(1.5, pitch / 3)
@@ -500,7 +492,12 @@ class Caterpillar:
             shape = diamond if state and state.icon == "cross" else circle
             marks.setdefault(tone, []).append(shape(plot.x(row.point or 0.0), y, size))
         line_shapes: list[Shape] = [PathShape(" ".join(parts), "thin", tone) for tone, parts in lines.items()]
-        return line_shapes + [PathShape(" ".join(parts), "fill", tone) for tone, parts in marks.items()]
+        intervals = line_shapes + [PathShape(" ".join(parts), "fill", tone) for tone, parts in marks.items()]
+        shapes += intervals
+        baseline = bottom + sheet.leading + 2
+        below = (*plot.ticks(baseline, sheet), *plot.caption(self.unit.name, baseline + sheet.leading + 2, sheet))
+        legend_shapes, end = legend(self._legend(), max(text.y for text in below) + 8, sheet)
+        return Drawing(sheet.width, end + 4, sheet.size, (*shapes, *below, *legend_shapes))
 
     def _legend(self) -> list[Entry]:
         used = {row.state for row in self.rows}

@@ -126,7 +126,13 @@ class Panel:
         """From back to front."""
         yield from self._title
         yield from self._ground()
-        yield from self._year_labels()
+        label_width = max(width(str(year), self.sheet.size) for year in self.years) + 8
+        gap = self._x(self.years[0] + 1) - self._x(self.years[0]) if len(self.years) > 1 else label_width
+        step = int(-(-label_width // gap))
+        for year_labels_year in self.years[::-1][::step]:
+            yield Text(
+                self._x(year_labels_year), self._lower + self.sheet.leading + 2, str(year_labels_year), anchor="middle"
+            )
         for yearly in self.behind:
             yield from self._line(yearly, "soft")
             yield from (
@@ -137,7 +143,14 @@ class Panel:
         yield from self._line([(year, estimate) for year, estimate, _ in self.points], self._colour)
         for year, estimate, state in self.points:
             yield from self._mark(self._x(year), estimate, state)
-        yield from self._gaps()
+        years_with_value = {year for year, estimate, _ in self.points if estimate.point is not None}
+        y = self._lower - 9
+        crosses = [
+            f"{segment(x - 3, y - 3, x + 3, y + 3)} {segment(x - 3, y + 3, x + 3, y - 3)}"
+            for x in (self._x(year) for year in self.years if year not in years_with_value)
+        ]
+        if crosses:
+            yield PathShape(" ".join(crosses), "thin", "soft")
         yield from self._last()
         yield from self._notes
 
@@ -172,14 +185,6 @@ class Panel:
         if breaks:
             yield PathShape(" ".join(segment(x, self._upper, x, self._lower) for x in breaks), "dotted", "ink")
 
-    def _year_labels(self) -> Iterator[Text]:
-        """Years under the axis, counted back from the last one: as many as fit."""
-        label_width = max(width(str(year), self.sheet.size) for year in self.years) + 8
-        gap = self._x(self.years[0] + 1) - self._x(self.years[0]) if len(self.years) > 1 else label_width
-        step = int(-(-label_width // gap))
-        for year in self.years[::-1][::step]:
-            yield Text(self._x(year), self._lower + self.sheet.leading + 2, str(year), anchor="middle")
-
     def _line(self, yearly: Yearly, colour: Tone) -> Iterator[PathShape]:
         """From year to year, but not across a gap or a break."""
         points = sorted((year, estimate.point) for year, estimate in yearly if estimate.point is not None)
@@ -205,17 +210,6 @@ class Panel:
         if up:
             yield PathShape(path("M", x, upper, "L", x - 4, upper + 7, "H", x + 4, "Z"), "fill", colour)
         yield marker(x, self._y(estimate.point), state, reference=self.reference)
-
-    def _gaps(self) -> Iterator[PathShape]:
-        """A small cross in a year without a mark."""
-        years_with_value = {year for year, estimate, _ in self.points if estimate.point is not None}
-        y = self._lower - 9
-        crosses = [
-            f"{segment(x - 3, y - 3, x + 3, y + 3)} {segment(x - 3, y + 3, x + 3, y - 3)}"
-            for x in (self._x(year) for year in self.years if year not in years_with_value)
-        ]
-        if crosses:
-            yield PathShape(" ".join(crosses), "thin", "soft")
 
     def _last(self) -> Iterator[Text]:
         """The number of the last mark, next to it."""
@@ -341,7 +335,8 @@ class Trend:
         gutter = 20.0
         width = (sheet.width - gutter * (columns - 1)) / columns
         y, shapes = 4.0, list[Shape]()
-        axis = self._axis()
+        points = [point for series in self.series for point in series.points]
+        axis = axis_of(points, [] if self.limit is None else [self.limit], self.unit, most=6)
         for first in range(0, len(self.series), columns):
             row = self.series[first : first + columns]
             panels = [self._panel(series, axis, i * (width + gutter), y, width, sheet) for i, series in enumerate(row)]
@@ -349,10 +344,6 @@ class Trend:
             y = max(panel.bottom for panel in panels) + 12
         legend_shapes, bottom = legend(self._legend(), y, sheet)
         return Drawing(sheet.width, bottom + 4, sheet.size, (*shapes, *legend_shapes))
-
-    def _axis(self) -> Axis:
-        points = [point for series in self.series for point in series.points]
-        return axis_of(points, [] if self.limit is None else [self.limit], self.unit, most=6)
 
     def _panel(self, series: Series, axis: Axis, left_edge: float, top: float, width: float, sheet: Sheet) -> Panel:
         other_series = [

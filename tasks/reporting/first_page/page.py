@@ -69,7 +69,9 @@ def run_of(material: Material) -> Run:
     """All that the first page is decided from."""
     settings = material.settings
     rows = material.rows(VERDICTS)
-    deciding_rows = _judged(material)
+    judged_rows = [row for row in material.named(ADJUSTED) if row["primary"]]
+    ordered = sorted(judged_rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
+    deciding_rows = {(row["protected_attribute"], row["group"]): row for row in ordered}
     lenders = _lenders(settings.source)
     return Run(
         tuple(Row.of(row) for row in rows),
@@ -148,13 +150,6 @@ def _warnings(material: Material) -> tuple[str, ...]:
     swapped = any(row["reversed"] for row in material.rows(DECISION_DIRECTION))
     failed = any(not row["success"] and not row["quarantined"] for row in material.rows(VALIDATIONS))
     return ("columns_swapped",) * swapped + ("checks_failed",) * failed
-
-
-def _judged(material: Material) -> dict[Key, Mapping[str, Any]]:
-    """The judged row of the ladder of each group, of the lender's decisions where both were looked at."""
-    rows = [row for row in material.named(ADJUSTED) if row["primary"]]
-    ordered = sorted(rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
-    return {(row["protected_attribute"], row["group"]): row for row in ordered}
 
 
 def _benchmarks(
@@ -299,7 +294,8 @@ def decide(run: Run) -> Decision:
     chart = figures(groups)
     view = View(groups, chart.key)
     answers, change, steps, cannot = questions(groups), changes(view), next_steps(view), cannot_tell(view)
-    command = _command(view)
+    group_files = files_of(view)
+    command = "" if group_files is None else group_files[1].command
     page = Decision(
         headline(groups),
         tuple(row for row, _ in answers),
@@ -313,11 +309,6 @@ def decide(run: Run) -> Decision:
 
 def _lines(ruled: Ruled) -> tuple[Line, ...]:
     return tuple(Line(rule, forms[0]) for rule, forms in ruled)
-
-
-def _command(view: View) -> str:
-    group_files = files_of(view)
-    return "" if group_files is None else group_files[1].command
 
 
 def _fitted(

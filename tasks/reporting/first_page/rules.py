@@ -87,7 +87,13 @@ def headline(groups: Groups) -> Headline:
     for rule, meets in NAMING:
         meeting = [case.key for case in judged_cases if groups.enough(case.key) and meets(case)]
         if meeting:
-            return Headline(rule, _naming(rule, meeting, groups), tuple(meeting))
+            applicant_forms, reference_forms = groups.applicants(meeting), groups.references(meeting)
+            filled = [
+                capital(form.format(applicants=applicants, reference=reference))
+                for applicants, reference, form in product(applicant_forms, reference_forms, forms("headline", rule))
+            ]
+            naming = fitting(filled, MOST_WORDS)[0]
+            return Headline(rule, naming, tuple(meeting))
     return _of_all(judged_cases, groups)
 
 
@@ -100,16 +106,6 @@ def _case(key: Key, groups: Groups) -> Case:
     gap, adjusted = (groups.standing(theory, key) for theory in OWN_THEORIES)
     open_only = adjusted.row is not None and adjusted.row.outside_but_for_missing and not adjusted.disagree
     return Case(key, gap.state, adjusted.state, open_only)
-
-
-def _naming(rule: str, keys: Sequence[Key], groups: Groups) -> str:
-    """The longest form that fits; groups keep their names longer than the reference group keeps its own."""
-    applicant_forms, reference_forms = groups.applicants(keys), groups.references(keys)
-    filled = [
-        capital(form.format(applicants=applicants, reference=reference))
-        for applicants, reference, form in product(applicant_forms, reference_forms, forms("headline", rule))
-    ]
-    return fitting(filled, MOST_WORDS)[0]
 
 
 def _of_all(judged_cases: Sequence[Case], groups: Groups) -> Headline:

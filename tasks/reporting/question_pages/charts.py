@@ -92,23 +92,21 @@ def agreement(rows: Iterable[Said], groups: Groups, words: Callable[[str], str])
     against = {group.key for group in apart(ordered_rows)}
     ordered = [key for key in groups.order if key in keys]
     shown_keys = set(sorted(ordered, key=lambda key: (key not in against, ordered.index(key)))[:MOST_GROUPS])
-    chart = _matrix([key for key in ordered if key in shown_keys], cells, groups, words)
-    remark = f" The first {len(shown_keys)} of {len(ordered)} groups." if len(shown_keys) < len(ordered) else ""
-    return Section(TITLE, "agreement", (_words(len(against)),), figures=(Figure(chart, "State by method." + remark),))
-
-
-def _matrix(
-    keys: list[Key], cells: Mapping[tuple[Key, str], str], groups: Groups, words: Callable[[str], str]
-) -> Matrix:
-    measures = list(dict.fromkeys(measure for _, measure in cells))
-    rows = tuple(
+    matrix_keys = [key for key in ordered if key in shown_keys]
+    matrix_cells = cells
+    measures = list(dict.fromkeys(measure for _, measure in matrix_cells))
+    matrix_rows = tuple(
         Row(
             label=groups.label(key),
-            cells=tuple(Cell(state=cells[key, name]) if (key, name) in cells else None for name in measures),
+            cells=tuple(
+                Cell(state=matrix_cells[key, name]) if (key, name) in matrix_cells else None for name in measures
+            ),
         )
-        for key in keys
+        for key in matrix_keys
     )
-    return Matrix(title=TITLE, columns=tuple(words(name) for name in measures), rows=rows)
+    chart = Matrix(title=TITLE, columns=tuple(words(name) for name in measures), rows=matrix_rows)
+    remark = f" The first {len(shown_keys)} of {len(ordered)} groups." if len(shown_keys) < len(ordered) else ""
+    return Section(TITLE, "agreement", (_words(len(against)),), figures=(Figure(chart, "State by method." + remark),))
 
 
 def _words(against: int) -> str:
@@ -265,29 +263,30 @@ def figures(matter: Matter, question: Question, room: Room) -> tuple[Figure, ...
 
 def _of(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
     if picture.kind in ("verdicts", "beside"):
-        yield from _judged(matter, question, picture, room)
+        scale, keys = SCALES[question.scale], matter.shown(question)
+        every = [(key, _number(matter, question, picture, key, scale)) for key in keys]
+        largest_keys = largest(every, room.charts, scale)
+        rows = [_named(matter, mark, key) for key, mark in every if key in largest_keys]
+        if picture.kind == "verdicts" or any(mark.value is not None for mark in rows):
+            deciding_rows = (matter.primary(question.theory, key) for key in largest_keys)
+            makers = [row.decision_maker for row in deciding_rows if row is not None]
+            yield _figure(matter, picture, scale, rows, keys, makers)
     elif picture.kind == "series":
         yield from _series(matter, question, picture, room)
     elif picture.kind == "undecided":
-        yield from _undecided(matter, question, picture, room)
+        undecided_keys = matter.shown(question)
+        row_keys = matter.with_references(undecided_keys[: max(room.charts // 3, 1)])
+        undecided_rows = [
+            _named(matter, mark, key) for key in row_keys for mark in _undecided_marks(matter, picture, key)
+        ]
+        if undecided_rows:
+            yield _figure(matter, picture, SCALES[picture.scale], undecided_rows, undecided_keys, ())
     else:
         builders: Mapping[str, Callable[[Matter, Question, Picture], Iterator[Figure]]] = {
             "ladder": ladder,
             "sensitivity": sensitivity,
         }
         yield from builders[picture.kind](matter, question, picture)
-
-
-def _judged(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
-    """What is judged, or the second method shown with it, with its limits."""
-    scale, keys = SCALES[question.scale], matter.shown(question)
-    every = [(key, _number(matter, question, picture, key, scale)) for key in keys]
-    largest_keys = largest(every, room.charts, scale)
-    rows = [_named(matter, mark, key) for key, mark in every if key in largest_keys]
-    if picture.kind == "verdicts" or any(mark.value is not None for mark in rows):
-        deciding_rows = (matter.primary(question.theory, key) for key in largest_keys)
-        makers = [row.decision_maker for row in deciding_rows if row is not None]
-        yield _figure(matter, picture, scale, rows, keys, makers)
 
 
 def _number(matter: Matter, question: Question, picture: Picture, key: Key, scale: Scale) -> Mark:
@@ -316,15 +315,6 @@ def _series(matter: Matter, question: Question, picture: Picture, room: Room) ->
     if rows:
         measures = (matter.measure(part, key) for part in series for key in largest_keys)
         yield _figure(matter, picture, scale, rows, keys, [m.decision_maker for m in measures if m is not None])
-
-
-def _undecided(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
-    """What became of all records, for the first groups of the page."""
-    keys = matter.shown(question)
-    row_keys = matter.with_references(keys[: max(room.charts // 3, 1)])
-    rows = [_named(matter, mark, key) for key in row_keys for mark in _undecided_marks(matter, picture, key)]
-    if rows:
-        yield _figure(matter, picture, SCALES[picture.scale], rows, keys, ())
 
 
 def _undecided_marks(matter: Matter, picture: Picture, key: Key) -> Iterator[Mark]:

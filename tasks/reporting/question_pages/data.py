@@ -406,7 +406,8 @@ def measure_mark(matter: Matter, series: Series, key: Key, scale: Scale) -> Mark
     n: Count = None if m.of_draws else WITHHELD if m.n is None else m.n
     if m.value is None:
         why = words["withheld_note"] if m.withheld else _because(m.reason)
-        published_range = _published_range(matter, series, key)
+        group = matter.groups.published(key)
+        published_range = group.shown if group is not None and series.measure == "approval_rate" else ""
         return replace(
             blank, n=n, value=WITHHELD if m.withheld and not published_range else None, note=published_range or why
         )
@@ -436,12 +437,6 @@ def _draws(m: Measure, scale: Scale) -> str:
     places, signed = scale.unit.places or 0, scale.unit.signed
     ends = {"low": shortest(low, places, signed), "high": shortest(high, places, signed)}
     return declaration().pictures["draws"].format(**ends)
-
-
-def _published_range(matter: Matter, series: Series, key: Key) -> str:
-    """A rate that is published as a range only."""
-    group = matter.groups.published(key)
-    return group.shown if group is not None and series.measure == "approval_rate" else ""
 
 
 def _why(row: Row | None, status: Standing) -> str:

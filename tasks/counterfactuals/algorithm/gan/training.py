@@ -237,36 +237,27 @@ def train(
     inputs = encoded.covariates.shape[1]
     shape = Shape(inputs, len(rows.categories), encoder.width, encoder.heads, settings.hidden)
     game = (begin or _begin)(encoded, shape, settings)
-    mark = _fingerprint(settings, rows)
+    names = rows.categories, rows.covariates.names, rows.mediators.names
+    arrays = rows.covariates.values, rows.category, rows.mediators.values
+    mark = digest_of((replace(settings, device="auto"), names), *arrays)
     state = resume or take(game.sides, torch.zeros(0, settings.networks, len(TERMS)), mark)
     restore(state, game.sides, mark)
     with game.playing() as play:
         for epoch in range(state.epoch, settings.epochs):
-            epoch_losses = play(epoch, _rate(settings, epoch))
+            epochs, full_rate_share = settings.epochs, settings.decay_from
+            share = 1.0 if full_rate_share >= 1 else min(1.0, (epochs - epoch) / (epochs * (1 - full_rate_share)))
+            rate = settings.learning_rate * share
+            epoch_losses = play(epoch, rate)
             state = _finite(take(game.sides, torch.cat([state.history, epoch_losses]), mark), state)
             if on_epoch is not None:
                 on_epoch(state)
     return Trained(Imaginer(encoder, game.generators()), state)
 
 
-def _fingerprint(settings: GanSettings, rows: Mediation) -> str:
-    """SHA-256 of what is trained on and how. Another device is still the same run."""
-    names = rows.categories, rows.covariates.names, rows.mediators.names
-    arrays = rows.covariates.values, rows.category, rows.mediators.values
-    return digest_of((replace(settings, device="auto"), names), *arrays)
-
-
 def _begin(encoded: Encoded, shape: Shape, settings: GanSettings) -> Game:
     """A game on the device of the settings: compiled on the CPU, by automatic differentiation on CUDA."""
     on_cpu = chosen_device(settings.device).type == "cpu"
     return (CompiledGame if on_cpu else AutogradGame).begin(encoded, shape, settings)
-
-
-def _rate(settings: GanSettings, epoch: int) -> float:
-    """The learning rate of an epoch, from 0: as given, then falling linearly from ``decay_from`` on."""
-    epochs, full_rate_share = settings.epochs, settings.decay_from
-    share = 1.0 if full_rate_share >= 1 else min(1.0, (epochs - epoch) / (epochs * (1 - full_rate_share)))
-    return settings.learning_rate * share
 
 
 def _finite(after: Checkpoint, before: Checkpoint) -> Checkpoint:

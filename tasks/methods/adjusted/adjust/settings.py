@@ -119,7 +119,15 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
         if block in (NO_BLOCK, CROSS):
             message = f"{block!r} is the name of a rung of its own; give the block another name"
             yield SpecError(message, (*AT, "blocks", block))
-    yield from _twice(settings)
+    block_of_column: dict[str, str] = {}
+    for twice_block, twice_columns in settings.blocks.items():
+        for i, twice_name in enumerate(twice_columns):
+            if twice_name in block_of_column:
+                yield SpecError(
+                    f"{twice_name!r} is in the block {block_of_column[twice_name]!r} already",
+                    (*AT, "blocks", twice_block, i),
+                )
+            block_of_column.setdefault(twice_name, twice_block)
     block_names = [block.name for block in blocks_of(spec, settings)]
     if settings.cluster_bootstrap and cluster_of(spec, settings) is None:
         yield SpecError("there are no clusters to draw; name their column in `cluster`", (*AT, "cluster_bootstrap"))
@@ -146,17 +154,6 @@ def _of_column(spec: AuditSpec, name: str, at: Location) -> Iterator[SpecError]:
     elif name not in spec.kept():
         hint = "give it a `block`, so that it is read" if name in spec.columns else nearest(name, list(spec.kept()))
         yield SpecError(f"{name!r} is no column that is read; {hint}", at)
-
-
-def _twice(settings: AdjustedSettings) -> Iterator[SpecError]:
-    block_of_column: dict[str, str] = {}
-    for block, columns in settings.blocks.items():
-        for i, name in enumerate(columns):
-            if name in block_of_column:
-                yield SpecError(
-                    f"{name!r} is in the block {block_of_column[name]!r} already", (*AT, "blocks", block, i)
-                )
-            block_of_column.setdefault(name, block)
 
 
 def _block(spec: AuditSpec, name: str) -> str | None:

@@ -210,7 +210,13 @@ def complete_rows(applications: Applications) -> Rows:
     if applications.cluster is not None:
         code[(code < 0) & (applications.cluster < 0)] = 1
     for control in (control for block in applications.blocks for control in block.controls):
-        for reason, bad in _faults(control):
+        masks = [
+            (f"missing {control.name}", np.isnan(control.values)),
+            (f"infinite {control.name}", np.isinf(control.values)),
+        ]
+        if control.kind == "number" and control.scale == "log":
+            masks.append((f"{control.name} not above 0", control.values <= 0))
+        for reason, bad in masks:
             code[(code < 0) & bad] = len(reasons)
             reasons.append(reason)
     ok = code < 0
@@ -219,31 +225,18 @@ def complete_rows(applications: Applications) -> Rows:
     for outcome, none in (("denials", events == 0), ("approvals", events == counts)):
         code[ok & (code < 0) & np.append(none, False)[np.where(ok, group, count)]] = len(reasons)
         reasons.append(f"no {outcome} in the group")
-    return Rows(code < 0, _left_out(applications, code, reasons), counts, events)
-
-
-def _faults(control: Control) -> list[tuple[str, Bools]]:
-    """Reasons against rows, by one control."""
-    masks = [
-        (f"missing {control.name}", np.isnan(control.values)),
-        (f"infinite {control.name}", np.isinf(control.values)),
-    ]
-    if control.kind == "number" and control.scale == "log":
-        masks.append((f"{control.name} not above 0", control.values <= 0))
-    return masks
-
-
-def _left_out(applications: Applications, code: Ints, reasons: list[str]) -> tuple[LeftOut, ...]:
-    """Counts by reason and group, without those that are 0."""
     has_group = (applications.group >= 0) & (applications.group < len(applications.groups))
-    group = np.where(has_group, applications.group, -1)
+    left_out_group = np.where(has_group, applications.group, -1)
     exclusions = []
-    for number, reason in enumerate(reasons):
+    for number, left_out_reason in enumerate(reasons):
         of_reason = code == number
-        for group_code in np.unique(group[of_reason]):
-            rows = of_reason & (group == group_code)
-            exclusions.append(LeftOut(reason, int(group_code), int(rows.sum()), int(applications.denied[rows].sum())))
-    return tuple(exclusions)
+        for group_code in np.unique(left_out_group[of_reason]):
+            rows = of_reason & (left_out_group == group_code)
+            exclusions.append(
+                LeftOut(left_out_reason, int(group_code), int(rows.sum()), int(applications.denied[rows].sum()))
+            )
+    left_out = tuple(exclusions)
+    return Rows(code < 0, left_out, counts, events)
 
 
 # --------------------------------------------------------------------------------------------------------------------

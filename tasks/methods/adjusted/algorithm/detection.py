@@ -224,7 +224,10 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
     aggregates += [
         _exchanged(exchange, numbers[exchange.group]) for exchange in steps.exchanged if exchange.group in numbers
     ]
-    return Detected(*_nobody(), (), (), tuple(aggregates))
+    rows, none, text = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, dtype=str)
+    nobody_numbers = np.zeros(0, np.int32)
+    nobody = Findings(rows, nobody_numbers, text, none, text), Evidence(rows, text, nobody_numbers, rows, none)
+    return Detected(*nobody, (), (), tuple(aggregates))
 
 
 def _measures(step: Step, group: int, row_counts: Counted | None) -> Iterator[Aggregate]:
@@ -288,9 +291,3 @@ def _qualified(step: Step) -> str:
     poor = step.estimator != "overlap" and step.support < ENOUGH_SUPPORT
     notes = [Note.POOR_SUPPORT] * poor + [note for reason_text, note in _UNJUDGED.items() if reason_text in step.reason]
     return "; ".join(notes)
-
-
-def _nobody() -> tuple[Findings, Evidence]:
-    rows, none, text = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, dtype=str)
-    numbers = np.zeros(0, np.int32)
-    return Findings(rows, numbers, text, none, text), Evidence(rows, text, numbers, rows, none)

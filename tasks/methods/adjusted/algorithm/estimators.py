@@ -375,7 +375,15 @@ def _row(
         )
     if not fit.classical[column, column] > 0:
         return rung.row(group, "lpm", "all", group_estimate)
-    unseen = _unseen(rung, column, fit, names)
+    places: dict[str, list[int]] = {}
+    for place, control in enumerate(rung.design.control[: rung.x.shape[1]]):
+        if control >= 0:
+            places.setdefault(names[control], []).append(place)
+    for place, control in rung.design.partners.items():
+        places.setdefault(names[control], []).append(place)
+    residual = float(np.square(rung.design.y - rung.x @ fit.coefficients).sum())
+    bread = fit.classical * fit.df / residual
+    unseen = sensitivity(fit, membership(bread, column, len(rung.design.y)), column, places, 1 - rung.level)
     strongest = unseen.adjusted_by_strongest
     return rung.row(
         *(group, "lpm", "all", group_estimate),
@@ -385,19 +393,6 @@ def _row(
         strongest=unseen.strongest,
         adjusted_by_strongest=math.nan if strongest is None else strongest.value,
     )
-
-
-def _unseen(rung: Rung, column: int, fit: LinearFit, names: tuple[str, ...]) -> Sensitivity:
-    """Robustness values and benchmarks, a control being all its columns; a product is one of both its own."""
-    places: dict[str, list[int]] = {}
-    for place, control in enumerate(rung.design.control[: rung.x.shape[1]]):
-        if control >= 0:
-            places.setdefault(names[control], []).append(place)
-    for place, control in rung.design.partners.items():
-        places.setdefault(names[control], []).append(place)
-    residual = float(np.square(rung.design.y - rung.x @ fit.coefficients).sum())
-    bread = fit.classical * fit.df / residual
-    return sensitivity(fit, membership(bread, column, len(rung.design.y)), column, places, 1 - rung.level)
 
 
 # --------------------------------------------------------------------------------------------------------------------

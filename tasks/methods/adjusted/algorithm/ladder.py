@@ -134,7 +134,16 @@ def terms_of(design: Design, applications: Applications, used: Bools, rung: int)
         tuple(factor.name for factor in factors),
         np.array([factor.control for factor in factors]),
     )
-    return _common(terms)
+    count, spread = np.zeros(len(terms.first)), np.zeros(len(terms.first))
+    for start in range(0, len(terms.first), AT_ONCE):
+        part = np.arange(start, min(start + AT_ONCE, len(terms.first)), dtype=np.int32)
+        values = terms.values(slice(None), part)
+        count[part], spread[part] = (values != 0).sum(axis=0), values.std(axis=0)
+    fit = (count >= RARE) & (spread > 0)
+    if fit.sum() > MOST:
+        order = np.argsort(-np.where(fit, np.where(terms.first == 0, np.inf, spread), -1.0), kind="stable")
+        fit[order[MOST:]] = False
+    return terms.kept(fit)
 
 
 def _meet(first: Factor, other: Factor) -> bool:
@@ -164,35 +173,20 @@ def _factors(design: Design, number: int, control: Control, used: Bools) -> Iter
             name = level_name(control, float(levels[counts.argmax()]))
             yield Factor(name, number, 1 - design.x[:, at].sum(axis=1), "plain")
     elif squared in (design.names[j] for j in at):
-        yield from _hinges(control, number, design.x[:, at[0]], control.values[used])
-
-
-def _hinges(control: Control, number: int, z: Floats, values: Floats) -> Iterator[Factor]:
-    """Hinges of a number ``z`` in the scale of the design, named by its original ``values``."""
-    for share in KNOTS:
-        yield Factor(_named(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot")
-    for rank, (above, below) in enumerate(PAIRED):
-        over, under = np.maximum(z - np.quantile(z, above), 0), np.maximum(np.quantile(z, below) - z, 0)
-        yield Factor(_named(control, "above", values, above), number, over, f"above {rank}")
-        yield Factor(_named(control, "below", values, below), number, under, f"below {rank}")
+        z = design.x[:, at[0]]
+        values = control.values[used]
+        for share in KNOTS:
+            yield Factor(
+                _named(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot"
+            )
+        for rank, (above, below) in enumerate(PAIRED):
+            over, under = np.maximum(z - np.quantile(z, above), 0), np.maximum(np.quantile(z, below) - z, 0)
+            yield Factor(_named(control, "above", values, above), number, over, f"above {rank}")
+            yield Factor(_named(control, "below", values, below), number, under, f"below {rank}")
 
 
 def _named(control: Control, side: str, values: Floats, share: float) -> str:
     return f"{control.name} {side} {np.quantile(values, share):.3g}"
-
-
-def _common(terms: Terms) -> Terms:
-    """Those that are not 0 in 30 rows or more; of more than 400 those that vary most."""
-    count, spread = np.zeros(len(terms.first)), np.zeros(len(terms.first))
-    for start in range(0, len(terms.first), AT_ONCE):
-        part = np.arange(start, min(start + AT_ONCE, len(terms.first)), dtype=np.int32)
-        values = terms.values(slice(None), part)
-        count[part], spread[part] = (values != 0).sum(axis=0), values.std(axis=0)
-    fit = (count >= RARE) & (spread > 0)
-    if fit.sum() > MOST:
-        order = np.argsort(-np.where(fit, np.where(terms.first == 0, np.inf, spread), -1.0), kind="stable")
-        fit[order[MOST:]] = False
-    return terms.kept(fit)
 
 
 def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
@@ -302,7 +296,13 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
     chosen = choose(_denial(design, rung), terms, min(room, SHARE))
     chosen = _of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
     chosen += choose(_denial(added(design, terms, chosen, rung), rung), terms, room - len(chosen))
-    return _fitted(design, terms, chosen, rung)
+    chosen = chosen
+    while chosen:
+        wide = added(design, terms, chosen, rung)
+        if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
+            return wide
+        chosen = chosen[:-1]
+    return design
 
 
 def _of_groups(design: Design, terms: Terms, chosen: list[int], rung: int, room: int) -> list[int]:
@@ -432,16 +432,6 @@ def _beside(x: Floats, values: Floats, weight: Floats) -> Floats:
     weighted = x * weight[:, None]
     residuals: Floats = values - x @ np.linalg.solve(x.T @ weighted, weighted.T @ values)
     return residuals
-
-
-def _fitted(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
-    """The design with the terms, less the last ones while the logit is separated."""
-    while chosen:
-        wide = added(design, terms, chosen, rung)
-        if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
-            return wide
-        chosen = chosen[:-1]
-    return design
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import chi2
 
-from tasks.numerics.arrays import Bools, Floats, Ints
+from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.regression import (
     Estimate,
     LogitFit,
@@ -184,7 +184,11 @@ def fit_firth(x: Floats, y: Floats, start: Floats | None = None, fixed_column: i
     free = np.arange(x.shape[1]) != (-1 if fixed_column is None else fixed_column)
     converged = False
     for _ in range(STEPS):
-        step = _step(x, y, point, free)
+        p = point.fitted
+        hat = p * (1 - p) * np.einsum("ij,ij->i", x @ inverse(point.information), x)
+        score = x.T @ (y - p + hat * (0.5 - p))
+        step = np.zeros(len(point.b))
+        step[free] = solve(point.information[np.ix_(free, free)], score[free])
         longest = float(np.abs(step).max(initial=0.0))
         converged = longest <= SMALL
         if converged:
@@ -218,16 +222,6 @@ def _at(x: Floats, y: Floats, b: Floats) -> _Point:
     sign, determinant = np.linalg.slogdet(matrix)
     likelihood = log_likelihood(index, y) + 0.5 * float(determinant) if sign > 0 else -np.inf
     return _Point(b, fitted, matrix, likelihood)
-
-
-def _step(x: Floats, y: Floats, point: _Point, free: Bools) -> Floats:
-    """Scoring step of the free coefficients, 0 for the one that is held."""
-    p = point.fitted
-    hat = p * (1 - p) * np.einsum("ij,ij->i", x @ inverse(point.information), x)
-    score = x.T @ (y - p + hat * (0.5 - p))
-    step = np.zeros(len(point.b))
-    step[free] = solve(point.information[np.ix_(free, free)], score[free])
-    return step
 
 
 def _ascend(x: Floats, y: Floats, point: _Point, step: Floats) -> _Point:

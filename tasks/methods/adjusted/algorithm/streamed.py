@@ -441,14 +441,10 @@ def within(values: Floats, effects: Sequence[Ints]) -> Floats:
     for _ in range(MOST_ROUNDS):
         before = residuals
         for levels in effects:
-            residuals = _less_means(residuals, levels)
+            counts = np.maximum(np.bincount(levels), 1)
+            means = np.column_stack([np.bincount(levels, column) / counts for column in residuals.T])
+            centred: Floats = residuals - means[levels]
+            residuals = centred
         if len(effects) == 1 or float((np.abs(residuals - before) / scale).max(initial=0.0)) <= APART:
             return residuals
     raise ValueError(f"fixed effects did not settle in {MOST_ROUNDS} rounds")
-
-
-def _less_means(values: Floats, levels: Ints) -> Floats:
-    counts = np.maximum(np.bincount(levels), 1)
-    means = np.column_stack([np.bincount(levels, column) / counts for column in values.T])
-    centred: Floats = values - means[levels]
-    return centred

@@ -311,7 +311,11 @@ def trials(rows: Lending, settings: CecSettings, seed: int, keeper: Keeper | Non
     bridge = Bridge(compared, Matching.of(settings), settings.theta)
     run_settings = settings_of(settings.training, seed)
     for fold in mitigations.split(rows.population, settings.training.folds, seed):
-        yield from _of_loss(bridge, fold, settings.training, run_settings, keeper)
+        grid = dict(_variants(settings.training))
+        for run in mitigations.runs(bridge.rows.population, fold, tuple(grid), run_settings, bridge.match, keeper):
+            variant = run.variant
+            model = Model(variant.name, (variant.lambda_eo, variant.lambda_cec), grid[variant])
+            yield _explained(bridge, fold, model, run.performance, run.trained.net)
         for name in settings.training.mitigations:
             yield _mitigated(bridge, fold, name, run_settings, settings.training.fits, keeper)
 
@@ -341,17 +345,6 @@ def _variants(training: CecTraining) -> Iterator[tuple[Variant, bool]]:
             yield named, False
     for variant in lambda_grid(training.grid):
         yield variant, True
-
-
-def _of_loss(
-    bridge: Bridge, fold: Fold, training: CecTraining, run_settings: TrainingSettings, keeper: Keeper | None
-) -> Iterator[Trial]:
-    """The nets trained with the loss."""
-    grid = dict(_variants(training))
-    for run in mitigations.runs(bridge.rows.population, fold, tuple(grid), run_settings, bridge.match, keeper):
-        variant = run.variant
-        model = Model(variant.name, (variant.lambda_eo, variant.lambda_cec), grid[variant])
-        yield _explained(bridge, fold, model, run.performance, run.trained.net)
 
 
 def _mitigated(
@@ -482,10 +475,6 @@ def _over_folds(group: int, measure: str, of: Parameters, figures: Sequence[Figu
 
 
 def _figures(trial: Trial) -> dict[Name, Figure]:
-    return {**_of_decisions(trial), **_of_reasons(trial)}
-
-
-def _of_decisions(trial: Trial) -> dict[Name, Figure]:
     out: dict[Name, Figure] = {}
     for name in OF_DECISIONS:
         value = np.nan if trial.performance is None else float(getattr(trial.performance, name))
@@ -493,7 +482,7 @@ def _of_decisions(trial: Trial) -> dict[Name, Figure]:
         reason = "" if not np.isnan(value) else trial.reason if trial.performance is None else missing
         events = round(value * trial.rows) if name == "positive_rate" and not reason else None
         out[f"trained_{name}", ""] = Figure(value, trial.rows, events, reason)
-    return out
+    return {**out, **_of_reasons(trial)}
 
 
 def _of_reasons(trial: Trial) -> dict[Name, Figure]:

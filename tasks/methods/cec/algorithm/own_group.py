@@ -76,7 +76,12 @@ class Lists:
             is_candidate: ``(n,)`` whether a row carries the label.
         """
         if not self.index.matching.replacement:
-            return self._without_replacement(at, np.flatnonzero(self.in_pool & is_candidate))
+            candidates = np.flatnonzero(self.in_pool & is_candidate)
+            if not len(candidates):
+                return np.full(len(at), UNMATCHED)
+            places = encoding.gather(self.index.at[candidates])
+            assigned_places, distance = nearest.match(self.index.at[self.rows[at]], places)
+            return self._within_reach(np.where(assigned_places < 0, UNMATCHED, candidates[assigned_places]), distance)
         matches, distance, sure = _first(self.near, self.away, at, is_candidate, len(self.pool))
         anew = np.flatnonzero(~sure)
         if len(anew):
@@ -85,13 +90,6 @@ class Lists:
                 return np.full(len(at), UNMATCHED)
             matches[anew], distance[anew] = self._searched(self.rows[at[anew]], candidates)
         return self._within_reach(matches, distance)
-
-    def _without_replacement(self, at: Longs, candidates: Longs) -> Longs:
-        if not len(candidates):
-            return np.full(len(at), UNMATCHED)
-        places = encoding.gather(self.index.at[candidates])
-        assigned_places, distance = nearest.match(self.index.at[self.rows[at]], places)
-        return self._within_reach(np.where(assigned_places < 0, UNMATCHED, candidates[assigned_places]), distance)
 
     def _searched(self, rows: Longs, candidates: Longs) -> tuple[Longs, Floats]:
         """The nearest of all candidates to each row, and how far it is."""
@@ -133,19 +131,19 @@ def lists(
                 np.flatnonzero(same_outcome & pool),
             )
             if len(rows) and len(pool_rows):
-                near, away = _nearest(index.at, rows, pool_rows, min(depth, len(pool_rows)))
+                at = index.at
+                nearest_depth = min(depth, len(pool_rows))
+                # public data hold thousands of equal rows, on which a balanced tree would be slow to build
+                tree = cKDTree(at[pool_rows], balanced_tree=False)
+                nearest_away, place = tree.query(at[rows], k=np.arange(1, nearest_depth + 1), workers=encoding.WORKERS)
+                nearest_near = pool_rows[place]
+                order = np.lexsort((nearest_near, nearest_away.astype(np.float32)), axis=-1)
+                near, away = (
+                    np.take_along_axis(nearest_near, order, axis=1),
+                    np.take_along_axis(nearest_away, order, axis=1),
+                )
                 out.append(Lists(number, index, rows, pool_rows, near, away))
     return tuple(out)
-
-
-def _nearest(at: Floats, rows: Longs, pool: Longs, depth: int) -> tuple[Longs, Floats]:
-    """Rows of the pool by rising distance in single precision, then by row; ``(r, depth)``, and the distances."""
-    # public data hold thousands of equal rows, on which a balanced tree would be slow to build
-    tree = cKDTree(at[pool], balanced_tree=False)
-    away, place = tree.query(at[rows], k=np.arange(1, depth + 1), workers=encoding.WORKERS)
-    near = pool[place]
-    order = np.lexsort((near, away.astype(np.float32)), axis=-1)
-    return np.take_along_axis(near, order, axis=1), np.take_along_axis(away, order, axis=1)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

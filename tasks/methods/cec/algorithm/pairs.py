@@ -241,8 +241,13 @@ def score_pairs(explained: ModelView, model_views: tuple[View, ...], rows: Longs
         DataQualityError: If an attribution is not a finite number.
         ValueError: If a row may be its own match.
     """
-    matches = _unexplained(rows)
-    compared = _nothing(len(rows), len(explained.features))
+    n = len(rows)
+    matches = Matches(rows, np.full(n, nearest.UNMATCHED), np.full(n, np.nan), np.full(n, NO_MODEL, dtype="<U32"))
+    nothing_rows = len(rows)
+    cec, floor, flip, nothing_incompleteness = np.full((4, nothing_rows), np.nan)
+    compared = Compared(
+        cec, floor, flip, nothing_incompleteness, np.full((nothing_rows, len(explained.features)), np.nan)
+    )
     reason = matches.reason.copy()
     for number, view in enumerate(model_views):
         positions = np.flatnonzero(explained.explainer[rows] == number)
@@ -259,16 +264,6 @@ def score_pairs(explained: ModelView, model_views: tuple[View, ...], rows: Longs
                 getattr(compared, measure.name)[at] = getattr(part, measure.name)
             reason[at] = np.where(np.isnan(part.cec), NO_DIRECTION, "")
     return Scored(matches, compared, reason)
-
-
-def _unexplained(rows: Longs) -> Matches:
-    n = len(rows)
-    return Matches(rows, np.full(n, nearest.UNMATCHED), np.full(n, np.nan), np.full(n, NO_MODEL, dtype="<U32"))
-
-
-def _nothing(rows: int, features: int) -> Compared:
-    cec, floor, flip, incompleteness = np.full((4, rows), np.nan)
-    return Compared(cec, floor, flip, incompleteness, np.full((rows, features), np.nan))
 
 
 def _cells(view: View, rows: Longs, at: Longs) -> Iterator[tuple[Longs, Longs]]:

@@ -80,7 +80,15 @@ def trained(
     scratch: Scratch,
 ) -> Produced:
     """Does the work of the stage ``train``."""
-    everyone, inputs = _everyone(applicants, encodings, applications)
+    columns = columns_of(applicants, encodings)
+    everyone_inputs = inputs_of(columns, encodings, "one_hot")
+    outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
+    label = outcome.loc[applicants["row_id"].to_numpy()].to_numpy(dtype=bool)
+    population = Population(everyone_inputs.x, label, np.zeros(len(label), dtype=bool))
+    everyone, inputs = (
+        Lending(population, everyone_inputs.column, columns.names, *financial(columns, encodings)),
+        everyone_inputs.names,
+    )
     cases = list(_cases(memberships, applicants["row_id"].to_numpy(), settings))
     models = algorithm_models.models(settings.training)
     aggregates, nets = [AGGREGATES.empty()], [TRAINED_NETS.empty()]
@@ -99,16 +107,6 @@ def trained(
         nets.append(_nets(case, trials, inputs))
     tables = {AGGREGATES.name: pa.concat_tables(aggregates), TRAINED_NETS.name: pa.concat_tables(nets)}
     return Produced(tables)
-
-
-def _everyone(applicants: pa.Table, encodings: pa.Table, applications: pa.Table) -> tuple[Lending, tuple[str, ...]]:
-    """All complete applications, of no group yet; and the names of the inputs."""
-    columns = columns_of(applicants, encodings)
-    inputs = inputs_of(columns, encodings, "one_hot")
-    outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
-    label = outcome.loc[applicants["row_id"].to_numpy()].to_numpy(dtype=bool)
-    population = Population(inputs.x, label, np.zeros(len(label), dtype=bool))
-    return Lending(population, inputs.column, columns.names, *financial(columns, encodings)), inputs.names
 
 
 def _cases(

@@ -33,13 +33,8 @@ def settings_of(spec: AuditSpec) -> TrainSettings | None:
         return None
     decides = ("theta", "winsorise", "maximum_distance", "replacement", "training")
     network_settings = CecSettings.model_validate({name: getattr(method_settings, name) for name in decides})
-    return TrainSettings.of(
-        spec, protected=_chosen(spec.protected, method_settings.training.attributes), cec=network_settings
-    )
-
-
-def _chosen(protected: tuple[Protected, ...], attribute_names: tuple[str, ...]) -> tuple[Protected, ...]:
-    """The attributes named, or all of a single column if none is."""
+    protected = spec.protected
+    attribute_names = method_settings.training.attributes
     where = ("methods", "cec", "training", "attributes")
     declared_names = [p.name for p in protected]
     for position, name in enumerate(attribute_names):
@@ -48,4 +43,4 @@ def _chosen(protected: tuple[Protected, ...], attribute_names: tuple[str, ...]) 
     chosen = tuple(p for p in protected if (p.name in attribute_names if attribute_names else len(p.columns) == 1))
     if not chosen:
         raise SpecError("all protected attributes cross columns; name those that nets are to be trained for", where)
-    return chosen
+    return TrainSettings.of(spec, protected=chosen, cec=network_settings)

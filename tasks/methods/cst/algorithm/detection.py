@@ -203,7 +203,8 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     """
     ground = _laid(problem, settings)
     frame, group_results = Frame(ground, problem.asked), list[Found]()
-    for group in _complainants(problem):
+    complainants = [int(group) for group in np.unique(problem.group[units(problem)])]
+    for group in complainants:
         group_results.append(
             _found(frame, group, np.flatnonzero((ground.group == group) & problem.drawn), group_results)
         )
@@ -232,10 +233,6 @@ def units(problem: Problem) -> Bools:
 
 def _laid(problem: Problem, settings: CstSettings) -> SearchSpace:
     return lay(problem, settings, problem.group, applicants_of(problem).counterfactuals)
-
-
-def _complainants(problem: Problem) -> list[int]:
-    return [int(group) for group in np.unique(problem.group[units(problem)])]
 
 
 def _found(frame: Frame, group: int, row: Longs, before: Sequence[Found]) -> Found:

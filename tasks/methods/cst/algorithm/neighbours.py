@@ -122,9 +122,21 @@ def fit(attributes: Columns, settings: CstSettings, favourable: Bools, protected
     inside = np.clip(numbers, low, high)
     if settings.distance == "overlap" and settings.scaling == "range":
         return Scale(low, high, inside.min(axis=0), np.where(_varies(inside), np.ptp(inside, axis=0), np.inf))
-    scale = Scale(low, high, *_mean_and_deviation(inside))
+    # Mean and population standard deviation of each column, `(a,)` each; infinite deviation for a constant.
+    mean = np.array([math.fsum(column) for column in inside.T]) / len(inside)
+    variance = np.array([math.fsum(column) for column in ((inside - mean) ** 2).T]) / len(inside)
+    mean_and_deviation = mean, np.where(_varies(inside), np.sqrt(variance), np.inf)
+    scale = Scale(low, high, *mean_and_deviation)
     if settings.distance == "hvdm":
-        return replace(scale, width=4 * scale.width, positions=_positions(attributes, favourable))
+        # Where the categories of each nominal attribute lie, so that differences are normalised value differences.
+        lines = []
+        for column in np.flatnonzero(~_numeric(attributes)):
+            codes, categories = attributes.values[:, column].astype(np.int64), len(attributes.categories[column])
+            rows = np.bincount(codes, minlength=categories)
+            share = np.bincount(codes, favourable, minlength=categories) / np.maximum(rows, 1)
+            lines.append(np.sqrt(2) * np.where(rows > 0, share, favourable.mean()))
+        positions = tuple(lines)
+        return replace(scale, width=4 * scale.width, positions=positions)
     if settings.distance == "propensity":
         return replace(scale, propensity=_propensity(_predictors(attributes, scale), protected))
     return scale
@@ -200,17 +212,6 @@ def _bounds(attributes: Columns, clip: bool) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _mean_and_deviation(numbers: Floats) -> tuple[Floats, Floats]:
-    """Mean and population standard deviation of each column, ``(a,)`` each; infinite deviation for a constant.
-
-    Sums are rounded once, so that neither the order of the rows nor how they lie in memory has a say in ties between
-    distances. To the bit these are the numbers behind the authors' counterfactual distances.
-    """
-    mean = np.array([math.fsum(column) for column in numbers.T]) / len(numbers)
-    variance = np.array([math.fsum(column) for column in ((numbers - mean) ** 2).T]) / len(numbers)
-    return mean, np.where(_varies(numbers), np.sqrt(variance), np.inf)
-
-
 def _varies(numbers: Floats) -> Bools:
     """Which columns hold more than one value, ``(a,)``."""
     varies: Bools = numbers.max(axis=0) > numbers.min(axis=0)
@@ -221,22 +222,6 @@ def _scaled(attributes: Columns, scale: Scale) -> Floats:
     """Coordinates of the numeric attributes, ``(n, a)``."""
     numbers = np.clip(attributes.values[:, _numeric(attributes)], scale.low, scale.high)
     return (numbers - scale.centre) / scale.width
-
-
-def _positions(attributes: Columns, favourable: Bools) -> tuple[Floats, ...]:
-    """Where the categories of each nominal attribute lie, so that differences are normalised value differences.
-
-    Wilson and Martinez (1997), equation 19 (N2): the root of the summed squared differences of the decisions'
-    frequencies. With two decisions that is sqrt(2) |P(favourable | x) - P(favourable | y)|: a difference on a line. A
-    category that nobody has lies where everybody does on average.
-    """
-    lines = []
-    for column in np.flatnonzero(~_numeric(attributes)):
-        codes, categories = attributes.values[:, column].astype(np.int64), len(attributes.categories[column])
-        rows = np.bincount(codes, minlength=categories)
-        share = np.bincount(codes, favourable, minlength=categories) / np.maximum(rows, 1)
-        lines.append(np.sqrt(2) * np.where(rows > 0, share, favourable.mean()))
-    return tuple(lines)
 
 
 def _predictors(attributes: Columns, scale: Scale) -> Floats:
@@ -500,7 +485,20 @@ def index(space: Space, members: Longs) -> Blocks:
     starts = np.append(np.flatnonzero(new), len(members))
     numeric = space.numeric[members]
     for start, stop in pairwise(starts):
-        _gather(numeric, order[start:stop])
+        # Order rows so that every `BLOCK` of them lie close together: halved where they spread most, again and again.
+        gather_order = order[start:stop]
+        pending = [gather_order] if numeric.shape[1] else []
+        while pending:
+            rows = pending.pop()
+            if len(rows) <= BLOCK:
+                continue
+            values = numeric[rows]
+            widest = int(np.argmax(values.max(axis=0) - values.min(axis=0)))
+            middle = BLOCK * (
+                (len(rows) + BLOCK) // (2 * BLOCK)
+            )  # whole blocks, so that only a group's last one is short
+            rows[:] = rows[np.argpartition(values[:, widest], middle)]
+            pending += [rows[:middle], rows[middle:]]
     blocks = -(-np.diff(starts) // BLOCK)
     first = np.concatenate([[0], np.cumsum(blocks)]).astype(np.int64)
     within = np.arange(first[-1]) - np.repeat(first[:-1], blocks)
@@ -528,20 +526,6 @@ def _by_combination(nominal: Floats, *, then: Floats | None = None) -> tuple[Lon
     return order, new
 
 
-def _gather(numeric: Floats, order: Longs) -> None:
-    """Order rows so that every ``BLOCK`` of them lie close together: halved where they spread most, again and again."""
-    pending = [order] if numeric.shape[1] else []
-    while pending:
-        rows = pending.pop()
-        if len(rows) <= BLOCK:
-            continue
-        values = numeric[rows]
-        widest = int(np.argmax(values.max(axis=0) - values.min(axis=0)))
-        middle = BLOCK * ((len(rows) + BLOCK) // (2 * BLOCK))  # whole blocks, so that only a group's last one is short
-        rows[:] = rows[np.argpartition(values[:, widest], middle)]
-        pending += [rows[:middle], rows[middle:]]
-
-
 def nearest_rows(
     blocks: Blocks, queries: Space, k: int, settings: CstSettings, exclude: Longs | None = None
 ) -> Neighbours:
@@ -564,23 +548,20 @@ def nearest_rows(
     sign = 1 if settings.ties == "ascending" else -1
     keys = np.full((len(queries.numeric), k), NOBODY)
     distances = np.full(keys.shape, np.inf if settings.maximum_distance is None else settings.maximum_distance)
-    ordered_queries, order = _ask(queries, np.full(len(keys), -1) if exclude is None else exclude, sign)
+    # The queries as the kernel reads them, and the order in which those after each other read the same blocks.
+    ask_exclude = np.full(len(keys), -1) if exclude is None else exclude
+    numeric = np.array(queries.numeric, np.float64, order="C")
+    nominal = np.array(queries.nominal, np.float64, order="C")
+    ask_order, new = _by_combination(nominal, then=numeric[:, 0] if numeric.shape[1] else None)
+    combination = np.empty(len(ask_order), np.int64)
+    combination[ask_order] = np.cumsum(new) - 1
+    excluded = np.where(ask_exclude < 0, NOBODY, sign * ask_exclude)
+    ordered_queries, order = Queries(numeric, nominal, combination, excluded), ask_order
     _run(blocks._replace(key=sign * blocks.key), ordered_queries, order, distances, keys)
     missing = keys == NOBODY
     keys *= sign
     keys[missing], distances[missing] = -1, np.inf
     return Neighbours(keys, distances)
-
-
-def _ask(queries: Space, exclude: Longs, sign: int) -> tuple[Queries, Longs]:
-    """The queries as the kernel reads them, and the order in which those after each other read the same blocks."""
-    numeric = np.array(queries.numeric, np.float64, order="C")
-    nominal = np.array(queries.nominal, np.float64, order="C")
-    order, new = _by_combination(nominal, then=numeric[:, 0] if numeric.shape[1] else None)
-    combination = np.empty(len(order), np.int64)
-    combination[order] = np.cumsum(new) - 1
-    excluded = np.where(exclude < 0, NOBODY, sign * exclude)
-    return Queries(numeric, nominal, combination, excluded), order
 
 
 def _run(blocks: Blocks, queries: Queries, order: Longs, distances: Floats, keys: Longs) -> None:

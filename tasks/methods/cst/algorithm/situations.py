@@ -201,7 +201,10 @@ def test_side(near: Neighbours, row: Longs, refused: Bools, imagined: Bools | No
         np.array(settings.ks)[:, None],
     )
     n = ks + np.zeros(near.rows.shape[0], dtype=np.int64)
-    crowded = _crowded_out(near, row, settings)
+    last = near.rows[:, settings.ks].T
+    before = last > row if settings.ties == "descending" else last < row
+    crowded_out_crowded: Bools = (near.distances[:, settings.ks].T == 0) & (last != NOBODY) & before
+    crowded = crowded_out_crowded & (settings.duplicates == "kept")
     alone = _counts(_take(met, n), n, neighbour_count >= ks)
     has_centre = imagined is not None
     centre = imagined if imagined is not None else np.zeros(len(row), dtype=bool)
@@ -240,14 +243,6 @@ def _take(cumulative_counts: Longs, first: Longs) -> Longs:
 
 def _counts(refused: Longs, n: Longs, enough: Bools) -> Counts:
     return Counts(np.where(enough, refused, np.nan), np.where(enough, n, np.nan))
-
-
-def _crowded_out(near: Neighbours, row: Longs, settings: CstSettings) -> Bools:
-    """``(len(ks), c)`` whether k + 1 duplicates of the counterfactual come before it."""
-    last = near.rows[:, settings.ks].T
-    before = last > row if settings.ties == "descending" else last < row
-    crowded: Bools = (near.distances[:, settings.ks].T == 0) & (last != NOBODY) & before
-    return crowded & (settings.duplicates == "kept")
 
 
 def _members(near: Neighbours, itself: Bools, n: Longs, neighbour_count: Longs, settings: CstSettings) -> Members:
@@ -478,7 +473,11 @@ def of_variants(tests_of_variant: Mapping[str, Tests], settings: CstSettings) ->
     place, main = settings.ks.index(settings.k), next(iter(tests_of_variant.values()))
     yield from flagged("share_significant", HEADLINE, main.significant(settings.alpha)[place], headline=True)
     yield from flagged("share_detected", HEADLINE, main.detected(settings.tau)[place])
-    yield from _spread(main.delta[place])
+    delta = main.delta[place]
+    ends = np.concatenate([-np.array(ENDS[::-1]), [0.0], ENDS])
+    for low, high in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        inside = (delta > low) & (delta <= high) | (delta == low) & (low == ends[0])
+        yield from flagged("delta_share", {"from": low, "to": high}, flags(inside, delta))
     for variant, tests in tests_of_variant.items():
         for at, k in enumerate(settings.ks):
             of: Parameters = {"k": k, "variant": variant}
@@ -487,14 +486,6 @@ def of_variants(tests_of_variant: Mapping[str, Tests], settings: CstSettings) ->
             yield from flagged("share_positive", of, tests.positive(settings.tau)[at])
             yield from alone(mean("delta", of, tests.delta[at]))
         yield from _by_tau(variant, tests.delta[place], settings)
-
-
-def _spread(delta: Floats) -> Iterator[Tally]:
-    """Share of complainants by size of the difference; the first interval holds its lower end."""
-    ends = np.concatenate([-np.array(ENDS[::-1]), [0.0], ENDS])
-    for low, high in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        inside = (delta > low) & (delta <= high) | (delta == low) & (low == ends[0])
-        yield from flagged("delta_share", {"from": low, "to": high}, flags(inside, delta))
 
 
 def _by_tau(variant: str, delta: Floats, settings: CstSettings) -> Iterator[Tally]:

@@ -78,7 +78,19 @@ def aggregates(
         at: Which of the attributes it is.
     """
     attribute = attributes[at]
-    joined = _joined(shared, _strata(attributes, at, len(shared.encoded)), freed, attribute.protected.columns)
+    n = len(shared.encoded)
+    own_columns = set(attributes[at].protected.columns)
+    attribute_groups = [
+        attribute.group for attribute in attributes if not own_columns & set(attribute.protected.columns)
+    ]
+    strata = np.column_stack(attribute_groups).astype(np.int32) if attribute_groups else np.zeros((n, 0), np.int32)
+    encoded = np.where(
+        np.isin(freed["feature"].to_numpy(zero_copy_only=False), list(attribute.protected.columns)), 0.0, shared.encoded
+    )
+    rules, codes = rules_of(shared.encoded, freed)
+    distinct = algorithm.collapse(encoded, codes, strata, rules)
+    built = algorithm.build(distinct, rules, shared.epsilon, shared.settings).graph
+    joined = _Joined(encoded, strata, Backwards.of(built, distinct.node))
     for number, name in enumerate(attribute.groups):
         if number == attribute.reference:
             continue
@@ -104,24 +116,6 @@ class _Joined:
     def rows(self, chosen: Longs) -> "_Joined":
         """The same of some rows, ``(r,)``."""
         return _Joined(self.encoded[chosen], self.strata[chosen], self.graph.rows(chosen))
-
-
-def _strata(attributes: Sequence[Grouped], at: int, n: int) -> Ints:
-    """``(n, s)`` groups of the attributes that share no column with this one."""
-    own_columns = set(attributes[at].protected.columns)
-    attribute_groups = [
-        attribute.group for attribute in attributes if not own_columns & set(attribute.protected.columns)
-    ]
-    return np.column_stack(attribute_groups).astype(np.int32) if attribute_groups else np.zeros((n, 0), np.int32)
-
-
-def _joined(shared: Shared, strata: Ints, freed: pa.Table, own_columns: Sequence[str]) -> _Joined:
-    """The graph of all rows under the rules and strata that are left."""
-    encoded = np.where(np.isin(freed["feature"].to_numpy(zero_copy_only=False), list(own_columns)), 0.0, shared.encoded)
-    rules, codes = rules_of(shared.encoded, freed)
-    distinct = algorithm.collapse(encoded, codes, strata, rules)
-    built = algorithm.build(distinct, rules, shared.epsilon, shared.settings).graph
-    return _Joined(encoded, strata, Backwards.of(built, distinct.node))
 
 
 def _of_group(
@@ -190,8 +184,17 @@ def searched(
 ) -> Produced:
     """Computes what the settings ask for: searches with rules lifted, connectivity, and searches with labels drawn."""
     row_count = features.num_rows
-    features = features.filter(pc.is_in(features["row_id"], _first_draw(nodes)))
-    rows = _rows(features, memberships, settings, row_count)
+    first_draw = nodes.filter(pc.equal(nodes["draw"], 0))["row_id"].combine_chunks()
+    features = features.filter(pc.is_in(features["row_id"], first_draw))
+    rows_features = features
+    rows_row_count = row_count
+    ids = rows_features["row_id"].to_pylist()
+    encoded = np.column_stack([rows_features[name].to_numpy() for name in rows_features.column_names[1:]])
+    group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
+    attributes = (
+        _attribute(p, group_of[p.name].to_numpy(dtype=str), settings, rows_row_count) for p in settings.protected
+    )
+    rows = _Rows(ids, encoded, strata_of(ids, memberships), tuple(attributes))
     queries = _asked(rows.ids, decisions, settings.explain)
     tallies: list[pa.Table] = []
     draws: list[pa.Table] = []
@@ -229,20 +232,6 @@ def _relabelled(
             yield attribute.origin(maker).aggregates(maker_aggregates)
 
 
-def _first_draw(nodes: pa.Table) -> pa.Array:
-    """The ids of the rows that the first graph is of."""
-    return nodes.filter(pc.equal(nodes["draw"], 0))["row_id"].combine_chunks()
-
-
-def _rows(features: pa.Table, memberships: pa.Table, settings: AblateSettings, row_count: int) -> _Rows:
-    """The rows of the graph, of ``row_count`` rows of the audit."""
-    ids = features["row_id"].to_pylist()
-    encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
-    group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
-    attributes = (_attribute(p, group_of[p.name].to_numpy(dtype=str), settings, row_count) for p in settings.protected)
-    return _Rows(ids, encoded, strata_of(ids, memberships), tuple(attributes))
-
-
 def _attribute(
     protected: Protected, group_of: NDArray[np.str_], settings: AblateSettings, row_count: int
 ) -> _Attribute:
@@ -270,19 +259,14 @@ def _epsilon(facts: pa.Table) -> float:
 
 def _variants(encoded: NDArray[np.float64], encodings: pa.Table, epsilon: float) -> list[Variant]:
     """The rules of the audit, and each set of rules with something lifted."""
-    constrained = _constrained(encodings)
+    bound = pc.or_(pc.not_equal(encodings["constraint"], str(Constraint.FREE)), pc.is_valid(encodings["transitions"]))
+    constrained = list(dict.fromkeys(encodings.filter(bound)["feature"].to_pylist()))
     every, _ = rules_of(encoded, freed(encodings, constrained))
     return ablation.variants(
         Variant(NOTHING, *rules_of(encoded, encodings), epsilon),
         {feature: rules_of(encoded, freed(encodings, [feature])) for feature in constrained},
         every,
     )
-
-
-def _constrained(encodings: pa.Table) -> list[str]:
-    """Features that a rule binds, in the order of the audit spec."""
-    bound = pc.or_(pc.not_equal(encodings["constraint"], str(Constraint.FREE)), pc.is_valid(encodings["transitions"]))
-    return list(dict.fromkeys(encodings.filter(bound)["feature"].to_pylist()))
 
 
 def freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:

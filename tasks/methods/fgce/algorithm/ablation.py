@@ -388,31 +388,18 @@ def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> B
     distinct = feasibility.collapse(proposed.encoded, variant.codes, proposed.strata, variant.rules)
     start, end = distinct.node[proposed.applicant], distinct.node[proposed.rows :]
     if not math.isfinite(variant.epsilon):
-        return _in_one_step(distinct, variant, start, end)
+        space = feasibility.space_of(distinct, variant.rules)
+        steps = [
+            algorithm.nearest_of(space, one, other)[0] for one, other in zip(start[:, None], end[:, None], strict=True)
+        ]
+        is_one_step: Bools = np.isfinite(steps)
+        return is_one_step
     built = feasibility.build(distinct, variant.rules, variant.epsilon, settings)
     data = np.zeros(built.graph.size, dtype=np.bool_)
     data[distinct.node[: proposed.rows]] = True
-    return _proposals_by_paths(_without_steps(built.graph, ~data), start, end)
-
-
-def _in_one_step(distinct: Distinct, variant: Variant, start: Ints, end: Ints) -> Bools:
-    space = feasibility.space_of(distinct, variant.rules)
-    steps = [
-        algorithm.nearest_of(space, one, other)[0] for one, other in zip(start[:, None], end[:, None], strict=True)
-    ]
-    is_one_step: Bools = np.isfinite(steps)
-    return is_one_step
-
-
-def _without_steps(graph: FeasibilityGraph, nodes: Bools) -> FeasibilityGraph:
-    """The graph without the edges out of some nodes, given as ``(m,)``."""
-    is_kept_edge = ~np.repeat(nodes, np.diff(graph.indptr))
-    indptr = np.concatenate([[0], np.cumsum(is_kept_edge)])[graph.indptr]
-    return FeasibilityGraph(indptr, graph.indices[is_kept_edge], graph.distances[is_kept_edge])
-
-
-def _proposals_by_paths(graph: FeasibilityGraph, start: Ints, end: Ints) -> Bools:
-    """``(f,)`` whether a directed path, of length 0 or more, leads from each start to its own end."""
+    graph = _without_steps(built.graph, ~data)
+    start = start
+    end = end
     factual, candidate = np.zeros((2, graph.size), dtype=np.bool_)
     factual[start] = True
     candidate[end] = True
@@ -424,3 +411,10 @@ def _proposals_by_paths(graph: FeasibilityGraph, start: Ints, end: Ints) -> Bool
         inside = np.isin(start, part.factuals) & np.isin(end, part.candidates)
         is_reached[inside] = part.reach()[row[inside], column[inside]]
     return is_reached
+
+
+def _without_steps(graph: FeasibilityGraph, nodes: Bools) -> FeasibilityGraph:
+    """The graph without the edges out of some nodes, given as ``(m,)``."""
+    is_kept_edge = ~np.repeat(nodes, np.diff(graph.indptr))
+    indptr = np.concatenate([[0], np.cumsum(is_kept_edge)])[graph.indptr]
+    return FeasibilityGraph(indptr, graph.indices[is_kept_edge], graph.distances[is_kept_edge])

@@ -101,7 +101,16 @@ def connections(joined: Nested) -> list[Connection]:
     connection_list, graph = [], joined.graph
     for epsilon in reversed(joined.epsilons):
         graph = within(graph, epsilon, joined.strict)
-        connection_list.append(_connection(epsilon, graph, joined.distinct.multiplicity))
+        multiplicity = joined.distinct.multiplicity
+        weak, strong = components(graph)
+        connection_joined = np.diff(graph.indptr) > 0
+        connection_joined[graph.indices] = True
+        passed = np.concatenate([[0], np.cumsum(multiplicity[graph.indices])])
+        neighbour_counts = np.diff(passed[graph.indptr]) + multiplicity - 1
+        connection = Connection(
+            epsilon, weak, strong, ~connection_joined & (multiplicity == 1), multiplicity * neighbour_counts
+        )
+        connection_list.append(connection)
     return connection_list[::-1]
 
 
@@ -110,15 +119,6 @@ def within(graph: FeasibilityGraph, epsilon: float, strict: bool) -> Feasibility
     near = graph.distances < epsilon if strict else graph.distances <= epsilon
     edges = np.flatnonzero(near)
     return FeasibilityGraph(np.searchsorted(edges, graph.indptr), graph.indices[edges], graph.distances[edges])
-
-
-def _connection(epsilon: float, graph: FeasibilityGraph, multiplicity: Longs) -> Connection:
-    weak, strong = components(graph)
-    joined = np.diff(graph.indptr) > 0
-    joined[graph.indices] = True
-    passed = np.concatenate([[0], np.cumsum(multiplicity[graph.indices])])
-    neighbour_counts = np.diff(passed[graph.indptr]) + multiplicity - 1
-    return Connection(epsilon, weak, strong, ~joined & (multiplicity == 1), multiplicity * neighbour_counts)
 
 
 def aggregates(
@@ -146,9 +146,22 @@ def aggregates(
             group_nodes = np.flatnonzero(of_node == number)
             rows = int(distinct.multiplicity[group_nodes].sum())
             if rows:
-                yield from _of_group(connection_of_epsilon.get(epsilon), epsilon, group_nodes, rows, number)
+                # The four measures of the nodes `group_nodes`, which stand for `rows` rows.
+                connection = connection_of_epsilon.get(epsilon)
+                values, reason = dict.fromkeys(MEASURES, math.nan), TOO_LARGE
+                if connection is not None:
+                    values, reason = _values(connection.of(group_nodes), rows), "one row makes no pair"
+                for measure, value in values.items():
+                    why = reason if math.isnan(value) else ""
+                    count = None if math.isnan(value) or measure == DENSITY else int(value)
+                    at = {"epsilon": epsilon}
+                    yield Aggregate(number, 0, measure, at, value, rows, compared=False, events=count, reason=why)
         if epsilon in connection_of_epsilon:
-            _hold_apart(connection_of_epsilon[epsilon], of_node)
+            _, first, part = np.unique(connection_of_epsilon[epsilon].weak, return_index=True, return_inverse=True)
+            if (of_node[first][part] != of_node).any():
+                raise ValueError(
+                    "a component holds rows of two groups; give the protected attribute to the graph as a stratum"
+                )
 
 
 def draws(joined: Nested, sizes: Sequence[Matched]) -> Iterator[Draws]:
@@ -164,20 +177,6 @@ def draws(joined: Nested, sizes: Sequence[Matched]) -> Iterator[Draws]:
                 )
 
 
-def _of_group(
-    connection: Connection | None, epsilon: float, group_nodes: Longs, rows: int, group: int
-) -> Iterator[Aggregate]:
-    """The four measures of the nodes ``group_nodes``, which stand for ``rows`` rows."""
-    values, reason = dict.fromkeys(MEASURES, math.nan), TOO_LARGE
-    if connection is not None:
-        values, reason = _values(connection.of(group_nodes), rows), "one row makes no pair"
-    for measure, value in values.items():
-        why = reason if math.isnan(value) else ""
-        count = None if math.isnan(value) or measure == DENSITY else int(value)
-        at = {"epsilon": epsilon}
-        yield Aggregate(group, 0, measure, at, value, rows, compared=False, events=count, reason=why)
-
-
 def _values(connection: Connection, rows: int) -> dict[str, float]:
     """The four measures of all nodes of a connection, which stand for ``rows`` rows; no density of one row."""
     pairs = rows * (rows - 1)
@@ -187,13 +186,6 @@ def _values(connection: Connection, rows: int) -> dict[str, float]:
         SINGLETONS: int(connection.alone.sum()),
         DENSITY: int(connection.links.sum()) / pairs if pairs else math.nan,
     }
-
-
-def _hold_apart(connection: Connection, of_node: Ints) -> None:
-    """Check that no component holds nodes of two groups."""
-    _, first, part = np.unique(connection.weak, return_index=True, return_inverse=True)
-    if (of_node[first][part] != of_node).any():
-        raise ValueError("a component holds rows of two groups; give the protected attribute to the graph as a stratum")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -296,7 +288,10 @@ def shares(graph: Backwards, member_labels: Labels, query: Asked) -> Floats:
 
 def _shares(graph: Backwards, member: Bools, query: Asked) -> Floats:
     """The same of at most ``WORD`` sets, each of them one bit."""
-    bits, node = _packed(member), graph.node
+    words = np.zeros(member.shape[1], np.uint64)
+    for bit, labels_of_draw in enumerate(member):
+        words |= labels_of_draw.astype(np.uint64) << np.uint64(bit)
+    bits, node = words, graph.node
     inside, reached = (np.zeros(len(graph.starts) - 1, np.uint64) for _ in range(2))
     np.bitwise_or.at(inside, node, bits)
     np.bitwise_or.at(reached, node[query.candidate], bits[query.candidate])
@@ -305,14 +300,6 @@ def _shares(graph: Backwards, member: Bools, query: Asked) -> Floats:
     count, every = (_counted(words, len(member)) for words in (refused, bits[query.factual]))
     refused_shares: Floats = np.divide(count, every, out=np.full(len(member), np.nan), where=every > 0)
     return refused_shares
-
-
-def _packed(member: Bools) -> Words:
-    """``(n,)`` bit ``k`` is set where a row is in set ``k``."""
-    words = np.zeros(member.shape[1], np.uint64)
-    for bit, labels_of_draw in enumerate(member):
-        words |= labels_of_draw.astype(np.uint64) << np.uint64(bit)
-    return words
 
 
 def _counted(bits: Words, sets: int) -> Floats:

@@ -370,19 +370,14 @@ def path_costs(graph: FeasibilityGraph, weights: Floats, factuals: Longs, candid
     costs = np.full((len(factuals), len(candidates)), np.inf)
     if not costs.size:
         return costs
-    links = _open_links(graph, weights)
+    open_ = np.isfinite(weights)
+    indptr = np.concatenate([[0], np.cumsum(open_)])[graph.indptr]
+    links = _links(FeasibilityGraph(indptr, graph.indices[open_], graph.distances[open_]), weights[open_])
     rows = max(PATHS_BLOCK // graph.size, 1)
     for start in range(0, len(factuals), rows):
         block = slice(start, start + rows)
         costs[block] = dijkstra(links, indices=factuals[block])[:, candidates]
     return costs
-
-
-def _open_links(graph: FeasibilityGraph, weights: Floats) -> csr_array:
-    """The edges of finite weight only: no search looks at the others."""
-    open_ = np.isfinite(weights)
-    indptr = np.concatenate([[0], np.cumsum(open_)])[graph.indptr]
-    return _links(FeasibilityGraph(indptr, graph.indices[open_], graph.distances[open_]), weights[open_])
 
 
 def hop_costs(graph: FeasibilityGraph, factuals: Longs, candidates: Longs) -> Floats:

@@ -520,7 +520,12 @@ def fewest(cover: Bools) -> Fewest:
     """Fewest columns of ``(f, c)`` that hold a True in every row, as far as bounds can say; every row must have one."""
     required, remaining, columns = reduced(cover)
     chosen = greedy(remaining, np.ones(len(remaining), dtype=np.int64)).picks
-    return Fewest(len(required) + _unrelated(remaining), tuple(required), remaining, columns, chosen)
+    used_columns, row_count = np.zeros(remaining.shape[1], dtype=np.bool_), 0
+    for row in remaining[np.argsort(remaining.sum(axis=1), kind="stable")]:
+        if not (row & used_columns).any():
+            used_columns |= row
+            row_count += 1
+    return Fewest(len(required) + row_count, tuple(required), remaining, columns, chosen)
 
 
 def settled(state: Fewest, solver: Solver, most: int) -> Fewest:
@@ -555,16 +560,6 @@ def reduced(cover: Bools) -> tuple[list[int], Bools, Longs]:
         required += columns[alone].tolist()
         cover, columns = cover[~cover[:, alone].any(axis=1)][:, ~alone], columns[~alone]
     return required, cover, columns
-
-
-def _unrelated(cover: Bools) -> int:
-    """Rows found, one after the other, that share no column with those found before: each needs a column of its own."""
-    used_columns, row_count = np.zeros(cover.shape[1], dtype=np.bool_), 0
-    for row in cover[np.argsort(cover.sum(axis=1), kind="stable")]:
-        if not (row & used_columns).any():
-            used_columns |= row
-            row_count += 1
-    return row_count
 
 
 def _solved(state: Fewest, solver: Solver) -> Fewest:

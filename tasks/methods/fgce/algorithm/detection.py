@@ -430,7 +430,12 @@ def _draws(frame: Frame, reference: Longs, group: int, size: int, rng: np.random
 def _values(explained: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Said]:
     """Every measure of a whole group by name and parameters, always in the same order."""
     for t in _of_group(explained, frame):
-        yield t.measure, t.parameters, _average(t.values, t.counts), ""
+        values = t.values
+        counts = t.counts
+        defined = ~np.isnan(values)
+        n = int(counts[defined].sum())
+        average = float(counts[defined] @ values[defined] / n) if n else float("nan")
+        yield t.measure, t.parameters, average, ""
     at = _resampled(explained, rng, 0)
     solved = solve(explained, frame.limits, _once(frame.settings), at, rng)
     for a in _aggregates(explained, at, solved, frame):
@@ -439,13 +444,6 @@ def _values(explained: Explained, frame: Frame, rng: np.random.Generator) -> Ite
 
 def _once(settings: FgceSettings) -> FgceSettings:
     return settings.model_copy(update={"resolves": 0})
-
-
-def _average(values: Floats, counts: Longs) -> float:
-    """Mean over the units that have a value, as it is printed; NaN if none has."""
-    defined = ~np.isnan(values)
-    n = int(counts[defined].sum())
-    return float(counts[defined] @ values[defined] / n) if n else float("nan")
 
 
 def _findings(explained: list[Explained]) -> Findings:

@@ -102,7 +102,8 @@ class Search:
             return refusal(f"k = {k} counterfactuals cannot cover {need} of {self.rows} rows")
         bound = float(self.costs[proven + 1])
         if high > top:
-            return _open(k, need, self.rows, bound, note)
+            reason = f"undecided: {note}; whether k = {k} counterfactuals cover {need} of {self.rows} rows is not known"
+            return Optimum(float("nan"), bound, False, (), reason)
         return between(float(self.costs[high]), bound, self.original(best.picks), note)
 
     def judge(self, step: int, k: int, need: int) -> Judged:
@@ -147,12 +148,6 @@ def search(parts: Sequence[Part], solver: Solver) -> Search:
     )
     costs = np.unique(np.concatenate([np.zeros(0), *(part.cost.ravel() for part in reduced_parts)]))
     return Search(reduced_parts, columns, costs[np.isfinite(costs)], solver)
-
-
-def _open(k: int, need: int, rows: int, bound: float, note: str) -> Optimum:
-    """Nothing was found, and nothing proven either."""
-    reason = f"undecided: {note}; whether k = {k} counterfactuals cover {need} of {rows} rows is not known"
-    return Optimum(float("nan"), bound, False, (), reason)
 
 
 def cost_by_k(

@@ -361,7 +361,12 @@ class Searched:
     @property
     def subgroup(self) -> Ints:
         """``(m,)`` subgroup of each node: 1, 2, ... by falling number of factual rows, 0 where there are none."""
-        return _number(self.reach.component, self.weight)
+        labels, first, inverse = np.unique(self.reach.component, return_index=True, return_inverse=True)
+        rows = np.bincount(inverse, self.weight, minlength=len(labels))
+        order = np.lexsort((first, -rows))
+        number = np.empty(len(labels), dtype=np.int32)
+        number[order] = np.arange(1, len(labels) + 1)
+        return np.where(rows > 0, number, 0).astype(np.int32)[inverse]
 
 
 @dataclass(frozen=True)
@@ -462,16 +467,6 @@ def _of_rows(searched: Searched, offers: Offers, values: NDArray[_Scalar], missi
     spread = np.full((len(searched.weight), *values.shape[1:]), missing, dtype=values.dtype)
     spread[offers.factual] = values
     return spread[searched.at]
-
-
-def _number(component: Ints, weight: Longs) -> Ints:
-    """Number components from 1 by falling number of factual rows, then by smallest node; 0 without factuals."""
-    labels, first, inverse = np.unique(component, return_index=True, return_inverse=True)
-    rows = np.bincount(inverse, weight, minlength=len(labels))
-    order = np.lexsort((first, -rows))
-    number = np.empty(len(labels), dtype=np.int32)
-    number[order] = np.arange(1, len(labels) + 1)
-    return np.where(rows > 0, number, 0).astype(np.int32)[inverse]
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -241,7 +241,12 @@ def tallies(reassigned: Moved) -> Iterator[Tally]:
     yield from alone(share("unmediated_share", {}, ~reassigned.imagined))
     if len(reassigned.flips) > 1:
         yield from _alone("not_identified_share", {}, reassigned.unidentified, share=True)
-        yield from _spread(reassigned.spread)
+        spread = reassigned.spread
+        yield from _alone("mediator_spread", {}, spread)
+        mask = ~np.isnan(spread)
+        for low, high in zip(SPREADS, (*SPREADS[1:], np.inf), strict=True):
+            ends: Parameters = {"from": low, "to": high} if np.isfinite(high) else {"from": low}
+            yield from alone(share("mediator_spread_share", ends, (spread >= low) & (spread < high), mask))
 
 
 def aggregates(
@@ -270,14 +275,6 @@ def worst_network(values: Floats) -> int:
     """The network with the largest mean of ``(s, n)``, the first of several; 0 where no row has a counterfactual."""
     mask = ~np.isnan(values[0])
     return int(values[:, mask].mean(axis=1).argmax()) if mask.any() else 0
-
-
-def _spread(spread: Floats) -> Iterator[Tally]:
-    yield from _alone("mediator_spread", {}, spread)
-    mask = ~np.isnan(spread)
-    for low, high in zip(SPREADS, (*SPREADS[1:], np.inf), strict=True):
-        ends: Parameters = {"from": low, "to": high} if np.isfinite(high) else {"from": low}
-        yield from alone(share("mediator_spread_share", ends, (spread >= low) & (spread < high), mask))
 
 
 def _alone(measure: str, parameters: Parameters, values: Floats, share: bool = False) -> Iterator[Tally]:

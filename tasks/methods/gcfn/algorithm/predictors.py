@@ -214,7 +214,9 @@ def train(applicants: Applicants, settings: PredictorSettings) -> Predictor:
         DataQualityError: If labels are of one kind only, no counterfactual mediators are there to be regularised by, or
             the loss is no longer finite.
     """
-    _check(applicants, settings)
+    require_both_labels(applicants.label)
+    if settings.fairness > 0 and not applicants.imagined.shape[0]:
+        raise DataQualityError("no counterfactual mediators are given to be fair by; train generators, or set lambda 0")
     device = chosen_device(settings.device)
     widths = (applicants.covariates.shape[1] + applicants.mediators.shape[1], *settings.hidden, 1)
     net = perceptron(widths, settings.lipschitz, draws(settings.seed, INITIAL)).to(device)
@@ -281,13 +283,6 @@ def _step(net: nn.Sequential, optimizer: torch.optim.Adam, rows: _Table, setting
     loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
     return torch.stack([predicted.detach(), penalty.detach()])
-
-
-def _check(applicants: Applicants, settings: PredictorSettings) -> None:
-    """Refuse rows that are unusable for the training."""
-    require_both_labels(applicants.label)
-    if settings.fairness > 0 and not applicants.imagined.shape[0]:
-        raise DataQualityError("no counterfactual mediators are given to be fair by; train generators, or set lambda 0")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -489,7 +484,9 @@ def predicted(lending: Lending, settings: GcfnPrediction, device: Device, seed: 
         scales.applicants(lending.rows.rows(part), lending.imagined[:, :, part], lending.label[part]) for part in parts
     ]
     for variant in variants(lending.rows, settings, lending.abducted):
-        training = replace(_training_settings(settings), fairness=variant.fairness, device=device, seed=seed)
+        names = {field.name for field in fields(PredictorSettings)} & set(type(settings).model_fields)
+        training_settings = PredictorSettings(**{name: getattr(settings, name) for name in names})
+        training = replace(training_settings, fairness=variant.fairness, device=device, seed=seed)
         learnt, test = (
             seen_by(variant.sees, applicants, None if noise is None else noise[part])
             for applicants, part in zip(laid_out, parts, strict=True)
@@ -533,9 +530,3 @@ def _standardised(noise: Floats, learnt: Longs) -> Floats:
     centre, deviation = (of(masked[learnt], axis=0).filled(0.0) for of in (np.ma.mean, np.ma.std))
     standardised: Floats = ((masked - centre) / np.where(deviation > 0, deviation, 1.0)).filled(0.0)
     return standardised
-
-
-def _training_settings(settings: GcfnPrediction) -> PredictorSettings:
-    """Settings of the same names."""
-    names = {field.name for field in fields(PredictorSettings)} & set(type(settings).model_fields)
-    return PredictorSettings(**{name: getattr(settings, name) for name in names})

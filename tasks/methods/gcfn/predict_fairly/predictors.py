@@ -134,7 +134,9 @@ def _of_case(
     """Tallies and aggregates of one attribute; empty where its groups cannot be used for training."""
     if not len(case.categories.groups):
         return [], []
-    label, imagined = observed.label[case.categories.rows], regenerated(case, _state(case, generators))
+    saved_generators = generators.filter(pc.equal(generators[GENERATORS.key[0]], case.protected.name))
+    state = saved_generators["content"][0].as_py() if saved_generators.num_rows else None
+    label, imagined = observed.label[case.categories.rows], regenerated(case, state)
     lending, test_rows = (
         Lending(case.rows, imagined, label, observed.noise(case)),
         _HeldOut.of(case, observed, settings),
@@ -193,9 +195,3 @@ def _refused(case: Case, observed: _Known, settings: PredictSettings) -> Iterato
         if reason:
             n = int((case.grouped.group == group).sum())
             yield from (replace(a, group=group) for a in predictors.refused(models, n, _WHY[reason]))
-
-
-def _state(case: Case, generators: pa.Table) -> bytes | None:
-    """The generators of an attribute; a map of quantiles leaves none."""
-    saved_generators = generators.filter(pc.equal(generators[GENERATORS.key[0]], case.protected.name))
-    return saved_generators["content"][0].as_py() if saved_generators.num_rows else None

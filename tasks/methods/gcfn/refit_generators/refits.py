@@ -68,28 +68,21 @@ def _values(case: Case, decide: Decide, refits: int) -> Floats:
             # told apart from what draws the rows that generators learn from
             rng = np.random.default_rng([case.settings.seed, case.number, 1, number])
             with suppress(DataQualityError):  # diverged, or a mediator that is constant among resampled rows
-                values[number] = _value(case, decide, number, rng)
+                learnt, resample = resampled(case, rng)
+                # a number of its own gives each refit its weights and its order of the rows
+                settings = replace(gan_settings(case.settings), networks=1, first=case.settings.gan.networks + number)
+                imaginer = train(case.rows.rows(learnt), settings).imaginer
+                reference = int(np.flatnonzero(case.categories.groups == case.grouped.reference)[0])
+                at = resample[case.rows.category[resample] != reference]
+                value_values = imaginer.imagine(case.rows.rows(at))[:, reference]
+                nothing = np.zeros(len(at))
+                decided = ReassignedDecisions.of(
+                    case, Reassigned(reference, at, value_values, nothing, nothing.astype(np.int64)), decide
+                )
+                change = net_change(decided.flips[0].astype(np.float64), decided.favourable)
+                values[number] = np.array(list(_means(change, case.rows.category[at], len(case.rows.categories))))
             tell(f"refit {number + 1} of {refits}")
     return values
-
-
-def _value(case: Case, decide: Decide, number: int, rng: np.random.Generator) -> Floats:
-    """Of one resample, ``(k,)``.
-
-    Raises:
-        DataQualityError: The training failed.
-    """
-    learnt, resample = resampled(case, rng)
-    # a number of its own gives each refit its weights and its order of the rows
-    settings = replace(gan_settings(case.settings), networks=1, first=case.settings.gan.networks + number)
-    imaginer = train(case.rows.rows(learnt), settings).imaginer
-    reference = int(np.flatnonzero(case.categories.groups == case.grouped.reference)[0])
-    at = resample[case.rows.category[resample] != reference]
-    values = imaginer.imagine(case.rows.rows(at))[:, reference]
-    nothing = np.zeros(len(at))
-    decided = ReassignedDecisions.of(case, Reassigned(reference, at, values, nothing, nothing.astype(np.int64)), decide)
-    change = net_change(decided.flips[0].astype(np.float64), decided.favourable)
-    return np.array(list(_means(change, case.rows.category[at], len(case.rows.categories))))
 
 
 def resampled(case: Case, rng: np.random.Generator) -> tuple[Longs, Longs]:

@@ -69,27 +69,21 @@ def detect(problem: Problem, settings: RaguelSettings, rng: np.random.Generator)
     nothing, no_names = np.zeros(0), np.zeros(0, dtype=str)
     none = Ranks(nobody, nothing, nothing, nothing, np.zeros(0, np.bool_), no_names, nobody)
     places = problem.own if isinstance(problem.own, Ranks) else none
-    return Detected(_findings(places), _evidence(places), (), ())
-
-
-def _findings(places: Ranks) -> Findings:
     refused = places.refusal != ""
     cases = [refused, places.offered, places.rank != places.rank_after]
-    return Findings(
+    findings = Findings(
         row=places.row,
         subgroup=np.zeros(len(places.row), np.int32),
         verdict=np.select(cases, [NOT_TESTED, OFFERED, CHANGED], KEPT),
         statistic=places.cost,
         refusal=places.refusal,
     )
-
-
-def _evidence(places: Ranks) -> Evidence:
     at = np.flatnonzero(places.candidate >= 0)
-    return Evidence(
+    evidence = Evidence(
         row=places.row[at],
         role=np.full(len(at), NEAREST),
         rank=np.ones(len(at), np.int32),
         other=places.candidate[at],
         value=places.cost[at],
     )
+    return Detected(findings, evidence, (), ())

@@ -662,7 +662,14 @@ class _About:
         value, reason = self._value(cost, rows)
         if not np.isfinite(value):
             return self._of_list("ratio_of_costs", at, value, reason)
-        replicates = self._replicates(cost, rows)
+        means = []
+        for group in np.unique(self.summary.group[rows]).tolist():
+            values, counts = np.unique(cost[rows & self.summary.of(group)], return_counts=True)
+            resampled_mean = estimate(values, counts.astype(np.int64), self.rng, self.resamples, 0.95, share=False)
+            means.append(resampled_mean.replicates)
+        most, least = np.max(means, axis=0), np.min(means, axis=0)
+        least_ratio: Floats = np.divide(least, most, out=np.ones(len(most)), where=most > 0)
+        replicates = least_ratio
         notes = "; ".join(part for part in (self.summary.note, FIXED if at else "") if part)
         n = int(rows.sum())
         return Aggregate(
@@ -673,16 +680,6 @@ class _About:
         if len(np.unique(self.summary.group[rows])) < 2:
             return np.nan, ONE_GROUP
         return representation.overall(cost[rows], self.summary.group[rows]), ""
-
-    def _replicates(self, cost: Floats, rows: Bools) -> Floats:
-        means = []
-        for group in np.unique(self.summary.group[rows]).tolist():
-            values, counts = np.unique(cost[rows & self.summary.of(group)], return_counts=True)
-            resampled_mean = estimate(values, counts.astype(np.int64), self.rng, self.resamples, 0.95, share=False)
-            means.append(resampled_mean.replicates)
-        most, least = np.max(means, axis=0), np.min(means, axis=0)
-        least_ratio: Floats = np.divide(least, most, out=np.ones(len(most)), where=most > 0)
-        return least_ratio
 
     def _over_blocks(self, measure: str, order: Order, at: Parameters, least: bool = True) -> Iterator[Aggregate]:
         cost, group, block = order.cost[self.both], self.summary.group[self.both], order.block[self.both]

@@ -110,7 +110,9 @@ def maker_of(
         return Maker(name, inputs, "encoded", np.zeros(n, np.int32), None, None, np.full(n, np.nan))
     taken_as: TakenAs = "codes" if model.rule is not None else model.taken_as
     inputs = inputs_of(columns, encodings, taken_as)
-    answers = _answers(model, models, columns, encodings, decisions)
+    decide = decider(model, models, encodings, decisions)
+    answers_cut = None if model.rule is not None else float(logit(decisions["threshold"][0].as_py()))
+    answers = None if decide is None else partial(_asked, decide, columns, answers_cut)
     if model.rule is not None:
         weights = np.array([model.rule.weights.get(name, 0.0) for name in columns.names])
         form = {0: above(Linear(weights), model.rule.limit)}
@@ -125,14 +127,6 @@ def maker_of(
 def above(form: Linear, cut: float) -> Linear:
     """How far the logit lies above the cut, and a trifle less, so that the boundary is crossed."""
     return Linear(form.coefficients, form.intercept - cut - MARGIN * max(1.0, abs(cut)))
-
-
-def _answers(
-    model: Model, models: pa.Table, columns: Columns, encodings: pa.Table, decisions: pa.Table
-) -> Answers | None:
-    decide = decider(model, models, encodings, decisions)
-    cut = None if model.rule is not None else float(logit(decisions["threshold"][0].as_py()))
-    return None if decide is None else partial(_asked, decide, columns, cut)
 
 
 def _asked(decide: Decide, columns: Columns, cut: float | None, rows: Longs, values: Floats) -> tuple[Bools, Floats]:
@@ -471,7 +465,9 @@ def reranked(
     ids, columns = applicants["row_id"].to_numpy(), columns_of(applicants, encodings)
     groups = groups_of(memberships, ids, settings.protected)
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in (RERANKED, OFFERS, TALLIES, AGGREGATES)}
-    lender = _of_lender(decisions, ids)
+    # `(n,)` the lender's decisions, to which models are fitted.
+    lender_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.LENDER))).to_pandas()
+    lender: Bools = lender_decisions.set_index("row_id")["favourable"].loc[ids].to_numpy(bool)
     expected = 0
     for name, frame in decided(decisions, settings.explain):
         maker_decisions = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
@@ -525,13 +521,6 @@ def _rows(
     )
 
 
-def _of_lender(decisions: pa.Table, ids: "np.ndarray[Any, Any]") -> Bools:
-    """``(n,)`` the lender's decisions, to which models are fitted."""
-    lender_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.LENDER))).to_pandas()
-    favourable: Bools = lender_decisions.set_index("row_id")["favourable"].loc[ids].to_numpy(bool)
-    return favourable
-
-
 def _refits(maker: Maker, lender: Bools, explained: Bools, settings: RerankSettings) -> Refits | None:
     repetitions = settings.raguel.refits
     return refits(maker.inputs.x, lender, explained, settings.model, repetitions, settings.seed)
@@ -553,8 +542,16 @@ def _of_case(
     space = space_of(rows.maker.inputs.x, attributes)
     row_targets = _found(rows, space, settings)
     group = case.grouped.group[rows.wanted]
-    refusal = _without_small_groups(row_targets, group, settings.raguel.fewest)
-    tallies = _unreached(row_targets, group)
+    few = (
+        np.bincount(group[row_targets.targets.reached], minlength=int(group.max(initial=0)) + 1)
+        < settings.raguel.fewest
+    )
+    refusal = np.where(row_targets.targets.reached & few[group], str(Refusal.TOO_FEW_IN_CATEGORY), row_targets.refusal)
+    tallies = [
+        replace(tally, group=number)
+        for number in np.unique(group).tolist()
+        for tally in raguel_tallies.unreached(~row_targets.targets.reached[group == number])
+    ]
     positions = np.flatnonzero(refusal == "")
     placed = Placed(rows.wanted, positions, row_targets, refusal, settings.raguel)
     cost = np.full(len(rows.favourable), np.nan)
@@ -601,20 +598,6 @@ def _favours(rows: _Rows, space: Space) -> Callable[[Longs, Floats], Bools]:
 def _applied(rows: _Rows, space: Space, row: Longs) -> Applied:
     inputs = rows.maker.inputs
     return Applied(space, inputs.column, row, rows.columns.values[row], inputs.x[row], rows.maker.answers)
-
-
-def _without_small_groups(row_targets: Found, group: Ints, fewest: int) -> "np.ndarray[tuple[int], np.dtype[np.str_]]":
-    """Why each row is not ranked, ``(w,)``: it has no cost, or too few of its group have one."""
-    few = np.bincount(group[row_targets.targets.reached], minlength=int(group.max(initial=0)) + 1) < fewest
-    return np.where(row_targets.targets.reached & few[group], str(Refusal.TOO_FEW_IN_CATEGORY), row_targets.refusal)
-
-
-def _unreached(row_targets: Found, group: Ints) -> list[Tally]:
-    return [
-        replace(tally, group=number)
-        for number in np.unique(group).tolist()
-        for tally in raguel_tallies.unreached(~row_targets.targets.reached[group == number])
-    ]
 
 
 def _told(

@@ -142,7 +142,19 @@ class Cells:
 
     def indices(self, count: Count) -> Longs:
         """Cells that a count counts, in order."""
-        block, atoms = self._atoms(count.population)
+        population = count.population
+        population_columns = columns_of(self.people, population)
+        atoms_block = next(
+            block_of_columns for block_of_columns in self.blocks if population_columns <= block_of_columns.columns
+        )
+        inside = np.ones(atoms_block.atoms, dtype=bool)
+        if population.group != ALL:
+            inside = inside & (atoms_block.features["group", population.attribute] == self.people.code(population))
+        if population.part:
+            inside = inside & (
+                atoms_block.features["part", population.attribute, population.decision_maker] == max(population.part, 0)
+            )
+        block, atoms = atoms_block, inside
         having = self._statuses(count)
         return (block.first + np.flatnonzero(atoms)[:, None] * self.samples.size + having[None, :]).ravel()
 
@@ -168,20 +180,6 @@ class Cells:
         )
         return pure, touched
 
-    def _atoms(self, population: Population) -> tuple[Block, Bools]:
-        population_columns = columns_of(self.people, population)
-        block = next(
-            block_of_columns for block_of_columns in self.blocks if population_columns <= block_of_columns.columns
-        )
-        inside = np.ones(block.atoms, dtype=bool)
-        if population.group != ALL:
-            inside = inside & (block.features["group", population.attribute] == self.people.code(population))
-        if population.part:
-            inside = inside & (
-                block.features["part", population.attribute, population.decision_maker] == max(population.part, 0)
-            )
-        return block, inside
-
     def _statuses(self, count: Count) -> Longs:
         inside = self.people.bases[count.population.place][self.samples]
         if count.event:
@@ -199,7 +197,15 @@ def cells_of(people: People, counts: Sequence[Count]) -> Cells:
     populations = list(dict.fromkeys(count.population for count in counts))
     sets = cliques(sorted({columns_of(people, population) for population in populations}, key=sorted))
     features = [_features(people, columns, populations) for columns in sets]
-    pairs = _join(people, sets, features)
+    # Neighbouring sets and the feature in which they agree, which both are given.
+    codes, join_pairs = coarse(people), []
+    for number, (join_first, right) in enumerate(junctions(sets)):
+        shared = [codes[column] for column in sorted(sets[join_first] & sets[right])]
+        name = ("separator", str(number))
+        _, value = _distinct(np.column_stack([*shared, np.zeros_like(codes[""])]))
+        features[join_first][name] = features[right][name] = value
+        join_pairs.append((join_first, right, name))
+    pairs = tuple(join_pairs)
     blocks, first = [], 0
     for columns, coded in zip(sets, features, strict=True):
         chosen, rows = _distinct(np.column_stack([*coded.values(), np.zeros(statuses.size, dtype=np.int64)]))
@@ -232,20 +238,6 @@ def _features(people: People, columns: Columns, populations: Sequence[Population
             key = population.attribute, population.decision_maker
             out["part", *key] = people.parts[key]
     return out
-
-
-def _join(
-    people: People, sets: Sequence[Columns], features: Sequence[dict[Feature, Longs]]
-) -> tuple[tuple[int, int, Feature], ...]:
-    """Neighbouring sets and the feature in which they agree, which both are given."""
-    codes, pairs = coarse(people), []
-    for number, (first, right) in enumerate(junctions(sets)):
-        shared = [codes[column] for column in sorted(sets[first] & sets[right])]
-        name = ("separator", str(number))
-        _, value = _distinct(np.column_stack([*shared, np.zeros_like(codes[""])]))
-        features[first][name] = features[right][name] = value
-        pairs.append((first, right, name))
-    return tuple(pairs)
 
 
 def coarse(people: People) -> dict[str, Longs]:
@@ -347,7 +339,14 @@ class Programme:
         Raises:
             SpentError: it would take more than the work that is allowed.
         """
-        scope = self._scope(part)
+        if part not in self._scopes:
+            matrix = scipy.sparse.csr_array(scipy.sparse.vstack([self.matrix, self.agreements]))
+            cells = np.arange(self.truth.size, dtype=np.int64) if part < 0 else self._parts[part]
+            inside = scipy.sparse.csr_array(matrix[:, cells])
+            rows = np.flatnonzero(np.diff(inside.indptr)).astype(np.int64)
+            rest = np.asarray(matrix @ self.truth - inside @ self.truth[cells])[rows]
+            self._scopes[part] = Scope(cells, rows, scipy.sparse.csr_array(inside[rows]), rest)
+        scope = self._scopes[part]
         self._spend(scope.cells.size, integral)
         zeros = np.zeros(self.agreements.shape[0])
         least = np.concatenate([low, zeros])[scope.rows] - scope.rest
@@ -399,17 +398,6 @@ class Programme:
         if self.effort + work > self.limit:
             raise SpentError
         self.effort += work
-
-    def _scope(self, part: int) -> Scope:
-        """All cells (-1) or those of one block."""
-        if part not in self._scopes:
-            matrix = scipy.sparse.csr_array(scipy.sparse.vstack([self.matrix, self.agreements]))
-            cells = np.arange(self.truth.size, dtype=np.int64) if part < 0 else self._parts[part]
-            inside = scipy.sparse.csr_array(matrix[:, cells])
-            rows = np.flatnonzero(np.diff(inside.indptr)).astype(np.int64)
-            rest = np.asarray(matrix @ self.truth - inside @ self.truth[cells])[rows]
-            self._scopes[part] = Scope(cells, rows, scipy.sparse.csr_array(inside[rows]), rest)
-        return self._scopes[part]
 
 
 def is_whole(table: Floats) -> bool:

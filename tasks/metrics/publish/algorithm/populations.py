@@ -240,7 +240,7 @@ def withheld(
     """
     if not policy.protects:
         return set()
-    n = {(s.family, s.group): _units(s) for s in statistics}
+    n = {(s.family, s.group): s.n if isinstance(s, Given) else int(s.counts.sum()) for s in statistics}
     hidden = {(s.family, s.group) for s in statistics if _small(s, policy)}
     hidden |= _complements(n, hidden, lambda cell: cell[0], policy)
     parts, rest = _with_rest(n, hidden, policy)
@@ -248,7 +248,13 @@ def withheld(
     for measure, over in (partitions or {}).items():
         counts = {(s.family, s.group): _having(s) for s in statistics if s.family.measure == measure}
         hidden |= _complements(counts, hidden, partial(_without, over), policy)
-    return hidden | _sizes_of_parts(statistics, hidden)
+    # Sizes of parts of which anything is withheld, for whichever decision maker: their differences would tell it.
+    touched = {(f.method, f.protected_attribute, group, f.subgroup) for f, group in hidden if f.subgroup}
+    sizes = {(s.family, s.group) for s in statistics if isinstance(s, Given) and s.family.subgroup and s.events == s.n}
+    sizes_of_parts = {
+        (f, group) for f, group in sizes if (f.method, f.protected_attribute, group, f.subgroup) in touched
+    }
+    return hidden | sizes_of_parts
 
 
 def _having(s: Statistic | Given) -> int:
@@ -260,13 +266,6 @@ def _without(over: Collection[str], cell: Cell) -> Cell:
     """What several cells are shares of: the cell without the parameters that distinguish them."""
     rest = {name: value for name, value in json.loads(cell[0].parameters).items() if name not in over}
     return replace(cell[0], parameters=json.dumps(rest, sort_keys=True)), cell[1]
-
-
-def _sizes_of_parts(statistics: Sequence[Statistic | Given], hidden: set[Cell]) -> set[Cell]:
-    """Sizes of parts of which anything is withheld, for whichever decision maker: their differences would tell it."""
-    touched = {(f.method, f.protected_attribute, group, f.subgroup) for f, group in hidden if f.subgroup}
-    sizes = {(s.family, s.group) for s in statistics if isinstance(s, Given) and s.family.subgroup and s.events == s.n}
-    return {(f, group) for f, group in sizes if (f.method, f.protected_attribute, group, f.subgroup) in touched}
 
 
 def _whole(cell: Cell) -> Cell:
@@ -292,10 +291,6 @@ def _with_rest(n: dict[Cell, int], hidden: set[Cell], policy: Policy) -> tuple[d
     return {**parts, **remainders}, {
         cell for cell, count in remainders.items() if small(policy, count) or _whole(cell) in partly
     }
-
-
-def _units(s: Statistic | Given) -> int:
-    return s.n if isinstance(s, Given) else int(s.counts.sum())
 
 
 def _small(s: Statistic | Given, policy: Policy) -> bool:

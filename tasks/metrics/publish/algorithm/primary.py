@@ -372,7 +372,11 @@ class Publisher:
             return self._interval(row, row)
         statistic = self.statistics.get(cell)
         if row["method"] == DECISIONS and row["n"]:
-            return self._decided(row)
+            n, denied, words = self.decided(*_whose(row))
+            if not n or denied is None:
+                return {**blank(row), "reason": f"{WITHHELD}; {words} denied"} if words else {**blank(row), "n": n}
+            events = min(denied, n) if row["measure"] == "denial_rate" else n - min(denied, n)
+            return self._interval({**row, "n": n, "events": events, "value": _quotient(events, n)}, row)
         printed_n = self.printed(*_whose(row), row["n"]) if row["n"] else row["n"]
         if row["n"] and not printed_n:
             return blank(row)  # a number of people that is rounded to zero is no zero
@@ -438,14 +442,6 @@ class Publisher:
             return None
         printed = min(rounded(self.policy, count, self._base(row)), n)
         return printed if printed or not count else None
-
-    def _decided(self, row: Row) -> Row:
-        """Approvals or denials, by the counts of the population: the denied leave the approved."""
-        n, denied, words = self.decided(*_whose(row))
-        if not n or denied is None:
-            return {**blank(row), "reason": f"{WITHHELD}; {words} denied"} if words else {**blank(row), "n": n}
-        events = min(denied, n) if row["measure"] == "denial_rate" else n - min(denied, n)
-        return self._interval({**row, "n": n, "events": events, "value": _quotient(events, n)}, row)
 
     def _of_one(self, row: Row, cell: Cell) -> Row:
         value = self.quantiles.get(cell)

@@ -61,7 +61,21 @@ class Ledger:
         self._limits: dict[tuple[Population, frozenset[tuple[str, int]] | None], Limits] = {}
         self.fixed: list[Limits] = []
         """What is published beside the populations: by earlier runs, and of merged groups."""
-        self.targets = self._targets([*self.subjects.values(), *hidden])
+        targets_policy = self.request.policy
+        candidates = [
+            target for subject in [*self.subjects.values(), *hidden] for target in targets_of(targets_policy, subject)
+        ]
+        sizes = {count: self.auditor.truth[self.auditor.rows[count]] for count in self.request.protect}
+        candidates += [
+            Target(count, targets_policy.wanted) for count, size in sizes.items() if 0 < size < targets_policy.smallest
+        ]
+        numerators = set() if targets_policy.events_too else self._numerators()
+        out: dict[int, Target] = {}
+        for target in candidates:
+            row = self.auditor.rows[target.count]
+            if row not in numerators and (row not in out or out[row].wanted < target.wanted):
+                out[row] = target
+        self.targets = list(out.values())
 
     def base(self, population: Population, event: str = "") -> int:
         """What n of a population, or those with an event, are rounded to, were it shown.
@@ -179,20 +193,6 @@ class Ledger:
             self._limits[key] = self.limits(self._published(population))
         return self._limits[key]
 
-    def _targets(self, subjects: Sequence[Subject]) -> list[Target]:
-        """The counts to protect, one for each sum of cells, the widest wish each."""
-        policy = self.request.policy
-        candidates = [target for subject in subjects for target in targets_of(policy, subject)]
-        sizes = {count: self.auditor.truth[self.auditor.rows[count]] for count in self.request.protect}
-        candidates += [Target(count, policy.wanted) for count, size in sizes.items() if 0 < size < policy.smallest]
-        numerators = set() if policy.events_too else self._numerators()
-        out: dict[int, Target] = {}
-        for target in candidates:
-            row = self.auditor.rows[target.count]
-            if row not in numerators and (row not in out or out[row].wanted < target.wanted):
-                out[row] = target
-        return list(out.values())
-
     def _numerators(self) -> set[int]:
         """Sums that the profile shows as numerators of large populations, however small: they are not protected."""
         published_subjects = [subject for subject in self.subjects.values() if not subject.small]
@@ -297,7 +297,15 @@ def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | Non
     if unsaid is None:
         ledger.withheld.update(ledger.subjects)
         merged, unsaid = [], {}
-    return _beside(_outcome(ledger, merged, closed, disclosures), request, audited_counts, unsaid)
+    outcome = _outcome(ledger, merged, closed, disclosures)
+    unsaid = unsaid
+    gone = subjects_of(request.people, request.policy, _left(request, audited_counts), request.adverse)
+    counts = [count for subject in gone.values() for count in subject.counts if not count.rest]
+    entries = [Entry(count, Fate.WITHHELD_UNAUDITED, None, "") for count in counts]
+    return replace(
+        outcome, entries=(*outcome.entries, *entries), intervals=(*outcome.intervals, *unsaid.values()),
+        published=(*outcome.published, *(withheld(subject) for subject in gone.values())),
+    )  # fmt: skip
 
 
 def _unsaid(ledger: Ledger, request: Request, audited_counts: Sequence[Count]) -> dict[Count, Interval] | None:
@@ -318,19 +326,6 @@ def _unsaid(ledger: Ledger, request: Request, audited_counts: Sequence[Count]) -
 def _left(request: Request, audited_counts: Sequence[Count]) -> list[Count]:
     audited_set = set(audited_counts)
     return [count for count in request.counts if count not in audited_set]
-
-
-def _beside(
-    outcome: Outcome, request: Request, audited_counts: Sequence[Count], unsaid: dict[Count, Interval]
-) -> Outcome:
-    """An outcome together with the counts that are withheld unaudited."""
-    gone = subjects_of(request.people, request.policy, _left(request, audited_counts), request.adverse)
-    counts = [count for subject in gone.values() for count in subject.counts if not count.rest]
-    entries = [Entry(count, Fate.WITHHELD_UNAUDITED, None, "") for count in counts]
-    return replace(
-        outcome, entries=(*outcome.entries, *entries), intervals=(*outcome.intervals, *unsaid.values()),
-        published=(*outcome.published, *(withheld(subject) for subject in gone.values())),
-    )  # fmt: skip
 
 
 def protect(ledger: Ledger) -> list[Target]:
