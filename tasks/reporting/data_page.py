@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from schemas.audit.source import Source
 from schemas.tables.applications import (
     ANY,
     DECISION_DIRECTION,
@@ -32,7 +32,6 @@ from tasks.reporting.charts.values import MINUS, WITHHELD
 from tasks.reporting.declared import names
 from tasks.reporting.evidence_tables import table_found
 from tasks.reporting.first_page.facts import WORST, Groups, Run
-from tasks.reporting.first_page.facts import Row as FactsRow
 from tasks.reporting.first_page.page import GROUP, run_of
 from tasks.reporting.material import Material, Rows, capital, listed
 from tasks.reporting.question_pages.charts import agreement
@@ -77,41 +76,39 @@ def checks(outcomes: Iterable[Check], run: str) -> Section:
     if failed:
         tables.append(_list("Expectations that failed", failed))
     if passed:
-        tables.append(_rest(passed, run))
+        view = _list("Expectations that held", passed[:MOST_ROWS], folded=True)
+        if len(passed) > MOST_ROWS:
+            found = table_found(run, published(VALIDATIONS).name)
+            view = replace(view, note=f"The first {count(MOST_ROWS)} of {count(len(passed))}. All: {found}.")
+        tables.append(view)
     return Section("Checks of every table", "checks", words, tables=tuple(tables))
 
 
 def _summary(every: list[Check]) -> TableView:
     """A row for each table of each stage."""
-    of: dict[tuple[str, str], list[Check]] = {}
+    of_table: dict[tuple[str, str], list[Check]] = {}
     for outcome in every:
-        of.setdefault((outcome["stage"], outcome["table"]), []).append(outcome)
-    columns = {
-        "Stage": lambda key: Cell(key[0]),
-        "Table": lambda key: Cell(key[1]),
-        "Expectations": lambda key: number_cell(count(len(of[key]))),
-        "Held": lambda key: number_cell(count(sum(outcome["success"] for outcome in of[key]))),
-        "Failed": lambda key: number_cell(count(sum(not outcome["success"] for outcome in of[key]))),
-        "Rows set aside": lambda key: _total([outcome["unexpected"] for outcome in of[key] if outcome["quarantined"]]),
-    }
-    return TableView.of("Expectations by stage and table", of, columns)
-
-
-def _rest(passed: list[Check], run: str) -> TableView:
-    """Expectations that held; only the first ones are printed."""
-    view = _list("Expectations that held", passed[:MOST_ROWS], folded=True)
-    if len(passed) <= MOST_ROWS:
-        return view
-    note = (
-        f"The first {count(MOST_ROWS)} of {count(len(passed))}. All: {table_found(run, published(VALIDATIONS).name)}."
-    )
-    return TableView(view.title, view.header, view.rows, note, folded=True)
+        of_table.setdefault((outcome["stage"], outcome["table"]), []).append(outcome)
+    rows = []
+    for (stage, table), outcomes in of_table.items():
+        held = sum(outcome["success"] for outcome in outcomes)
+        set_aside = [outcome["unexpected"] for outcome in outcomes if outcome["quarantined"]]
+        numbers = (number_cell(count(n)) for n in (len(outcomes), held, len(outcomes) - held))
+        rows.append((Cell(stage), Cell(table), *numbers, _count(None if None in set_aside else sum(set_aside))))
+    header = ("Stage", "Table", "Expectations", "Held", "Failed", "Rows set aside")
+    return TableView("Expectations by stage and table", header, tuple(rows))
 
 
 def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableView:
     columns = {
         "Table": lambda outcome: Cell(f"{outcome['stage']}: {outcome['table']}"),
-        "Result": lambda outcome: _result(outcome),
+        "Result": lambda outcome: (
+            Cell("set aside", "state", "quarantined")
+            if outcome["quarantined"]
+            else Cell("held", "state", "held")
+            if outcome["success"]
+            else Cell("failed", "state", "failed")
+        ),
         "Expectation": lambda outcome: Cell(outcome["expectation"].removeprefix("expect_").replace("_", " ")),
         "Column": lambda outcome: Cell(_cut(outcome["column"] or "–")),
         "Expected": lambda outcome: Cell(_cut(expected(outcome["expected"]))),
@@ -121,19 +118,8 @@ def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableVi
     return TableView.of(title, outcomes, columns, folded=folded)
 
 
-def _result(outcome: Check) -> Cell:
-    if outcome["quarantined"]:
-        return Cell("set aside", "state", "quarantined")
-    return Cell("held", "state", "held") if outcome["success"] else Cell("failed", "state", "failed")
-
-
 def _count(n: int | None) -> Cell:
     return Cell("withheld", "none") if n is None else number_cell(count(n))
-
-
-def _total(numbers: list[int | None]) -> Cell:
-    finite = [n for n in numbers if n is not None]
-    return _count(sum(finite) if len(finite) == len(numbers) else None)
 
 
 def expected(text: str) -> str:
@@ -164,45 +150,34 @@ Line = Mapping[str, Any]
 _REASONS = {Refusal.MISSING_COVARIATE: "missing", Refusal.EXEMPT_COVARIATE: "exempt", ANY: "either"}
 
 
-_MERGED = {
-    "Groups": lambda row: Cell(row["groups"]),
-    "Of": lambda row: Cell(_whose(row)),
-    "Applications": lambda row: number_cell(count(row["n"])),
-    "Denied": lambda row: DASH if row["denied"] is None else number_cell(count(row["denied"])),
-}
-_MERGED_NOTE = "Groups that are withheld one by one, counted together where that tells nothing of each."
-
-
-def _whose(row: Line) -> str:
-    """The people that a row of groups is about, in words."""
-    rows = "rows in the source" if row["base"] == "source" else "rows used"
-    return f"{rows}, decisions of the {row['decision_maker']}" if row["decision_maker"] else rows
-
-
 def exclusions(material: Material) -> Section:
     """The waterfall of each protected attribute: rows in, refused by reason, and out."""
     rows = material.tables.get(PUBLISHED_WATERFALL.name, ())
-    words = (
+    if not rows:
+        return Section("Rows in and out", "rows", ("The number of rows by stage was not published.",))
+    words = [
         "Every row of the source is either used or refused with a reason.",
         "Applications that lack a feature count in the lender's approval rates; all other results hold for the rows "
         "used only.",
-        *_departures(material.settings.source),
-    )
-    if not rows:
-        return Section("Rows in and out", "rows", ("The number of rows by stage was not published.",))
-    attributes = dict.fromkeys(row["protected_attribute"] for row in rows)
-    tables = [view for name in attributes for view in _tables(material, name)]
-    if together := material.tables.get(PUBLISHED_MERGED.name, ()):
-        tables.append(TableView.of("Withheld groups as one", list(together), _MERGED, _MERGED_NOTE))
-    return Section("Rows in and out", "rows", words, tables=tuple(tables))
-
-
-def _departures(source: Source) -> Iterator[str]:
-    """What the run did where a file of HMDA departs from its layout; nothing of other sources."""
+    ]
+    source = material.settings.source
     if source.kind == "hmda":
         fields = type(source.policy).model_fields
         policies = "; ".join(f"{field.description}: {getattr(source.policy, name)}" for name, field in fields.items())
-        yield f"Where the file departs from its layout, by the policy of the spec: {policies}."
+        words.append(f"Where the file departs from its layout, by the policy of the spec: {policies}.")
+    attributes = dict.fromkeys(row["protected_attribute"] for row in rows)
+    tables = [view for name in attributes for view in _tables(material, name)]
+    if together := material.tables.get(PUBLISHED_MERGED.name, ()):
+        merged = []
+        for row in together:
+            base = "rows in the source" if row["base"] == "source" else "rows used"
+            people = f"{base}, decisions of the {row['decision_maker']}" if row["decision_maker"] else base
+            denied = DASH if row["denied"] is None else number_cell(count(row["denied"]))
+            merged.append((Cell(row["groups"]), Cell(people), number_cell(count(row["n"])), denied))
+        header = ("Groups", "Of", "Applications", "Denied")
+        note = "Groups that are withheld one by one, counted together where that tells nothing of each."
+        tables.append(TableView("Withheld groups as one", header, tuple(merged), note))
+    return Section("Rows in and out", "rows", tuple(words), tables=tuple(tables))
 
 
 def _tables(material: Material, attribute: str) -> Iterator[TableView]:
@@ -224,34 +199,35 @@ def _tables(material: Material, attribute: str) -> Iterator[TableView]:
         lines.setdefault(row["line"], {})[row["group"]] = row
     ordered = [lines[number] for number in sorted(lines)]
     yield _table(f"Rows by {attribute}", first_groups, ordered, _number, note)
+    # Refused rows of whose decisions a share is published, or is withheld.
     decided = [
-        category for category in ordered if any(row["kind"] == "refused" and _decided(row) for row in category.values())
+        line
+        for line in ordered
+        if any(
+            row["kind"] == "refused" and (row["approval"] is not None or (row["withheld"] and row["n"] is not None))
+            for row in line.values()
+        )
     ]
     if decided:
         yield _table(f"Approved of refused rows, by {attribute}", first_groups, decided, _approved, note)
 
 
 def _table(title: str, groups: list[str], lines: list[dict[str, Line]], cell: Any, note: str) -> TableView:
-    rows = tuple((Cell(_words(next(iter(of.values())))), *(cell(of.get(group)) for group in groups)) for of in lines)
-    return TableView(title, ("Rows", *groups), rows, note)
-
-
-def _words(line: Line) -> str:
-    if line["kind"] == "refused":
-        column = f" ({line['column']})" if line["column"] else ""
-        return f"Refused by {line['stage']}: {line['reason'].replace('_', ' ')}{column}"
-    return {"source": "Rows in the source", "left": f"Rows out of {line['stage']}", "used": "Rows used"}[line["kind"]]
+    rows = []
+    for line in lines:
+        first = next(iter(line.values()))
+        if first["kind"] == "refused":
+            column = f" ({first['column']})" if first["column"] else ""
+            head = f"Refused by {first['stage']}: {first['reason'].replace('_', ' ')}{column}"
+        else:
+            heads = {"source": "Rows in the source", "left": f"Rows out of {first['stage']}", "used": "Rows used"}
+            head = heads[first["kind"]]
+        rows.append((Cell(head), *(cell(line.get(group)) for group in groups)))
+    return TableView(title, ("Rows", *groups), tuple(rows), note)
 
 
 def _number(line: Line | None) -> Cell:
-    if line is None:
-        return DASH
-    return EXCLUSIONS_WITHHELD if line["n"] is None else number_cell(count(line["n"]))
-
-
-def _decided(line: Line) -> bool:
-    """Whether something is known, or withheld, of decisions on refused rows."""
-    return line["approval"] is not None or (line["withheld"] and line["n"] is not None)
+    return DASH if line is None else _count(line["n"])
 
 
 def _approved(line: Line | None) -> Cell:
@@ -262,27 +238,28 @@ def _approved(line: Line | None) -> Cell:
 
 def missing(material: Material) -> Section:
     """Whether missing values predict the decision, feature by feature."""
-    lacks = sorted(_lacks(material), key=lambda r: (r["reason"] == ANY, -(r["missing"] or 0), r["feature"]))
+    rows = material.tables.get(PUBLISHED_MISSINGNESS.name, ())
+    lacking = sorted(rows, key=lambda r: (r["reason"] == ANY, -(r["missing"] or 0), r["feature"]))
     columns = {
-        "Feature": lambda row: Cell(_feature(material, row)),
+        "Feature": lambda row: Cell("Any feature" if row["reason"] == ANY else material.label(row["feature"])),
         "Why": lambda row: Cell(_REASONS[row["reason"]]),
-        "Applications": lambda row: _number({"n": row["missing"]}),
+        "Applications": lambda row: _count(row["missing"]),
         "Approved, of those who lack it": lambda row: _share(row, "approval_missing"),
         "Approved, of those who have it": lambda row: _share(row, "approval_present"),
     }
     note = "Of applications with a readable decision. An application may lack several. Exempt: need not be reported."
-    visible_lines = lacks if any(row["missing"] or row["withheld"] for row in lacks) else []
-    tables = (TableView.of("Approval by what is missing", visible_lines, columns, note),) if visible_lines else ()
-    words = (_said(material, lacks), *_dealt_with(material, lacks))
-    return Section("Missing values", "missing", words, tables=tables)
-
-
-def _lacks(material: Material) -> list[Line]:
-    return list(material.tables.get(PUBLISHED_MISSINGNESS.name, ()))
-
-
-def _feature(material: Material, row: Line) -> str:
-    return "Any feature" if row["reason"] == ANY else material.label(row["feature"])
+    visible = any(row["missing"] or row["withheld"] for row in lacking)
+    tables = (TableView.of("Approval by what is missing", lacking, columns, note),) if visible else ()
+    words = [_leak_words(material, lacking)]
+    if any(row["missing"] for row in lacking):
+        treatments = {
+            "exclude": "Applications that lack a feature count in the lender's approval rates; all else holds for "
+            "complete applications.",
+            "impute": "Missing values were filled in: a sensitivity analysis, to be held against a run that refuses "
+            "such applications.",
+        }
+        words.append(treatments[material.settings.missing])
+    return Section("Missing values", "missing", tuple(words), tables=tables)
 
 
 def _share(row: Line, name: str) -> Cell:
@@ -291,9 +268,9 @@ def _share(row: Line, name: str) -> Cell:
     return number_cell(percent(row[name]))
 
 
-def _said(material: Material, lacks: list[Line]) -> str:
+def _leak_words(material: Material, lacking: list[Line]) -> str:
     """How well missingness alone predicts the decision."""
-    overall_line = next((row for row in lacks if row["reason"] == ANY), None)
+    overall_line = next((row for row in lacking if row["reason"] == ANY), None)
     if overall_line is None:
         return "What is missing was not published."
     if overall_line["missing"] is None:
@@ -311,21 +288,9 @@ def _said(material: Material, lacks: list[Line]) -> str:
     shares = ((overall_line["missing"], overall_line["approval_missing"]), (used, overall_line["approval_present"]))
     decisions_approved = sum(round(n * (share or 0.0)) for n, share in shares)
     approved, denied = decisions_approved, overall_line["missing"] + used - decisions_approved
-    chance = abs(overall_line["auc"] - 0.5) < TELLING or not beyond_chance(overall_line["auc"], approved, denied)
-    if chance:
+    if abs(overall_line["auc"] - 0.5) < TELLING or not beyond_chance(overall_line["auc"], approved, denied):
         return f"{sentence} That is no more than chance gives; a leak is not ruled out."
     return f"{sentence} Missing values leak the decision: a model could read it off them."
-
-
-def _dealt_with(material: Material, lacks: list[Line]) -> Iterator[str]:
-    """What the run did with missing values, and what that cannot repair."""
-    if any(row["missing"] for row in lacks):
-        yield {
-            "exclude": "Applications that lack a feature count in the lender's approval rates; all else holds for "
-            "complete applications.",
-            "impute": "Missing values were filled in: a sensitivity analysis, to be held against a run that refuses "
-            "such applications.",
-        }[material.settings.missing]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -349,44 +314,34 @@ ModelRow = Mapping[str, Any]
 
 def model(material: Material) -> Section:
     """How well the model's decisions follow the lender's, group by group."""
-    of: dict[tuple[str, str], dict[str, ModelRow]] = {}
+    of_group: dict[tuple[str, str], dict[str, ModelRow]] = {}
     for row in material.named(MODEL_METRICS.name):
-        of.setdefault((row["protected_attribute"], row["group"]), {})[row["metric"]] = row
+        of_group.setdefault((row["protected_attribute"], row["group"]), {})[row["metric"]] = row
     words = "What the pages say of the model holds for the lender only as far as the model follows the lender."
-    if not of:
+    if not of_group:
         return Section("The model beside the lender", "model", ("No model was held against the lender's decisions.",))
-    keys = list(of)[:MODEL_MOST_ROWS]
-    columns = {
-        "Attribute": lambda key: Cell(key[0]),
-        "Group": lambda key: Cell(key[1]),
-        "n": lambda key: _n(next(iter(of[key].values()))["n"]),
-        **{
-            head: _metric(of, name) for name, head in METRICS.items() if any(name in columns for columns in of.values())
-        },
-    }
+    heads = {n: head for n, head in METRICS.items() if any(n in metrics for metrics in of_group.values())}
+    rows = []
+    for (attribute, group), metrics in list(of_group.items())[:MODEL_MOST_ROWS]:
+        cells = [Cell(attribute), Cell(group), _count(next(iter(metrics.values()))["n"])]
+        for name in heads:
+            metric = metrics.get(name)
+            if metric is None:
+                cells.append(DASH)
+            elif metric["value"] is None:
+                cells.append(Cell("withheld or undefined", "none"))
+            else:
+                value = metric["value"]
+                cells.append(number_cell(significant(value) if name == "auc" else percent(value)))
+        rows.append(tuple(cells))
     note = (
-        f"The first {len(keys)} of {len(of)} groups; measures.xlsx has the measures of all."
-        if len(keys) < len(of)
+        f"The first {len(rows)} of {len(of_group)} groups; measures.xlsx has the measures of all."
+        if len(rows) < len(of_group)
         else ""
     )
-    table = TableView.of("The model's decisions beside the lender's", keys, columns, note)
+    header = ("Attribute", "Group", "n", *heads.values())
+    table = TableView("The model's decisions beside the lender's", header, tuple(rows), note)
     return Section("The model beside the lender", "model", (words,), tables=(table,))
-
-
-def _metric(of: Mapping[tuple[str, str], Mapping[str, ModelRow]], name: str) -> Any:
-    """What makes the cell of a metric."""
-
-    def cell(key: tuple[str, str]) -> Cell:
-        row = of[key].get(name)
-        if row is None or row["value"] is None:
-            return DASH if row is None else Cell("withheld or undefined", "none")
-        return number_cell(significant(row["value"]) if name == "auc" else percent(row["value"]))
-
-    return cell
-
-
-def _n(n: int | None) -> Cell:
-    return Cell("withheld", "none") if n is None else number_cell(count(n))
 
 
 def too_good(material: Material) -> Iterator[Notice]:
@@ -414,24 +369,26 @@ def encodings(material: Material) -> Section:
     for row in material.named(ENCODINGS.name):
         of.setdefault(row["feature"], []).append(row)
     words = "Columns are scaled to between 0 and 1. Continuous ones are cut off at both ends, then put into bins."
+    labels = {name: f"{spec.label} ({name})" for name, spec in material.settings.columns.items() if spec.label}
+    categories = {
+        name: json.loads(rows[0]["categories"])
+        if rows[0]["categories"]
+        else [row["category"] for row in rows if row["category"]]
+        for name, rows in of.items()
+    }
     columns = {
-        "Feature": lambda name: Cell(_label(material, name)),
+        "Feature": lambda name: Cell(labels.get(name, name)),
         "Type": lambda name: Cell(of[name][0]["kind"]),
         "Encoded as 0": lambda name: _end(of[name][0], "low"),
         "Encoded as 1": lambda name: _end(of[name][0], "high"),
         "Bins": lambda name: DASH if of[name][0]["bins"] is None else number_cell(count(of[name][0]["bins"])),
         "Rows cut off": lambda name: _rows(of[name][0], "clipped"),
         "Implausible rows": lambda name: _rows(of[name][0], "implausible"),
-        "Categories": lambda name: Cell(_categories(of[name])),
+        "Categories": lambda name: Cell(", ".join(map(str, categories[name])) or "–"),
         "May change": lambda name: Cell(_CHANGE[of[name][0]["constraint"]]),
     }
     table = TableView.of("Columns and their encoding", of, columns, folded=True)
     return Section("Columns", "columns", (words,), tables=(table,) if of else ())
-
-
-def _label(material: Material, name: str) -> str:
-    column = material.settings.columns.get(name)
-    return f"{column.label} ({name})" if column is not None and column.label else name
 
 
 def _end(row: ModelRow, name: str) -> Cell:
@@ -441,14 +398,7 @@ def _end(row: ModelRow, name: str) -> Cell:
 
 
 def _rows(row: ModelRow, name: str) -> Cell:
-    return _n(row[name]) if row["kind"] == "continuous" else DASH
-
-
-def _categories(rows: list[ModelRow]) -> str:
-    categories = (
-        json.loads(rows[0]["categories"]) if rows[0]["categories"] else [r["category"] for r in rows if r["category"]]
-    )
-    return ", ".join(map(str, categories)) or "–"
+    return _count(row[name]) if row["kind"] == "continuous" else DASH
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -481,25 +431,14 @@ def mitigations(material: Material) -> Section | None:
     if not of:
         return None
     keys = list(of)[:MITIGATIONS_MOST_ROWS]
-    columns = {
-        "Attribute": lambda key: Cell(key[0]),
-        "Group": lambda key: Cell(key[1]),
-        "Mitigation": lambda key: Cell(key[2]),
-        **{title: _mean(of, figure) for figure, title in FIGURES.items()},
-    }
-    table = TableView.of("Mitigations on the same folds", keys, columns, _note(of, keys))
+    rows = []
+    for key in keys:
+        means = [row["value"] if (row := of[key].get(figure)) else None for figure in FIGURES]
+        cells = (Cell("none", "none") if mean is None else number_cell(significant(mean)) for mean in means)
+        rows.append((*map(Cell, key), *cells))
+    header = ("Attribute", "Group", "Mitigation", *FIGURES.values())
+    table = TableView("Mitigations on the same folds", header, tuple(rows), _note(of, keys))
     return Section("Mitigations compared", "mitigations", WORDS, tables=(table,))
-
-
-def _mean(of: Mapping[tuple[str, str, str], Mapping[str, ModelRow]], figure: str) -> Any:
-    """What makes the cell of a figure."""
-
-    def cell(key: tuple[str, str, str]) -> Cell:
-        row = of[key].get(figure)
-        value = None if row is None else row["value"]
-        return Cell("none", "none") if value is None else number_cell(significant(value))
-
-    return cell
 
 
 def _note(of: Mapping[tuple[str, str, str], Mapping[str, ModelRow]], keys: Sequence[tuple[str, str, str]]) -> str:
@@ -533,29 +472,27 @@ def own_limits(material: Material, run: Run) -> Section | None:
     rows = [row for row in run.rows if row.theory is Theory.OWN and row.role != "theory"]
     if not rows:
         return None
-    groups = Groups(run)
+    groups, lines = Groups(run), []
     ordered = sorted(rows, key=lambda row: (row.withheld, WORST.index(row.state)))
-    cells = tuple(_cells(row, groups, material) for row in ordered[:OWN_LIMITS_MOST_ROWS])
+    for row in ordered[:OWN_LIMITS_MOST_ROWS]:
+        measure, _, parameters = row.measure.partition(" ")
+        limit = "–" if row.limit is None else f"{SIDES.get(row.side or '', '')} {significant(row.limit)}".strip()
+        value = WITHHELD if row.withheld else "not computed" if row.value is None else significant(row.value)
+        ends = f"[{', '.join(map(significant, row.ends))}]" if row.ends and covers(measure) else ""
+        state = Cell(f"{STATES[row.state]} ({WITHHELD})", "state", row.state) if row.withheld else state_cell(row.state)
+        line = (
+            Cell(groups.label(row.key) if row.key in groups.order else row.group),
+            Cell(f"{capital(names(measure)[0])} {parameters}".strip()),
+            Cell(material.whose(row.decision_maker)),
+            Cell(value, "number" if row.value is not None else "none"),
+            Cell(ends or "–", "number" if ends else "none"),
+            Cell(limit),
+            state,
+        )
+        lines.append(line)
     rest = REST.format(n=OWN_LIMITS_MOST_ROWS, of=len(rows)) if len(rows) > OWN_LIMITS_MOST_ROWS else ""
     title = QUESTIONS[Theory.OWN]
-    return Section(title, "own", tables=(TableView(title, HEADER, cells, whole=len(rows), rest=rest),))
-
-
-def _cells(row: FactsRow, groups: Groups, material: Material) -> tuple[Cell, ...]:
-    measure, _, parameters = row.measure.partition(" ")
-    name = capital(names(measure)[0])
-    limit = "–" if row.limit is None else f"{SIDES.get(row.side or '', '')} {significant(row.limit)}".strip()
-    value = WITHHELD if row.withheld else "not computed" if row.value is None else significant(row.value)
-    ends = f"[{', '.join(map(significant, row.ends))}]" if row.ends and covers(measure) else ""
-    return (
-        Cell(groups.label(row.key) if row.key in groups.order else row.group),
-        Cell(f"{name} {parameters}".strip()),
-        Cell(material.whose(row.decision_maker)),
-        Cell(value, "number" if row.value is not None else "none"),
-        Cell(ends or "–", "number" if ends else "none"),
-        Cell(limit),
-        state_cell(row.state) if not row.withheld else Cell(f"{STATES[row.state]} ({WITHHELD})", "state", row.state),
-    )
+    return Section(title, "own", tables=(TableView(title, HEADER, tuple(lines), whole=len(rows), rest=rest),))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -564,18 +501,30 @@ def _cells(row: FactsRow, groups: Groups, material: Material) -> tuple[Cell, ...
 
 def quality(material: Material) -> Section:
     """All parts of the page; warnings before them."""
-    run = run_of(material)
+    run, settings = run_of(material), material.settings
     limit_parts = agreement(material.named(AGREEMENT.name), Groups(run), in_words), own_limits(material, run)
+    directions = tuple(
+        _direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"]
+    )
+    commands = f"evenhand audit spec.yaml\nevenhand verify {settings.run}"
     parts = (
         _identity(material),
         exclusions(material),
         missing(material),
-        _decision(material),
+        Section("The decision column", "decision", directions or ("See the warning at the top.",)),
         model(material),
         *(part for part in (mitigations(material), *limit_parts) if part),
         encodings(material),
-        checks(material.named(VALIDATIONS.name), material.settings.run),
-        _again(material),
+        checks(material.named(VALIDATIONS.name), settings.run),
+        Section(
+            "Make it again, and verify it",
+            "again",
+            (
+                "Save the spec above as spec.yaml. The same source, code and spec give the same bytes.",
+                "The second command compares every file of the run with its recorded digest.",
+            ),
+            listings=(Listing("Commands", commands, folded=False),),
+        ),
     )
     link = Link("Definitions of all words and measures", "method.html")
     return Section(
@@ -623,19 +572,14 @@ def _direction(material: Material, row: Any) -> str:
     return preprocessing_checks.said(row)
 
 
-def _decision(material: Material) -> Section:
-    """Whether the decision column is read the right way round."""
-    directions = tuple(
-        _direction(material, row) for row in material.named(DECISION_DIRECTION.name) if not row["reversed"]
-    )
-    return Section("The decision column", "decision", directions or ("See the warning at the top.",))
-
-
 def _identity(material: Material) -> Section:
     """What identifies the run: data, code, settings and seed."""
     settings = material.settings
     source_row = next(iter(material.named(SOURCE_READ.name)), None)
     rows = None if source_row is None else source_row["rows"]
+    frame = settings.verdicts.frame
+    # The claim that each theory can be evidence for by the legal frame, as far as we read it.
+    claims = "; ".join(f"{theory}: {claim}" for theory, claim in BEARS_ON.get(frame, {}).items())
     strip = {
         "Run": settings.run,
         "Audit": f"{settings.name}, {settings.year}",
@@ -650,27 +594,8 @@ def _identity(material: Material) -> Section:
         "Resamples": f"{count(settings.bootstrap.draws)}, level {settings.bootstrap.level:g}",
         "Missing values": settings.missing,
         "Disclosure profile": settings.disclosure.profile,
-        "Legal frame named": _frame(settings.verdicts.frame),
+        "Legal frame named": f"{frame} ({claims})" if claims else frame,
     }
     table = TableView("What identifies the run", ("What", "Value"), tuple((Cell(k), Cell(v)) for k, v in strip.items()))
     spec = Listing("The spec as it was run", settings.effective_spec)
     return Section("The run", "run", tables=(table,), listings=(spec,))
-
-
-def _frame(name: str) -> str:
-    """The frame, and the claim that each theory can be evidence for by it, as far as we read it."""
-    claims = "; ".join(f"{theory}: {claim}" for theory, claim in BEARS_ON.get(name, {}).items())
-    return f"{name} ({claims})" if claims else name
-
-
-def _again(material: Material) -> Section:
-    """Commands that make the run again, and that show whether its files were changed."""
-    settings = material.settings
-    words = (
-        "Save the spec above as spec.yaml. The same source, code and spec give the same bytes.",
-        "The second command compares every file of the run with its recorded digest.",
-    )
-    commands = f"evenhand audit spec.yaml\nevenhand verify {settings.run}"
-    return Section(
-        "Make it again, and verify it", "again", words, listings=(Listing("Commands", commands, folded=False),)
-    )

@@ -12,14 +12,13 @@ from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
 from tasks.reporting import trends
 from tasks.reporting.charts.layout import Chart
 from tasks.reporting.charts.values import MINUS
-from tasks.reporting.declared import Unit, declared, names
+from tasks.reporting.declared import declared, names
 from tasks.reporting.frame import Frame, page
 from tasks.reporting.material import Measure, anchor, capital
 from tasks.reporting.text import (
     Cell,
     Figure,
     Notice,
-    Row,
     Section,
     TableView,
     count,
@@ -68,85 +67,87 @@ class Edition:
 
 def restatement(audit: str, old: Edition, new: Edition) -> pa.Table:
     """Every headline measure by both editions, in the shape of ``RESTATEMENT``."""
-    rows = [
-        _measure_row(audit, old.result, new.result, one_series) for one_series in all_series((old.result, new.result))
-    ]
+    rows = []
+    for series in all_series((old.result, new.result)):
+        method, maker, attribute, group, measure = series
+        before, after = found(old.result, series), found(new.result, series)
+        values = [m.value if m else None for m in (before, after)]
+        row = {
+            "audit": audit,
+            "year": new.result.year,
+            "method": method,
+            "decision_maker": maker,
+            "protected_attribute": attribute,
+            "group": group,
+            "measure": measure,
+            "old": values[0],
+            "new": values[1],
+            "difference": None if values[0] is None or values[1] is None else values[1] - values[0],
+            "old_note": before.note if before else "",
+            "new_note": after.note if after else "",
+            "old_told": told(before, old.result.minimum_n),
+            "new_told": told(after, new.result.minimum_n),
+            "old_state": before.state if before else State.NOT_RUN,
+            "new_state": after.state if after else State.NOT_RUN,
+        }
+        rows.append(row)
     return RESTATEMENT.build(**{column.name: [row[column.name] for row in rows] for column in RESTATEMENT.columns})
 
 
 def restated_rows(old: Edition, new: Edition) -> list[dict[str, object]]:
     """Rows of the source, used and refused by reason, as both editions published them."""
-    lines = dict.fromkeys([*old.counts, *new.counts])
-    return [
-        _count_row(line, *(edition.counts.get(line, 0 if edition.counts else None) for edition in (old, new)))
-        for line in lines
-    ]
+    rows: list[dict[str, object]] = []
+    for line in dict.fromkeys([*old.counts, *new.counts]):
+        before, after = (edition.counts.get(line, 0 if edition.counts else None) for edition in (old, new))
+        difference = None if before is None or after is None else after - before
+        rows.append({"rows": line, "old": before, "new": after, "difference": difference})
+    return rows
 
 
 def section(old: Edition, new: Edition) -> Section:
     """The two tables of a restatement, with the editions named."""
-    year = new.result.year
-    words = (
-        f"Earlier: {old.result.vintage}; run {old.result.run}.",
-        f"Later: {new.result.vintage}; run {new.result.run}.",
-    )
-    tables = (_counts_table(year, old, new), _measures_table(year, old.result, new.result))
-    return Section(f"Restatement of {year}", anchor("restatement", str(year)), words, tables=tables)
 
-
-def _measure_row(audit: str, old: YearResult, new: YearResult, series: Series) -> dict[str, object]:
-    method, maker, attribute, group, measure = series
-    before, after = found(old, series), found(new, series)
-    values = [m.value if m else None for m in (before, after)]
-    return {
-        "audit": audit,
-        "year": new.year,
-        "method": method,
-        "decision_maker": maker,
-        "protected_attribute": attribute,
-        "group": group,
-        "measure": measure,
-        "old": values[0],
-        "new": values[1],
-        "difference": None if values[0] is None or values[1] is None else values[1] - values[0],
-        "old_note": before.note if before else "",
-        "new_note": after.note if after else "",
-        "old_told": told(before, old.minimum_n),
-        "new_told": told(after, new.minimum_n),
-        "old_state": before.state if before else State.NOT_RUN,
-        "new_state": after.state if after else State.NOT_RUN,
-    }
-
-
-def _count_row(line: str, old: int | None, new: int | None) -> dict[str, object]:
-    return {"rows": line, "old": old, "new": new, "difference": None if old is None or new is None else new - old}
-
-
-def _counts_table(year: int, old: Edition, new: Edition) -> TableView:
     def cell(n: object, signed: bool = False) -> Cell:
         if not isinstance(n, int):
             return Cell("withheld", "none")
         return number_cell(f"{n:+,}".replace("-", MINUS) if signed and n else count(n))
 
+    year = new.result.year
+    words = (
+        f"Earlier: {old.result.vintage}; run {old.result.run}.",
+        f"Later: {new.result.vintage}; run {new.result.run}.",
+    )
     rows = tuple(
         (Cell(str(row["rows"])), cell(row["old"]), cell(row["new"]), cell(row["difference"], signed=True))
         for row in restated_rows(old, new)
     )
     note = "" if old.counts and new.counts else "A run of an earlier version published no counts: they read withheld."
-    return TableView(f"Rows of {year}", ("Rows", "Earlier", "Later", "Difference"), rows, note)
+    counts = TableView(f"Rows of {year}", ("Rows", "Earlier", "Later", "Difference"), rows, note)
+    tables = (counts, _measures_table(year, old.result, new.result))
+    return Section(f"Restatement of {year}", anchor("restatement", str(year)), words, tables=tables)
 
 
 def _measures_table(year: int, old: YearResult, new: YearResult) -> TableView:
-    series = all_series((old, new))
-    largest_series = largest(series, lambda one_series: _effect(found(old, one_series), found(new, one_series)))
+    every = all_series((old, new))
+    visible_series, rows = largest(every, lambda series: _effect(found(old, series), found(new, series))), []
+    for series in visible_series:
+        _, maker, attribute, group, measure = series
+        measure_words, unit = names(measure)
+        before, after = found(old, series), found(new, series)
+        difference = Cell("–", "none")
+        if before is not None and after is not None and before.value is not None and after.value is not None:
+            kind = "number" if measure.endswith("_ratio") else unit
+            difference = number_cell(written(after.value - before.value, kind, "difference"))
+        cells = (Cell(measure_words), Cell(maker), Cell(f"{group} ({attribute})"))
+        states = (state_cell(m.state) if m else Cell("–", "none") for m in (before, after))
+        rows.append((*cells, value_cell(before, unit), value_cell(after, unit), difference, *states))
     header = ("Measure", "Decisions of", "Group", "Earlier", "Later", "Difference", "State, earlier", "State, later")
     notes = [
         "Intervals are of each edition by itself: most rows are in both, so that they are no test of the difference.",
         RANGES * any(m.of_draws for edition in (old, new) for m in edition.measures),
-        left_out(len(largest_series), len(series), "measures", f"`evenhand restatement {year}` gives all."),
+        left_out(len(visible_series), len(every), "measures", f"`evenhand restatement {year}` gives all."),
     ]
-    rows = tuple(_cells(old, new, one_series) for one_series in largest_series)
-    return TableView(f"Measures of {year}", header, rows, " ".join(filter(None, notes)))
+    return TableView(f"Measures of {year}", header, tuple(rows), " ".join(filter(None, notes)))
 
 
 def _effect(old: Measure | None, new: Measure | None) -> float:
@@ -156,28 +157,6 @@ def _effect(old: Measure | None, new: Measure | None) -> float:
         return 0.0 if before is after else math.inf
     width = new.high - new.low if new.low is not None and new.high is not None else abs(after)
     return abs(after - before) / (width or 1.0)
-
-
-def _cells(old: YearResult, new: YearResult, series: Series) -> Row:
-    _, maker, attribute, group, measure = series
-    measure_words, unit = names(measure)
-    before, after = found(old, series), found(new, series)
-    return (
-        Cell(measure_words),
-        Cell(maker),
-        Cell(f"{group} ({attribute})"),
-        value_cell(before, unit),
-        value_cell(after, unit),
-        _difference(before, after, unit, measure),
-        *(state_cell(m.state) if m else Cell("–", "none") for m in (before, after)),
-    )
-
-
-def _difference(old: Measure | None, new: Measure | None, unit: Unit, measure: str) -> Cell:
-    if old is None or new is None or old.value is None or new.value is None:
-        return Cell("–", "none")
-    unit = "number" if measure.endswith("_ratio") else unit
-    return number_cell(written(new.value - old.value, unit, "difference"))
 
 
 def changed(table: pa.Table) -> int:
@@ -236,10 +215,26 @@ def trend_section(
     """
     broken = breaks(years, hmda)
     monitoring_charts = [figure.chart for section in monitored for part in section.parts for figure in part.figures]
-    parts = [*monitored, *_chapters(years, references, broken, monitoring_charts), *_restated(restated)]
-    told_first = Section("The years", "years", tables=(_years(years),))
+    columns: dict[str, Callable[[YearResult], Cell]] = {
+        "Year": lambda year: number_cell(str(year.year)),
+        # The state of a run, or how the year ended without one.
+        "State": lambda year: (
+            state_cell(year.state) if year.state in set(State) else Cell(year.state, "state", year.state)
+        ),
+        "Edition of the data": lambda year: Cell(year.vintage or "–"),
+        "Rows": lambda year: Cell("–", "none") if year.rows is None else number_cell(count(year.rows)),
+        "Lacks": lambda year: Cell(", ".join(year.lacking) or "–"),
+        "Run": lambda year: Cell(year.run or "–"),
+        "Why": lambda year: Cell(year.why or "–"),
+    }
+    editions = TableView.of("The years", years, columns, "Rows are those of the source, before any is refused.")
+    parts = [Section("The years", "years", tables=(editions,)), *monitored]
+    parts += _chapters(years, references, broken, monitoring_charts)
+    if restated:
+        introduction = "What another edition of a year's data changed, by the two last runs on different data."
+        parts.append(Section("Restatements", "restatements", (introduction,), parts=tuple(restated)))
     notice = Notice("Not one series", "The lines end where years are not alike.", tuple(broken.values()))
-    return _section(title, [told_first, *parts], notices=(notice,) if broken else ())
+    return _section(title, parts, notices=(notice,) if broken else ())
 
 
 def span_of(years: Years) -> str:
@@ -264,60 +259,44 @@ def paged(section: Section, span: str) -> bytes:
     return page("page.html.j2", "trend.html", section=section, frame=Frame(f"Lending decisions, {span}", note=_NOTE))
 
 
-def _years(years: Years) -> TableView:
-    columns: dict[str, Callable[[YearResult], Cell]] = {
-        "Year": lambda year: number_cell(str(year.year)),
-        "State": lambda year: _state(year.state),
-        "Edition of the data": lambda year: Cell(year.vintage or "–"),
-        "Rows": lambda year: Cell("–", "none") if year.rows is None else number_cell(count(year.rows)),
-        "Lacks": lambda year: Cell(", ".join(year.lacking) or "–"),
-        "Run": lambda year: Cell(year.run or "–"),
-        "Why": lambda year: Cell(year.why or "–"),
-    }
-    return TableView.of("The years", years, columns, "Rows are those of the source, before any is refused.")
-
-
-def _state(state: str) -> Cell:
-    """The state of a run, or how the year ended without one."""
-    return state_cell(state) if state in set(State) else Cell(state, "state", state)
-
-
 def _chapters(
     years: Years, references: Mapping[str, str], broken: Mapping[int, str], monitoring_charts: Sequence[Chart]
 ) -> list[Section]:
     """A chapter a method, a part a measure; what has no room is counted."""
-    parts: dict[Key, list[Series]] = {}
+    by_key: dict[Key, list[Series]] = {}
     for one_series in all_series(years):
-        parts.setdefault((one_series[0], one_series[2], one_series[4], one_series[1]), []).append(one_series)
-    largest_series = {key: _largest(years, series, references.get(key[1], "")) for key, series in parts.items()}
-    charted_parts = largest_series
-    ranked = sorted(charted_parts, key=lambda key: not _is_judged(years, charted_parts[key]))
-    key_charts = {
-        key: trends.by_year(
-            _title(charted_parts[key][0]), years, charted_parts[key], references.get(key[1], ""), broken
-        )
-        for key in ranked
-    }
-    drawable = {key: chart for key, chart in key_charts.items() if chart}
+        by_key.setdefault((one_series[0], one_series[2], one_series[4], one_series[1]), []).append(one_series)
+    visible_series = {key: _largest(years, series, references.get(key[1], "")) for key, series in by_key.items()}
+    drawable = {}
+    for key in sorted(visible_series, key=lambda key: not _is_judged(years, visible_series[key])):
+        series = visible_series[key]
+        if chart := trends.by_year(_title(series[0]), years, series, references.get(key[1], ""), broken):
+            drawable[key] = chart
     sizes = {key: trends.points(chart) for key, chart in drawable.items()}
     room = POINTS - sum(map(trends.points, monitoring_charts))
     charted = {key: Figure(drawable[key], _CAPTION) for key in fitting(sizes, CHARTS - len(monitoring_charts), room)}
-    visible_keys = {
-        *charted,
-        *fitting({k: len(v) * len(years) for k, v in largest_series.items() if k not in charted}, TABLES, CELLS),
-    }
-    out = []
-    for method in dict.fromkeys(key[0] for key in parts):
-        method_keys = [key for key in parts if key[0] == method]
-        number_left_out = sum(key not in visible_keys for key in method_keys)
+    cells = {key: len(series) * len(years) for key, series in visible_series.items() if key not in charted}
+    visible_keys = {*charted, *fitting(cells, TABLES, CELLS)}
+    chapters = []
+    for method in dict.fromkeys(key[0] for key in by_key):
+        keys = [key for key in by_key if key[0] == method]
+        number_left_out = sum(key not in visible_keys for key in keys)
         words = (f"{number_left_out} more are in the JSON file beside this page.",) if number_left_out else ()
-        method_parts = (
-            _part(years, largest_series[key], len(parts[key]), charted.get(key))
-            for key in method_keys
-            if key in visible_keys
-        )
-        out.append(Section(declared(method).title, anchor(method), words, parts=tuple(method_parts)))
-    return out
+        parts = []
+        for key in keys:
+            if key in visible_keys:
+                series, chart = visible_series[key], charted.get(key)
+                remark = left_out(len(series), len(by_key[key]))
+                part = Section(
+                    _title(series[0]),
+                    anchor(*key),
+                    (remark,) if remark else (),
+                    figures=(chart,) if chart else (),
+                    tables=() if chart else (_table(years, series),),
+                )
+                parts.append(part)
+        chapters.append(Section(declared(method).title, anchor(method), words, parts=tuple(parts)))
+    return chapters
 
 
 def _is_judged(years: Years, series: Sequence[Series]) -> bool:
@@ -344,19 +323,6 @@ def _largest(years: Years, series: Sequence[Series], reference: str) -> list[Ser
     )
 
 
-def _part(years: Years, visible_series: Sequence[Series], total: int, figure: Figure | None) -> Section:
-    """One measure of one attribute and decision maker: its chart, or else its table."""
-    method, maker, attribute, _, measure = visible_series[0]
-    remark = left_out(len(visible_series), total)
-    return Section(
-        _title(visible_series[0]),
-        anchor(method, attribute, measure, maker),
-        (remark,) if remark else (),
-        figures=(figure,) if figure else (),
-        tables=() if figure else (_table(years, visible_series),),
-    )
-
-
 def _title(one_series: Series) -> str:
     _, maker, attribute, _, measure = one_series
     words = names(measure)[0]
@@ -375,8 +341,3 @@ def _table(years: Years, series: Sequence[Series]) -> TableView:
     rows = tuple((Cell(one_series[3]), *(cell(year, one_series) for year in years)) for one_series in series)
     header = ("Group", *(str(year.year) for year in years))
     return TableView(_title(series[0]), header, rows, RANGES * of_draws, folded=True)
-
-
-def _restated(restated: Sequence[Section]) -> list[Section]:
-    introduction = "What another edition of a year's data changed, by the two last runs on different data."
-    return [Section("Restatements", "restatements", (introduction,), parts=tuple(restated))] if restated else []

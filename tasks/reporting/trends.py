@@ -124,7 +124,31 @@ class YearResult:
 
 def trend(audit: str, years: Sequence[YearResult]) -> pa.Table:
     """Every measure of every year, in the shape of ``TREND``; ``(measures * years,)`` rows."""
-    rows = [row for series in all_series(years) for row in (_row(audit, year, series) for year in years)]
+    rows = []
+    for series in all_series(years):
+        method, maker, attribute, group, measure = series
+        for year in years:
+            m = found(year, series)
+            row = {
+                "audit": audit,
+                "year": year.year,
+                "method": method,
+                "decision_maker": maker,
+                "protected_attribute": attribute,
+                "group": group,
+                "measure": measure,
+                "run": year.run,
+                "vintage": year.vintage,
+                "value": m.value if m else None,
+                "low": m.low if m else None,
+                "high": m.high if m else None,
+                "n": m.n if m else None,
+                "note": m.note if m else "",
+                "state": m.state if m else State.NOT_RUN,
+                "told": told(m, year.minimum_n),
+                "reason": m.reason if m else year.why or "the run of this year does not make it",
+            }
+            rows.append(row)
     return TREND.build(**{column.name: [row[column.name] for row in rows] for column in TREND.columns})
 
 
@@ -177,30 +201,6 @@ def _columns(year: YearResult) -> set[str]:
     return {name for name in year.lacking if ": " not in name}
 
 
-def _row(audit: str, year: YearResult, series: Series) -> dict[str, object]:
-    method, maker, attribute, group, measure = series
-    m = found(year, series)
-    return {
-        "audit": audit,
-        "year": year.year,
-        "method": method,
-        "decision_maker": maker,
-        "protected_attribute": attribute,
-        "group": group,
-        "measure": measure,
-        "run": year.run,
-        "vintage": year.vintage,
-        "value": m.value if m else None,
-        "low": m.low if m else None,
-        "high": m.high if m else None,
-        "n": m.n if m else None,
-        "note": m.note if m else "",
-        "state": m.state if m else State.NOT_RUN,
-        "told": told(m, year.minimum_n),
-        "reason": m.reason if m else year.why or "the run of this year does not make it",
-    }
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Charts over years: one measure, a panel a group.
 #
@@ -237,14 +237,25 @@ def by_year(
         m.value for year in years for one_series in series if (m := found(year, one_series)) and m.value is not None
     )
     unit, factor = scale(declared.names(measure)[1], values, measure)
-    lines = [
-        Line(
-            label=one_series[3],
-            reference=one_series[3] == reference,
-            points=tuple(_point(year, one_series, factor) for year in years),
-        )
-        for one_series in series
-    ]
+    lines = []
+    for one_series in series:
+        values_of_years = []
+        for year in years:
+            m = found(year, one_series)
+            what = told(m, year.minimum_n)
+            if what is Told.WITHHELD:
+                values_of_years.append(Point(year=year.year, value=WITHHELD))
+            elif m is None or m.value is None or what is not Told.VALUE:
+                values_of_years.append(Point(year=year.year, note=f"{capital(year.why)}." if year.why else _GAPS[what]))
+            else:
+                low, high = None, None
+                if not m.of_draws and m.low is not None and m.high is not None:
+                    low, high = m.low * factor, m.high * factor
+                state = m.state if m.state in CHECKED else ""
+                values_of_years.append(
+                    Point(year=year.year, value=m.value * factor, low=low, high=high, n=m.n, state=state)
+                )
+        lines.append(Line(label=one_series[3], reference=one_series[3] == reference, points=tuple(values_of_years)))
     return _drawn(Trend(title=title, unit=unit, series=tuple(lines), breaks=tuple(broken.items())))
 
 
@@ -304,19 +315,6 @@ def scale(unit: declared.Unit, values: Iterable[float], measure: str) -> tuple[U
     return Unit("value", signed=measure.endswith("_difference"), places=min(max(places, 0), MOST_PLACES)), 1.0
 
 
-def _point(year: YearResult, series: Series, factor: float) -> Point:
-    """A value with its interval, or why there is none."""
-    m = found(year, series)
-    what = told(m, year.minimum_n)
-    if what is Told.WITHHELD:
-        return Point(year=year.year, value=WITHHELD)
-    if m is None or m.value is None or what is not Told.VALUE:
-        return Point(year=year.year, note=f"{capital(year.why)}." if year.why else _GAPS[what])
-    ends = (None, None) if m.of_draws or m.low is None or m.high is None else (m.low * factor, m.high * factor)
-    state = m.state if m.state in CHECKED else ""
-    return Point(year=year.year, value=m.value * factor, low=ends[0], high=ends[1], n=m.n, state=state)
-
-
 def _band(estimate: Monitored, factor: float) -> Point:
     """The pooled estimate of the years so far with its band, or why there is none."""
     if any(map(math.isnan, (estimate.pooled, estimate.pooled_low, estimate.pooled_high))):
@@ -372,50 +370,94 @@ def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
         rule: how years are held against the limit.
     """
     estimates = [estimate for year in years for estimate in year_estimates(year)]
-    missing_estimates = estimates
-    places = {(estimate.series, estimate.year) for estimate in missing_estimates}
-    last = {estimate.series: estimate for estimate in sorted(missing_estimates, key=lambda estimate: estimate.year)}
-    missing = [
-        _absent(estimate, year)
-        for year in years
-        for series, estimate in last.items()
-        if (series, year.year) not in places
-    ]
-    return monitor([*estimates, *missing], rule)
+    places = {(estimate.series, estimate.year) for estimate in estimates}
+    last = {estimate.series: estimate for estimate in sorted(estimates, key=lambda estimate: estimate.year)}
+    unknown = dict.fromkeys(("value", "se", "low", "high"), math.nan)
+    for year in years:
+        why = year.why or "the run of this year does not judge it"
+        for series, estimate in last.items():
+            if (series, year.year) not in places:
+                estimates.append(replace(estimate, year=year.year, bias=0.0, gap=why, ran=False, **unknown))
+    return monitor(estimates, rule)
 
 
 def year_estimates(year: YearVerdicts) -> list[YearEstimate]:
     """The estimates of the judged groups of one year: only of rows that decide a verdict."""
-    return [_estimate(year, row) for row in year.rows if row["role"] == "primary"]
+    defined, estimates = year.groups or {}, []
+    for row in year.rows:
+        if row["role"] != "primary":
+            continue
+        attribute, group = row["protected_attribute"], row["group"]
+        definition = defined.get((attribute, group), defined.get((attribute, ""), ""))
+        estimate = YearEstimate(
+            year=year.year,
+            theory=row["theory"],
+            attribute=attribute,
+            group=group,
+            decision_maker=row["decision_maker"],
+            measure=row["measure"],
+            value=_number(row["value"]),
+            se=_number(row["se"]),
+            scale="log" if row["scale"] == "log" else "linear",
+            bias=row["bias"] or 0.0,
+            limit=_number(row["limit"]),
+            side="at_least" if row["side"] == "at_least" else "at_most",
+            conditions=replace(year.conditions, groups=definition),
+            reference=row["reference_group"] or "",
+            low=_number(row["low"]),
+            high=_number(row["high"]),
+            gap=_gap(year, row),
+        )
+        estimates.append(estimate)
+    return estimates
 
 
 def table(audit: str, followed: Followed, rule: MonitoringRule) -> pa.Table:
     """One row for each series and year, in the shape of ``MONITORING``."""
-    rows = [_monitoring_row(audit, one, rule) for one in followed]
+    rows: list[dict[str, object]] = []
+    for monitored in followed:
+        of, change = monitored.of, monitored.change
+        numbers = {
+            "value": of.value,
+            "low": of.low,
+            "high": of.high,
+            "limit": of.limit,
+            "pooled": monitored.pooled,
+            "pooled_low": monitored.pooled_low,
+            "pooled_high": monitored.pooled_high,
+            "change": change.change,
+            "change_low": change.low,
+            "change_high": change.high,
+            "tau2": change.tau2,
+            "predicted_low": change.predicted_low,
+            "predicted_high": change.predicted_high,
+            "minimal_change": change.minimal,
+            "slope": change.slope,
+            "slope_low": change.slope_low,
+            "slope_high": change.slope_high,
+            "since_p": change.since_p,
+            "q": change.q,
+        }
+        row = {
+            "audit": audit,
+            "year": of.year,
+            "theory": of.theory,
+            "decision_maker": of.decision_maker,
+            "protected_attribute": of.attribute,
+            "group": of.group,
+            "reference_group": of.reference,
+            "measure": of.measure,
+            "scale": of.scale,
+            "side": of.side,
+            "rule": rule.rule,
+            "state": monitored.state,
+            "change_state": change.state,
+            "years_used": change.years_used,
+            "since_year": change.since_year,
+            "reason": monitored.said,
+        }
+        rows.append(row | {name: float(n) if math.isfinite(n) else None for name, n in numbers.items()})
     return MONITORING.build(**{column.name: [row[column.name] for row in rows] for column in MONITORING.columns})
-
-
-def _estimate(year: YearVerdicts, row: Mapping[str, Any]) -> YearEstimate:
-    place, defined = (row["protected_attribute"], row["group"]), year.groups or {}
-    return YearEstimate(
-        year=year.year,
-        theory=row["theory"],
-        attribute=place[0],
-        group=place[1],
-        decision_maker=row["decision_maker"],
-        measure=row["measure"],
-        value=_number(row["value"]),
-        se=_number(row["se"]),
-        scale="log" if row["scale"] == "log" else "linear",
-        bias=row["bias"] or 0.0,
-        limit=_number(row["limit"]),
-        side="at_least" if row["side"] == "at_least" else "at_most",
-        conditions=replace(year.conditions, groups=defined.get(place, defined.get((place[0], ""), ""))),
-        reference=row["reference_group"] or "",
-        low=_number(row["low"]),
-        high=_number(row["high"]),
-        gap=_gap(year, row),
-    )
 
 
 def _gap(year: YearVerdicts, row: Mapping[str, Any]) -> str:
@@ -430,53 +472,6 @@ def _gap(year: YearVerdicts, row: Mapping[str, Any]) -> str:
             if rarer < year.minimum_events:
                 return f"fewer than {year.minimum_events} of either decision in the group or the reference group"
     return ""
-
-
-def _absent(estimate: YearEstimate, year: YearVerdicts) -> YearEstimate:
-    why = year.why or "the run of this year does not judge it"
-    nan = math.nan
-    return replace(estimate, year=year.year, value=nan, se=nan, low=nan, high=nan, bias=0.0, gap=why, ran=False)
-
-
-def _monitoring_row(audit: str, monitored: Monitored, rule: MonitoringRule) -> dict[str, object]:
-    of, change = monitored.of, monitored.change
-    return {
-        "audit": audit,
-        "year": of.year,
-        "theory": of.theory,
-        "decision_maker": of.decision_maker,
-        "protected_attribute": of.attribute,
-        "group": of.group,
-        "reference_group": of.reference,
-        "measure": of.measure,
-        "scale": of.scale,
-        "value": _known(of.value),
-        "low": _known(of.low),
-        "high": _known(of.high),
-        "limit": _known(of.limit),
-        "side": of.side,
-        "rule": rule.rule,
-        "pooled": _known(monitored.pooled),
-        "pooled_low": _known(monitored.pooled_low),
-        "pooled_high": _known(monitored.pooled_high),
-        "state": monitored.state,
-        "change": _known(change.change),
-        "change_low": _known(change.low),
-        "change_high": _known(change.high),
-        "change_state": change.state,
-        "tau2": _known(change.tau2),
-        "years_used": change.years_used,
-        "predicted_low": _known(change.predicted_low),
-        "predicted_high": _known(change.predicted_high),
-        "minimal_change": _known(change.minimal),
-        "slope": _known(change.slope),
-        "slope_low": _known(change.slope_low),
-        "slope_high": _known(change.slope_high),
-        "since_year": change.since_year,
-        "since_p": _known(change.since_p),
-        "q": _known(change.q),
-        "reason": monitored.said,
-    }
 
 
 def breaches(followed: Followed) -> dict[tuple[str, str], int]:
@@ -517,10 +512,6 @@ def said_by_theory(followed: Followed) -> list[str]:
 
 def _number(value: float | None) -> float:
     return math.nan if value is None else float(value)
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -598,23 +589,49 @@ def _part(rows: Sequence[Monitored], has_chart: bool) -> Section:
     groups = largest(dict.fromkeys(monitored.of.group for monitored in rows), lambda group: _effect(last.get(group)))
     chart = so_far(title, rows, groups) if has_chart else None
     limits = list(dict.fromkeys(limit_words(monitored.of) for monitored in rows))
-    figures = (Figure(chart, _CAPTION + _earlier(limits, rows[-1])),) if chart else ()
-    tables = () if chart else (_sequence(title, rows, groups, unit, limits),)
+    figures, tables = [], []
+    if chart:
+        # The chart shows the limit of the last year only.
+        earlier = [limit for limit in limits if limit != limit_words(rows[-1].of)]
+        caption = _CAPTION + (f" Limit in earlier years: {', then '.join(earlier)}." if earlier else "")
+        figures.append(Figure(chart, caption))
+    else:
+        tables.append(_sequence(title, rows, groups, unit, limits))
     changes = tuple(_change_row(last[group], unit) for group in groups if group in last)
+    tables.append(TableView("The last year and its changes", _HEADER, changes, _NOTE))
     remark = left_out(len(groups), len({monitored.of.group for monitored in rows}))
     return Section(
         title,
         anchor("monitoring", theory, attribute, measure, maker),
         (remark,) if remark else (),
-        figures=figures,
-        tables=(*tables, TableView("The last year and its changes", _HEADER, changes, _NOTE)),
+        figures=tuple(figures),
+        tables=tuple(tables),
     )
 
 
-def _earlier(limits: Sequence[str], last: Monitored) -> str:
-    """The limits of earlier years; the chart shows that of the last one."""
-    other_limits = [limit for limit in limits if limit != limit_words(last.of)]
-    return f" Limit in earlier years: {', then '.join(other_limits)}." if other_limits else ""
+def _sequence(
+    title: str, rows: Sequence[Monitored], groups: Sequence[str], unit: DeclaredUnit, limits: Sequence[str]
+) -> TableView:
+    """The band and state of every group in every year."""
+    by_place = {(monitored.of.group, monitored.of.year): monitored for monitored in rows}
+    years = sorted({monitored.of.year for monitored in rows})
+    lines = []
+    for group in groups:
+        cells = [Cell(group)]
+        for year in years:
+            monitored = by_place.get((group, year))
+            if monitored is None:
+                cells.append(Cell("–", "none"))
+            elif math.isnan(monitored.pooled):
+                cells.append(state_cell(monitored.state))
+            else:
+                kind: DeclaredUnit = "number" if monitored.of.scale == "log" else unit
+                band = ends(monitored.pooled_low, monitored.pooled_high, kind)
+                detail = f"{written(monitored.pooled, kind)} {band}"
+                cells.append(Cell(state_cell(monitored.state).text, "state", monitored.state, detail))
+        lines.append(tuple(cells))
+    note = f"Limit: {', then '.join(limits)}. The estimate of the years so far [its band], and the state."
+    return TableView(f"{title}: year by year", ("Group", *map(str, years)), tuple(lines), note, folded=True)
 
 
 def _effect(monitored: Monitored | None) -> float:
@@ -628,32 +645,18 @@ def _effect(monitored: Monitored | None) -> float:
     )
 
 
-def _sequence(
-    title: str, rows: Sequence[Monitored], groups: Sequence[str], unit: DeclaredUnit, limits: Sequence[str]
-) -> TableView:
-    """The band and state of every group in every year."""
-    by = {(monitored.of.group, monitored.of.year): monitored for monitored in rows}
-    years = sorted({monitored.of.year for monitored in rows})
-    lines = [(Cell(group), *(_cell(by.get((group, year)), unit) for year in years)) for group in groups]
-    note = f"Limit: {', then '.join(limits)}. The estimate of the years so far [its band], and the state."
-    return TableView(f"{title}: year by year", ("Group", *map(str, years)), tuple(lines), note, folded=True)
-
-
-def _cell(monitored: Monitored | None, unit: DeclaredUnit) -> Cell:
-    if monitored is None or math.isnan(monitored.pooled):
-        return state_cell(monitored.state) if monitored else Cell("–", "none")
-    kind: DeclaredUnit = "number" if monitored.of.scale == "log" else unit
-    sequence_band = f"{written(monitored.pooled, kind)} {ends(monitored.pooled_low, monitored.pooled_high, kind)}"
-    return Cell(state_cell(monitored.state).text, "state", monitored.state, sequence_band)
-
-
 def _change_row(monitored: Monitored, unit: DeclaredUnit) -> Row:
     change, ratio = monitored.change, monitored.of.scale == "log"
 
     def cell(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
         if math.isnan(value):
             return Cell("–", "none")
-        return Cell(_moved(value, unit, ratio), "number", detail=_ends(low, high, unit, ratio))
+        if ratio:
+            text, interval = f"× {significant(value)}", "" if math.isnan(low) else ends(low, high, "number")
+        else:
+            text = written(value, unit, "difference")
+            interval = "" if math.isnan(low) else ends(low, high, unit, "difference")
+        return Cell(text, "number", detail=interval)
 
     since = "–" if change.since_year is None else f"{change.since_year} (p {p_text(change.since_p)})"
     return (
@@ -668,14 +671,3 @@ def _change_row(monitored: Monitored, unit: DeclaredUnit) -> Row:
         p_cell(None if math.isnan(change.q) else change.q),
         Cell(monitored.said),
     )
-
-
-def _moved(value: float, unit: DeclaredUnit, ratio: bool) -> str:
-    """A difference between years: a factor, points, or a signed number."""
-    return f"× {significant(value)}" if ratio else written(value, unit, "difference")
-
-
-def _ends(low: float, high: float, unit: DeclaredUnit, ratio: bool) -> str:
-    if math.isnan(low):
-        return ""
-    return ends(low, high, "number") if ratio else ends(low, high, unit, "difference")

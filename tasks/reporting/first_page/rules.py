@@ -17,7 +17,6 @@ from tasks.reporting.first_page.facts import (
     Group,
     Groups,
     Key,
-    Lost,
     Row,
     Standing,
     fitting,
@@ -99,23 +98,31 @@ def headline(groups: Groups) -> Headline:
 
 def cases(groups: Groups) -> tuple[Case, ...]:
     """Every judged group by its two states, in the order of groups."""
-    return tuple(_case(key, groups) for key in groups.order)
-
-
-def _case(key: Key, groups: Groups) -> Case:
-    gap, adjusted = (groups.standing(theory, key) for theory in OWN_THEORIES)
-    open_only = adjusted.row is not None and adjusted.row.outside_but_for_missing and not adjusted.disagree
-    return Case(key, gap.state, adjusted.state, open_only)
+    result = []
+    for key in groups.order:
+        gap, adjusted = (groups.standing(theory, key) for theory in OWN_THEORIES)
+        open_only = adjusted.row is not None and adjusted.row.outside_but_for_missing and not adjusted.disagree
+        result.append(Case(key, gap.state, adjusted.state, open_only))
+    return tuple(result)
 
 
 def _of_all(judged_cases: Sequence[Case], groups: Groups) -> Headline:
-    elsewhere = _elsewhere(groups)
-    for name, state in OF_ALL:
-        if judged_cases and all(case.gap is state and case.adjusted is state for case in judged_cases):
-            rule = name
-            break
+    """The sentence where it names no group.
+
+    It must not read as if no question were outside: those that are get a word. Its own two are outside without a name
+    only where the group has too few people to be named.
+    """
+    outside = [theory for theory in Theory if (row := groups.run.theory(theory)) and row.state is State.BREACH]
+    if len(outside) > 2:
+        elsewhere = said("elsewhere", "several", n=len(outside))[0]
     else:
-        rule = "too_little"
+        elsewhere = listed([forms("elsewhere", theory)[0] for theory in outside]) if outside else ""
+    rule = "too_little"
+    if judged_cases:
+        shared = (
+            name for name, state in OF_ALL if all(case.gap is state and case.adjusted is state for case in judged_cases)
+        )
+        rule = next(shared, rule)
     if elsewhere:
         rule = f"{rule}_elsewhere"
     sizes = _sizes(groups) if rule == "inside" else {}
@@ -124,31 +131,19 @@ def _of_all(judged_cases: Sequence[Case], groups: Groups) -> Headline:
     return Headline(rule, fitting(said("headline", rule, elsewhere=elsewhere, **sizes), MOST_WORDS)[0])
 
 
-def _elsewhere(groups: Groups) -> str:
-    """Questions that are outside though the sentence names no group: it must not read as if there were none.
-
-    Its own two are outside without a name only where the group has too few people to be named.
-    """
-    outside = [theory for theory in Theory if (row := groups.run.theory(theory)) and row.state is State.BREACH]
-    if len(outside) > 2:
-        return said("elsewhere", "several", n=len(outside))[0]
-    return listed([forms("elsewhere", theory)[0] for theory in outside]) if outside else ""
-
-
 def _sizes(groups: Groups) -> dict[str, str]:
     """The difference that each of both questions would have found in every group, in points; empty if one is unknown.
 
     Each question has limits and intervals of its own, and so a size of its own.
     """
-    of: dict[str, str] = {}
+    largest: dict[str, str] = {}
     for name, theory in zip(("gap", "adjusted"), OWN_THEORIES, strict=True):
         rows = [groups.standing(theory, key).row for key in groups.order]
-        sizes = [None if row is None else groups.detectable_points(row) for row in rows]
-        known = [size for size in sizes if size is not None]
-        if not known or len(known) < len(sizes):
+        sizes = [size for row in rows if row is not None and (size := groups.detectable_points(row)) is not None]
+        if not sizes or len(sizes) < len(rows):
             return {}
-        of[name] = some_points(max(known))
-    return of
+        largest[name] = some_points(max(sizes))
+    return largest
 
 
 def _what(warnings: Sequence[str]) -> str:
@@ -177,24 +172,32 @@ QUESTIONS_MOST_WORDS = 16
 
 def questions(groups: Groups) -> tuple[tuple[Question, tuple[str, ...]], ...]:
     """Each row with the forms of its sentence, the longest first; the row has that one."""
-    theories = [theory for theory in PAGES if theory is not Theory.OWN or groups.run.theory(theory)]
-    return tuple(_question(theory, groups) for theory in theories)
-
-
-def _question(theory: Theory, groups: Groups) -> tuple[Question, tuple[str, ...]]:
-    overall_row = groups.run.theory(theory)
-    state = State.NOT_RUN if overall_row is None else overall_row.state
-    candidates = fitting([capital(form) for form in _forms(theory, state, groups)], QUESTIONS_MOST_WORDS)
-    return Question(theory, PAGES[theory], QUESTIONS[theory], state, STATES[state], candidates[0]), candidates
+    rows = []
+    for theory in PAGES:
+        overall_row = groups.run.theory(theory)
+        if overall_row is None and theory is Theory.OWN:
+            continue
+        state = State.NOT_RUN if overall_row is None else overall_row.state
+        candidates = fitting([capital(form) for form in _forms(theory, state, groups)], QUESTIONS_MOST_WORDS)
+        rows.append(
+            (Question(theory, PAGES[theory], QUESTIONS[theory], state, STATES[state], candidates[0]), candidates)
+        )
+    return tuple(rows)
 
 
 def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
     if theory is Theory.OUTCOME and (rates := list(_rates(groups))):
         return rates
     if state is State.NOT_RUN:
-        return [_why_not(groups.run.theory(theory))]
+        # The reason in words of the reader, without the name of a method.
+        reason = "" if (overall_row := groups.run.theory(theory)) is None else overall_row.reason
+        reasons: Mapping[str, str] = sentences()["not_run"]
+        return [next((text for pattern, text in reasons.items() if fnmatchcase(reason, pattern)), _nothing())]
     if theory is Theory.OWN:
-        return [*_of_limits(state, groups)]
+        rows = [row for row in groups.run.rows if row.theory is Theory.OWN and row.role != "theory"]
+        limits = [Standing(row.key, row.state, row) for row in rows]
+        counted = said("questions", "of_limits", limits=_number("limits", len(rows)), counts=_counts(limits))[0]
+        return [counted, _same(state, limits, "limits")]
     standings = groups.standings(theory)
     builders: Mapping[Theory, Callable[[State, Sequence[Standing], Groups], Iterator[str]]] = {
         Theory.DIRECT: _effects,
@@ -203,7 +206,10 @@ def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
         Theory.REASONS: _reasons,
     }
     own_forms = builders[theory](state, standings, groups) if theory in builders and standings else iter(())
-    return [*own_forms, *_counted(state, standings)]
+    counted = said("questions", "counted", counts=_counts(standings, "groups"))[0]
+    if not standings or words(counted) > QUESTIONS_MOST_WORDS:
+        counted = _same(state, standings, "groups")
+    return [*own_forms, counted]
 
 
 def _rates(groups: Groups) -> Iterator[str]:
@@ -219,32 +225,36 @@ def _rates(groups: Groups) -> Iterator[str]:
         yield from forms("questions", "rates_withheld") if hidden else ()
         return
     attributes = sorted({group.attribute for group in groups.run.groups})
-    of = [sorted((g for g in groups.run.groups if g.attribute == a), key=_by_rate) for a in attributes]
-    every = "; ".join(", ".join(_rate(group, groups) for group in ordered) for ordered in of)
+    every = "; ".join(
+        ", ".join(
+            said("questions", "rate", group=groups.label(group.key), rate=_of_100(group))[0]
+            for group in sorted((g for g in groups.run.groups if g.attribute == attribute), key=_by_rate)
+        )
+        for attribute in attributes
+    )
     yield said("questions", name, rates=every)[0]
     withheld_words = said("questions", "and_withheld", n=hidden)[0] if hidden else ""
     reference = next((group for group in visible_groups if group.reference), None)
     other_groups = [group for group in visible_groups if group is not reference]
     if reference is not None and other_groups and len(attributes) == 1:
-        words_of_rates = {
-            "reference": groups.label(reference.key),
-            "rate": _of_100(reference),
-            "range": _range(other_groups),
-        }
         rates = said(
             "questions",
             "rates_of_others",
+            reference=groups.label(reference.key),
+            rate=_of_100(reference),
+            range=_range(other_groups),
             others=_number("others", len(other_groups)),
             withheld=withheld_words,
-            **words_of_rates,
         )[0]
         yield said("questions", name, rates=rates)[0]
-    words_of_rates = {
-        "range": _range(visible_groups),
-        "groups": _number("groups", len(visible_groups)),
-        "withheld": withheld_words,
-    }
-    yield said("questions", name, rates=said("questions", "rates_by_range", **words_of_rates)[0])[0]
+    rates = said(
+        "questions",
+        "rates_by_range",
+        range=_range(visible_groups),
+        groups=_number("groups", len(visible_groups)),
+        withheld=withheld_words,
+    )[0]
+    yield said("questions", name, rates=rates)[0]
 
 
 def _by_rate(group: Group) -> tuple[bool, float, str]:
@@ -252,10 +262,6 @@ def _by_rate(group: Group) -> tuple[bool, float, str]:
     if group.approval is None and group.shown:
         return False, -float(group.shown.split()[-1]) / 100, group.name
     return group.approval is None, -(group.approval or 0.0), group.name
-
-
-def _rate(group: Group, groups: Groups) -> str:
-    return said("questions", "rate", group=groups.label(group.key), rate=_of_100(group))[0]
 
 
 def _of_100(group: Group) -> str:
@@ -274,19 +280,19 @@ def _effects(state: State, standings: Sequence[Standing], groups: Groups) -> Ite
     ordered = _ordered(standings)
     first = next((status for status in ordered if _value(status) is not None), None)
 
-    def told(those: Sequence[Standing], parts: bool) -> str:
-        return "; ".join(_effect(status, status is first, state, groups, parts) for status in those)
+    def listing(statuses: Sequence[Standing], parts: bool) -> str:
+        return "; ".join(_effect(status, status is first, state, groups, parts) for status in statuses)
 
     shares = {
         _part(status, groups) if status.state is State.BREACH and not status.disagree else "" for status in ordered
     }
     if len(ordered) > 1 and len(shares) == 1 and "" not in shares and all(status.state is state for status in ordered):
-        yield f"{told(ordered, False)}; {said('questions', 'gap_left_each', part=shares.pop())[0]}."
+        yield f"{listing(ordered, False)}; {said('questions', 'gap_left_each', part=shares.pop())[0]}."
     for parts in (True, False):
-        yield f"{told(ordered, parts)}."
+        yield f"{listing(ordered, parts)}."
     same = [status for status in ordered if status.state is state and not status.withheld]
     if same and len(same) < len(ordered):
-        yield f"{told(same, False)}; {_counts([status for status in ordered if status not in same], 'groups')}."
+        yield f"{listing(same, False)}; {_counts([status for status in ordered if status not in same], 'groups')}."
 
 
 def _ordered(standings: Sequence[Standing]) -> list[Standing]:
@@ -328,7 +334,9 @@ def _part(status: Standing, groups: Groups) -> str:
 
 def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """The cost of the way for the reference group and for the group; the denials, where they are too few."""
-    added = [each for each in standings if each.row is not None and each.row.role == "adds" and not each.disagree]
+    added = [
+        status for status in standings if status.row is not None and status.row.role == "adds" and not status.disagree
+    ]
     if added:
         yield from _with_others("without_a_way", added, standings, groups)
     if state is State.INSUFFICIENT_EVIDENCE:
@@ -341,15 +349,15 @@ def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterat
             name = "denials_of_model" if makers == {DecisionMaker.MODEL} else "denials"
             yield said("questions", name, denials=listed(denied))[0]
         return
-    yield said("questions", "costs", costs="; ".join(_cost(status, state, groups) for status in _ordered(standings)))[0]
-
-
-def _cost(status: Standing, state: State, groups: Groups) -> str:
-    name = groups.label(status.key)
-    if status.withheld or status.row is None or status.row.value is None or status.row.role == "adds":
-        return f"{name} {WITHHELD if status.withheld else STATES[status.state]}"
-    own_state = "" if status.state is state else f", {STATES[status.state]}"
-    return f"{name} {of_100(status.row.value)}{own_state}"
+    costs = []
+    for status in _ordered(standings):
+        name = groups.label(status.key)
+        if status.withheld or status.row is None or status.row.value is None or status.row.role == "adds":
+            costs.append(f"{name} {WITHHELD if status.withheld else STATES[status.state]}")
+        else:
+            own_state = "" if status.state is state else f", {STATES[status.state]}"
+            costs.append(f"{name} {of_100(status.row.value)}{own_state}")
+    yield said("questions", "costs", costs="; ".join(costs))[0]
 
 
 def _reasons(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
@@ -372,20 +380,6 @@ def _with_others(name: str, named: Sequence[Standing], standings: Sequence[Stand
         yield said("questions", name, groups=listed([groups.label(status.key) for status in named]), others=remark)[0]
 
 
-def _of_limits(state: State, groups: Groups) -> Iterator[str]:
-    """How many of the spec's own limits are in each state."""
-    rows = [row for row in groups.run.rows if row.theory is Theory.OWN and row.role != "theory"]
-    standings = [Standing(row.key, row.state, row) for row in rows]
-    yield said("questions", "of_limits", limits=_number("limits", len(rows)), counts=_counts(standings))[0]
-    yield _same(state, standings, "limits")
-
-
-def _counted(state: State, standings: Sequence[Standing]) -> Iterator[str]:
-    """How many groups are in each state; only where that is too long, how many in that of the theory."""
-    sentence = said("questions", "counted", counts=_counts(standings, "groups"))[0]
-    yield sentence if standings and words(sentence) <= QUESTIONS_MOST_WORDS else _same(state, standings, "groups")
-
-
 def _same(state: State, standings: Sequence[Standing], noun: str) -> str:
     same = sum(status.state is state and not status.withheld for status in standings)
     withheld = sum(status.withheld for status in standings)
@@ -404,13 +398,6 @@ def _counts(standings: Sequence[Standing], noun: str = "") -> str:
     ordered = [word for word in (*(STATES[state] for state in WORST), WITHHELD) if word in of]
     first = {word: _number(noun, of[word]) for word in ordered[:1] if noun}
     return ", ".join(f"{first.get(word, of[word])} {word}" for word in ordered)
-
-
-def _why_not(overall_row: Row | None) -> str:
-    """Why a theory did not run, without the name of a method."""
-    reasons: Mapping[str, str] = sentences()["not_run"]
-    reason = "" if overall_row is None else overall_row.reason
-    return next((text for pattern, text in reasons.items() if fnmatchcase(reason, pattern)), _nothing())
 
 
 def _number(name: str, n: int) -> str:
@@ -512,11 +499,12 @@ def _confounder(view: View) -> tuple[str, ...]:
 def _no_credit_score(view: View) -> tuple[str, ...]:
     """No column is a credit history, the columns are not declared complete, and the adjusted gap is shown.
 
-    A column that is not there can have moved the gap either way: no bound is claimed.
+    A missing column can have shifted the gap either way: no bound is claimed.
     """
     run, row = view.groups.run, None if view.chosen is None else view.adjusted(view.chosen)
-    shown = row is not None and row.value is not None
-    return forms("change", "no_credit_score") if shown and not run.credit_history and not run.complete else ()
+    if row is None or row.value is None or run.credit_history or run.complete:
+        return ()
+    return forms("change", "no_credit_score")
 
 
 def _year_lacks(view: View) -> tuple[str, ...]:
@@ -553,18 +541,13 @@ def _detectable(view: View) -> tuple[str, ...]:
     return ()
 
 
-def _missing_limit(view: View) -> tuple[str, ...]:
-    """A theory was measured without a declared limit."""
-    return forms("change", "missing_limit") if view.without_limit() else ()
-
-
 RULES: tuple[tuple[str, Rule], ...] = (
     ("confounder", _confounder),
     ("no_credit_score", _no_credit_score),
     ("year_lacks", _year_lacks),
     ("left_out", _left_out),
     ("detectable", _detectable),
-    ("missing_limit", _missing_limit),
+    ("missing_limit", lambda view: forms("change", "missing_limit") if view.without_limit() else ()),
 )
 
 
@@ -602,35 +585,34 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     }
     second = next(name for name, applies in special.items() if applies)
     part = "perhaps" if second == "mixed_lenders" and run.lenders is None else "cannot"
-    of_asked = () if run.asked is None else (("asked", _of_asked(*run.asked)),)
-    plain = [(n, forms(part if n == second else "cannot", n)) for n in ("why_lawful", second, "single_person")]
-    lost = (("lost", _of_lost(view)),) if run.lost else ()
-    return (*plain[:2], *of_asked, *lost, *plain[2:])
+    lines = [("why_lawful", forms("cannot", "why_lawful")), (second, forms(part, second))]
+    if run.asked is not None:
+        sampled, total = run.asked
+        lines.append(("asked", said("cannot", "asked", asked=count(sampled), of=count(total))))
+    if run.lost:
+        lines.append(("lost", _of_lost(view)))
+    return (*lines, ("single_person", forms("cannot", "single_person")))
 
 
 def _of_lost(view: View) -> tuple[str, ...]:
     """Groups with half or more of their rows without a feature: up to two by name, with the feature if it fits."""
     lost = view.groups.run.lost
     candidates: list[str] = []
-    for named, columns in ((2, MOST_COLUMNS), (1, MOST_COLUMNS), (1, 0)):
-        parts = [_group_lost(view, each, columns) for each in lost[:named]]
-        if more := len(lost) - len(parts):
-            one, several = forms("lost", "more")
-            parts.append((one if more == 1 else several).format(n=more))
+    for n_named, n_columns in ((2, MOST_COLUMNS), (1, MOST_COLUMNS), (1, 0)):
+        parts = []
+        for group in lost[:n_named]:
+            label = view.groups.label((group.attribute, group.name))
+            words = {"n": count(group.n), "used": count(group.used), "group": label}
+            if n_columns and group.columns:
+                columns = listed(short(name, 3) for name in group.columns[:n_columns])
+                parts.append(said("lost", "group_lacks", columns=columns, **words)[0])
+            else:
+                parts.append(said("lost", "group", **words)[0])
+        if rest := len(lost) - len(parts):
+            singular, several = forms("lost", "more")
+            parts.append((singular if rest == 1 else several).format(n=rest))
         candidates += said("cannot", "lost", groups="; ".join(parts))
     return fitting(candidates, MOST_WORDS_OF_LOST)
-
-
-def _group_lost(view: View, each: Lost, columns: int) -> str:
-    words = {"n": count(each.n), "used": count(each.used), "group": view.groups.label((each.attribute, each.name))}
-    if not columns or not each.columns:
-        return said("lost", "group", **words)[0]
-    lacks = listed(short(name, 3) for name in each.columns[:columns])
-    return said("lost", "group_lacks", columns=lacks, **words)[0]
-
-
-def _of_asked(sampled: int, of: int) -> tuple[str, ...]:
-    return said("cannot", "asked", asked=count(sampled), of=count(of))
 
 
 def files_of(view: View) -> tuple[Key, Files] | None:
@@ -639,18 +621,11 @@ def files_of(view: View) -> tuple[Key, Files] | None:
     return None if key is None else (key, view.groups.run.files.get(key, Files()))
 
 
-def _fix_data(view: View) -> tuple[str, ...]:
-    return forms("next", "fix_data") if view.groups.run.warnings else ()
-
-
 def _add_columns(view: View) -> tuple[str, ...]:
     """Public data: the lender's files know more, wherever similar records are not shown to be inside."""
-    overall_row = view.groups.run.theory(Theory.DIRECT)
-    measured = overall_row is not None and overall_row.state in (
-        State.BREACH,
-        State.INSUFFICIENT_EVIDENCE,
-        State.NO_LIMIT,
-    )
+    row = view.groups.run.theory(Theory.DIRECT)
+    not_inside = State.BREACH, State.INSUFFICIENT_EVIDENCE, State.NO_LIMIT
+    measured = row is not None and row.state in not_inside
     return forms("next", "add_columns") if view.groups.run.public and measured else ()
 
 
@@ -659,11 +634,6 @@ def _by_lender(view: View) -> tuple[str, ...]:
     if lenders is None:
         return forms("perhaps", "by_lender")
     return forms("next", "by_lender") if lenders > 1 else ()
-
-
-def _read_later(view: View) -> tuple[str, ...]:
-    """A public file names no applicant to read a file of: that step follows the lender's own data."""
-    return forms("next", "read_later") if view.groups.run.public and files_of(view) else ()
 
 
 def _read_files(view: View) -> tuple[str, ...]:
@@ -676,14 +646,6 @@ def _read_files(view: View) -> tuple[str, ...]:
     if files.n is None:
         return tuple(form.format(**words) for form in forms("next", "read_files")[1:])
     return said("next", "read_files", n=count(files.n), **words)
-
-
-def _ask_reasons(view: View) -> tuple[str, ...]:
-    return forms("next", "ask_reasons") if files_of(view) and not view.groups.run.public else ()
-
-
-def _repeat(view: View) -> tuple[str, ...]:
-    return forms("next", "repeat") if files_of(view) and not view.groups.run.public else ()
 
 
 def _wait(view: View) -> tuple[str, ...]:
@@ -715,18 +677,15 @@ def _years(years: float) -> str:
     return (singular if n == 1 else several).format(n=n)
 
 
-def _set_limits(view: View) -> tuple[str, ...]:
-    return forms("next", "set_limits") if view.without_limit() else ()
-
-
 STEPS: tuple[tuple[str, Rule], ...] = (
-    ("fix_data", _fix_data),
+    ("fix_data", lambda view: forms("next", "fix_data") if view.groups.run.warnings else ()),
     ("add_columns", _add_columns),
     ("by_lender", _by_lender),
-    ("read_later", _read_later),
+    # A public file names no applicant to read a file of: that step follows the lender's own data.
+    ("read_later", lambda view: forms("next", "read_later") if view.groups.run.public and files_of(view) else ()),
     ("read_files", _read_files),
-    ("ask_reasons", _ask_reasons),
-    ("repeat", _repeat),
+    ("ask_reasons", lambda view: forms("next", "ask_reasons") if not view.groups.run.public and files_of(view) else ()),
+    ("repeat", lambda view: forms("next", "repeat") if not view.groups.run.public and files_of(view) else ()),
     ("wait", _wait),
-    ("set_limits", _set_limits),
+    ("set_limits", lambda view: forms("next", "set_limits") if view.without_limit() else ()),
 )

@@ -20,13 +20,12 @@ from tasks.reporting.first_page.facts import (
 from tasks.reporting.first_page.page import run_of
 from tasks.reporting.first_page.result import Decision
 from tasks.reporting.material import Material, capital, listed
-from tasks.reporting.question_pages.charts import Apart, apart, figures
+from tasks.reporting.question_pages.charts import apart, figures
 from tasks.reporting.question_pages.data import (
     MOST_WORDS,
     ROOMS,
     SCALES,
     Column,
-    Lead,
     Matter,
     Question,
     Room,
@@ -86,7 +85,11 @@ def _cells(matter: Matter, question: Question, marks: dict[Key, Mark], columns: 
         return lambda key: make(key) if key in marks else DASH
 
     return {
-        words["group"]: lambda key: _name(matter, key),
+        words["group"]: lambda key: Cell(
+            words["reference"].format(group=matter.groups.label(key))
+            if matter.is_reference(key)
+            else matter.groups.label(key)
+        ),
         words["n"]: lambda key: count_cell(count_of(matter.groups, key)),
         **{column.words: _made(matter, column) for column in columns if column.references},
         question.value: judged(lambda key: value_cell(marks[key], unit)),
@@ -111,11 +114,6 @@ def _made(matter: Matter, column: Column) -> Make:
         return value_cell(mark, scale.unit, ends=True)
 
     return cell
-
-
-def _name(matter: Matter, key: Key) -> Cell:
-    label = matter.groups.label(key)
-    return Cell(declaration().table["reference"].format(group=label) if matter.is_reference(key) else label)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -235,14 +233,13 @@ def _lifted(matter: Matter, question: Question) -> Iterator[str]:
     shares = {key: [100 * m.value for m in of_key if m.value is not None] for key, of_key in measures.items()}
     known_shares = {key: values for key, values in shares.items() if values}
     if known_shares:
-        sizes = {key: _span(values) for key, values in known_shares.items()}
+        # The least and the largest; one number where they are printed alike.
+        sizes = {
+            key: " to ".join(dict.fromkeys(f"{end:.0f}" for end in (min(values), max(values))))
+            for key, values in known_shares.items()
+        }
         named = dict(list(sizes.items())[:MOST_NAMED])
         yield _said("lifted", sizes=named_sizes(matter, named, [min(values) for values in known_shares.values()]))
-
-
-def _span(shares: Sequence[float]) -> str:
-    """The least and the largest of shares of 100; one number where they are printed alike."""
-    return " to ".join(dict.fromkeys(f"{end(shares):.0f}" for end in (min, max)))
 
 
 def _permuted(matter: Matter, question: Question) -> Iterator[str]:
@@ -276,37 +273,47 @@ RULES: Mapping[str, Rule] = {
 
 def page(matter: Matter, name: str, question: Question) -> Section:
     """A page within its words: of many groups it shows as many as there is room for."""
-    for room in ROOMS[:-1]:
-        section = _page(matter, name, question, room)
+    titles, link_words = declaration().parts, declaration().links
+    answer, nothing = _answer(matter, question), _nothing(matter, question)
+    quality = Link(link_words["quality"], "pages/quality.html")
+    sure = Section(titles["sure"], "sure", points=sentences(matter, question), links=(quality,))
+    links = [Link(link_words["method"], "method.html#questions")]
+    present = {m.method for m in matter.material.measures}
+    for method in question.methods:
+        if method in present:
+            title = declared(method).short
+            links.append(Link(link_words["cannot"].format(title=title), f"method.html#{method}-cannot"))
+            links.append(Link(link_words["evidence"].format(title=title), f"evidence/{method}.html"))
+    cannot = Section(titles["cannot"], "cannot", points=question.cannot, links=tuple(links))
+    for room in ROOMS:
+        picture = Section(titles["picture"], "picture", nothing, figures=figures(matter, question, room))
+        table = by_group(matter, question, room)
+        groups = Section(titles["groups"], "groups", tables=(table,) if table else (), words=nothing)
+        section = Section(QUESTIONS[question.theory], name, parts=(answer, picture, sure, groups, cannot))
         if words(section) <= MOST_WORDS:
-            return section
-    return _page(matter, name, question, ROOMS[-1])
-
-
-def _page(matter: Matter, name: str, question: Question, room: Room) -> Section:
-    """All parts of a page."""
-    titles = declaration().parts
-    table = by_group(matter, question, room)
-    parts = (
-        _answer(matter, question),
-        Section(titles["picture"], "picture", _nothing(matter, question), figures=figures(matter, question, room)),
-        Section(titles["sure"], "sure", points=sentences(matter, question), links=(_quality(),)),
-        Section(titles["groups"], "groups", tables=(table,) if table else (), words=_nothing(matter, question)),
-        Section(titles["cannot"], "cannot", points=question.cannot, links=tuple(_links(matter, question))),
-    )
-    return Section(QUESTIONS[question.theory], name, parts=parts)
+            break
+    return section
 
 
 def _answer(matter: Matter, question: Question) -> Section:
     """The answer of Decide, the numbers in full, and the states; for an open answer the numbers come first."""
+    words, scale = declaration().answer, SCALES[question.scale]
     answers = tuple(answer.sentence for answer in matter.decision.questions if answer.theory is question.theory)[:1]
-    overall_row = matter.groups.run.theory(question.theory)
     leads = tuple(_leads(matter, question))
-    is_open = overall_row is not None and overall_row.state is State.INSUFFICIENT_EVIDENCE
+    overall_row = matter.groups.run.theory(question.theory)
+    state = State.NOT_RUN if overall_row is None else overall_row.state
+    limits = {
+        declaration().limits[question.scale].format(n=exact(limit, scale.unit))
+        for key in matter.shown(question)
+        if (row := matter.primary(question.theory, key)) and not row.withheld
+        if (limit := limit_of(matter.groups, row, scale)) is not None
+    }
+    name = "whole_limits" if len(limits) > 1 else "whole_limit" if limits else "whole"
+    verdict = words[name].format(state=STATES[state], limit=next(iter(limits), ""))
     return Section(
         declaration().parts["answer"],
         "answer",
-        (*((*leads, *answers) if is_open else (*answers, *leads)), _whole(matter, question)),
+        (*((*leads, *answers) if state is State.INSUFFICIENT_EVIDENCE else (*answers, *leads)), verdict),
         tuple(_states(matter, question)),
         tuple(_apart(matter, question)),
     )
@@ -319,45 +326,23 @@ def _leads(matter: Matter, question: Question) -> Iterator[str]:
         scale, sizes, order = SCALES[lead.scale], {}, []
         for key in keys:
             mark = measure_mark(matter, lead.series, key, scale) if lead.series else judged_mark(matter, question, key)
-            if isinstance(mark.value, int | float):
-                sizes[key] = _beside(matter, lead, key, shown(mark, scale.unit))
-                order.append(mark.value)
+            if not isinstance(mark.value, int | float):
+                continue
+            size = shown(mark, scale.unit)
+            other = measure_mark(matter, lead.beside, key, scale) if lead.beside else None
+            if other is not None and isinstance(other.value, int | float):
+                numbers = {"size": size, "beside": value_text(other, scale.unit)}
+                size = declaration().answer["beside"].format(reference=matter.references([key]), **numbers)
+            sizes[key] = size
+            order.append(mark.value)
         if sizes:
-            words = {"whose": _whose(matter, question, lead, keys), "reference": matter.references(keys)}
+            measures = (
+                matter.measure(lead.series, key) if lead.series else matter.primary(question.theory, key)
+                for key in keys
+            )
+            maker = next(measure.decision_maker for measure in measures if measure is not None)
+            words = {"whose": matter.material.whose(maker), "reference": matter.references(keys)}
             yield lead.words.format(sizes=named_sizes(matter, sizes, order), **words)
-
-
-def _beside(matter: Matter, lead: Lead, key: Key, size: str) -> str:
-    """A number, and in brackets what it is held against."""
-    other = measure_mark(matter, lead.beside, key, SCALES[lead.scale]) if lead.beside else None
-    if other is None or not isinstance(other.value, int | float):
-        return size
-    beside = value_text(other, SCALES[lead.scale].unit)
-    return declaration().answer["beside"].format(size=size, reference=matter.references([key]), beside=beside)
-
-
-def _whose(matter: Matter, question: Question, lead: Lead, keys: Sequence[Key]) -> str:
-    """The decision maker in words: one, as in the pictures."""
-    of = (matter.measure(lead.series, key) if lead.series else matter.primary(question.theory, key) for key in keys)
-    return next(matter.material.whose(measure.decision_maker) for measure in of if measure is not None)
-
-
-def _whole(matter: Matter, question: Question) -> str:
-    """The state of the question, and its limit."""
-    words, overall_row = declaration().answer, matter.groups.run.theory(question.theory)
-    state = STATES[State.NOT_RUN if overall_row is None else overall_row.state]
-    rows = [row for key in matter.shown(question) if (row := matter.primary(question.theory, key))]
-    limits = {limit for row in rows if (limit := _limit(matter, question, row))}
-    if len(limits) > 1:
-        return words["whole_limits"].format(state=state)
-    return words["whole_limit" if limits else "whole"].format(state=state, limit=next(iter(limits), ""))
-
-
-def _limit(matter: Matter, question: Question, row: Row) -> str:
-    """The limit of a row in the unit of the page."""
-    scale = SCALES[question.scale]
-    limit = None if row.withheld else limit_of(matter.groups, row, scale)
-    return "" if limit is None else declaration().limits[question.scale].format(n=exact(limit, scale.unit))
 
 
 def _states(matter: Matter, question: Question) -> Iterator[str]:
@@ -383,13 +368,15 @@ def _apart(matter: Matter, question: Question) -> Iterator[Notice]:
         yield Notice(words["doubted"], doubt)
     groups = [group for group in apart(matter.material.named("agreement")) if group.theory == question.theory]
     if groups:
-        points = tuple(words["apart"].format(**_named(matter, group)) for group in groups)
+        points = tuple(
+            words["apart"].format(
+                group=matter.groups.label(group.key),
+                outside=listed([in_words(name) for name in group.outside]),
+                inside=listed([in_words(name) for name in group.inside]),
+            )
+            for group in groups
+        )
         yield Notice(words["apart_title"], words["quality"], points[:MOST_NAMED])
-
-
-def _named(matter: Matter, group: Apart) -> dict[str, str]:
-    outside, inside = (listed([in_words(name) for name in names]) for names in (group.outside, group.inside))
-    return {"group": matter.groups.label(group.key), "outside": outside, "inside": inside}
 
 
 def _nothing(matter: Matter, question: Question) -> tuple[str, ...]:
@@ -399,23 +386,6 @@ def _nothing(matter: Matter, question: Question) -> tuple[str, ...]:
     overall_row = matter.groups.run.theory(question.theory)
     reason = overall_row.reason if overall_row is not None and overall_row.reason else STATES[State.NOT_RUN]
     return (declaration().pictures["nothing"].format(reason=reason.rstrip(".")),)
-
-
-def _quality() -> Link:
-    """Where the data of the run are described."""
-    return Link(declaration().links["quality"], "pages/quality.html")
-
-
-def _links(matter: Matter, question: Question) -> Iterator[Link]:
-    """The definitions, then limits and evidence of each method that the run has."""
-    words = declaration().links
-    yield Link(words["method"], "method.html#questions")
-    present = {m.method for m in matter.material.measures}
-    for method in question.methods:
-        if method in present:
-            title = declared(method).short
-            yield Link(words["cannot"].format(title=title), f"method.html#{method}-cannot")
-            yield Link(words["evidence"].format(title=title), f"evidence/{method}.html")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -428,17 +398,10 @@ def question_pages(material: Material, decision: Decision) -> dict[str, Section]
 
 
 def pages_of(matter: Matter) -> dict[str, Section]:
-    """The same of what was read before."""
-    declared_questions = declaration().questions
+    """The same of what was read before: pages of questions with a verdict in the run, or measures of their methods."""
+    methods = {m.method for m in matter.material.measures}
     return {
         name: page(matter, name, question)
-        for name, question in declared_questions.items()
-        if _is_there(matter, question)
+        for name, question in declaration().questions.items()
+        if matter.groups.standings(question.theory) or methods.intersection(question.methods)
     }
-
-
-def _is_there(matter: Matter, question: Question) -> bool:
-    """Whether the run has a verdict on the question, or measures of its methods."""
-    if matter.groups.standings(question.theory):
-        return True
-    return any(m.method in question.methods for m in matter.material.measures)
