@@ -1,7 +1,7 @@
 """Data page of a report: source, exclusions, model, checks, mitigations."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -376,7 +376,7 @@ def encodings(material: Material) -> Section:
         else [row["category"] for row in rows if row["category"]]
         for name, rows in of.items()
     }
-    columns = {
+    columns: dict[str, Callable[[str], Cell]] = {
         "Feature": lambda name: Cell(labels.get(name, name)),
         "Type": lambda name: Cell(of[name][0]["kind"]),
         "Encoded as 0": lambda name: _end(of[name][0], "low"),
@@ -433,7 +433,7 @@ def mitigations(material: Material) -> Section | None:
     keys = list(of)[:MITIGATIONS_MOST_ROWS]
     rows = []
     for key in keys:
-        means = [row["value"] if (row := of[key].get(figure)) else None for figure in FIGURES]
+        means = [of[key][figure]["value"] if figure in of[key] else None for figure in FIGURES]
         cells = (Cell("none", "none") if mean is None else number_cell(significant(mean)) for mean in means)
         rows.append((*map(Cell, key), *cells))
     header = ("Attribute", "Group", "Mitigation", *FIGURES.values())

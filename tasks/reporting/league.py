@@ -144,7 +144,9 @@ def standing(subject: Subject, table: Standings, noun: str, links: Mapping[str, 
         capital(noun.removesuffix("s")): lambda line: Cell(called(line.entrant)),
         "Usable rows": lambda line: _count(line.entrant.usable),
         "n of the group": lambda line: _NONE if line.figure.withheld else _count(line.figure.n),
-        "Value": lambda line: _value(subject, line),
+        "Value": lambda line: (
+            _NONE if line.figure.withheld else _estimate(subject, line.figure.value, line.figure.low, line.figure.high)
+        ),
         "Less that of all": lambda line: _signed(subject, line.difference),
         "Pooled": lambda line: _estimate(subject, line.pooled, line.pooled_low, line.pooled_high),
         "p": lambda line: p_cell(line.p),
@@ -152,11 +154,23 @@ def standing(subject: Subject, table: Standings, noun: str, links: Mapping[str, 
         "q (Benjamini-Yekutieli)": lambda line: p_cell(line.q_dependent),
         "Screened": lambda line: Cell("yes" if line.screened else "no"),
         "State": lambda line: state_cell(line.figure.state),
-        "Robustness value": lambda line: _robustness(line.figure.robustness),
-        "Detectable": lambda line: _plain(subject, line.figure.detectable),
+        "Robustness value": lambda line: (
+            DASH
+            if line.figure.robustness is None
+            else number_cell(f"{significant(100 * line.figure.robustness)}\N{NO-BREAK SPACE}%")
+        ),
+        "Detectable": lambda line: (
+            DASH if line.figure.detectable is None else number_cell(value_words(subject, line.figure.detectable))
+        ),
         "Report": lambda line: Cell("report", address=links.get(line.entrant.run, "")),
     }
-    rows = [_of_all(columns, table)] if table.everybody is not None else []
+    rows = []
+    if table.everybody is not None:
+        # Its own figure, and nothing that compares partitions.
+        line = Line(Entrant("All"), table.everybody)
+        own = {"Value", "n of the group", "Robustness value", "Detectable", "State"}
+        cells = [make(line) if name in own else DASH for name, make in columns.items()]
+        rows.append((Cell("All rows of the year"), *cells[1:]))
     visible_rows = TableView.of("", table.lines[:most], columns).rows
     note = (
         "Value with its 95 % interval. Screened: q by Benjamini-Hochberg at most 0.05, and the verdict interval beyond "
@@ -183,25 +197,8 @@ def partitions(
     return TableView(view.title, view.header, view.rows, "", folded=True, whole=len(entrants), rest=rest)
 
 
-def _of_all(columns: Mapping[str, Callable[[Line], Cell]], table: Standings) -> tuple[Cell, ...]:
-    """The row of all rows of the year: its own figure, and nothing that compares partitions."""
-    figure = table.everybody
-    if figure is None:
-        raise ValueError("there is no run over all rows")
-    line = Line(Entrant("All"), figure)
-    own_columns = {"Value", "n of the group", "Robustness value", "Detectable", "State"}
-    cells = {name: make(line) if name in own_columns else DASH for name, make in columns.items()}
-    first = next(iter(columns))
-    return tuple(Cell("All rows of the year") if name == first else cell for name, cell in cells.items())
-
-
 def _count(n: int | None) -> Cell:
     return _NONE if n is None else number_cell(count(n))
-
-
-def _value(subject: Subject, line: Line) -> Cell:
-    figure = line.figure
-    return _NONE if figure.withheld else _estimate(subject, figure.value, figure.low, figure.high)
 
 
 def _estimate(subject: Subject, value: float | None, low: float | None, high: float | None) -> Cell:
@@ -221,14 +218,6 @@ def _signed(subject: Subject, value: float | None) -> Cell:
     return number_cell(text if text.startswith("+") or value <= 0 else f"+{text}")
 
 
-def _plain(subject: Subject, value: float | None) -> Cell:
-    return DASH if value is None else number_cell(value_words(subject, value))
-
-
-def _robustness(value: float | None) -> Cell:
-    return DASH if value is None else number_cell(f"{significant(100 * value)}\N{NO-BREAK SPACE}%")
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Charts of a league: partially pooled intervals of partitions, in the order of the table.
 
@@ -244,7 +233,11 @@ def pooled_intervals(subject: Subject, table: Standings, most: int) -> tuple[Fig
     if not lines:
         return ()
     unit, factor = scale(names(subject.measure)[1], (line.pooled or 0.0 for line in lines), subject.measure)
-    marks = tuple(_mark(line, factor) for line in lines)
+    marks = []
+    for line in lines:
+        value, low, high = (factor * (share or 0.0) for share in (line.pooled, line.pooled_low, line.pooled_high))
+        figure = line.figure
+        marks.append(Mark(label=called(line.entrant), value=value, low=low, high=high, n=figure.n, state=figure.state))
     figures = (line.figure for line in lines if line.figure.limit is not None)
     limit, side = next(((figure.limit, figure.side) for figure in figures), (None, ""))
     allowed: Side = "at_most" if side == "at_most" else "at_least"
@@ -252,7 +245,7 @@ def pooled_intervals(subject: Subject, table: Standings, most: int) -> tuple[Fig
     chart = kind(
         title=f"Pooled estimates: {titled(subject)}",
         unit=unit,
-        rows=marks,
+        rows=tuple(marks),
         limit=None if limit is None else factor * limit,
         side=allowed,
         interval=_INTERVAL,
@@ -264,12 +257,6 @@ def pooled_intervals(subject: Subject, table: Standings, most: int) -> tuple[Fig
             chart, f"Marks with partially pooled 95 % intervals, marked by the state of each one's own verdict.{remark}"
         ),
     )
-
-
-def _mark(line: Line, factor: float) -> Mark:
-    """A partition in the unit of the chart."""
-    value, low, high = (factor * (share or 0.0) for share in (line.pooled, line.pooled_low, line.pooled_high))
-    return Mark(label=called(line.entrant), value=value, low=low, high=high, n=line.figure.n, state=line.figure.state)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -306,25 +293,31 @@ class Content:
 def league_page(content: Content) -> bytes:
     """The page."""
     noun = noun_of(content.column)
+    rows = max(10, CELLS // (14 * max(len(content.standings), 1)))  # all tables together hold ``CELLS``
     first = Notice("For screening", first_statement(noun))
     answers = tuple(answer(subject, table, noun) for subject, table in content.standings.items())
-    parts = [_part(subject, content, noun) for subject in content.standings]
+    charted = max(LABELLED, MARKS // max(len(content.standings), 1))
+    parts = [
+        Section(
+            titled(subject),
+            anchor(*subject[2:8]),
+            (expected(table, noun), pooled_words(table, noun), NO_RANKING.format(noun=noun)),
+            figures=pooled_intervals(subject, table, charted),
+            tables=(standing(subject, table, noun, content.links, rows),),
+        )
+        for subject, table in content.standings.items()
+    ]
     every = Section(
         f"The {noun}",
         "partitions",
         (f"By `{content.column}`: {content.census.words}", *_withheld(content, noun)),
-        tables=(partitions(content.entrants, noun, content.links, _rows(content)),),
+        tables=(partitions(content.entrants, noun, content.links, rows),),
     )
     cannot = Section("What this page cannot tell", "limits", points=LIMITS)
     title = f"League of {noun}"
     section = Section(title, "league", (), answers, (first,), parts=(*parts, every, cannot))
     frame = Frame(content.title, note=_NOTE, restricted=RESTRICTED if content.restricted else "")
     return page("page.html.j2", "league.html", section=section, frame=frame)
-
-
-def _rows(content: Content) -> int:
-    """Rows of a table that fit: all tables together hold ``CELLS``."""
-    return max(10, CELLS // (14 * max(len(content.standings), 1)))
 
 
 def _withheld(content: Content, noun: str) -> list[str]:
@@ -345,19 +338,3 @@ def _withheld(content: Content, noun: str) -> list[str]:
                 "beside those of partitions."
             )
     return out
-
-
-def _part(subject: Subject, content: Content, noun: str) -> Section:
-    """One measure of one group."""
-    table = content.standings[subject]
-    return Section(
-        titled(subject),
-        anchor(*subject[2:8]),
-        (
-            expected(table, noun),
-            pooled_words(table, noun),
-            NO_RANKING.format(noun=noun),
-        ),
-        figures=pooled_intervals(subject, table, max(LABELLED, MARKS // len(content.standings))),
-        tables=(standing(subject, table, noun, content.links, _rows(content)),),
-    )

@@ -73,11 +73,31 @@ def _states() -> Section:
 
 def _questions() -> Section:
     texts = _texts()["questions"]
-    header = ("Question", "Measure", "Method", "It", "Limit by default")
-    rows = tuple(_row(theory, method, measure) for theory, method, measure in judged())
-    return Section(
-        texts["title"], "questions", tuple(texts["words"]), tables=(TableView(texts["title"], header, rows),)
-    )
+    rows = []
+    for theory, method, measure in judged():
+        wording, base = words().get(measure.measure), measure.measure.removesuffix("_ratio")
+        limit = "–"
+        if measure.role != "beside":
+            # The default limit in the unit of the measure, with the side that is allowed.
+            value = getattr(Limits(), str(theory))
+            if hasattr(value, "ratio"):
+                value = value.ratio if measure.role == "primary" else value.difference
+            if value is None:
+                limit = str(texts["none"])
+            elif wording is None or wording.unit == "number":
+                limit = f"at least {value:g}"
+            else:
+                limit = f"at most {100 * value:g}{SPACE}pp"
+        row = (
+            Cell(QUESTIONS[theory]),
+            Cell(wording.words if wording else f"{words()[base].words}, ratio to the reference"),
+            Cell(declared(method).short),
+            Cell(texts["roles"][measure.role]),
+            Cell(limit),
+        )
+        rows.append(row)
+    table = TableView(texts["title"], ("Question", "Measure", "Method", "It", "Limit by default"), tuple(rows))
+    return Section(texts["title"], "questions", tuple(texts["words"]), tables=(table,))
 
 
 def judged() -> Iterator[tuple[Theory, str, Judged]]:
@@ -87,36 +107,6 @@ def judged() -> Iterator[tuple[Theory, str, Judged]]:
     for theory in PAGES:
         of_theory = [(theory, name, measure) for name, measure in measures if measure.theory is theory]
         yield from sorted(of_theory, key=lambda row: row[2].role != "primary")
-
-
-def _row(theory: Theory, method: str, measure: Judged) -> tuple[Cell, ...]:
-    texts = _texts()["questions"]
-    base = measure.measure.removesuffix("_ratio")
-    name = (
-        words()[measure.measure].words
-        if measure.measure in words()
-        else f"{words()[base].words}, ratio to the reference"
-    )
-    return (
-        Cell(QUESTIONS[theory]),
-        Cell(name),
-        Cell(declared(method).short),
-        Cell(texts["roles"][measure.role]),
-        Cell("–" if measure.role == "beside" else _limit(theory, measure)),
-    )
-
-
-def _limit(theory: Theory, measure: Judged) -> str:
-    """The default limit of a measure in its unit, with the side that is allowed."""
-    value = getattr(Limits(), str(theory))
-    if hasattr(value, "ratio"):
-        value = value.ratio if measure.role == "primary" else value.difference
-    if value is None:
-        return str(_texts()["questions"]["none"])
-    wording = words().get(measure.measure)
-    if wording is None or wording.unit == "number":
-        return f"at least {value:g}"
-    return f"at most {100 * value:g}{SPACE}pp"
 
 
 def _verdicts() -> Section:
@@ -130,20 +120,15 @@ def _verdicts() -> Section:
 
 
 def _methods() -> Section:
-    texts = _texts()["methods"]
-    parts = tuple(_method(name, declaration) for name, declaration in all_declared().items())
-    return Section(texts["title"], "methods", parts=parts)
-
-
-def _method(name: str, declaration: Declared) -> Section:
-    """Question, how it works, measures with their meaning, and what it cannot show."""
-    texts = _texts()["methods"]
-    rows = tuple((Cell(measure.words), Cell(measure.meaning)) for measure in declaration.measures.values())
-    table = TableView(f"{texts['measures']}: {declaration.short}", ("Measure", "Meaning"), rows)
-    cannot = Section(texts["cannot"], f"{name}-cannot", points=declaration.cannot)
-    return Section(
-        declaration.title, name, (declaration.question, *declaration.method), tables=(table,), parts=(cannot,)
-    )
+    """Of each method: question, how it works, measures with their meaning, and what it cannot show."""
+    texts, parts = _texts()["methods"], []
+    for name, method in all_declared().items():
+        rows = tuple((Cell(measure.words), Cell(measure.meaning)) for measure in method.measures.values())
+        table = TableView(f"{texts['measures']}: {method.short}", ("Measure", "Meaning"), rows)
+        cannot = Section(texts["cannot"], f"{name}-cannot", points=method.cannot)
+        text = (method.question, *method.method)
+        parts.append(Section(method.title, name, text, tables=(table,), parts=(cannot,)))
+    return Section(texts["title"], "methods", parts=tuple(parts))
 
 
 def _glossary() -> Section:
@@ -208,21 +193,18 @@ def of_groups(content: ByGroup, lines: Sequence[Line], title: str, level: float)
     drawn_values = [value for _, m in measured for value in (m.value, *((m.low, m.high) if _ends(m) else ()))]
     factor, chart_unit = _drawn(unit, column.form, words_header(content.said, column), drawn_values)
     marks = tuple(_mark(group, m, factor, group == content.view.reference) for group, m in measured)
-    words, some = words_header(content.said, column), any(mark.low is not None for mark in marks)
     ranges = any(m.of_draws for _, m in measured)
-    kind = Forest if some else Steps
-    options: dict[str, Any] = {} if some else {"bars": True}
     interval = "range of draws" if ranges else f"{100 * level:g} % interval"
-    chart = kind(title=f"{words}, {title}", unit=chart_unit, rows=marks, head="Group", interval=interval, **options)
-    return Figure(chart, _caption(marks, interval))
-
-
-def _caption(marks: Sequence[Mark], interval: str) -> str:
-    """Which intervals are drawn, where readers could take them for others."""
+    build: Callable[..., Forest] = Forest
+    caption = ""
+    # Which intervals are drawn, where readers could take them for others.
     if all(mark.low is None for mark in marks):
-        return "Bars without intervals: none here is known to cover as often as it says."
-    has_states = any(mark.state for mark in marks) and interval.endswith("interval")
-    return f"Two-sided {interval}s; a state is that of the verdict interval, on the page of the question." * has_states
+        build = partial(Steps, bars=True)
+        caption = "Bars without intervals: none here is known to cover as often as it says."
+    elif not ranges and any(mark.state for mark in marks):
+        caption = f"Two-sided {interval}s; a state is that of the verdict interval, on the page of the question."
+    chart_title = f"{words_header(content.said, column)}, {title}"
+    return Figure(build(title=chart_title, unit=chart_unit, rows=marks, head="Group", interval=interval), caption)
 
 
 def of_settings(content: BySetting, lines: Sequence[Line], title: str) -> Figure | None:
@@ -239,7 +221,14 @@ def of_settings(content: BySetting, lines: Sequence[Line], title: str) -> Figure
     factor, chart_unit = _drawn(unit, form, content.said.measures[content.block.measure].words, values)
     columns = tuple(", ".join(content.setting(v) for v in key if v is not None) for key in keys)
     rows = tuple(
-        Row(label=group, cells=tuple(_cell(m, factor) for m in row), reference=group == content.view.reference)
+        Row(
+            label=group,
+            cells=tuple(
+                None if m is None else MatrixCell(value=_value(m, factor), note="undefined" if m.value is None else "")
+                for m in row
+            ),
+            reference=group == content.view.reference,
+        )
         for group, row in cells.items()
     )
     return Figure(Matrix(title=title, columns=columns, rows=rows, unit=chart_unit))
@@ -250,16 +239,14 @@ def _drawn(unit: Written, form: Form, words: str, values: Sequence[float | None]
     share, compared = unit in ("rate", "points") and form != "ratio", form.endswith("difference") or unit == "points"
     factor = 100.0 if share else 1.0
     largest = max((abs(value) * factor for value in values if value is not None), default=0.0)
-    places = 0 if unit == "count" and not form else _places(largest)
+    places = 1 if largest <= 0 else min(4, max(0, 2 - math.floor(math.log10(largest))))
+    if unit == "count" and not form:
+        places = 0
+    if share and compared:
+        return factor, Unit("percentage points", signed=True, places=places)
     if share:
-        return factor, Unit("percentage points", signed=True, places=places) if compared else Unit(
-            "percent", False, places
-        )
+        return factor, Unit("percent", signed=False, places=places)
     return factor, Unit("ratio to the reference" if form == "ratio" else words, signed=compared, places=places)
-
-
-def _places(largest: float) -> int:
-    return 1 if largest <= 0 else min(4, max(0, 2 - math.floor(math.log10(largest))))
 
 
 def _ends(m: Measure) -> bool:
@@ -268,6 +255,10 @@ def _ends(m: Measure) -> bool:
 
 def _mark(group: str, m: Measure, factor: float, reference: bool) -> Mark:
     low, high = (m.low, m.high) if _ends(m) else (None, None)
+    note = ""
+    if m.value is None and not m.withheld:  # why it is undefined, in the words of the table
+        reason = plain(m.bound or m.reason) if m.bound or m.reason else "no reason was recorded."
+        note = f"Undefined: {reason[:1].lower()}{reason[1:]}"
     return Mark(
         label=group,
         reference=reference,
@@ -276,18 +267,8 @@ def _mark(group: str, m: Measure, factor: float, reference: bool) -> Mark:
         high=None if high is None else high * factor,
         n=WITHHELD if m.n is None and m.withheld else m.n,
         state=m.state if m.state in _JUDGED and m.value is not None else "",
-        note="" if m.value is not None or m.withheld else f"Undefined: {_reason(m)}",
+        note=note,
     )
-
-
-def _reason(m: Measure) -> str:
-    """Why a value is undefined, in the words of the table."""
-    text = plain(m.bound or m.reason) if m.bound or m.reason else "no reason was recorded."
-    return text[:1].lower() + text[1:]
-
-
-def _cell(m: Measure | None, factor: float) -> MatrixCell | None:
-    return None if m is None else MatrixCell(value=_value(m, factor), note="" if m.value is not None else "undefined")
 
 
 def _value(m: Measure, factor: float) -> Any:
@@ -317,41 +298,30 @@ def evidence(material: Material, name: str) -> Section:
     """Every table and chart of a method, or of ``outcomes``; a table beyond its budget links to its full data."""
     declaration = declared(name)
     views = tuple(view for maker in reversed(material.makers(name)) for view in material.views(name, maker))
-    block_parts = [(block, tuple(_made(block, declaration, views, material))) for block in declaration.evidence]
-    most, room = rows_allowed([part.whole for _, parts_of_block in block_parts for part in parts_of_block]), MOST_CHARTS
+    blocks = [(block, tuple(_made(block, declaration, views, material))) for block in declaration.evidence]
+    most, room = rows_allowed([table.whole for _, tables in blocks for table in tables]), MOST_CHARTS
     parts = []
-    for block, parts_of_block in block_parts:
-        figures_of_block = (part.draw(part.whole.kept(most)) for part in parts_of_block)
-        visible_figures = tuple(islice((figure for figure in figures_of_block if figure is not None), room))
-        room -= len(visible_figures)
-        if parts_of_block:
-            block_tables = tuple(part.whole.view(most) for part in parts_of_block)
+    for block, tables in blocks:
+        charts = (table.draw(table.whole.kept(most)) for table in tables)
+        figures = tuple(islice((chart for chart in charts if chart is not None), room))
+        room -= len(figures)
+        if tables:
+            views_of_tables = tuple(table.whole.view(most) for table in tables)
             parts.append(
-                Section(block.title, anchor(block.title), (block.says,), figures=visible_figures, tables=block_tables)
+                Section(block.title, anchor(block.title), (block.says,), figures=figures, tables=views_of_tables)
             )
-    return Section(
-        declaration.title,
-        name,
-        _words(material, name, declaration, parts),
-        parts=tuple(parts),
-        links=_links(name, declaration),
-    )
-
-
-def _words(material: Material, name: str, declaration: Declared, parts: Sequence[Section]) -> tuple[str, ...]:
-    """The question, in two sentences what the method does, and how much of it the run has."""
+    text = [declaration.question, *declaration.method[:2]]
     rows = sum(m.method == name for m in material.measures)
-    location = (method_found(material.settings.run, name, rows),) if rows else ()
-    return (
-        declaration.question,
-        *declaration.method[:2],
-        *(location if parts else ("Nothing of this could be computed in this run.",)),
-    )
-
-
-def _links(name: str, declaration: Declared) -> tuple[Link, ...]:
+    if not parts:
+        text.append("Nothing of this could be computed in this run.")
+    elif rows:
+        text.append(method_found(material.settings.run, name, rows))
     how = "How it works, and what it cannot tell" if name != OUTCOMES_METHOD else "What rates are, and cannot tell"
-    return Link(_QUESTIONS[declaration.page], f"pages/{declaration.page}.html"), Link(how, f"method.html#{name}")
+    links = (
+        Link(_QUESTIONS[declaration.page], f"pages/{declaration.page}.html"),
+        Link(how, f"method.html#{name}"),
+    )
+    return Section(declaration.title, name, tuple(text), parts=tuple(parts), links=links)
 
 
 def _made(block: Block, declaration: Declared, views: Sequence[View], material: Material) -> Iterator[Made]:

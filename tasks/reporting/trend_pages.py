@@ -285,14 +285,14 @@ def _chapters(
         parts = []
         for key in keys:
             if key in visible_keys:
-                series, chart = visible_series[key], charted.get(key)
+                series, figure = visible_series[key], charted.get(key)
                 remark = left_out(len(series), len(by_key[key]))
                 part = Section(
                     _title(series[0]),
                     anchor(*key),
                     (remark,) if remark else (),
-                    figures=(chart,) if chart else (),
-                    tables=() if chart else (_table(years, series),),
+                    figures=(figure,) if figure else (),
+                    tables=() if figure else (_table(years, series),),
                 )
                 parts.append(part)
         chapters.append(Section(declared(method).title, anchor(method), words, parts=tuple(parts)))

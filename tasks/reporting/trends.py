@@ -372,12 +372,13 @@ def follow(years: Sequence[YearVerdicts], rule: MonitoringRule) -> Followed:
     estimates = [estimate for year in years for estimate in year_estimates(year)]
     places = {(estimate.series, estimate.year) for estimate in estimates}
     last = {estimate.series: estimate for estimate in sorted(estimates, key=lambda estimate: estimate.year)}
-    unknown = dict.fromkeys(("value", "se", "low", "high"), math.nan)
+    nan = math.nan
     for year in years:
         why = year.why or "the run of this year does not judge it"
         for series, estimate in last.items():
             if (series, year.year) not in places:
-                estimates.append(replace(estimate, year=year.year, bias=0.0, gap=why, ran=False, **unknown))
+                missing = replace(estimate, year=year.year, value=nan, se=nan, low=nan, high=nan, bias=0.0)
+                estimates.append(replace(missing, gap=why, ran=False))
     return monitor(estimates, rule)
 
 

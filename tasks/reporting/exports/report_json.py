@@ -36,7 +36,6 @@ from tasks.reporting.first_page.page import run_of
 from tasks.reporting.first_page.result import Comparison, Decision, Figures
 from tasks.reporting.first_page.result import Line as Advice
 from tasks.reporting.material import Material, Measure, by_size
-from tasks.reporting.material import Signature as Signed
 from tasks.reporting.question_pages.data import SCALES, declaration, ends_of, number_of
 from tasks.reporting.text import count, significant
 
@@ -76,39 +75,39 @@ def _rates(material: Material, attribute: str) -> Iterator[Measure]:
 
 def _group(material: Material, judged_groups: Groups, attribute: str, name: str, reference: str) -> GroupShown:
     rates = [m for m in _rates(material, attribute) if m.group == name]
-    verdicts = (
-        row
-        for row in material.rows(VERDICTS)
-        if (row["role"], row["protected_attribute"], row["group"]) == ("primary", attribute, name)
-    )
+    approvals, verdicts = [], []
+    for m in rates:
+        text = f"{of_100(m.value)} of 100" if m.value is not None else WITHHELD if m.withheld else UNDEFINED
+        rate = Number(value=m.value, shown=text)
+        approvals.append(Approval(decision_maker=m.decision_maker, rate=rate, low=m.low, high=m.high))
+    for row in material.rows(VERDICTS):
+        if (row["role"], row["protected_attribute"], row["group"]) != ("primary", attribute, name):
+            continue
+        value, ends, unit = _printed(judged_groups, row)
+        interval = Interval(low=None, high=None, kind="", shown="")
+        # The two-sided interval, unless a limit was tested.
+        for kind, low, high in (("plain", "plain_low", "plain_high"), ("verdict", "low", "high")):
+            if row["value"] is not None and row[low] is not None and row[high] is not None:
+                interval = Interval.model_validate({"low": row[low], "high": row[high], "kind": kind, "shown": ends})
+        verdict = Judged(
+            theory=Theory(row["theory"]),
+            decision_maker=row["decision_maker"],
+            method=row["method"],
+            measure=row["measure"],
+            state=state_of_row(row),
+            state_words=WITHHELD if row["withheld"] else STATES[State(row["state"])],
+            effect=Number(value=row["value"], shown=value),
+            interval=interval,
+            unit=unit,
+        )
+        verdicts.append(verdict)
     return GroupShown(
         attribute=attribute,
         group=name,
         reference=name == reference,
         n=people(max((m.n for m in rates if m.n is not None), default=None)),
-        approvals=tuple(_approval(m) for m in rates),
-        verdicts=tuple(_judged(judged_groups, row) for row in verdicts),
-    )
-
-
-def _approval(m: Measure) -> Approval:
-    text = f"{of_100(m.value)} of 100" if m.value is not None else WITHHELD if m.withheld else UNDEFINED
-    return Approval(decision_maker=m.decision_maker, rate=Number(value=m.value, shown=text), low=m.low, high=m.high)
-
-
-def _judged(groups: Groups, row: Mapping[str, Any]) -> Judged:
-    """A verdict: numbers as published, and the same in the words of the page of its question."""
-    value, ends, unit = _printed(groups, row)
-    return Judged(
-        theory=Theory(row["theory"]),
-        decision_maker=row["decision_maker"],
-        method=row["method"],
-        measure=row["measure"],
-        state=state_of_row(row),
-        state_words=WITHHELD if row["withheld"] else STATES[State(row["state"])],
-        effect=Number(value=row["value"], shown=value),
-        interval=_interval(row, ends),
-        unit=unit,
+        approvals=tuple(approvals),
+        verdicts=tuple(verdicts),
     )
 
 
@@ -127,15 +126,6 @@ def _printed(groups: Groups, row: Mapping[str, Any]) -> tuple[str, str, str]:
     estimate = Estimate(value=value, low=low, high=high)
     printed = ends_text(estimate, scale.unit)
     return value_text(estimate, scale.unit), f"[{', '.join(printed)}]" if printed else "", scale.unit.name
-
-
-def _interval(row: Mapping[str, Any], text: str) -> Interval:
-    """The verdict interval; the two-sided one where no limit was tested."""
-    for kind, low, high in (("verdict", "low", "high"), ("plain", "plain_low", "plain_high")):
-        ends = row[low], row[high]
-        if row["value"] is not None and None not in ends:
-            return Interval.model_validate({"low": ends[0], "high": ends[1], "kind": kind, "shown": text})
-    return Interval(low=None, high=None, kind="", shown="")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -158,7 +148,11 @@ def document(material: Material, decision: Decision, pages: Iterable[str]) -> by
 
 def report(material: Material, decision: Decision, pages: Iterable[str]) -> Report:
     """The same as a model."""
-    s, verdicts = material.settings, material.rows(VERDICTS)
+    s, verdicts, first = material.settings, material.rows(VERDICTS), decision.headline
+    named = tuple(Named(attribute=attribute, group=group) for attribute, group in first.groups)
+    # Nothing of the source where its table has no row.
+    read = next(map(told, material.rows(SOURCE_READ)), {"source": "", "sha256": "", "rows": None, "year": None})
+    direction = (text for row in material.rows(DECISION_DIRECTION) for text in warnings(row, s.decision))
     wholes = {Theory(row["theory"]): State(row["state"]) for row in verdicts if row["role"] == "theory"}
     return Report(
         run=s.run,
@@ -167,10 +161,10 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         year=s.year,
         partition=material.part and RowsOf(column=material.part.column, value=material.part.value),
         state=state_of(wholes, s.verdicts),
-        source=_source(material),
+        source=SourceRead(name=read["source"], sha256=read["sha256"], rows=people(read["rows"]), year=read["year"]),
         digests=Digests(source_sha256=s.source_sha256, code=s.code, version=s.version),
         disclosure=s.disclosure.profile,
-        headline=_headline(decision),
+        headline=HeadlineSaid(rule=first.rule, words=first.words, groups=named),
         questions=tuple(QuestionAnswered.model_validate(vars(row)) for row in decision.questions),
         figures=tuple(_figure(decision.figures, comparison) for comparison in decision.figures.comparisons),
         groups=groups(material),
@@ -178,34 +172,14 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
         change=_lines(decision.change),
         next=_lines(decision.next),
         cannot=_lines(decision.cannot),
-        signatures=tuple(_signature(signature) for signature in material.signed.signatures),
+        signatures=tuple(
+            Signature(name=signed.by, role=signed.role, date=signed.day, sha256=signed.sha256, key=signed.key)
+            for signed in material.signed.signatures
+        ),
         pages=tuple(pages),
         theories=Rows.model_validate(published_verdicts(verdicts)),
-        warnings=tuple(_warnings(material)),
+        warnings=(*((material.restricted,) if material.restricted else ()), *direction),
     )
-
-
-def _signature(signed: Signed) -> Signature:
-    return Signature(name=signed.by, role=signed.role, date=signed.day, sha256=signed.sha256, key=signed.key)
-
-
-def _warnings(material: Material) -> Iterator[str]:
-    if material.restricted:
-        yield material.restricted
-    for row in material.rows(DECISION_DIRECTION):
-        yield from warnings(row, material.settings.decision)
-
-
-def _source(material: Material) -> SourceRead:
-    """What was read; nothing of it where the table has no row."""
-    for row in map(told, material.rows(SOURCE_READ)):
-        return SourceRead(name=row["source"], sha256=row["sha256"], rows=people(row["rows"]), year=row["year"])
-    return SourceRead(name="", sha256="", rows=people(None), year=None)
-
-
-def _headline(decision: Decision) -> HeadlineSaid:
-    named = tuple(Named(attribute=attribute, group=group) for attribute, group in decision.headline.groups)
-    return HeadlineSaid(rule=decision.headline.rule, words=decision.headline.words, groups=named)
 
 
 def _figure(figures: Figures, comparison: Comparison) -> FigureShown:
@@ -232,16 +206,18 @@ def _lines(lines: Iterable[Advice]) -> tuple[Line, ...]:
     return tuple(Line.model_validate(vars(line)) for line in lines)
 
 
+_OF_EXPECTATION = ("expectation", "column", "expected", "elements", "unexpected")
+
+
 def _checks(material: Material) -> Iterator[Checks]:
     """One line per table; only failed checks are listed in full."""
     of_table: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in material.rows(VALIDATIONS):
         of_table.setdefault((row["stage"], row["table"]), []).append(row)
     for (stage, table), rows in of_table.items():
-        broken = tuple(_broken(row) for row in rows if not row["success"])
+        broken = tuple(
+            Broken(**{name: row[name] for name in _OF_EXPECTATION}, set_aside=row["quarantined"])
+            for row in rows
+            if not row["success"]
+        )
         yield Checks(stage=stage, table=table, expectations=len(rows), broken=broken)
-
-
-def _broken(row: Mapping[str, Any]) -> Broken:
-    copied = {name: row[name] for name in ("expectation", "column", "expected", "elements", "unexpected")}
-    return Broken(**copied, set_aside=row["quarantined"])

@@ -17,7 +17,7 @@ from schemas.errors import InfrastructureError
 from schemas.terms import State
 from tasks.reporting.charts.layout import LIGHT, WIDE, Colour, svg
 from tasks.reporting.charts.values import lines
-from tasks.reporting.first_page.result import Decision, Line, forest
+from tasks.reporting.first_page.result import Decision, forest
 
 # --------------------------------------------------------------------------------------------------------------------
 # Several pages of a report as one file, for e-mail and for PDF: unique ids, links among them, none to other files.
@@ -60,7 +60,13 @@ def joined(pages: Mapping[str, str]) -> str:
     in here is not shown.
     """
     first = next(iter(pages.values()))
-    body = "\n".join(_page(path, text, pages) for path, text in pages.items())
+    page_elements = []
+    for path, text in pages.items():
+        match = re.search(r'<body[^<>]*class="([^"]*)"', text)
+        content = _own(path, _inner(text, "header") + _inner(text, "main"), pages)
+        opening = f'<div class="page {match[1] if match else ""}" id="{name_of(path)}">'
+        page_elements.append(f"{opening}\n{content}\n</div>")
+    body = "\n".join(page_elements)
     head = _inner(first, "head")
     footer = _own(FIRST, _inner(first, "footer"), pages)
     return (
@@ -72,12 +78,6 @@ def joined(pages: Mapping[str, str]) -> str:
 def name_of(path: str) -> str:
     """The id of a page."""
     return posixpath.splitext(posixpath.basename(path))[0]
-
-
-def _page(path: str, text: str, pages: Iterable[str]) -> str:
-    match = re.search(r'<body[^<>]*class="([^"]*)"', text)
-    content = _own(path, _inner(text, "header") + _inner(text, "main"), pages)
-    return f'<div class="page {match[1] if match else ""}" id="{name_of(path)}">\n{content}\n</div>'
 
 
 def _inner(text: str, tag: str) -> str:
@@ -93,20 +93,15 @@ def _own(path: str, text: str, pages: Iterable[str]) -> str:
     def attribute(match: re.Match[str]) -> str:
         name, value = match[1], match[2]
         if name == "href":
-            target = _target(path, value, known_pages)
-            return f' href="{target}"' if target else ""
+            # A link leads to the joined page, or nowhere where its target is not in there.
+            file, _, anchor = value.partition("#")
+            other = posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else path
+            if other not in known_pages:
+                return ""
+            return f' href="#{name_of(other)}-{anchor}"' if anchor else f' href="#{name_of(other)}"'
         return f' {name}="{" ".join(f"{name_of(path)}-{fragment}" for fragment in value.split())}"'
 
     return _TAG.sub(lambda tag: _REFERENCE.sub(attribute, tag[0]), text)
-
-
-def _target(path: str, link: str, known_pages: frozenset[str]) -> str:
-    """Where a link of a page leads in the joined file; nothing where its target is not in there."""
-    file, _, anchor = link.partition("#")
-    other = posixpath.normpath(posixpath.join(posixpath.dirname(path), file)) if file else path
-    if other not in known_pages:
-        return ""
-    return f"#{name_of(other)}-{anchor}" if anchor else f"#{name_of(other)}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -205,13 +200,14 @@ def picture(decision: Decision, title: str) -> bytes:
         decision: the first page.
         title: of the audit.
     """
-    head, y = _head(decision, title)
-    rows, y = _answers(decision, y)
+    headline_lines = lines(decision.headline.words, WIDTH - 2 * MARGIN, LARGE, most=3, bold=True)
+    head = [_text(line, MARGIN, 72 + 30 * i, LARGE, bold=True) for i, line in enumerate(headline_lines)]
+    rows, y = _answers(decision, 72 + 30 * len(headline_lines) + 14)
     chart = forest(decision.figures)
     advice, end = _advice(decision, y)
     figures = _text(decision.figures.title, MARGIN, y, TEXT, bold=True)
     high = max(y + 40 + chart.draw(WIDE).height, end)
-    texts = Markup("\n").join([*head, *rows, figures, *advice])
+    texts = Markup("\n").join([_text(title, MARGIN, 40, SMALL, "soft"), *head, *rows, figures, *advice])
     markup = Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h:.0f}" width="{w}" height="{h:.0f}" role="img">\n'
         '<title>{title}: {said}</title>\n<rect width="{w}" height="{h:.0f}" fill="{paper}"/>\n'
@@ -222,12 +218,6 @@ def picture(decision: Decision, title: str) -> bytes:
         texts=texts, margin=MARGIN, at=y + 12, chart=svg(chart, "figures"),
     )  # fmt: skip
     return markup.encode()
-
-
-def _head(decision: Decision, title: str) -> tuple[list[Markup], float]:
-    headline_lines = lines(decision.headline.words, WIDTH - 2 * MARGIN, LARGE, most=3, bold=True)
-    texts = [_text(line, MARGIN, 72 + 30 * i, LARGE, bold=True) for i, line in enumerate(headline_lines)]
-    return [_text(title, MARGIN, 40, SMALL, "soft"), *texts], 72 + 30 * len(headline_lines) + 14
 
 
 def _answers(decision: Decision, y: float) -> tuple[list[Markup], float]:
@@ -253,16 +243,12 @@ def _advice(decision: Decision, y: float) -> tuple[list[Markup], float]:
     out: list[Markup] = []
     for title, advice_lines in (("Do next", decision.next), ("What this cannot tell", decision.cannot)):
         out.append(_text(title, LIST_AT, y, TEXT, bold=True))
-        for text in _wrapped(advice_lines):
-            y += LEADING
-            out.append(_text(text, LIST_AT, y, SMALL))
+        for advice in advice_lines:
+            for text in lines(advice.words, WIDTH - MARGIN - LIST_AT, SMALL, most=4):
+                y += LEADING
+                out.append(_text(text, LIST_AT, y, SMALL))
         y += 2 * LEADING
     return out, y
-
-
-def _wrapped(advice_lines: tuple[Line, ...]) -> Iterator[str]:
-    for advice in advice_lines:
-        yield from lines(advice.words, WIDTH - MARGIN - LIST_AT, SMALL, most=4)
 
 
 def _text(text: str, x: float, y: float, size: float, colour: Colour = "ink", *, bold: bool = False) -> Markup:
@@ -360,23 +346,18 @@ def budget_lines(files: Mapping[str, bytes]) -> Iterator[BudgetLine]:
 
     The joined page and the PDF repeat other files, and are no part of the last line.
     """
-    file_lines = [_line(path, content) for path, content in files.items()]
-    yield from file_lines
-    parts = [line.has for line in file_lines if line.path not in (SINGLE, PDF)]
-    total = Size(bytes=_sum(size.bytes for size in parts), charts=_sum(size.charts for size in parts))
-    yield BudgetLine(TOTAL, total, TOGETHER)
-
-
-def _line(path: str, content: bytes) -> BudgetLine:
-    budget = next((budget for budget in BUDGETS if fnmatchcase(path, budget.files)), Budget(path, Size()))
-    if path.endswith(".html"):
-        return BudgetLine(path, size_of(content, tables=budget.tables, opened=budget.opened), budget.most)
-    sheets = sheets_of(content) if path.endswith(".pdf") else None
-    return BudgetLine(path, Size(bytes=len(content), sheets=sheets), budget.most)
-
-
-def _sum(numbers: Iterable[int | None]) -> int:
-    return sum(number or 0 for number in numbers)
+    total_bytes = total_charts = 0
+    for path, content in files.items():
+        budget = next((budget for budget in BUDGETS if fnmatchcase(path, budget.files)), Budget(path, Size()))
+        if path.endswith(".html"):
+            size = size_of(content, tables=budget.tables, opened=budget.opened)
+        else:
+            size = Size(bytes=len(content), sheets=sheets_of(content) if path.endswith(".pdf") else None)
+        yield BudgetLine(path, size, budget.most)
+        if path not in (SINGLE, PDF):
+            total_bytes += len(content)
+            total_charts += size.charts or 0
+    yield BudgetLine(TOTAL, Size(bytes=total_bytes, charts=total_charts), TOGETHER)
 
 
 def size_of(content: bytes, *, tables: bool = True, opened: bool = False) -> Size:
@@ -423,9 +404,10 @@ class _Reader(HTMLParser):
         if tag in _VOID:
             return
         above = self._open[-1] if self._open else _Open("", True)
-        is_visible = above.shown and not (above.closed and tag != "summary") and not self._hidden(tag, attributes)
+        hidden = tag in _SILENT or "hidden" in attributes or attributes.get("display") == "none"
+        hidden = hidden or (tag == "table" and not self._with_tables) or (above.closed and tag != "summary")
         closed = tag == "details" and "open" not in attributes and not self._opened
-        self._open.append(_Open(tag, is_visible, closed))
+        self._open.append(_Open(tag, above.shown and not hidden, closed))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element of SVG that is empty."""
@@ -445,10 +427,6 @@ class _Reader(HTMLParser):
         above = self._open[-1] if self._open else _Open("", True)
         if above.shown and not above.closed and any(ancestor.tag == "main" for ancestor in self._open):
             self.text.append(data)
-
-    def _hidden(self, tag: str, attributes: Mapping[str, str | None]) -> bool:
-        silent = tag in _SILENT or "hidden" in attributes or attributes.get("display") == "none"
-        return silent or (tag == "table" and not self._with_tables)
 
     def _count(self, tag: str, attributes: Mapping[str, str | None]) -> None:
         self._separate(tag)

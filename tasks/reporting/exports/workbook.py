@@ -9,7 +9,6 @@ from typing import Any
 
 from xlsxwriter import Workbook
 
-from schemas.report import GroupShown
 from schemas.table import Table
 from schemas.tables.applications import SOURCE_READ, VALIDATIONS, read_words, told
 from schemas.tables.verdicts import PUBLISHED_WATERFALL, QUESTIONS, STATES
@@ -71,8 +70,11 @@ def spreadsheet(sheets: Iterable[Sheet], *, in_memory: bool = False) -> bytes:
 def _fill(place: Any, sheet: Sheet, bold: Any, guarded: Any) -> None:
     top, last = len(sheet.above), max(len(sheet.header) - 1, 0)
     lines = [*((line,) for line in sheet.above), sheet.header, *sheet.rows]
-    for column, width in enumerate(_widths(sheet)):
-        place.set_column(column, column, width)
+    for column, name in enumerate(sheet.header):
+        cells = (row[column] for row in sheet.rows[:_SAMPLED])
+        texts = (f"{cell:.6g}" if isinstance(cell, float) else str(cell or "") for cell in cells)
+        longest = max(map(len, texts), default=0)
+        place.set_column(column, column, min(max(longest + 1, min(len(name) + 3, 24), _NARROWEST), _WIDEST))
     for number, line in enumerate(lines):
         for column, value in enumerate(line):
             _write(place, number, column, value, bold if number <= top else None, guarded)
@@ -97,18 +99,6 @@ def _write(place: Any, row: int, column: int, value: object, form: Any, guarded:
     else:
         text = str(value)[:LONGEST]
         place.write_string(row, column, text, form or (guarded if text.startswith(FORMULA) else None))
-
-
-def _widths(sheet: Sheet) -> Iterator[int]:
-    """Width of each column, by its header and its first rows."""
-    for column, name in enumerate(sheet.header):
-        cells = (row[column] for row in sheet.rows[:_SAMPLED])
-        longest = max((len(_shown(cell)) for cell in cells), default=0)
-        yield min(max(longest + 1, min(len(name) + 3, 24), _NARROWEST), _WIDEST)
-
-
-def _shown(cell: object) -> str:
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell or "")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -141,17 +131,35 @@ def workbook(material: Material, decision: Decision) -> bytes:
 
 
 def _workbook(material: Material, decision: Decision, measures: tuple[Measure, ...]) -> bytes:
-    group_results, falls = groups(material), material.tables.get(PUBLISHED_WATERFALL.name, ())
+    falls = material.tables.get(PUBLISHED_WATERFALL.name, ())
+    found = ((row.question, row.state_words, row.sentence) for row in decision.questions)
+    decide = [("headline", "", "", decision.headline.words), *(("what was found", *row) for row in found)]
+    for part, lines in (
+        ("what would change this", decision.change),
+        ("do next", decision.next),
+        ("what this cannot tell", decision.cannot),
+    ):
+        decide += [(part, "", "", f"{line.words} {line.command}".strip()) for line in lines]
+    glossary = []
+    for method in all_declared().values():
+        glossary += [(name, "measure", method.title, f"{m.words}: {m.meaning}") for name, m in method.measures.items()]
+        glossary += [(term, "term", method.title, meaning) for term, meaning in method.glossary.items()]
+    names = tuple(column.name for column in fields(Measure))
+    rows = tuple(tuple(getattr(m, name) for name in names) for m in measures)
+    every = Sheet("Measures", names, rows, filtered=True)
+    if material.measures and not measures:
+        where = f"{len(material.measures):,} measures are too many for a sheet: they are in measures.parquet"
+        every = Sheet("Measures", ("where",), ((where,),))
     return spreadsheet(
         (
             Sheet("Read me", ("what", "is"), tuple(_read_me(material, decision, len(measures)))),
-            Sheet("Decide", ("part", "question", "state", "words"), tuple(_decide(decision))),
+            Sheet("Decide", ("part", "question", "state", "words"), decide),
             Sheet("Figures", _FIGURES, tuple(_figures(material, decision))),
-            Sheet("Groups", _GROUPS, tuple(row for group in group_results for row in _group(group)), filtered=True),
+            Sheet("Groups", _GROUPS, tuple(_groups(material)), filtered=True),
             Sheet("Checks", _names(VALIDATIONS), _cells(VALIDATIONS, material.rows(VALIDATIONS)), filtered=True),
             Sheet("Waterfall", _names(PUBLISHED_WATERFALL), _cells(PUBLISHED_WATERFALL, falls), filtered=True),
-            _measures(material, measures),
-            Sheet("Glossary", ("term", "kind", "of", "meaning"), tuple(_glossary()), filtered=True),
+            every,
+            Sheet("Glossary", ("term", "kind", "of", "meaning"), glossary, filtered=True),
         )
     )
 
@@ -176,18 +184,6 @@ def _read_me(material: Material, decision: Decision, measures: int) -> Iterator[
     yield "points", "percentage points of approval; negative is against the group"
     for state, meaning in _STATES.items():
         yield f"state: {STATES[state]}", meaning
-
-
-def _decide(decision: Decision) -> Iterator[tuple[object, ...]]:
-    yield "headline", "", "", decision.headline.words
-    for row in decision.questions:
-        yield "what was found", row.question, row.state_words, row.sentence
-    for part, lines in (
-        ("what would change this", decision.change),
-        ("do next", decision.next),
-        ("what this cannot tell", decision.cannot),
-    ):
-        yield from ((part, "", "", f"{line.words} {line.command}".strip()) for line in lines)
 
 
 _FIGURES = (
@@ -216,13 +212,10 @@ def _figures(material: Material, decision: Decision) -> Iterator[tuple[object, .
         if RUNG in m.said and m.subgroup == 0:
             label = named[m.measure].words if m.measure in named else m.measure
             detail = ", ".join(f"{name} {value}" for name, value in m.said.items())
-            whose = m.decision_maker, m.protected_attribute, m.group
-            yield "ladder", label, detail, *whose, *_of_approval(m), m.n, STATES[State(m.state)]
-
-
-def _of_approval(m: Measure) -> tuple[float | None, ...]:
-    """A difference of denial and its ends as points of approval, the lower end first."""
-    return tuple(None if share is None else -100 * share for share in (m.value, m.high, m.low))
+            place = m.decision_maker, m.protected_attribute, m.group
+            # A difference of denial and its ends as points of approval, the lower end first.
+            points = (None if share is None else -100 * share for share in (m.value, m.high, m.low))
+            yield "ladder", label, detail, *place, *points, m.n, STATES[State(m.state)]
 
 
 _GROUPS = (
@@ -231,45 +224,17 @@ _GROUPS = (
 )
 
 
-def _group(group: GroupShown) -> Iterator[tuple[object, ...]]:
-    """A line for the approvals by each decision maker, and one for each verdict."""
-    leading = group.attribute, group.group, "yes" if group.reference else "", group.n.value
-    for approval in group.approvals:
-        rate = approval.rate
-        yield (
-            *leading,
-            "Approvals",
-            approval.decision_maker,
-            "approval_rate",
-            "",
-            rate.value,
-            approval.low,
-            approval.high,
-            rate.shown,
-            "",
-        )
-    for row in group.verdicts:
-        text = f"{row.effect.shown} {row.interval.shown}".strip()
-        numbers = row.effect.value, row.interval.low, row.interval.high, text, row.unit
-        yield *leading, QUESTIONS[Theory(row.theory)], row.decision_maker, row.measure, row.state_words, *numbers
-
-
-def _measures(material: Material, published_measures: tuple[Measure, ...]) -> Sheet:
-    names = tuple(column.name for column in fields(Measure))
-    if material.measures and not published_measures:
-        told_where = f"{len(material.measures):,} measures are too many for a sheet: they are in measures.parquet"
-        return Sheet("Measures", ("where",), ((told_where,),))
-    rows = tuple(tuple(getattr(m, name) for name in names) for m in published_measures)
-    return Sheet("Measures", names, rows, filtered=True)
-
-
-def _glossary() -> Iterator[tuple[object, ...]]:
-    """Measures in words, then terms, of outcomes and of every method."""
-    for declaration in all_declared().values():
-        yield from (
-            (name, "measure", declaration.title, f"{m.words}: {m.meaning}") for name, m in declaration.measures.items()
-        )
-        yield from ((term, "term", declaration.title, meaning) for term, meaning in declaration.glossary.items())
+def _groups(material: Material) -> Iterator[tuple[object, ...]]:
+    """A line for the approvals of a group by each decision maker, and one for each verdict."""
+    for group in groups(material):
+        leading = group.attribute, group.group, "yes" if group.reference else "", group.n.value
+        for approval in group.approvals:
+            rate, place = approval.rate, (approval.decision_maker, "approval_rate", "")
+            yield *leading, "Approvals", *place, rate.value, approval.low, approval.high, rate.shown, ""
+        for row in group.verdicts:
+            text = f"{row.effect.shown} {row.interval.shown}".strip()
+            numbers = row.effect.value, row.interval.low, row.interval.high, text, row.unit
+            yield *leading, QUESTIONS[Theory(row.theory)], row.decision_maker, row.measure, row.state_words, *numbers
 
 
 def _names(table: Table) -> tuple[str, ...]:

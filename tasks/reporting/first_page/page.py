@@ -8,7 +8,7 @@ from itertools import islice
 from shlex import quote
 from typing import Any, TypeVar
 
-from schemas.audit.column import HISTORY, LENDER, ColumnSpec, block_of
+from schemas.audit.column import HISTORY, LENDER, block_of
 from schemas.audit.partition import asked_and_of
 from schemas.audit.source import Source
 from schemas.tables.applications import ANY, DECISION_DIRECTION, VALIDATIONS
@@ -72,36 +72,38 @@ def run_of(material: Material) -> Run:
     judged_rows = [row for row in material.named(ADJUSTED) if row["primary"]]
     ordered = sorted(judged_rows, key=lambda row: row["decision_maker"] == DecisionMaker.LENDER)
     deciding_rows = {(row["protected_attribute"], row["group"]): row for row in ordered}
-    lenders = _lenders(settings.source)
+    warnings = []
+    if any(row["reversed"] for row in material.rows(DECISION_DIRECTION)):
+        warnings.append("columns_swapped")
+    if any(not row["success"] and not row["quarantined"] for row in material.rows(VALIDATIONS)):
+        warnings.append("checks_failed")
+    tests = [row["q"] for row in material.named(CAUSAL_CHECKS.name) if row["q"] is not None]
+    # Sampled and total number, where fewest were sampled; a withheld number has no digits.
+    samplings = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
+    counts = [asked_and_of(sampling) for sampling in sorted(samplings) if any(c.isdigit() for c in sampling)]
     return Run(
         tuple(Row.of(row) for row in rows),
         tuple(_groups(material)),
-        warnings=_warnings(material),
+        warnings=tuple(warnings),
         minimum_n=settings.verdicts.minimum_n,
-        columns=_columns(material, deciding_rows),
+        # Columns that the judged rung of each group adjusts for; none of a group without benchmarks.
+        columns=dict(Counter(key for key, _ in _benchmarks(material, deciding_rows))),
         neighbours=_neighbours(material),
         credit_history=_credit_history(material),
         strongest=_strongest(material, deciding_rows),
         files=_files(rows),
-        graph_tests=_graph_tests(material),
+        graph_tests=GraphTests(len(tests), sum(q < LEVEL for q in tests)) if tests else None,
         left_out=_left_out(material),
-        lost=tuple(sorted(_lost(material), key=lambda each: (-each.n, each.attribute, each.name))),
+        lost=tuple(sorted(_lost(material), key=lambda group: (-group.n, group.attribute, group.name))),
         complete=settings.verdicts.complete,
         year=settings.year,
         lacking=tuple(name for name in settings.source.lacking if GROUP not in name),
         public=settings.source.kind == "hmda",
-        lenders=lenders,
+        lenders=_lenders(settings.source),
         sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
-        asked=_asked(material),
+        asked=min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None),
         years_old=settings.run_year - settings.year,
     )
-
-
-def _asked(material: Material) -> tuple[int, int] | None:
-    """Sampled and total number, where fewest were sampled; as published, so None where withheld."""
-    samplings = {m.sampled for m in material.measures if m.sampled and m.subgroup == 0}
-    counts = [asked_and_of(sampling) for sampling in sorted(samplings) if any(c.isdigit() for c in sampling)]
-    return min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None)
 
 
 def maker_of(material: Material) -> str:
@@ -119,18 +121,15 @@ def _groups(material: Material) -> Iterator[Group]:
     for m in material.measures:
         if (m.method, m.measure, m.decision_maker, m.subgroup) != (OUTCOMES_METHOD, APPROVAL, maker, 0):
             continue
-        whose = protected[m.protected_attribute]
-        if m.group == whose.reference or whose.judges(m.group):
-            yield Group(whose.name, m.group, m.n, m.value, _approved(m.reason), m.group == whose.reference, maker)
-
-
-def _approved(reason: str) -> str:
-    """Approvals of 100 in words, where a range of the denied is published in place of a share; else empty."""
-    match = _RANGE.search(reason)
-    if match is None:
-        return ""
-    denied = float(match["share"]) / (100 if match["percent"] else 1)
-    return f"{'more' if match['side'] == 'below' else 'less'} than {of_100(1 - denied)}"
+        attribute = protected[m.protected_attribute]
+        if m.group != attribute.reference and not attribute.judges(m.group):
+            continue
+        # A range of the denied that is published in place of a share becomes one of the approved.
+        range_words = ""
+        if match := _RANGE.search(m.reason):
+            denied = float(match["share"]) / (100 if match["percent"] else 1)
+            range_words = f"{'more' if match['side'] == 'below' else 'less'} than {of_100(1 - denied)}"
+        yield Group(attribute.name, m.group, m.n, m.value, range_words, m.group == attribute.reference, maker)
 
 
 def decisions_of(material: Material) -> int | None:
@@ -146,12 +145,6 @@ def decisions_of(material: Material) -> int | None:
     return sum(finite) if finite and len(finite) == len(sizes) else None
 
 
-def _warnings(material: Material) -> tuple[str, ...]:
-    swapped = any(row["reversed"] for row in material.rows(DECISION_DIRECTION))
-    failed = any(not row["success"] and not row["quarantined"] for row in material.rows(VALIDATIONS))
-    return ("columns_swapped",) * swapped + ("checks_failed",) * failed
-
-
 def _benchmarks(
     material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]
 ) -> Iterator[tuple[Key, Mapping[str, Any]]]:
@@ -161,11 +154,6 @@ def _benchmarks(
         of = deciding_rows.get(key, {})
         if row["times"] == 1 and all(row[name] == of.get(name) for name in ("rung", "decision_maker")):
             yield key, row
-
-
-def _columns(material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]) -> dict[Key, int]:
-    """Columns that the judged rung of each group adjusts for; of a group without benchmarks none."""
-    return dict(Counter(key for key, _ in _benchmarks(material, deciding_rows)))
 
 
 def _strongest(material: Material, deciding_rows: Mapping[Key, Mapping[str, Any]]) -> dict[Key, Benchmark]:
@@ -191,20 +179,22 @@ def _neighbours(material: Material) -> int | None:
 
 
 def _credit_history(material: Material) -> bool:
-    """Whether any column describes earlier payments, by itself or by its block of the ladder."""
+    """Whether any column describes earlier payments, by itself or by its block of the ladder.
+
+    Public HMDA has the type of a score, and no score.
+    """
     settings = material.settings
-    blocks = getattr(settings.methods.by_name.get(ADJUSTED), "blocks", {})
-    named = {column for column in blocks.get(HISTORY, ()) if column in settings.columns}
-    has_history = (_tells_history(*named_column, settings.source) for named_column in settings.columns.items())
-    return any(has_history) or (bool(named) and settings.source.kind != "hmda")
-
-
-def _tells_history(name: str, column: ColumnSpec, source: Source) -> bool:
-    """Whether a column describes earlier payments. Public HMDA has the type of a score, and no score."""
-    if source.kind == "hmda" or not column.kept:
+    if settings.source.kind == "hmda":
         return False
-    named = _HISTORY.search(f"{name} {column.label}".replace("_", " "))
-    return HISTORY in (column.block, block_of(name, column.role)) or bool(named)
+    blocks = getattr(settings.methods.by_name.get(ADJUSTED), "blocks", {})
+    return any(column in settings.columns for column in blocks.get(HISTORY, ())) or any(
+        column.kept
+        and (
+            HISTORY in (column.block, block_of(name, column.role))
+            or _HISTORY.search(f"{name} {column.label}".replace("_", " "))
+        )
+        for name, column in settings.columns.items()
+    )
 
 
 def _files(rows: Rows) -> dict[Key, Files]:
@@ -222,12 +212,6 @@ def _files(rows: Rows) -> dict[Key, Files]:
 def _option(name: str, value: str) -> str:
     """An option of a command with its value, which may begin like an option itself."""
     return f"{name}{'=' if value.startswith('-') else ' '}{quote(value)}"
-
-
-def _graph_tests(material: Material) -> GraphTests | None:
-    """How many tests of the assumed graph speak against it; None where it was not tested."""
-    tests = [row["q"] for row in material.named(CAUSAL_CHECKS.name) if row["q"] is not None]
-    return GraphTests(len(tests), sum(q < LEVEL for q in tests)) if tests else None
 
 
 def _left_out(material: Material) -> LeftOut | None:
@@ -248,12 +232,12 @@ def _lost(material: Material) -> Iterator[Lost]:
     for row in material.rows(PUBLISHED_WATERFALL):
         lines[row["protected_attribute"], row["group"]].append(row)
     people = {p.name: p for p in material.settings.protected}
-    for (attribute, group), own in lines.items():
-        lacking = [row for row in own if row["reason"] in LACKING]
+    for (attribute, group), rows in lines.items():
+        lacking = [row for row in rows if row["reason"] in LACKING]
         if not lacking or not (group == people[attribute].reference or people[attribute].judges(group)):
             continue
-        stand = {row["stage"] or row["kind"]: row["n"] for row in own if row["kind"] != "refused"}
-        before, after = stand.get("ingest", stand["source"]), stand.get("preprocess", stand["used"])
+        sizes = {row["stage"] or row["kind"]: row["n"] for row in rows if row["kind"] != "refused"}
+        before, after = sizes.get("ingest", sizes["source"]), sizes.get("preprocess", sizes["used"])
         if before and after is not None and 2 * after <= before:
             named = sorted((row for row in lacking if row["n"]), key=lambda row: -row["n"])
             columns = (material.label(column) for row in named for column in row["column"].split(", "))

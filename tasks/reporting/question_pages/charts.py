@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from schemas.audit.column import NO_BLOCK
@@ -92,27 +93,21 @@ def agreement(rows: Iterable[Said], groups: Groups, words: Callable[[str], str])
     against = {group.key for group in apart(ordered_rows)}
     ordered = [key for key in groups.order if key in keys]
     shown_keys = set(sorted(ordered, key=lambda key: (key not in against, ordered.index(key)))[:MOST_GROUPS])
-    matrix_keys = [key for key in ordered if key in shown_keys]
-    matrix_cells = cells
-    measures = list(dict.fromkeys(measure for _, measure in matrix_cells))
+    measures = list(dict.fromkeys(measure for _, measure in cells))
     matrix_rows = tuple(
         Row(
             label=groups.label(key),
-            cells=tuple(
-                Cell(state=matrix_cells[key, name]) if (key, name) in matrix_cells else None for name in measures
-            ),
+            cells=tuple(Cell(state=cells[key, name]) if (key, name) in cells else None for name in measures),
         )
-        for key in matrix_keys
+        for key in ordered
+        if key in shown_keys
     )
     chart = Matrix(title=TITLE, columns=tuple(words(name) for name in measures), rows=matrix_rows)
+    text = "No two methods contradict each other: nowhere does one say outside limit and another inside limit."
+    if against:
+        text = f"Methods point apart for {len(against)} groups: one says outside limit, another inside limit."
     remark = f" The first {len(shown_keys)} of {len(ordered)} groups." if len(shown_keys) < len(ordered) else ""
-    return Section(TITLE, "agreement", (_words(len(against)),), figures=(Figure(chart, "State by method." + remark),))
-
-
-def _words(against: int) -> str:
-    if not against:
-        return "No two methods contradict each other: nowhere does one say outside limit and another inside limit."
-    return f"Methods point apart for {against} groups: one says outside limit, another inside limit."
+    return Section(TITLE, "agreement", (text,), figures=(Figure(chart, "State by method." + remark),))
 
 
 def _key(row: Said) -> Key:
@@ -133,26 +128,28 @@ MOST_COLUMNS = 3
 
 def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
     """Steps from the raw difference to the last rung, with the result of a second method."""
-    scale = SCALES[question.scale]
+    scale, words = SCALES[question.scale], declaration().pictures
     for key in _first(matter, question)[:MOST_LADDERS]:
         row = matter.primary(question.theory, key)
-        marks = [] if row is None else list(_rungs(matter, row, picture, scale))
-        if row is None or not marks:
+        rungs = [] if row is None else [rung for series in picture.series for rung in matter.rungs(series, row)]
+        if row is None or not rungs:
             continue
-        rows = (*marks, _beside(matter, question, picture, key))
+        deciding_rung, marks = _judged_rung(_benchmarks(matter, row, picture)), []
+        for name, m in rungs:
+            label = words["rung_none"] if name == NO_BLOCK else words["rung"].format(block=name)
+            mark = _rung(m, label, scale)
+            if name == deciding_rung:  # the judged rung has its state and the interval of its verdict
+                verdict = _plain(verdict_mark(matter, row, Standing(row.key, row.state, row), scale), row, scale)
+                mark = replace(verdict, label=label, detail=words["judged"], n=None, limit=None)
+            marks.append(mark)
+        mark = beside_mark(matter, question.theory, key, picture.measure, scale)
+        mark = _plain(mark, matter.groups.beside(question.theory, key, picture.measure), scale)
+        k = matter.groups.run.neighbours
+        label = words["nearest"] if k is None else words["nearest_k"].format(k=k)
+        marks.append(replace(mark, label=label, detail=words["beside"], apart=True, limit=None, n=None))
         title = picture.title.format(group=matter.groups.label(key))
         limit = None if row.limit is None else scale.of(row.limit)
-        yield Figure(Steps(title=title, unit=scale.unit, rows=rows, limit=limit), picture.caption)
-
-
-def _beside(matter: Matter, question: Question, picture: Picture, key: Key) -> Mark:
-    """Values shown with the last step."""
-    mark = beside_mark(matter, question.theory, key, picture.measure, SCALES[question.scale])
-    k, words = matter.groups.run.neighbours, declaration().pictures
-    label = words["nearest"] if k is None else words["nearest_k"].format(k=k)
-    row = matter.groups.beside(question.theory, key, picture.measure)
-    mark = _plain(mark, row, SCALES[question.scale])
-    return replace(mark, label=label, detail=words["beside"], apart=True, limit=None, n=None)
+        yield Figure(Steps(title=title, unit=scale.unit, rows=tuple(marks), limit=limit), picture.caption)
 
 
 def _plain(mark: Mark, row: FactsRow | None, scale: Scale) -> Mark:
@@ -169,21 +166,6 @@ def _first(matter: Matter, question: Question) -> list[Key]:
     keys = [key for key in matter.shown(question) if matter.groups.enough(key)]
     outside = {key for key in keys if matter.groups.standing(question.theory, key).state is State.BREACH}
     return sorted(keys, key=lambda key: (key != chart_key, key not in outside))
-
-
-def _rungs(matter: Matter, row: FactsRow, picture: Picture, scale: Scale) -> Iterator[Mark]:
-    """A mark a rung; the judged one has its state and the interval of its verdict."""
-    words = declaration().pictures
-    status = Standing(row.key, row.state, row)
-    rungs = [rung for series in picture.series for rung in matter.rungs(series, row)]
-    deciding_rung = _judged_rung(_benchmarks(matter, row, picture))
-    for name, m in rungs:
-        label = words["rung_none"] if name == NO_BLOCK else words["rung"].format(block=name)
-        if name == deciding_rung:
-            mark = verdict_mark(matter, row, status, scale)
-            yield replace(_plain(mark, row, scale), label=label, detail=words["judged"], n=None, limit=None)
-        else:
-            yield _rung(m, label, scale)
 
 
 def _rung(m: Measure, label: str, scale: Scale) -> Mark:
@@ -228,20 +210,17 @@ def sensitivity(matter: Matter, question: Question, picture: Picture) -> Iterato
     several = [
         benchmark for benchmark in benchmarks if benchmark["times"] > 1 and benchmark["column"] == ranked[0]["column"]
     ]
-    strong = [_as_strong(matter, benchmark, scale) for benchmark in (*reversed(ranked[:MOST_COLUMNS]), *several)]
-    rung, label = _judged_rung(benchmarks), declaration().pictures["as_measured"]
-    measured = [_rung(m, label, scale) for s in picture.series for name, m in matter.rungs(s, row) if name == rung]
-    rows = [*(replace(mark, low=None, high=None) for mark in measured), *strong]
+    rung, words = _judged_rung(benchmarks), declaration().pictures
+    measured = [m for series in picture.series for name, m in matter.rungs(series, row) if name == rung]
+    rows = [replace(_rung(m, words["as_measured"], scale), low=None, high=None) for m in measured]
+    for benchmark in (*reversed(ranked[:MOST_COLUMNS]), *several):
+        column = matter.material.settings.columns.get(benchmark["column"])
+        name = short((column.label if column else "") or benchmark["column"])
+        detail = words["as_strong" if benchmark["times"] == 1 else "times"].format(times=benchmark["times"])
+        rows.append(Mark(label=name, detail=detail, value=scale.of(benchmark["value"])))
     title = picture.title.format(group=matter.groups.label(key))
     limit = None if row.limit is None else scale.of(row.limit)
     yield Figure(Steps(title=title, unit=scale.unit, rows=tuple(rows), limit=limit, bars=True), picture.caption)
-
-
-def _as_strong(matter: Matter, benchmark: Mapping[str, Any], scale: Scale) -> Mark:
-    words, column = declaration().pictures, matter.material.settings.columns.get(benchmark["column"])
-    name = short((column.label if column else "") or benchmark["column"])
-    description = words["as_strong" if benchmark["times"] == 1 else "times"].format(times=benchmark["times"])
-    return Mark(label=name, detail=description, value=scale.of(benchmark["value"]))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -257,36 +236,29 @@ NEITHER = (Refusal.DECISION_NOT_AUDITED, Refusal.MISSING_DECISION)
 
 def figures(matter: Matter, question: Question, room: Room) -> tuple[Figure, ...]:
     """The charts of a page, in the order of its declaration; none without groups."""
-    pictures = question.pictures if matter.shown(question) else ()
-    return tuple(figure for picture in pictures for figure in _of(matter, question, picture, room))[:MOST_FIGURES]
-
-
-def _of(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
-    if picture.kind in ("verdicts", "beside"):
-        scale, keys = SCALES[question.scale], matter.shown(question)
-        every = [(key, _number(matter, question, picture, key, scale)) for key in keys]
-        largest_keys = largest(every, room.charts, scale)
-        rows = [_named(matter, mark, key) for key, mark in every if key in largest_keys]
-        if picture.kind == "verdicts" or any(mark.value is not None for mark in rows):
-            deciding_rows = (matter.primary(question.theory, key) for key in largest_keys)
-            makers = [row.decision_maker for row in deciding_rows if row is not None]
-            yield _figure(matter, picture, scale, rows, keys, makers)
-    elif picture.kind == "series":
-        yield from _series(matter, question, picture, room)
-    elif picture.kind == "undecided":
-        undecided_keys = matter.shown(question)
-        row_keys = matter.with_references(undecided_keys[: max(room.charts // 3, 1)])
-        undecided_rows = [
-            _named(matter, mark, key) for key in row_keys for mark in _undecided_marks(matter, picture, key)
-        ]
-        if undecided_rows:
-            yield _figure(matter, picture, SCALES[picture.scale], undecided_rows, undecided_keys, ())
-    else:
-        builders: Mapping[str, Callable[[Matter, Question, Picture], Iterator[Figure]]] = {
-            "ladder": ladder,
-            "sensitivity": sensitivity,
-        }
-        yield from builders[picture.kind](matter, question, picture)
+    keys, scale = matter.shown(question), SCALES[question.scale]
+    charts: list[Figure] = []
+    for picture in question.pictures if keys else ():
+        if picture.kind in ("verdicts", "beside"):
+            every = [(key, _number(matter, question, picture, key, scale)) for key in keys]
+            largest_keys = largest(every, room.charts, scale)
+            rows = [_named(matter, mark, key) for key, mark in every if key in largest_keys]
+            if picture.kind == "verdicts" or any(mark.value is not None for mark in rows):
+                deciding_rows = (matter.primary(question.theory, key) for key in largest_keys)
+                makers = [row.decision_maker for row in deciding_rows if row is not None]
+                charts.append(_figure(matter, picture, scale, rows, keys, makers))
+        elif picture.kind == "series":
+            charts += _series(matter, question, picture, room)
+        elif picture.kind == "undecided":
+            row_keys = matter.with_references(keys[: max(room.charts // 3, 1)])
+            rows = [_named(matter, mark, key) for key in row_keys for mark in _undecided(matter, picture, key)]
+            if rows:
+                charts.append(_figure(matter, picture, SCALES[picture.scale], rows, keys, ()))
+        elif picture.kind == "ladder":
+            charts += ladder(matter, question, picture)
+        else:
+            charts += sensitivity(matter, question, picture)
+    return tuple(charts[:MOST_FIGURES])
 
 
 def _number(matter: Matter, question: Question, picture: Picture, key: Key, scale: Scale) -> Mark:
@@ -311,47 +283,41 @@ def _series(matter: Matter, question: Question, picture: Picture, room: Room) ->
             ((key, measure_mark(matter, part, key, scale)) for part in series[:1] for key in keys), most, scale
         )
     row_keys = matter.with_references(largest_keys) if picture.references else largest_keys
-    rows = [_named(matter, _ranged(measure_mark(matter, part, key, scale)), key) for key in row_keys for part in series]
+    rows = []
+    for key in row_keys:
+        for part in series:
+            mark = measure_mark(matter, part, key, scale)
+            if mark.note.startswith("("):  # the range of draws stands under the label, where readers see it
+                mark = replace(mark, detail=f"{mark.detail} {mark.note}", note="")
+            rows.append(_named(matter, mark, key))
     if rows:
         measures = (matter.measure(part, key) for part in series for key in largest_keys)
         yield _figure(matter, picture, scale, rows, keys, [m.decision_maker for m in measures if m is not None])
 
 
-def _undecided_marks(matter: Matter, picture: Picture, key: Key) -> Iterator[Mark]:
+def _undecided(matter: Matter, picture: Picture, key: Key) -> Iterator[Mark]:
     """A row each for approved, denied and neither, of 100 records; none where every record was approved or denied."""
-    source, counts = _counts(matter, picture, key)
-    if counts is None:
-        return
-    blank = Mark(label=matter.groups.label(key), reference=matter.is_reference(key))
-    for words, count in counts.items():
-        mark = replace(blank, detail=words, n=WITHHELD if source is None else source)
-        if count is None or not source:
-            yield replace(mark, value=WITHHELD, note=declaration().missing["withheld_note"])
-        else:
-            yield replace(mark, value=min(100 * count / source, 100.0))
-
-
-def _counts(matter: Matter, picture: Picture, key: Key) -> tuple[int | None, dict[str, int | None] | None]:
-    """Records of a group, and how many ended how, as published; None where no record ended otherwise."""
     lines = [
         r for r in matter.material.named(PUBLISHED_WATERFALL.name) if (r["protected_attribute"], r["group"]) == key
     ]
     undecided_counts = [row["n"] for row in lines if row["kind"] == "refused" and row["reason"] in NEITHER]
     source = next((row["n"] for row in lines if row["kind"] == "source"), None)
     if not any(count is None or count for count in undecided_counts):
-        return source, None
+        return
+    approved = denied = None
     rate = matter.measure(picture.series[0], key)
-    has_rate = rate is not None and rate.value is not None and rate.n is not None
-    approved = round(rate.value * rate.n) if has_rate else None  # type: ignore[union-attr, operator]
-    denied = rate.n - approved if has_rate else None  # type: ignore[union-attr, operator]
+    if rate is not None and rate.value is not None and rate.n is not None:
+        approved = round(rate.value * rate.n)
+        denied = rate.n - approved
     neither = None if None in undecided_counts else sum(undecided_counts)
     names = declaration().pictures
-    return source, {names["approved"]: approved, names["denied"]: denied, names["neither"]: neither}
-
-
-def _ranged(mark: Mark) -> Mark:
-    """The range of draws where readers see it, under the label."""
-    return replace(mark, detail=f"{mark.detail} {mark.note}", note="") if mark.note.startswith("(") else mark
+    for name, count in (("approved", approved), ("denied", denied), ("neither", neither)):
+        mark = Mark(label=matter.groups.label(key), reference=matter.is_reference(key))
+        mark = replace(mark, detail=names[name], n=WITHHELD if source is None else source)
+        if count is None or not source:
+            yield replace(mark, value=WITHHELD, note=declaration().missing["withheld_note"])
+        else:
+            yield replace(mark, value=min(100 * count / source, 100.0))
 
 
 def _named(matter: Matter, mark: Mark, key: Key) -> Mark:
@@ -390,7 +356,9 @@ def chart(title: str, scale: Scale, rows: Sequence[Mark], has_verdicts: bool) ->
     words = declaration().pictures
     kind = words["interval_verdict" if has_verdicts and (common_limit is not None or limits) else "interval_plain"]
     marks = rows if common_limit is None else [replace(row, limit=None) for row in rows]
-    return _kind(rows)(
+    is_bars = all(row.low is None for row in rows) and any(isinstance(row.value, int | float) for row in rows)
+    build: Callable[..., Forest] = partial(Steps, bars=True) if is_bars else Forest
+    return build(
         title=title,
         unit=scale.unit,
         rows=tuple(marks),
@@ -399,10 +367,3 @@ def chart(title: str, scale: Scale, rows: Sequence[Mark], has_verdicts: bool) ->
         interval=kind,
         head="Group",
     )
-
-
-def _kind(rows: Sequence[Mark]) -> Callable[..., Forest]:
-    """Bars where there is a value and no interval anywhere."""
-    if any(row.low is not None for row in rows) or not any(isinstance(row.value, int | float) for row in rows):
-        return Forest
-    return lambda **parts: Steps(**parts, bars=True)
