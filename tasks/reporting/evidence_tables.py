@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -114,14 +115,10 @@ def measured(m: Measure | None, unit: Unit, form: Form = "") -> Noted:
     if m is None or m.value is None:
         why = "" if m is None or m.withheld else m.bound or m.reason
         return Noted(Cell(missing_words(m), "none"), why)
-    return Noted(Cell(written(m.value, unit, form), "number", detail=interval(m, unit, form)), _qualifies(m))
-
-
-def _qualifies(m: Measure) -> str:
-    """What a reader must know of the value; of its ends only where they are printed."""
-    if not covers(m.measure):
-        return m.bound
-    return "; ".join(part for part in m.note.split("; ") if part and part not in _OF_ENDS)
+    # What a reader must know of the value; of its ends only where they are printed.
+    parts = (part for part in m.note.split("; ") if part and part not in _OF_ENDS)
+    note = "; ".join(parts) if covers(m.measure) else m.bound
+    return Noted(Cell(written(m.value, unit, form), "number", detail=interval(m, unit, form)), note)
 
 
 def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str]) -> Noted:
@@ -138,16 +135,12 @@ def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str]
     if isinstance(value, bool):
         return Noted(Cell("yes" if value else "no"))
     if column.unit == "text":
-        return Noted(Cell(words(_short(value)) if isinstance(value, str) else significant(value)))
+        if not isinstance(value, str):
+            return Noted(Cell(significant(value)))
+        with suppress(ValueError):  # a number such as 0.52381 has the digits of all others
+            value = significant(float(value)) if "." in value else value
+        return Noted(Cell(words(value)))
     return Noted(Cell(written(value, column.unit), "number"))
-
-
-def _short(text: str) -> str:
-    """A number in a column of texts, such as 0.52381, with the digits of all others."""
-    try:
-        return significant(float(text)) if "." in text else text
-    except ValueError:
-        return text
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -235,8 +228,15 @@ class Whole:
             if not visible_lines or any(line.cells[i].cell != DASH for line in visible_lines)
         ]
         header = tuple(self.header[i] for i in used)
-        rows = tuple(tuple(_marked(line.cells[i], marks) for i in used) for line in visible_lines)
-        note = " ".join(part for part in (self.note, *_told(marks, self.found)) if part)
+        rows = []
+        for line in visible_lines:
+            noted = [line.cells[i] for i in used]
+            rows.append(tuple(replace(n.cell, text=n.cell.text + marks[n.note]) if n.note else n.cell for n in noted))
+        # Each note once; the last of many are left to the file.
+        notes = [f"{mark} {plain(note)}" for note, mark in marks.items()]
+        if len(notes) > _MOST_NOTES:
+            notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES} more notes: {self.found}."]
+        table_note = " ".join(part for part in (self.note, *notes) if part)
         number_left_out = len(self.lines) - len(visible_lines)
         groups = len(self.columns_left)
         parts = [
@@ -246,8 +246,8 @@ class Whole:
         return TableView(
             self.title,
             header,
-            rows,
-            note,
+            tuple(rows),
+            table_note,
             whole=len(self.lines) * (number_left_out > 0),
             rest=rest,
         )
@@ -269,17 +269,6 @@ def rows_allowed(tables: Sequence[Whole]) -> int:
 def size(value: float | None) -> float:
     """The size of an effect; that of a value that is not there is below all others."""
     return -1.0 if value is None or math.isnan(value) else abs(value)
-
-
-def _told(marks: dict[str, str], location: str) -> list[str]:
-    """The notes, each once; the last of many are left to the file."""
-    note_texts = [f"{mark} {plain(note)}" for note, mark in marks.items()]
-    number_more = len(note_texts) - _MOST_NOTES
-    return [*note_texts[:_MOST_NOTES], f"{number_more} more notes: {location}."] if number_more > 0 else note_texts
-
-
-def _marked(noted: Noted, marks: dict[str, str]) -> Cell:
-    return replace(noted.cell, text=noted.cell.text + marks[noted.note]) if noted.note else noted.cell
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -320,23 +309,24 @@ class ByGroup:
     @cached_property
     def columns(self) -> tuple[tuple[Shown, dict[str, Setting]], ...]:
         """The columns with any row in the run, with their parameters."""
-        candidates = ((column, self._at(column)) for column in self.block.columns)
-        return tuple((column, at) for column, at in candidates if at is not None)
-
-    def _at(self, column: Shown) -> dict[str, Setting] | None:
-        measures = self.view.rows if self.block.parts else self.view.all(column.name)  # sizes are of parts alone
-        rows = [m.said for m in measures if m.measure == column.name and set(m.said) == set(column.at)]
-        at = resolved_among(rows, column.at)
-        return at if at in rows else None
+        columns = []
+        for column in self.block.columns:
+            measures = self.view.rows if self.block.parts else self.view.all(column.name)  # sizes are of parts alone
+            rows = [m.said for m in measures if m.measure == column.name and set(m.said) == set(column.at)]
+            at = resolved_among(rows, column.at)
+            if at is not None and at in rows:
+                columns.append((column, at))
+        return tuple(columns)
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
         """Groups with any row, each followed by its parts if the block requests them."""
-        parts = ((group, part) for group in self.view.groups for part in (0, *self._parts(group)))
+        parts = (
+            (group, part)
+            for group in self.view.groups
+            for part in (0, *(self.view.subgroups(group) if self.block.parts else ()))
+        )
         return tuple(key for key in parts if any(self.get(key, *column) for column in self.columns))
-
-    def _parts(self, group: str) -> tuple[int, ...]:
-        return self.view.subgroups(group) if self.block.parts else ()
 
     def get(self, key: Key, shown: Shown, at: Mapping[str, Setting]) -> Measure | None:
         """The measure of a column for a group."""
@@ -349,32 +339,27 @@ class ByGroup:
         lines = tuple(Line(key, tuple(self._cells(key)), self._effect(key)) for key in self.keys)
         absent = [group for group in self.view.groups if (group, 0) not in self.keys and group != self.view.reference]
         note = f"Not computed: {listed(absent)}." * bool(absent)
-        names = (column.name for column, _ in self.columns)
-        return Whole(title, tuple(self._header()), lines, measures_found(run, names), note=note)
-
-    def _header(self) -> Iterator[str]:
-        yield from ("Group", "n")
+        header = ["Group", "n"]
         for column, _ in self.columns:
-            yield words_header(self.said, column)
-            yield from ("p", "q") if column.p else ()
+            header += [words_header(self.said, column), *(("p", "q") if column.p else ())]
+        names = (column.name for column, _ in self.columns)
+        return Whole(title, tuple(header), lines, measures_found(run, names), note=note)
 
     def _cells(self, key: Key) -> Iterator[Noted]:
         group, part = key
         yield Noted(Cell(f"{group}, part {part}" if part else self.view.named(group)))
-        yield Noted(self._n(key))
+        # The people or units behind the first measure that the group has.
+        first = next((m for column in self.columns if (m := self.get(key, *column))), None)
+        if first is None or first.n is None:
+            yield Noted(Cell("withheld" if first is not None and first.withheld else "–", "none"))
+        else:
+            yield Noted(Cell(count(first.n), "number"))
         for column, at in self.columns:
             m, unit = self.get(key, column, at), self.said.measures[column.measure].unit
             of_itself = m is None and (group == self.view.reference or (self.block.parts and not part))
             yield Noted(DASH) if of_itself else measured(m, unit, column.form)
             if column.p:
                 yield from (Noted(p_cell(probability)) for probability in ((m.p, m.q) if m else (None, None)))
-
-    def _n(self, key: Key) -> Cell:
-        """The people or units behind the first measure that there is."""
-        first = next((m for column in self.columns if (m := self.get(key, *column))), None)
-        if first is None or first.n is None:
-            return Cell("withheld" if first is not None and first.withheld else "–", "none")
-        return Cell(count(first.n), "number")
 
     def _effect(self, key: Key) -> float:
         """The first measure decides; the reference group always stays."""
@@ -401,14 +386,13 @@ class BySetting:
     @cached_property
     def found(self) -> Mapping[tuple[Form, str, SettingsKey], Measure]:
         """Form, group and setting -> row."""
-        return {(form, m.group, key_of(m, self.block)): m for form in self.block.forms for m in self._rows(form)}
-
-    def _rows(self, form: Form) -> Iterator[Measure]:
-        """Rows of the form at any setting; the measure without parameters is none."""
-        name = Shown(measure=self.block.measure, form=form).name
-        yield from (
-            m for m in at_settings(self.view.all(name), self.block, self.block.at) if set(m.said) != set(self.block.at)
-        )
+        found, fixed = {}, set(self.block.at)
+        for form in self.block.forms:
+            name = Shown(measure=self.block.measure, form=form).name
+            for m in at_settings(self.view.all(name), self.block, self.block.at):
+                if set(m.said) != fixed:  # the measure without parameters is none of them
+                    found[form, m.group, key_of(m, self.block)] = m
+        return found
 
     @cached_property
     def keys(self) -> tuple[SettingsKey, ...]:
@@ -433,7 +417,7 @@ class BySetting:
         if group == self.view.reference:
             return math.inf
         first = self.block.forms[0]
-        values = (m.value for (form, whose, _), m in self.found.items() if whose == group and form == first)
+        values = (m.value for (form, name, _), m in self.found.items() if name == group and form == first)
         return max(map(size, values), default=-1.0)
 
     def table(self, title: str, run: str) -> Whole | None:
@@ -442,7 +426,8 @@ class BySetting:
             return None
         columns = [(group, form) for group, form in self.columns if group in self.groups]
         labels = [capital(self.said.parameters.get(name, name)) for name in self.block.along]
-        header = (*labels, *(self._named(*column) for column in columns))
+        heads = (self.view.named(group) + (f": {FORMS[form]}" if form else "") for group, form in columns)
+        header = (*labels, *heads)
         largest: dict[SettingsKey, float] = {}
         for (_, _, key), m in self.found.items():
             largest[key] = max(size(m.value), largest.get(key, -1.0))
@@ -451,9 +436,6 @@ class BySetting:
         missing_groups = tuple(dict.fromkeys(group for group, _ in self.columns if group not in self.groups))
         where = measures_found(run, names)
         return Whole(title, header, lines, where, evenly=is_scale(self.keys), columns_left=missing_groups)
-
-    def _named(self, group: str, form: Form) -> str:
-        return self.view.named(group) + (f": {FORMS[form]}" if form else "")
 
     def _cells(self, key: SettingsKey, columns: list[tuple[str, Form]]) -> Iterator[Noted]:
         yield from _settings(key, self.block, self.said, self.view)
@@ -499,7 +481,7 @@ class BySettingOfGroup:
         )
         columns = [self.block.columns[i] for i in self.found]
         labels = [capital(self.said.parameters.get(name, name)) for name in self.block.along]
-        header = ("Group", *labels, "n", *(words_header(self.said, each) for each in columns))
+        header = ("Group", *labels, "n", *(words_header(self.said, column) for column in columns))
         where = measures_found(run, (column.name for column in columns))
         return Whole(title, header, lines, where, evenly=is_scale(keys), grouped=True)
 
@@ -587,7 +569,15 @@ def scopes(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Rows]:
 
 def table(block: Block, declaration: Declared, material: Material, title: str, rows: Rows, name: str) -> Whole | None:
     """The rows as a table, without columns and rows that say nothing; None where nothing is left."""
-    visible_rows = [row for row in rows if _says(row, block)]
+    # Rows with any number, or a reason why they have none.
+    visible_rows = [
+        row
+        for row in rows
+        if not block.numbers
+        or any(row.get(field) is not None for field in block.numbers)
+        or row.get("reason")
+        or _withheld(row)
+    ]
     fields = [field for field in block.fields if any(row.get(field) not in (None, "") for row in visible_rows)]
     numbers = block.numbers
     if numbers and not set(numbers) & set(fields):  # rows of keys alone: withheld, or nothing was computed
@@ -609,12 +599,6 @@ def table(block: Block, declaration: Declared, material: Material, title: str, r
 
 def _withheld(row: Mapping[str, Any]) -> bool:
     return bool(row.get("withheld", row.get("n", 0) is None))
-
-
-def _says(row: Mapping[str, Any], block: Block) -> bool:
-    """Whether a row has any number, or a reason why it has none."""
-    has_number = any(row.get(field) is not None for field in block.numbers) or not block.numbers
-    return has_number or bool(row.get("reason")) or _withheld(row)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Material of report sections: settings, measures by name, signatures."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -74,17 +74,24 @@ class Signed:
     @property
     def words(self) -> str:
         """The review state in the words of the page."""
-        return " ".join(part for part in (*self._said(), self.before, *self._proof()) if part)
+        return " ".join(part for part in (*self._state_words(), self.before, *self._proof()) if part)
 
-    def _said(self) -> Iterator[str]:
+    def _state_words(self) -> Iterator[str]:
         if self.state in ENDED:
             [last] = self.signatures
-            cut_words = last.text.split()
-            cut = " ".join(cut_words) if len(cut_words) <= _MOST_WORDS else " ".join(cut_words[:_MOST_WORDS]) + " ..."
+            words = last.text.split()
+            cut = " ".join(words) if len(words) <= _MOST_WORDS else " ".join(words[:_MOST_WORDS]) + " ..."
             yield f"{self.state.capitalize()} by {last.by}, {last.day}: {cut}"
             return
         sentences = [_STATES.get(self.state, self.state).capitalize()]
-        sentences += [f"{role.capitalize()} by: {_names(self.signatures, role)}" for role in _ROLES]
+        for role in _ROLES:
+            matching = [signature for signature in self.signatures if signature.role == role]
+            names = [
+                f"{signature.by}, {signature.day}" + (f" (key {signature.key})" if signature.key else "")
+                for signature in matching[-_MOST_NAMES:]
+            ]
+            names += [f"{len(matching) - _MOST_NAMES} more"] if len(matching) > _MOST_NAMES else []
+            sentences.append(f"{role.capitalize()} by: {'; '.join(names) or 'open'}")
         yield ". ".join(sentences) + "."
 
     def _proof(self) -> Iterator[str]:
@@ -102,16 +109,6 @@ class Signed:
 
 
 NOT_SIGNED = Signed()
-
-
-def _names(signatures: Sequence[Signature], role: str) -> str:
-    matching = [signature for signature in signatures if signature.role == role]
-    signer_texts = [
-        f"{signature.by}, {signature.day}" + (f" (key {signature.key})" if signature.key else "")
-        for signature in matching[-_MOST_NAMES:]
-    ]
-    remark = [f"{len(matching) - _MOST_NAMES} more"] if len(matching) > _MOST_NAMES else []
-    return "; ".join((*signer_texts, *remark)) or "open"
 
 
 # --------------------------------------------------------------------------------------------------------------------

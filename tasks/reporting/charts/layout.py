@@ -466,7 +466,9 @@ class Plot:
         whisker = " ".join([path("M", min(start, end), y, "H", max(start, end)), *caps])
         shapes: list[Shape] = [PathShape(whisker, "bar", colour)]
         heads = [(ends[0], -1.0)] * (low < self.axis.low) + [(ends[1], 1.0)] * (high > self.axis.high)
-        shapes += [PathShape(_head(x, y, way), "fill", colour) for x, way in heads]
+        for x, way in heads:
+            arrow = path("M", x, y, "L", x - way * 8, y - _HEAD, "V", y + _HEAD, "Z")
+            shapes.append(PathShape(arrow, "fill", colour))
         return (*shapes, marker(self.x(value), y, state, reference=reference))
 
     def bar(self, value: float, y: float, state: State | None, *, reference: bool) -> PathShape:
@@ -476,17 +478,15 @@ class Plot:
 
     def ticks(self, baseline: float, sheet: Sheet) -> tuple[Text, ...]:
         """Labels of ticks around a baseline; every second or fifth where all of them would collide."""
-        rows = (self._labels(step, baseline, sheet) for step in (1, 2, 5, len(self.axis.ticks)))
-        return next((row for row in rows if apart(row, sheet)), ())
-
-    def _labels(self, step: int, baseline: float, sheet: Sheet) -> tuple[Text, ...]:
-        """Every ``step``-th label, counted from 0 so that 0 keeps its own."""
         zero = self.axis.ticks.index(0.0)
-        labels = zip(self.axis.ticks, self.axis.labels(self.unit), strict=True)
-        visible_labels = [label for i, label in enumerate(labels) if not (i - zero) % step]
-        return tuple(
-            _inside(Text(self.x(tick), baseline, text, anchor="middle"), sheet) for tick, text in visible_labels
-        )
+        labels = list(zip(self.axis.ticks, self.axis.labels(self.unit), strict=True))
+        for step in (1, 2, 5, len(self.axis.ticks)):
+            # Counted from 0, so that 0 keeps its own.
+            visible_labels = [label for i, label in enumerate(labels) if not (i - zero) % step]
+            row = tuple(_inside(Text(self.x(t), baseline, text, anchor="middle"), sheet) for t, text in visible_labels)
+            if apart(row, sheet):
+                return row
+        return ()
 
     def caption(self, words: str, baseline: float, sheet: Sheet) -> tuple[Text, ...]:
         """What the axis counts and what the shade means, centred under the axis."""
@@ -517,11 +517,6 @@ def merged(strips: Sequence[Span]) -> tuple[Span, ...]:
 
 def _through(x: float, spans: Iterable[Span]) -> str:
     return " ".join(path("M", x, top, "V", bottom) for top, bottom in spans)
-
-
-def _head(x: float, y: float, way: float) -> str:
-    """The head of an arrow at the end of the axis."""
-    return path("M", x, y, "L", x - way * 8, y - _HEAD, "V", y + _HEAD, "Z")
 
 
 def _inside(text: Text, sheet: Sheet) -> Text:

@@ -1,6 +1,6 @@
 """Matrix: a state, a number or both for each pair of two lists, such as year and stage, or group and method."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tasks.reporting.charts.layout import (
@@ -79,13 +79,12 @@ class Matrix:
         first = f"{len(self.rows)} rows, {len(self.columns)} columns" + (
             f"; unit: {self.unit.name}." if self.unit else "."
         )
-        return [first, *(self._row_said(row) for row in self.rows)]
-
-    def _row_said(self, row: Row) -> str:
-        cells = [
-            f"{isolated(column)}: {self._said(cell)}" for column, cell in zip(self.columns, row.cells, strict=True)
-        ]
-        return f"{isolated(row.name)}: {'; '.join(cells)}."
+        sentences = []
+        for row in self.rows:
+            pairs = zip(self.columns, row.cells, strict=True)
+            cells = "; ".join(f"{isolated(column)}: {self._said(cell)}" for column, cell in pairs)
+            sentences.append(f"{isolated(row.name)}: {cells}.")
+        return [first, *sentences]
 
     def _said(self, cell: Cell | None) -> str:
         if cell is None:
@@ -133,8 +132,15 @@ class _Grid:
 
     def blocks(self) -> list["_Block"]:
         """Blocks with about the same number of columns."""
-        count, room = len(self.matrix.columns), self._room()
-        most = max(1, int((self.sheet.width - room) // self._needed()))
+        count, room = len(self.matrix.columns), 0.0
+        if not self.above:
+            names = self.sheet.room((clean(row.name) for row in self.matrix.rows), bold=True)
+            room = min(self.sheet.width * _MOST_LABEL, names + _PAD)
+        # Every word and every number fits into a column.
+        words = [word for column in self.matrix.columns for word in clean(column).split(" ")]
+        texts = [self.matrix.text(cell) for row in self.matrix.rows for cell in row.cells]
+        needed = min(_MOST, max(_LEAST, self.sheet.room([*words, *texts]) + 6))
+        most = max(1, int((self.sheet.width - room) // needed))
         block_size = -(-count // -(-count // most))
         step = min(_MOST + 10, (self.sheet.width - room) / block_size)
         starts = range(0, count, block_size)
@@ -148,19 +154,6 @@ class _Grid:
             shapes += block_shapes
             y += 14
         return shapes, y
-
-    def _room(self) -> float:
-        """Width of the labels, 0 if they are above the cells."""
-        if self.above:
-            return 0.0
-        names = self.sheet.room((clean(row.name) for row in self.matrix.rows), bold=True)
-        return min(self.sheet.width * _MOST_LABEL, names + _PAD)
-
-    def _needed(self) -> float:
-        """Width of a column in which every word and every number fits."""
-        words = [word for column in self.matrix.columns for word in clean(column).split(" ")]
-        texts = [self.matrix.text(cell) for row in self.matrix.rows for cell in row.cells]
-        return min(_MOST, max(_LEAST, self.sheet.room([*words, *texts]) + 6))
 
 
 @dataclass(frozen=True)
@@ -212,23 +205,24 @@ class _Block:
         height = max(height, tall + 2 * _PAD) if self.room else height
         first = (top + (height - tall) / 2 if self.room else top + 5) + self.sheet.size - 1
         shapes: list[Shape] = [replace(line, y=line.y + first) for line in label]
+        middle, leading = start + height / 2, self.sheet.leading
         for i, cell in enumerate(cells):
-            shapes += self._cell(cell, self._centre(i), start, height)
+            # Symbol over number, or the one that the cell has.
+            x, text, state = (
+                self._centre(i),
+                self.matrix.text(cell),
+                state_of(cell, self.matrix.states) if cell else None,
+            )
+            if state and state.tone == "breach":
+                half = self.step / 2 - 1
+                shapes.append(PathShape(box(x - half, start + 1, x + half, start + height - 1), "fill", "shade"))
+            if state:
+                shapes += icon(state.icon, x, middle - leading / 2 * bool(text), state.tone)
+            if text:
+                plain = cell is None or not isinstance(cell.value, int | float)
+                y = middle + self.sheet.size * 0.36 + leading / 2 * bool(state)
+                shapes.append(Text(x, y, text, "soft" if plain else "ink", anchor="middle"))
         return shapes, start + height
-
-    def _cell(self, cell: Cell | None, x: float, top: float, height: float) -> Iterator[Shape]:
-        """Symbol over number, or the one that there is."""
-        text, state = self.matrix.text(cell), state_of(cell, self.matrix.states) if cell else None
-        middle, leading = top + height / 2, self.sheet.leading
-        if state and state.tone == "breach":
-            half = self.step / 2 - 1
-            yield PathShape(box(x - half, top + 1, x + half, top + height - 1), "fill", "shade")
-        if state:
-            yield from icon(state.icon, x, middle - leading / 2 * bool(text), state.tone)
-        if text:
-            plain = cell is None or not isinstance(cell.value, int | float)
-            y = middle + self.sheet.size * 0.36 + leading / 2 * bool(state)
-            yield Text(x, y, text, "soft" if plain else "ink", anchor="middle")
 
 
 _NO_UNIT = Unit("")

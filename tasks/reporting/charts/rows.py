@@ -10,7 +10,6 @@ from tasks.reporting.charts.layout import (
     Axis,
     Colour,
     Drawing,
-    Entry,
     PathShape,
     Plot,
     Shape,
@@ -109,16 +108,15 @@ class Rows:
         shapes += [shape for block in blocks for shape in block.shapes]
         shapes += self._values(plot, blocks)
         y = max([y, *(block.bottom for block in blocks)])
-        below = self._below(plot, sheet, y) if has_marks else ()
+        below: tuple[Text, ...] = ()
+        if has_marks:
+            # The labels of the axis, what it counts, and what the shade means.
+            limited = any(mark.limit is not None and self._drawn(mark) for mark in self.marks)
+            words = f"{self.unit.name}; shaded: {self.beyond}" if limited else self.unit.name
+            baseline = y + sheet.leading + 2
+            below = (*plot.ticks(baseline, sheet), *plot.caption(words, baseline + sheet.leading + 2, sheet))
         bottom = max([y, *(text.y for text in below)]) + 8
         return Drawing(sheet.width, bottom, sheet.size, (*shapes, *below))
-
-    def _below(self, plot: Plot, sheet: Sheet, y: float) -> tuple[Text, ...]:
-        """The labels of the axis, what it counts, and what the shade means."""
-        limited = any(mark.limit is not None and self._drawn(mark) for mark in self.marks)
-        words = f"{self.unit.name}; shaded: {self.beyond}" if limited else self.unit.name
-        baseline = y + sheet.leading + 2
-        return (*plot.ticks(baseline, sheet), *plot.caption(words, baseline + sheet.leading + 2, sheet))
 
     def _plot(self, sheet: Sheet) -> Plot:
         """The area of the axis: all of a narrow sheet, else what labels and numbers leave."""
@@ -228,12 +226,13 @@ class Rows:
 
     def _behind(self, plot: Plot, sheet: Sheet, blocks: Sequence[Block]) -> list[Shape]:
         """Shades, grid and limits, and hairlines between rows."""
-        strips = [block.strip for mark, block in self._pairs(blocks)]
+        pairs = self._pairs(blocks)
+        strips = [block.strip for _, block in pairs]
         shapes: list[Shape] = []
         for limit in dict.fromkeys(mark.limit for mark in self.marks if mark.limit is not None):
-            spans = [block.strip for mark, block in self._pairs(blocks) if mark.limit == limit]
+            spans = [block.strip for mark, block in pairs if mark.limit == limit]
             shapes += plot.limit(limit, spans)
-        shades = [each for each in shapes if isinstance(each, PathShape) and each.colour == "shade"]
+        shades = [shape for shape in shapes if isinstance(shape, PathShape) and shape.colour == "shade"]
         hairlines = " ".join(boundary(block.bottom, sheet.width) for block in blocks)
         dashes = [shape for shape in shapes if shape not in shades]
         return [*shades, PathShape(hairlines, "faint", "line"), *plot.grid(strips), *dashes]
@@ -245,22 +244,21 @@ class Rows:
     def _values(self, plot: Plot, blocks: Sequence[Block]) -> Iterator[Shape]:
         """Lines from each mark to the next, then marks."""
         pairs = self._pairs(blocks)
-        if self.joined and any(not mark.apart for mark, _ in pairs[1:]):
-            parts = [_stair(plot, *above, *under) for above, under in pairwise(pairs) if not under[0].apart]
-            yield PathShape(" ".join(parts), "thin", "soft")
+        stairs = []
+        for (above, upper), (under, lower) in pairwise(pairs):
+            if self.joined and not under.apart:
+                # From a mark down to the height over the next one, and across to it.
+                x1, x2 = (plot.x(mark.point or 0.0) for mark in (above, under))
+                start = upper.y + 8 if upper.strip[1] == lower.strip[0] else lower.strip[0]
+                stairs.append(path("M", x1, start, "V", lower.y - 11, "H", x2, "V", lower.y - 7))
+        if stairs:
+            yield PathShape(" ".join(stairs), "thin", "soft")
         for mark, block in pairs:
             state = state_of(mark, self.states)
             if self.bars and isinstance(mark.value, int | float):
                 yield plot.bar(mark.value, block.y, state, reference=mark.is_grey)
             if mark.point is not None:
                 yield from plot.interval(mark, block.y, state, reference=mark.is_grey)
-
-
-def _stair(plot: Plot, above: Mark, upper: Block, under: Mark, lower: Block) -> str:
-    """From a mark down to the height over the next one, and across to it."""
-    x1, x2 = (plot.x(mark.point or 0.0) for mark in (above, under))
-    start = upper.y + 8 if upper.strip[1] == lower.strip[0] else lower.strip[0]
-    return path("M", x1, start, "V", lower.y - 11, "H", x2, "V", lower.y - 7)
 
 
 def _label(mark: Mark, x: float, baseline: float, room: float, sheet: Sheet) -> list[Text]:
@@ -319,9 +317,16 @@ class Forest:
 
     def description(self) -> list[str]:
         """A sentence for each row, then the axis and the limits."""
-        sentences = [f"{isolated(mark.label)}{_aside(mark)}: {self._said(mark)}" for mark in self.marks]
-        first = f"{len(self.rows)} rows; unit: {self.unit.name}."
-        return [first, *sentences, *self._limits()]
+        sentences = [f"{len(self.rows)} rows; unit: {self.unit.name}."]
+        for mark in self.marks:
+            parts = [part for part in (mark.detail, "reference" if mark.reference else "") if part]
+            detail = f" ({isolated(', '.join(parts))})" if parts else ""
+            sentences.append(f"{isolated(mark.label)}{detail}: {self._said(mark)}")
+        where = OUTSIDE[self.side]
+        for limit in dict.fromkeys(mark.limit for mark in self.marks if mark.limit is not None):
+            text = exact(limit, self.unit)
+            sentences.append(f"Dashed line: {self.limit_name} {text}; {where} it: {self.beyond}.")
+        return sentences
 
     def _said(self, mark: Mark) -> str:
         text = said(mark, self.unit, self.interval, state_of(mark, self.states), self._note(mark))
@@ -335,13 +340,6 @@ class Forest:
     def _note(self, mark: Mark) -> str:
         """The note of a row in the table: why it has no mark, or its note."""
         return mark.note if mark.point is not None else mark.sentence
-
-    def _limits(self) -> list[str]:
-        limits = dict.fromkeys(mark.limit for mark in self.marks if mark.limit is not None)
-        where = OUTSIDE[self.side]
-        return [
-            f"Dashed line: {self.limit_name} {exact(limit, self.unit)}; {where} it: {self.beyond}." for limit in limits
-        ]
 
     def table(self) -> Table:
         """A row for each mark: what, value, interval, number of people, limit, state, note."""
@@ -378,12 +376,6 @@ class Forest:
         limits = [mark.limit for mark in self.marks if mark.limit is not None]
         axis = axis_of(self.rows, [*limits, *(self.axis or ())], self.unit)
         return Rows(self.marks, self.unit, axis, self.side, self.states, limit_name=self.limit_name, beyond=self.beyond)
-
-
-def _aside(mark: Mark) -> str:
-    """The words behind the name of a row."""
-    parts = [part for part in (mark.detail, "reference" if mark.reference else "") if part]
-    return f" ({isolated(', '.join(parts))})" if parts else ""
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -448,15 +440,14 @@ class Caterpillar:
     def description(self) -> list[str]:
         """A sentence for each row, then the limit."""
         first = f"{len(self.rows)} rows from top to bottom; unit: {self.unit.name}."
-        return [first, *(f"{isolated(row.label)}: {self._said(row)}" for row in self.rows), *self._limit()]
-
-    def _said(self, row: Mark) -> str:
-        return said(row, self.unit, self.interval, state_of(row, self.states), row.note)
-
-    def _limit(self) -> list[str]:
-        if self.limit is None:
-            return []
-        return [f"Dashed line: limit {exact(self.limit, self.unit)}; {OUTSIDE[self.side]} it: outside limit."]
+        sentences = []
+        for row in self.rows:
+            text = said(row, self.unit, self.interval, state_of(row, self.states), row.note)
+            sentences.append(f"{isolated(row.label)}: {text}")
+        if self.limit is not None:
+            limit = exact(self.limit, self.unit)
+            sentences.append(f"Dashed line: limit {limit}; {OUTSIDE[self.side]} it: outside limit.")
+        return [first, *sentences]
 
     def table(self) -> Table:
         """A row for each interval: what, value, interval, number of people, state, note."""
@@ -491,15 +482,12 @@ class Caterpillar:
             lines.setdefault(tone, []).append(segment(plot.x(low), y, plot.x(high), y))
             shape = diamond if state and state.icon == "cross" else circle
             marks.setdefault(tone, []).append(shape(plot.x(row.point or 0.0), y, size))
-        line_shapes: list[Shape] = [PathShape(" ".join(parts), "thin", tone) for tone, parts in lines.items()]
-        intervals = line_shapes + [PathShape(" ".join(parts), "fill", tone) for tone, parts in marks.items()]
-        shapes += intervals
+        shapes += [PathShape(" ".join(parts), "thin", tone) for tone, parts in lines.items()]
+        shapes += [PathShape(" ".join(parts), "fill", tone) for tone, parts in marks.items()]
         baseline = bottom + sheet.leading + 2
         below = (*plot.ticks(baseline, sheet), *plot.caption(self.unit.name, baseline + sheet.leading + 2, sheet))
-        legend_shapes, end = legend(self._legend(), max(text.y for text in below) + 8, sheet)
-        return Drawing(sheet.width, end + 4, sheet.size, (*shapes, *below, *legend_shapes))
-
-    def _legend(self) -> list[Entry]:
         used = {row.state for row in self.rows}
         entries = [marker_entry(state) for name, state in self.states.items() if name in used]
-        return entries + ([limit_entry(f"limit {exact(self.limit, self.unit)}")] if self.limit is not None else [])
+        entries += [limit_entry(f"limit {exact(self.limit, self.unit)}")] if self.limit is not None else []
+        legend_shapes, end = legend(entries, max(text.y for text in below) + 8, sheet)
+        return Drawing(sheet.width, end + 4, sheet.size, (*shapes, *below, *legend_shapes))

@@ -10,7 +10,6 @@ from tasks.reporting.charts.layout import (
     Axis,
     Colour,
     Drawing,
-    Entry,
     PathShape,
     Shape,
     Sheet,
@@ -140,7 +139,8 @@ class Panel:
                 for year, estimate in yearly
                 if estimate.point is not None
             )
-        yield from self._line([(year, estimate) for year, estimate, _ in self.points], self._colour)
+        colour: Tone = "soft" if self.reference else "accent"
+        yield from self._line([(year, estimate) for year, estimate, _ in self.points], colour)
         for year, estimate, state in self.points:
             yield from self._mark(self._x(year), estimate, state)
         years_with_value = {year for year, estimate, _ in self.points if estimate.point is not None}
@@ -151,12 +151,12 @@ class Panel:
         ]
         if crosses:
             yield PathShape(" ".join(crosses), "thin", "soft")
-        yield from self._last()
+        estimates = [(year, estimate) for year, estimate, _ in self.points if estimate.point is not None]
+        if estimates:  # the number of the last mark, next to it
+            year, estimate = max(estimates, key=lambda pair: pair[0])
+            y = self._y(estimate.point or 0.0) + self.sheet.size * 0.36
+            yield Text(self._x(year) + 10, y, value_text(estimate, self.unit), bold=True)
         yield from self._notes
-
-    @property
-    def _colour(self) -> Tone:
-        return "soft" if self.reference else "accent"
 
     def _x(self, year: float) -> float:
         left_side, right = self._sides
@@ -210,14 +210,6 @@ class Panel:
         if up:
             yield PathShape(path("M", x, upper, "L", x - 4, upper + 7, "H", x + 4, "Z"), "fill", colour)
         yield marker(x, self._y(estimate.point), state, reference=self.reference)
-
-    def _last(self) -> Iterator[Text]:
-        """The number of the last mark, next to it."""
-        estimates = [(year, estimate) for year, estimate, _ in self.points if estimate.point is not None]
-        if estimates:
-            year, last_estimate = max(estimates, key=lambda pair: pair[0])
-            y = self._y(last_estimate.point or 0.0) + self.sheet.size * 0.36
-            yield Text(self._x(year) + 10, y, value_text(last_estimate, self.unit), bold=True)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -282,52 +274,41 @@ class Trend:
     def description(self) -> list[str]:
         """A sentence for each group and year, then breaks and limit."""
         first = f"Unit: {self.unit.name}. Years {self._span[0]} to {self._span[-1]}."
-        sentences = [
-            f"{isolated(series.label)}{', reference' if series.reference else ''}, {year}: "
-            + (self._said(point) if point else "no data.")
-            for series in self.series
-            for year, point in self._points(series).items()
-        ]
-        breaks = [f"Break from {year}: {words}." for year, words in self.breaks]
-        return [first, *sentences, *breaks, *self._limit()]
+        sentences = []
+        for series in self.series:
+            name = f"{isolated(series.label)}{', reference' if series.reference else ''}"
+            for year, point in self._points(series).items():
+                text = "no data."
+                if point:
+                    text = said(point, self.unit, self.interval, state_of(point, self.states), _note(point))
+                sentences.append(f"{name}, {year}: {text}")
+        sentences += [f"Break from {year}: {words}." for year, words in self.breaks]
+        if self.limit is not None:
+            limit = exact(self.limit, self.unit)
+            sentences.append(f"Dashed line: limit {limit}; {OUTSIDE[self.side]} it: outside limit.")
+        return [first, *sentences]
 
     def _points(self, series: Series) -> dict[int, Point | None]:
         points_by_year = {point.year: point for point in series.points}
         return {year: points_by_year.get(year) for year in self._span}
 
-    def _said(self, point: Point) -> str:
-        return said(point, self.unit, self.interval, state_of(point, self.states), _note(point))
-
-    def _limit(self) -> list[str]:
-        if self.limit is None:
-            return []
-        return [f"Dashed line: limit {exact(self.limit, self.unit)}; {OUTSIDE[self.side]} it: outside limit."]
-
     def table(self) -> Table:
         """A row for each group and year, then one for each break and the limit."""
         header = (self.head, "Year", self.unit.name, self.interval, "n", "State", "Note")
-        rows = [
-            self._cells(series, year, point) for series in self.series for year, point in self._points(series).items()
-        ]
-        blank = ("",) * 4
+        blank, rows = ("",) * 4, []
+        for series in self.series:
+            label = series.label + " (reference)" * series.reference
+            for year, point in self._points(series).items():
+                if point is None:
+                    rows.append((label, str(year), *blank, "No data."))
+                    continue
+                ends, state = ends_text(point, self.unit), state_of(point, self.states)
+                interval, word = f"{ends[0]} to {ends[1]}" if ends else "", state.word if state else ""
+                numbers = value_text(point, self.unit), interval, people(point.n)
+                rows.append((label, str(year), *numbers, word, _note(point)))
         rows += [("Break", str(year), *blank, words) for year, words in self.breaks]
         rows += [("Limit", "", exact(self.limit, self.unit), *blank)] if self.limit is not None else []
         return Table(header, tuple(rows))
-
-    def _cells(self, series: Series, year: int, point: Point | None) -> tuple[str, ...]:
-        label = series.label + " (reference)" * series.reference
-        if point is None:
-            return (label, str(year), "", "", "", "", "No data.")
-        ends, state = ends_text(point, self.unit), state_of(point, self.states)
-        return (
-            label,
-            str(year),
-            value_text(point, self.unit),
-            f"{ends[0]} to {ends[1]}" if ends else "",
-            people(point.n),
-            state.word if state else "",
-            _note(point),
-        )
 
     def draw(self, sheet: Sheet) -> Drawing:
         """Panels of equal size: two in a row on a wide sheet, one above the other on a narrow one."""
@@ -336,47 +317,44 @@ class Trend:
         width = (sheet.width - gutter * (columns - 1)) / columns
         y, shapes = 4.0, list[Shape]()
         points = [point for series in self.series for point in series.points]
+        drawn = [point for point in points if point.point is not None]
+        values = sheet.room((value_text(point, self.unit) for point in drawn), bold=True)
         axis = axis_of(points, [] if self.limit is None else [self.limit], self.unit, most=6)
         for first in range(0, len(self.series), columns):
             row = self.series[first : first + columns]
-            panels = [self._panel(series, axis, i * (width + gutter), y, width, sheet) for i, series in enumerate(row)]
+            panels = [
+                Panel(
+                    values=values,
+                    label=series.label + " (reference)" * series.reference,
+                    years=self._span,
+                    points=[(point.year, point, state_of(point, self.states)) for point in series.points],
+                    behind=[
+                        [(point.year, point) for point in other.points]
+                        for other in self.series
+                        if other.reference and other is not series
+                    ],
+                    breaks=[year for year, _ in self.breaks],
+                    reference=series.reference,
+                    axis=axis,
+                    unit=self.unit,
+                    limit=self.limit,
+                    side=self.side,
+                    left=i * (width + gutter),
+                    top=y,
+                    width=width,
+                    sheet=sheet,
+                )
+                for i, series in enumerate(row)
+            ]
             shapes += [shape for panel in panels for shape in panel.shapes()]
             y = max(panel.bottom for panel in panels) + 12
-        legend_shapes, bottom = legend(self._legend(), y, sheet)
-        return Drawing(sheet.width, bottom + 4, sheet.size, (*shapes, *legend_shapes))
-
-    def _panel(self, series: Series, axis: Axis, left_edge: float, top: float, width: float, sheet: Sheet) -> Panel:
-        other_series = [
-            reference_series
-            for reference_series in self.series
-            if reference_series.reference and reference_series is not series
-        ]
-        points = [point for one_series in self.series for point in one_series.points if point.point is not None]
-        return Panel(
-            values=sheet.room((value_text(point, self.unit) for point in points), bold=True),
-            label=series.label + " (reference)" * series.reference,
-            years=self._span,
-            points=[(point.year, point, state_of(point, self.states)) for point in series.points],
-            behind=[[(point.year, point) for point in reference_series.points] for reference_series in other_series],
-            breaks=[year for year, _ in self.breaks],
-            reference=series.reference,
-            axis=axis,
-            unit=self.unit,
-            limit=self.limit,
-            side=self.side,
-            left=left_edge,
-            top=top,
-            width=width,
-            sheet=sheet,
-        )
-
-    def _legend(self) -> list[Entry]:
-        """What lines and marks mean; only what is drawn."""
-        used = {point.state for series in self.series for point in series.points if point.point is not None}
+        used = {point.state for point in drawn}
         entries = [marker_entry(state) for name, state in self.states.items() if name in used]
         entries += [reference_entry(isolated(series.label)) for series in self.series if series.reference]
         entries += [limit_entry(f"limit {exact(self.limit, self.unit)}")] if self.limit is not None else []
-        return entries + [break_entry(year, clean(words)) for year, words in self.breaks]
+        entries += [break_entry(year, clean(words)) for year, words in self.breaks]
+        legend_shapes, bottom = legend(entries, y, sheet)
+        return Drawing(sheet.width, bottom + 4, sheet.size, (*shapes, *legend_shapes))
 
 
 def _note(point: Point) -> str:

@@ -151,7 +151,8 @@ def report(material: Material, decision: Decision, pages: Iterable[str]) -> Repo
     s, verdicts, first = material.settings, material.rows(VERDICTS), decision.headline
     named = tuple(Named(attribute=attribute, group=group) for attribute, group in first.groups)
     # Nothing of the source where its table has no row.
-    read = next(map(told, material.rows(SOURCE_READ)), {"source": "", "sha256": "", "rows": None, "year": None})
+    none: dict[str, Any] = {"source": "", "sha256": "", "rows": None, "year": None}
+    read = next(map(told, material.rows(SOURCE_READ)), none)
     direction = (text for row in material.rows(DECISION_DIRECTION) for text in warnings(row, s.decision))
     wholes = {Theory(row["theory"]): State(row["state"]) for row in verdicts if row["role"] == "theory"}
     return Report(

@@ -208,7 +208,8 @@ class Row:
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """From a row of the table; columns that the page does not need are left out, and what is not finite is None."""
-        values = {column.name: _known(row[column.name]) for column in fields(cls) if column.name in row}
+        values = {column.name: row[column.name] for column in fields(cls) if column.name in row}
+        values = {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
         return cls(**{**values, "theory": Theory(row["theory"]), "state": State(row["state"])})
 
     @property
@@ -363,11 +364,6 @@ class Run:
         return rows[0] if rows else None
 
 
-def _known(value: Any) -> Any:
-    """None in place of a number that is not finite."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # The judged groups of a run: their order, their printed names, and the state of each in a theory.
 #
@@ -431,7 +427,8 @@ class Groups:
         group = self._published.get(key)
         if group is not None:
             return group.n
-        return max((row.n for row in self._of(key) if row.n is not None), default=None)
+        rows = (row for (_, place), rows_of_theory in self._rows.items() if place == key for row in rows_of_theory)
+        return max((row.n for row in rows if row.n is not None), default=None)
 
     def enough(self, key: Key) -> bool:
         """Whether it has the people that a verdict needs."""
@@ -521,8 +518,13 @@ class Groups:
     @cached_property
     def gap_decimals(self) -> int:
         """Decimals of a limit on the ratio of approvals in points: those of the narrowest interval shown with it."""
-        ends = ([self.gap_points(row, end) for end in row.ends or ()] for row in self.run.rows)
-        return max((places_of(POINTS, min(pair), max(pair)) for pair in map(_groups_known, ends) if pair), default=0)
+        decimals = 0
+        for row in self.run.rows:
+            ends = [self.gap_points(row, end) for end in row.ends or ()]
+            known = [end for end in ends if end is not None]
+            if known and len(known) == len(ends):
+                decimals = max(decimals, places_of(POINTS, min(known), max(known)))
+        return decimals
 
     def detectable_points(self, row: Row) -> float | None:
         """The smallest difference that a row would have found in four of five such audits, in points of approval."""
@@ -532,9 +534,6 @@ class Groups:
             points = self.gap_points(row, row.detectable)
             return None if points is None else -points
         return 100 * row.detectable if row.theory in (Theory.DIRECT, Theory.TOTAL) else None
-
-    def _of(self, key: Key) -> list[Row]:
-        return [row for (_, whose), rows in self._rows.items() if whose == key for row in rows]
 
     def _of_maker(self, key: Key, rows: Sequence[Row]) -> Standing:
         primary = next((row for row in rows if row.role == "primary"), None)
@@ -548,7 +547,7 @@ class Groups:
     @cached_property
     def _labels(self) -> dict[Key, str]:
         references = [self.reference_key(attribute) for attribute in {attribute for attribute, _ in self.order}]
-        lost = {(each.attribute, each.name) for each in self.run.lost}
+        lost = {(group.attribute, group.name) for group in self.run.lost}
         keys = sorted({*self.order, *self._published, *lost, *filter(None, references)})
         plain = {key: " ".join(key[1].split()) if is_seen(key[1]) else UNSEEN_NAME for key in keys}
         twice = Counter(plain.values())
@@ -559,7 +558,11 @@ class Groups:
             key: text if times[text] == 1 else f"{short(text, MOST_WORDS - 1)} ({number})"
             for number, (key, text) in enumerate(cut.items(), 1)
         }
-        return {key: _isolated(text) for key, text in own_labels.items()}
+        # A name that is written from right to left does not turn the sentence around it.
+        for key, text in own_labels.items():
+            if any(unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in text):
+                own_labels[key] = f"{_ISOLATED[0]}{text}{_ISOLATED[1]}"
+        return own_labels
 
 
 def is_seen(name: str) -> bool:
@@ -573,17 +576,6 @@ def short(text: str, most: int = MOST_WORDS) -> str:
     return " ".join(split) if len(split) <= most else " ".join(split[:most]).rstrip(",;") + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def _groups_known(pair: Sequence[float | None]) -> tuple[float, ...]:
-    """Both ends; none where one is not known."""
-    return tuple(end for end in pair if end is not None) if None not in pair else ()
-
-
 def _makers(rows: Iterable[Row]) -> list[str]:
     """Decision makers, the lender first."""
     return sorted({row.decision_maker for row in rows}, key=lambda maker: (maker != DecisionMaker.LENDER, maker))
-
-
-def _isolated(name: str) -> str:
-    """A name that is written from right to left, so that it does not turn the sentence around it."""
-    turned = any(unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in name)
-    return f"{_ISOLATED[0]}{name}{_ISOLATED[1]}" if turned else name

@@ -9,7 +9,7 @@ from schemas.tables.verdicts import STATES
 from schemas.terms import State, Theory
 from tasks.reporting.charts.rows import Forest
 from tasks.reporting.charts.values import MINUS, POINTS, WITHHELD, Mark, places_of
-from tasks.reporting.first_page.facts import DECIMALS, Groups, Key, Row, Standing, forms, interval, points, said
+from tasks.reporting.first_page.facts import DECIMALS, Groups, Key, Standing, forms, interval, points, said
 from tasks.reporting.material import capital, listed
 from tasks.reporting.text import count
 
@@ -152,11 +152,16 @@ def figures(groups: Groups) -> Figures:
     attribute, group = chosen.key
     label, reference = groups.label(chosen.key), groups.reference_label(attribute)
     title = capital(said("figures", "title", group=label, reference=reference)[0])
+    labels = _labels(groups)
+    rows = {name: status.row for name, status in _standings(chosen.key, groups).items()}
+    wider = [labels[name] for name, row in rows.items() if row is not None and row.bias and row.low is not None]
+    caption = [said("figures", "chosen", n=chosen.among)[0]] if chosen.among > 1 else []
+    caption += [said("figures", "widened", names=listed(wider))[0]] if wider else []
     key = groups.reference_key(attribute)
+    comparisons = _comparisons(chosen.key, groups)
     return Figures(
-        title, _caption(chosen, groups), _comparisons(chosen.key, groups), attribute, group, key[1] if key else "",
-        chosen.among,
-    )  # fmt: skip
+        title, " ".join(filter(None, caption)), comparisons, attribute, group, key[1] if key else "", chosen.among
+    )
 
 
 def _of_nobody(name: str, groups: Groups) -> State:
@@ -175,29 +180,24 @@ def forest(group_figures: Figures) -> Forest:
     """The three comparisons as they are drawn, each with its own limit."""
     kinds = {comparison.interval for comparison in group_figures.comparisons if comparison.interval}
     name = "95 % interval" if kinds == {"plain"} else "verdict interval"
-    return Forest(
-        title=group_figures.title,
-        unit=POINTS,
-        rows=tuple(_mark(comparison) for comparison in group_figures.comparisons),
-        interval=name,
-    )
-
-
-def _mark(comparison: Comparison) -> Mark:
-    """A comparison without a number has the reason in the place of its mark."""
-    hidden = comparison.shown == WITHHELD
-    lacks = "interval" if comparison.value is not None else "figure"
-    note = "" if comparison.low is not None or hidden else f"{capital(comparison.state_words)}: no {lacks}."
-    return Mark(
-        label=comparison.label,
-        detail=comparison.detail,
-        value=WITHHELD if hidden else comparison.value,
-        low=comparison.low,
-        high=comparison.high,
-        note=note,
-        state=verdicts.WITHHELD if hidden else str(comparison.state),
-        limit=float(comparison.shown_limit.replace(MINUS, "-")) if comparison.shown_limit else None,
-    )
+    marks = []
+    for comparison in group_figures.comparisons:
+        hidden = comparison.shown == WITHHELD
+        missing = "interval" if comparison.value is not None else "figure"
+        # The reason is in the place of a mark that has no interval.
+        note = "" if comparison.low is not None or hidden else f"{capital(comparison.state_words)}: no {missing}."
+        mark = Mark(
+            label=comparison.label,
+            detail=comparison.detail,
+            value=WITHHELD if hidden else comparison.value,
+            low=comparison.low,
+            high=comparison.high,
+            note=note,
+            state=verdicts.WITHHELD if hidden else str(comparison.state),
+            limit=float(comparison.shown_limit.replace(MINUS, "-")) if comparison.shown_limit else None,
+        )
+        marks.append(mark)
+    return Forest(title=group_figures.title, unit=POINTS, rows=tuple(marks), interval=name)
 
 
 def choice(groups: Groups) -> Chosen:
@@ -210,28 +210,17 @@ def choice(groups: Groups) -> Chosen:
     for theory, sign in ((Theory.DIRECT, 1.0), (Theory.OUTCOME, -1.0)):
         rows = {key: groups.standing(theory, key).row for key in enough}
         for plain in (False, True):
-            ends = {key: end for key, row in rows.items() if (end := _near(row, sign > 0, plain)) is not None}
+            ends: dict[Key, float] = {}
+            for key, row in rows.items():
+                if row is None:
+                    continue
+                low, high = (row.plain_low, row.plain_high) if plain else (row.low, row.high)
+                if low is not None and high is not None:
+                    # The lower end of an effect on denial, the upper one of a ratio of approvals.
+                    ends[key] = low if sign > 0 else high
             if ends:
                 return Chosen(max(ends, key=lambda key: sign * ends[key]), len(ends))
     return Chosen(enough[0], len(enough)) if enough else Chosen(None)
-
-
-def _near(row: Row | None, lower: bool, plain: bool) -> float | None:
-    """The end nearest to no difference: the lower one of an effect on denial, the upper one of a ratio of approvals."""
-    if row is None:
-        return None
-    low, high = (row.plain_low, row.plain_high) if plain else (row.low, row.high)
-    return None if low is None or high is None else low if lower else high
-
-
-def _caption(chosen: Chosen, groups: Groups) -> str:
-    said_of = said("figures", "chosen", n=chosen.among)[0] if chosen.among > 1 else ""
-    if chosen.key is None:
-        return said_of
-    labels = _labels(groups)
-    rows = {name: each.row for name, each in _standings(chosen.key, groups).items()}
-    wider = [labels[name] for name, row in rows.items() if row is not None and row.bias and row.low is not None]
-    return " ".join(filter(None, (said_of, said("figures", "widened", names=listed(wider))[0] if wider else "")))
 
 
 def _labels(groups: Groups) -> dict[str, str]:
@@ -291,7 +280,10 @@ def _comparison(
     plain_low, plain_high = _sorted((row.plain_low, row.plain_high), unit)
     limit = None if row.limit is None else unit(row.limit)
     kind: Interval = "" if ends is None else "verdict" if row.low is not None and row.high is not None else "plain"
-    decimals = places_of(POINTS, low, high)
+    decimals, shown_limit = places_of(POINTS, low, high), ""
+    if limit is not None:  # as it was declared, to a decimal; a ratio as precisely as what it limits
+        finer = gap_decimals if name == "all" else 1
+        shown_limit = points(limit, 0 if float(f"{limit:.1f}").is_integer() else finer)
     return Comparison(
         name,  # type: ignore[arg-type]
         label,
@@ -308,13 +300,8 @@ def _comparison(
         n,
         points(value, decimals),
         "" if low is None or high is None else interval(low, high, decimals),
-        "" if limit is None else _limit(limit, gap_decimals if name == "all" else 1),
+        shown_limit,
     )
-
-
-def _limit(limit: float, decimals: int) -> str:
-    """A limit as it was declared, to a decimal; one that is a ratio as precisely as what it limits."""
-    return points(limit, 0 if float(f"{limit:.1f}").is_integer() else decimals)
 
 
 def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> tuple[float | None, float | None]:
