@@ -55,20 +55,22 @@ from tasks.reporting.text import SPACE, Cell, Figure, Link, Section, TableView, 
 
 def definitions() -> tuple[Section, ...]:
     """The sections of the page, in order; the anchor of a method's section is its name."""
-    return (_states(), _questions(), _verdicts(), _methods(), _glossary(), _disclosure())
+    texts = _texts()["states"]
+    rows = tuple((Cell(printed, "state", state), Cell(texts["means"][state])) for state, printed in STATES.items())
+    table = TableView(texts["title"], ("Printed", "What it says"), rows)
+    states = Section(texts["title"], "states", tuple(texts["words"]), tables=(table,))
+    texts = _texts()["disclosure"]
+    profiles = get_args(Disclosure.model_fields["profile"].annotation)
+    rows = tuple((Cell(name), *map(Cell, texts["profiles"][name])) for name in texts["profiles"] if name in profiles)
+    table = TableView(texts["title"], ("Profile", "Withheld", "Rounded", "For"), rows)
+    disclosure = Section(texts["title"], "disclosure", tuple(texts["words"]), tables=(table,))
+    return (states, _questions(), _verdicts(), _methods(), _glossary(), disclosure)
 
 
 @cache
 def _texts() -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("definitions.yaml").read_text(encoding="utf-8"))
     return content
-
-
-def _states() -> Section:
-    texts = _texts()["states"]
-    rows = tuple((Cell(printed, "state", state), Cell(texts["means"][state])) for state, printed in STATES.items())
-    table = TableView(texts["title"], ("Printed", "What it says"), rows)
-    return Section(texts["title"], "states", tuple(texts["words"]), tables=(table,))
 
 
 def _questions() -> Section:
@@ -139,14 +141,6 @@ def _glossary() -> Section:
     }
     rows = tuple((Cell(term), Cell(terms[term])) for term in sorted(terms, key=lambda term: (term.casefold(), term)))
     return Section(texts["title"], "glossary", tables=(TableView(texts["title"], ("Term", "Meaning"), rows),))
-
-
-def _disclosure() -> Section:
-    texts = _texts()["disclosure"]
-    profiles = get_args(Disclosure.model_fields["profile"].annotation)
-    rows = tuple((Cell(name), *map(Cell, texts["profiles"][name])) for name in texts["profiles"] if name in profiles)
-    table = TableView(texts["title"], ("Profile", "Withheld", "Rounded", "For"), rows)
-    return Section(texts["title"], "disclosure", tuple(texts["words"]), tables=(table,))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -276,10 +276,20 @@ def so_far(title: str, rows: Sequence[Monitored], groups: Sequence[str]) -> Tren
         for estimate in rows
         if estimate.change.state is ChangeState.NOT_COMPARABLE
     }
-    lines = [
-        Line(label=group, points=tuple(_band(estimate, factor) for estimate in rows if estimate.of.group == group))
-        for group in groups
-    ]
+    values: dict[str, list[Point]] = {group: [] for group in groups}
+    for estimate in rows:
+        if estimate.of.group not in values:
+            continue
+        # The pooled estimate of the years so far with its band, or why there is none.
+        band = (estimate.pooled, estimate.pooled_low, estimate.pooled_high)
+        if any(map(math.isnan, band)):
+            note = f"{capital(estimate.reason or 'no estimate')}."
+            point = Point(year=estimate.of.year, note=note, state=str(estimate.state))
+        else:
+            value, low, high = (bound * factor for bound in band)
+            point = Point(year=estimate.of.year, value=value, low=low, high=high, state=str(estimate.state))
+        values[estimate.of.group].append(point)
+    lines = [Line(label=group, points=tuple(values[group])) for group in groups]
     return _drawn(
         Trend(
             title=title,
@@ -313,15 +323,6 @@ def scale(unit: declared.Unit, values: Iterable[float], measure: str) -> tuple[U
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     places = 0 if unit == "count" or not largest else 2 - math.floor(math.log10(largest))
     return Unit("value", signed=measure.endswith("_difference"), places=min(max(places, 0), MOST_PLACES)), 1.0
-
-
-def _band(estimate: Monitored, factor: float) -> Point:
-    """The pooled estimate of the years so far with its band, or why there is none."""
-    if any(map(math.isnan, (estimate.pooled, estimate.pooled_low, estimate.pooled_high))):
-        reason = estimate.reason or "no estimate"
-        return Point(year=estimate.of.year, note=f"{capital(reason)}.", state=str(estimate.state))
-    value, low, high = (bound * factor for bound in (estimate.pooled, estimate.pooled_low, estimate.pooled_high))
-    return Point(year=estimate.of.year, value=value, low=low, high=high, state=str(estimate.state))
 
 
 def _drawn(chart: Trend) -> Trend | None:

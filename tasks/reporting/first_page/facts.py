@@ -438,9 +438,18 @@ class Groups:
     def standing(self, theory: Theory, key: Key) -> Standing:
         """The worst state over decision makers: of the primary row, or of one that adds a breach."""
         rows = self._rows.get((theory, key), [])
-        statuses = [
-            self._of_maker(key, [row for row in rows if row.decision_maker == maker]) for maker in _makers(rows)
-        ]
+        statuses = []
+        for maker in _makers(rows):
+            own = [row for row in rows if row.decision_maker == maker]
+            primary = next((row for row in own if row.role == "primary"), None)
+            adds = next((row for row in own if row.role == "adds" and row.state is State.BREACH), None)
+            if {State.BREACH, State.WITHIN} <= {row.state for row in own}:
+                status = Standing(key, State.INSUFFICIENT_EVIDENCE, primary or adds, disagree=True)
+            elif adds is not None and (primary is None or primary.state is not State.BREACH):
+                status = Standing(key, State.BREACH, adds)
+            else:
+                status = Standing(key, State.NOT_RUN if primary is None else primary.state, primary)
+            statuses.append(status)
         return min(statuses, key=lambda status: WORST.index(status.state), default=Standing(key, State.NOT_RUN))
 
     def beside(self, theory: Theory, key: Key, measure: str) -> Row | None:
@@ -534,15 +543,6 @@ class Groups:
             points = self.gap_points(row, row.detectable)
             return None if points is None else -points
         return 100 * row.detectable if row.theory in (Theory.DIRECT, Theory.TOTAL) else None
-
-    def _of_maker(self, key: Key, rows: Sequence[Row]) -> Standing:
-        primary = next((row for row in rows if row.role == "primary"), None)
-        adds = next((row for row in rows if row.role == "adds" and row.state is State.BREACH), None)
-        if {State.BREACH, State.WITHIN} <= {row.state for row in rows}:
-            return Standing(key, State.INSUFFICIENT_EVIDENCE, primary or adds, disagree=True)
-        if adds is not None and (primary is None or primary.state is not State.BREACH):
-            return Standing(key, State.BREACH, adds)
-        return Standing(key, State.NOT_RUN if primary is None else primary.state, primary)
 
     @cached_property
     def _labels(self) -> dict[Key, str]:

@@ -155,12 +155,12 @@ def figures(groups: Groups) -> Figures:
     labels = _labels(groups)
     rows = {name: status.row for name, status in _standings(chosen.key, groups).items()}
     wider = [labels[name] for name, row in rows.items() if row is not None and row.bias and row.low is not None]
-    caption = [said("figures", "chosen", n=chosen.among)[0]] if chosen.among > 1 else []
-    caption += [said("figures", "widened", names=listed(wider))[0]] if wider else []
+    sentences = [said("figures", "chosen", n=chosen.among)[0]] if chosen.among > 1 else []
+    sentences += [said("figures", "widened", names=listed(wider))[0]] if wider else []
     key = groups.reference_key(attribute)
     comparisons = _comparisons(chosen.key, groups)
     return Figures(
-        title, " ".join(filter(None, caption)), comparisons, attribute, group, key[1] if key else "", chosen.among
+        title, " ".join(filter(None, sentences)), comparisons, attribute, group, key[1] if key else "", chosen.among
     )
 
 

@@ -375,8 +375,9 @@ def verdict_mark(matter: Matter, row: Row | None, status: Standing, scale: Scale
         return replace(blank, value=WITHHELD, note=words["withheld_note"])
     value = None if row is None else number_of(groups, row, scale, row.value)
     if row is None or value is None:
-        hidden = row is not None and row.value is not None
-        return replace(blank, value=WITHHELD if hidden else None, note=_why(row, status) if not hidden else "")
+        if row is None:
+            return replace(blank, note=words["not_primary" if status.row is not None else "none_note"])
+        return replace(blank, value=WITHHELD) if row.value is not None else replace(blank, note=_because(row.reason))
     limit = limit_of(groups, row, scale)
     low, high = ends_of(groups, row, scale)
     note = "" if low is not None else words["no_interval"].format(value=STATES[status.state].capitalize())
@@ -407,44 +408,24 @@ def measure_mark(matter: Matter, series: Series, key: Key, scale: Scale) -> Mark
     if m.value is None:
         why = words["withheld_note"] if m.withheld else _because(m.reason)
         group = matter.groups.published(key)
-        published_range = group.shown if group is not None and series.measure == "approval_rate" else ""
-        return replace(
-            blank, n=n, value=WITHHELD if m.withheld and not published_range else None, note=published_range or why
-        )
-    low, high = _ends(m, scale)
-    return replace(blank, n=n, value=scale.of(m.value), low=low, high=high, note=_draws(m, scale))
+        share_words = group.shown if group is not None and series.measure == "approval_rate" else ""
+        return replace(blank, n=n, value=WITHHELD if m.withheld and not share_words else None, note=share_words or why)
+    mark = replace(blank, n=n, value=scale.of(m.value))
+    if m.low is None or m.high is None:
+        return mark
+    low, high = sorted((scale.of(m.low), scale.of(m.high)))
+    if not m.of_draws:
+        return replace(mark, low=low, high=high) if covers(m.measure) else mark
+    # A range of draws is no interval: it is printed in words.
+    places, signed = scale.unit.places or 0, scale.unit.signed
+    ends = {"low": shortest(low, places, signed), "high": shortest(high, places, signed)}
+    return replace(mark, note=declaration().pictures["draws"].format(**ends))
 
 
 def count_of(groups: Groups, key: Key) -> Count:
     """Applicants of a group."""
     n = groups.people(key)
     return WITHHELD if n is None else n
-
-
-def _ends(m: Measure, scale: Scale) -> tuple[float | None, float | None]:
-    """Both ends of a covering interval, the lower one first."""
-    if m.low is None or m.high is None or m.of_draws or not covers(m.measure):
-        return None, None
-    low, high = sorted((scale.of(m.low), scale.of(m.high)))
-    return low, high
-
-
-def _draws(m: Measure, scale: Scale) -> str:
-    """The range of what was drawn, in words."""
-    if not m.of_draws or m.low is None or m.high is None:
-        return ""
-    low, high = sorted((scale.of(m.low), scale.of(m.high)))
-    places, signed = scale.unit.places or 0, scale.unit.signed
-    ends = {"low": shortest(low, places, signed), "high": shortest(high, places, signed)}
-    return declaration().pictures["draws"].format(**ends)
-
-
-def _why(row: Row | None, status: Standing) -> str:
-    """Why a number is not there."""
-    words = declaration().missing
-    if row is None:
-        return words["not_primary"] if status.row is not None else words["none_note"]
-    return _because(row.reason)
 
 
 def _because(reason: str) -> str:
@@ -492,6 +473,6 @@ def largest(marks: Iterable[tuple[Key, Mark]], most: int, scale: Scale) -> tuple
 
 
 def _rank(mark: Mark, centre: float) -> tuple[bool, bool, float]:
-    is_number = isinstance(mark.value, int | float)
-    size = abs(float(mark.value) - centre) if isinstance(mark.value, int | float) else 0.0
-    return mark.state != State.BREACH, not is_number, -size
+    if not isinstance(mark.value, int | float):
+        return mark.state != State.BREACH, True, 0.0
+    return mark.state != State.BREACH, False, -abs(float(mark.value) - centre)

@@ -274,7 +274,12 @@ RULES: Mapping[str, Rule] = {
 def page(matter: Matter, name: str, question: Question) -> Section:
     """A page within its words: of many groups it shows as many as there is room for."""
     titles, link_words = declaration().parts, declaration().links
-    answer, nothing = _answer(matter, question), _nothing(matter, question)
+    answer = _answer(matter, question)
+    nothing: tuple[str, ...] = ()
+    if not matter.shown(question):  # why the page has neither picture nor table
+        overall_row = matter.groups.run.theory(question.theory)
+        reason = overall_row.reason if overall_row is not None and overall_row.reason else STATES[State.NOT_RUN]
+        nothing = (declaration().pictures["nothing"].format(reason=reason.rstrip(".")),)
     quality = Link(link_words["quality"], "pages/quality.html")
     sure = Section(titles["sure"], "sure", points=sentences(matter, question), links=(quality,))
     links = [Link(link_words["method"], "method.html#questions")]
@@ -377,15 +382,6 @@ def _apart(matter: Matter, question: Question) -> Iterator[Notice]:
             for group in groups
         )
         yield Notice(words["apart_title"], words["quality"], points[:MOST_NAMED])
-
-
-def _nothing(matter: Matter, question: Question) -> tuple[str, ...]:
-    """Why there is neither picture nor table."""
-    if matter.shown(question):
-        return ()
-    overall_row = matter.groups.run.theory(question.theory)
-    reason = overall_row.reason if overall_row is not None and overall_row.reason else STATES[State.NOT_RUN]
-    return (declaration().pictures["nothing"].format(reason=reason.rstrip(".")),)
 
 
 # --------------------------------------------------------------------------------------------------------------------
