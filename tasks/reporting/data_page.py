@@ -1,7 +1,7 @@
 """Data page of a report: source, exclusions, model, checks, mitigations."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -138,13 +138,13 @@ def _cut(text: str, most: int = 120) -> str:
 # --------------------------------------------------------------------------------------------------------------------
 # Rows in and out of an audit, and missing values: what was left out, by reason and group, and how that was decided.
 #
-# Every number is one that was published; a number that is not there is withheld.
+# All numbers are published ones; a missing number is withheld.
 
 
 MOST_GROUPS = 12
 """Groups that have a column; the workbook has all."""
 TELLING = 0.02
-"""An AUC of missingness nearer to 0.5 than this tells nothing of note, however many applications there are."""
+"""Least distance of the AUC of missingness from 0.5 that counts as a leak, whatever the number of applications."""
 EXCLUSIONS_WITHHELD = Cell("withheld", "none")
 Line = Mapping[str, Any]
 _REASONS = {Refusal.MISSING_COVARIATE: "missing", Refusal.EXEMPT_COVARIATE: "exempt", ANY: "either"}
@@ -199,7 +199,7 @@ def _tables(material: Material, attribute: str) -> Iterator[TableView]:
         lines.setdefault(row["line"], {})[row["group"]] = row
     ordered = [lines[number] for number in sorted(lines)]
     yield _table(f"Rows by {attribute}", first_groups, ordered, _number, note)
-    # Refused rows of whose decisions a share is published, or is withheld.
+    # Refused rows with a share of approvals, published or withheld.
     decided = [
         line
         for line in ordered
@@ -365,30 +365,30 @@ def too_good(material: Material) -> Iterator[Notice]:
 
 def encodings(material: Material) -> Section:
     """How source columns were scaled, and how an applicant may change them."""
-    of: dict[str, list[ModelRow]] = {}
+    rows_of: dict[str, list[ModelRow]] = {}
     for row in material.named(ENCODINGS.name):
-        of.setdefault(row["feature"], []).append(row)
+        rows_of.setdefault(row["feature"], []).append(row)
     words = "Columns are scaled to between 0 and 1. Continuous ones are cut off at both ends, then put into bins."
     labels = {name: f"{spec.label} ({name})" for name, spec in material.settings.columns.items() if spec.label}
     categories = {
         name: json.loads(rows[0]["categories"])
         if rows[0]["categories"]
         else [row["category"] for row in rows if row["category"]]
-        for name, rows in of.items()
+        for name, rows in rows_of.items()
     }
     columns: dict[str, Callable[[str], Cell]] = {
         "Feature": lambda name: Cell(labels.get(name, name)),
-        "Type": lambda name: Cell(of[name][0]["kind"]),
-        "Encoded as 0": lambda name: _end(of[name][0], "low"),
-        "Encoded as 1": lambda name: _end(of[name][0], "high"),
-        "Bins": lambda name: DASH if of[name][0]["bins"] is None else number_cell(count(of[name][0]["bins"])),
-        "Rows cut off": lambda name: _rows(of[name][0], "clipped"),
-        "Implausible rows": lambda name: _rows(of[name][0], "implausible"),
+        "Type": lambda name: Cell(rows_of[name][0]["kind"]),
+        "Encoded as 0": lambda name: _end(rows_of[name][0], "low"),
+        "Encoded as 1": lambda name: _end(rows_of[name][0], "high"),
+        "Bins": lambda name: DASH if rows_of[name][0]["bins"] is None else number_cell(count(rows_of[name][0]["bins"])),
+        "Rows cut off": lambda name: _rows(rows_of[name][0], "clipped"),
+        "Implausible rows": lambda name: _rows(rows_of[name][0], "implausible"),
         "Categories": lambda name: Cell(", ".join(map(str, categories[name])) or "–"),
-        "May change": lambda name: Cell(_CHANGE[of[name][0]["constraint"]]),
+        "May change": lambda name: Cell(_CHANGE[rows_of[name][0]["constraint"]]),
     }
-    table = TableView.of("Columns and their encoding", of, columns, folded=True)
-    return Section("Columns", "columns", (words,), tables=(table,) if of else ())
+    table = TableView.of("Columns and their encoding", rows_of, columns, folded=True)
+    return Section("Columns", "columns", (words,), tables=(table,) if rows_of else ())
 
 
 def _end(row: ModelRow, name: str) -> Cell:
@@ -425,36 +425,28 @@ WORDS: Final = (
 
 def mitigations(material: Material) -> Section | None:
     """A table of the means; None where the spec compares nothing."""
-    of: dict[tuple[str, str, str], dict[str, ModelRow]] = {}
+    by_key: dict[tuple[str, str, str], dict[str, ModelRow]] = {}
     for row in material.named(PUBLISHED_COMPARED_MITIGATIONS.name):
-        of.setdefault((row["protected_attribute"], row["group"], row["mitigation"]), {})[row["figure"]] = row
-    if not of:
+        by_key.setdefault((row["protected_attribute"], row["group"], row["mitigation"]), {})[row["figure"]] = row
+    if not by_key:
         return None
-    keys = list(of)[:MITIGATIONS_MOST_ROWS]
-    rows = []
-    for key in keys:
-        means = [of[key][figure]["value"] if figure in of[key] else None for figure in FIGURES]
+    rows, reasons = [], dict[str, list[str]]()
+    for key, figures in list(by_key.items())[:MITIGATIONS_MOST_ROWS]:
+        means = [figures[name]["value"] if name in figures else None for name in FIGURES]
         cells = (Cell("none", "none") if mean is None else number_cell(significant(mean)) for mean in means)
         rows.append((*map(Cell, key), *cells))
-    header = ("Attribute", "Group", "Mitigation", *FIGURES.values())
-    table = TableView("Mitigations on the same folds", header, tuple(rows), _note(of, keys))
-    return Section("Mitigations compared", "mitigations", WORDS, tables=(table,))
-
-
-def _note(of: Mapping[tuple[str, str, str], Mapping[str, ModelRow]], keys: Sequence[tuple[str, str, str]]) -> str:
-    """Why figures are missing, and how many rows are left out."""
-    reasons: dict[str, list[str]] = {}
-    for key in keys:
-        for row in of[key].values():
-            if row["value"] is None:
-                names = reasons.setdefault(row["reason"] or "withheld", [])
-                names += [] if key[2] in names else [key[2]]
+        for figure in figures.values():
+            if figure["value"] is None:
+                without = reasons.setdefault(figure["reason"] or "withheld", [])
+                without += [] if key[2] in without else [key[2]]
     notes = [f"None for {', '.join(names)}: {reason}." for reason, names in reasons.items()]
-    if len(keys) < len(of):
+    if len(rows) < len(by_key):
         notes.append(
-            f"The first {len(keys)} of {len(of)} rows; the table {PUBLISHED_COMPARED_MITIGATIONS.name} has all."
+            f"The first {len(rows)} of {len(by_key)} rows; the table {PUBLISHED_COMPARED_MITIGATIONS.name} has all."
         )
-    return " ".join(notes)
+    header = ("Attribute", "Group", "Mitigation", *FIGURES.values())
+    table = TableView("Mitigations on the same folds", header, tuple(rows), " ".join(notes))
+    return Section("Mitigations compared", "mitigations", WORDS, tables=(table,))
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -43,11 +43,11 @@ class Words(_Declared):
     """A measure in words."""
 
     words: str
-    """As it stands in headers and sentences: lower case, a noun phrase."""
+    """The measure in headers and sentences: lower case, a noun phrase."""
     unit: Unit
     """How it is written. ``points``: a difference of shares, printed in percentage points."""
     meaning: Sentence
-    """One sentence for the page of definitions: what is counted, of whom."""
+    """One sentence for the page of definitions: what it counts, and among which applicants."""
 
 
 class Shown(_Declared):
@@ -56,7 +56,7 @@ class Shown(_Declared):
     measure: str
     form: Form = ""
     at: dict[str, Setting] = {}
-    """Parameters that tell this measure from others of its name; those that are not named must not be there."""
+    """Parameters that distinguish this measure from others of its name; a row has no further ones."""
     words: str = ""
     """Header; empty: the words of the measure, and of its form."""
     p: bool = False
@@ -91,11 +91,11 @@ class Block(_Declared):
     parts: bool = False
     """Of ``columns`` alone: whether the parts of a group have rows below it."""
     along: tuple[str, ...] = Field(default=(), max_length=4)
-    """Parameters whose values are the settings. A measure that lacks one of them has a setting without it."""
+    """Parameters whose values are the settings. A measure without one of them has a setting without it."""
     measure: str = ""
     """Of a block ``along``, in place of ``columns``."""
     forms: tuple[Form, ...] = ("",)
-    """Of a block ``along``: the measure and what is set beside it, in columns for each group."""
+    """Of a block ``along``: the measure and its comparisons, in columns for each group."""
     at: dict[str, Setting] = {}
     """Of a block ``along``: parameters that are fixed."""
     table: str = ""
@@ -140,20 +140,20 @@ class Declared(_Declared):
     short: Annotated[str, Field(min_length=1, max_length=16)]
     """Its name in links and captions."""
     question: Sentence
-    """What it asks, in one sentence."""
+    """The question of the method, in one sentence."""
     page: Literal["gap", "similar", "otherwise", "routes", "reasons"]
     """Page of the question that it bears on."""
     method: tuple[Sentence, ...] = Field(min_length=1, max_length=4)
     """How it works: a few sentences for the page of definitions."""
     measures: dict[str, Words]
     parameters: dict[str, str] = {}
-    """Parameter of a measure -> its header; others stand as they are named."""
+    """Parameter of a measure -> its header; others are printed by name."""
     values: dict[str, str] = {}
-    """Value of a parameter, or text of a side table -> how it is printed; others stand as they are. The name of a
-    parameter: what is printed of a measure that lacks it."""
+    """Value of a parameter, or text of a side table -> how it is printed; others are printed as they are. The name of a
+    parameter: what is printed for a measure without it."""
     glossary: dict[str, Sentence] = {}
     cannot: tuple[Sentence, ...] = Field(min_length=1)
-    """What it cannot tell, whatever the data are."""
+    """What the method cannot show, whatever the data."""
     evidence: tuple[Block, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -198,7 +198,7 @@ FORMS: Mapping[Form, str] = {
     "ratio": "ratio to the reference",
     "": "",
 }
-"""What is set beside a measure, in words; a suffix of another comes after it."""
+"""Comparisons of a measure in words; the longer suffix comes first."""
 
 
 def form_of(measure: str) -> Form:

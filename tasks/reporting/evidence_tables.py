@@ -146,7 +146,7 @@ def entry(value: Any, column: Entry, withheld: bool, words: Callable[[str], str]
 # --------------------------------------------------------------------------------------------------------------------
 # Budgets of an evidence page (specification of the report, section 2): rows of a table, cells and charts of a page.
 #
-# What is beyond a budget is counted under the table, with the place where it stands.
+# A line under the table counts what is beyond a budget, and names the file that has it.
 
 
 MOST_ROWS, MOST_COLUMNS, MOST_CHARTS = 25, 12, 3
@@ -170,7 +170,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Whole:
+class FullTable:
     """A table with all its rows.
 
     Raises:
@@ -180,8 +180,8 @@ class Whole:
     title: str
     header: tuple[str, ...]
     lines: tuple[Line, ...]
-    found: str
-    """Where all of it stands."""
+    location: str
+    """Where the reader finds all rows."""
     evenly: bool = False
     """Whether rows have an order that means something: they are thinned evenly, first and last kept."""
     grouped: bool = False
@@ -194,13 +194,13 @@ class Whole:
         if any(len(line.cells) != len(self.header) for line in self.lines):
             raise ValueError(f"rows of another length than the header: {self.title}")
 
-    def kept(self, most: int) -> tuple[Line, ...]:
+    def printed(self, most: int) -> tuple[Line, ...]:
         """The rows that are printed, in their order."""
         if len(self.lines) <= most:
             return self.lines
-        return tuple(self._of_groups(most) if self.grouped else self._some(self.lines, most))
+        return tuple(self._largest_groups(most) if self.grouped else self._selection(self.lines, most))
 
-    def _of_groups(self, most: int) -> Iterator[Line]:
+    def _largest_groups(self, most: int) -> Iterator[Line]:
         """The first group and those with the largest effects, two at least, and of each as many settings as fit."""
         groups: dict[Any, list[Line]] = {}
         for line in self.lines:
@@ -210,16 +210,16 @@ class Whole:
         other_groups.sort(key=lambda group: -max(line.effect for line in groups[group]))
         largest = {first, *other_groups[: most // rows_per_group - 1]}
         for lines in (lines for group, lines in groups.items() if group in largest):
-            yield from self._some(lines, min(rows_per_group, len(lines)))
+            yield from self._selection(lines, min(rows_per_group, len(lines)))
 
-    def _some(self, lines: Sequence[Line], most: int) -> Iterator[Line]:
+    def _selection(self, lines: Sequence[Line], most: int) -> Iterator[Line]:
         """Rows at equal distances, or those with the largest effects, in their order."""
         order = sorted(range(len(lines)), key=lambda i: (-lines[i].effect, i))
         yield from (lines[i] for i in (evenly(len(lines), most) if self.evenly else sorted(order[:most])))
 
     def view(self, most: int) -> TableView:
         """The table as printed, with the notes of what it prints, and without empty columns."""
-        visible_lines = self.kept(most)
+        visible_lines = self.printed(most)
         distinct = list(dict.fromkeys(noted.note for line in visible_lines for noted in line.cells if noted.note))
         marks = {note: NOTED + str(i) * (len(distinct) > 1) for i, note in enumerate(distinct, 1)}
         used = [
@@ -235,14 +235,14 @@ class Whole:
         # Each note once; the last of many are left to the file.
         notes = [f"{mark} {plain(note)}" for note, mark in marks.items()]
         if len(notes) > _MOST_NOTES:
-            notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES} more notes: {self.found}."]
+            notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES} more notes: {self.location}."]
         table_note = " ".join(part for part in (self.note, *notes) if part)
         number_left_out = len(self.lines) - len(visible_lines)
         groups = len(self.columns_left)
         parts = [
             f"{count(n)} more {what}{'s' * (n != 1)}" for n, what in ((number_left_out, "row"), (groups, "group")) if n
         ]
-        rest = f"{' and '.join(parts)}: {self.found}." if parts else ""
+        rest = f"{' and '.join(parts)}: {self.location}." if parts else ""
         return TableView(
             self.title,
             header,
@@ -258,7 +258,7 @@ def evenly(n: int, most: int) -> list[int]:
     return [round(i * (n - 1) / (most - 1)) for i in range(most)] if most > 1 else [0]
 
 
-def rows_allowed(tables: Sequence[Whole]) -> int:
+def rows_allowed(tables: Sequence[FullTable]) -> int:
     """How many rows a table of a page may have: fewer where the page has more cells than it may."""
     for most in (MOST_ROWS, *_FEWER):
         if sum(len(table.header) * min(len(table.lines), most) for table in tables) <= MOST_CELLS:
@@ -267,7 +267,7 @@ def rows_allowed(tables: Sequence[Whole]) -> int:
 
 
 def size(value: float | None) -> float:
-    """The size of an effect; that of a value that is not there is below all others."""
+    """The size of an effect; a missing value is below all others."""
     return -1.0 if value is None or math.isnan(value) else abs(value)
 
 
@@ -303,7 +303,7 @@ class ByGroup:
     """The measures of a block for one decision maker and protected attribute."""
 
     block: Block
-    said: Declared
+    declaration: Declared
     view: View
 
     @cached_property
@@ -332,7 +332,7 @@ class ByGroup:
         """The measure of a column for a group."""
         return self.view.get(key[0], shown.name, at, key[1])
 
-    def table(self, title: str, run: str) -> Whole | None:
+    def table(self, title: str, run: str) -> FullTable | None:
         """The table; None where the run has no row of it."""
         if not self.columns:
             return None
@@ -341,9 +341,9 @@ class ByGroup:
         note = f"Not computed: {listed(absent)}." * bool(absent)
         header = ["Group", "n"]
         for column, _ in self.columns:
-            header += [words_header(self.said, column), *(("p", "q") if column.p else ())]
+            header += [words_header(self.declaration, column), *(("p", "q") if column.p else ())]
         names = (column.name for column, _ in self.columns)
-        return Whole(title, tuple(header), lines, measures_found(run, names), note=note)
+        return FullTable(title, tuple(header), lines, measures_found(run, names), note=note)
 
     def _cells(self, key: Key) -> Iterator[Noted]:
         group, part = key
@@ -355,7 +355,7 @@ class ByGroup:
         else:
             yield Noted(Cell(count(first.n), "number"))
         for column, at in self.columns:
-            m, unit = self.get(key, column, at), self.said.measures[column.measure].unit
+            m, unit = self.get(key, column, at), self.declaration.measures[column.measure].unit
             of_itself = m is None and (group == self.view.reference or (self.block.parts and not part))
             yield Noted(DASH) if of_itself else measured(m, unit, column.form)
             if column.p:
@@ -380,7 +380,7 @@ class BySetting:
     """A measure along its parameters for one decision maker and protected attribute."""
 
     block: Block
-    said: Declared
+    declaration: Declared
     view: View
 
     @cached_property
@@ -420,12 +420,12 @@ class BySetting:
         values = (m.value for (form, name, _), m in self.found.items() if name == group and form == first)
         return max(map(size, values), default=-1.0)
 
-    def table(self, title: str, run: str) -> Whole | None:
+    def table(self, title: str, run: str) -> FullTable | None:
         """The table; None where the run has no row of it."""
         if not self.found:
             return None
         columns = [(group, form) for group, form in self.columns if group in self.groups]
-        labels = [capital(self.said.parameters.get(name, name)) for name in self.block.along]
+        labels = [capital(self.declaration.parameters.get(name, name)) for name in self.block.along]
         heads = (self.view.named(group) + (f": {FORMS[form]}" if form else "") for group, form in columns)
         header = (*labels, *heads)
         largest: dict[SettingsKey, float] = {}
@@ -435,16 +435,16 @@ class BySetting:
         names = (Shown(measure=self.block.measure, form=form).name for form in self.block.forms)
         missing_groups = tuple(dict.fromkeys(group for group, _ in self.columns if group not in self.groups))
         where = measures_found(run, names)
-        return Whole(title, header, lines, where, evenly=is_scale(self.keys), columns_left=missing_groups)
+        return FullTable(title, header, lines, where, evenly=is_scale(self.keys), columns_left=missing_groups)
 
     def _cells(self, key: SettingsKey, columns: list[tuple[str, Form]]) -> Iterator[Noted]:
-        yield from _settings(key, self.block, self.said, self.view)
-        unit = self.said.measures[self.block.measure].unit
+        yield from _settings(key, self.block, self.declaration, self.view)
+        unit = self.declaration.measures[self.block.measure].unit
         yield from (measured(self.found.get((form, group, key)), unit, form) for group, form in columns)
 
     def setting(self, value: Any) -> str:
         """Value of a parameter as it is printed."""
-        return setting(value, self.said, self.view.labels)
+        return setting(value, self.declaration, self.view.labels)
 
 
 @dataclass(frozen=True)
@@ -452,7 +452,7 @@ class BySettingOfGroup:
     """Measures of each group along their parameters for one decision maker and protected attribute."""
 
     block: Block
-    said: Declared
+    declaration: Declared
     view: View
 
     @cached_property
@@ -467,7 +467,7 @@ class BySettingOfGroup:
         }
         return {i: rows for i, rows in rows_by_column.items() if rows}
 
-    def table(self, title: str, run: str) -> Whole | None:
+    def table(self, title: str, run: str) -> FullTable | None:
         """The table; None where the run has no row of it."""
         if not self.found:
             return None
@@ -480,18 +480,18 @@ class BySettingOfGroup:
             if (group, key) in present
         )
         columns = [self.block.columns[i] for i in self.found]
-        labels = [capital(self.said.parameters.get(name, name)) for name in self.block.along]
-        header = ("Group", *labels, "n", *(words_header(self.said, column) for column in columns))
+        labels = [capital(self.declaration.parameters.get(name, name)) for name in self.block.along]
+        header = ("Group", *labels, "n", *(words_header(self.declaration, column) for column in columns))
         where = measures_found(run, (column.name for column in columns))
-        return Whole(title, header, lines, where, evenly=is_scale(keys), grouped=True)
+        return FullTable(title, header, lines, where, evenly=is_scale(keys), grouped=True)
 
     def _cells(self, group: str, key: SettingsKey) -> Iterator[Noted]:
         yield Noted(Cell(self.view.named(group)))
-        yield from _settings(key, self.block, self.said, self.view)
+        yield from _settings(key, self.block, self.declaration, self.view)
         yield Noted(n_cell(next(rows[group, key] for rows in self.found.values() if (group, key) in rows)))
         for i, rows in self.found.items():
             column, m = self.block.columns[i], rows.get((group, key))
-            yield measured(m, self.said.measures[column.measure].unit, column.form) if m else Noted(DASH)
+            yield measured(m, self.declaration.measures[column.measure].unit, column.form) if m else Noted(DASH)
 
     def _effect(self, group: str, key: SettingsKey) -> float:
         m = next(iter(self.found.values())).get((group, key))
@@ -567,7 +567,9 @@ def scopes(rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], Rows]:
     return rows_by_scope
 
 
-def table(block: Block, declaration: Declared, material: Material, title: str, rows: Rows, name: str) -> Whole | None:
+def table(
+    block: Block, declaration: Declared, material: Material, title: str, rows: Rows, name: str
+) -> FullTable | None:
     """The rows as a table, without columns and rows that say nothing; None where nothing is left."""
     # Rows with any number, or a reason why they have none.
     visible_rows = [
@@ -594,7 +596,7 @@ def table(block: Block, declaration: Declared, material: Material, title: str, r
     header = tuple(capital(block.fields[field].words) for field in fields)
     number_left_out = len(rows) - len(visible_rows)
     note = f"{number_left_out} row{'s' * (number_left_out != 1)} without a value." * bool(number_left_out)
-    return Whole(title, header, lines, table_found(material.settings.run, name), note=note)
+    return FullTable(title, header, lines, table_found(material.settings.run, name), note=note)
 
 
 def _withheld(row: Mapping[str, Any]) -> bool:
@@ -606,13 +608,13 @@ class _Printed:
     """How fields of a block are printed."""
 
     block: Block
-    said: Declared
+    declaration: Declared
     labels: Mapping[str, str]
 
     def line(self, row: Mapping[str, Any], fields: Sequence[str], notes: Sequence[str]) -> tuple[Noted, ...]:
         """The cells of a row, and on its first number what remarks say of it."""
         cells = [self.cell(row, field) for field in fields]
-        note = "; ".join(setting(row[field], self.said, self.labels) for field in notes if row.get(field))
+        note = "; ".join(setting(row[field], self.declaration, self.labels) for field in notes if row.get(field))
         first = next((i for i, field in enumerate(fields) if field in self.block.numbers), 0)
         if note:
             cell = cells[first].cell
@@ -625,7 +627,7 @@ class _Printed:
             row.get(field),
             self.block.fields[field],
             _withheld(row),
-            lambda text: setting(text, self.said, labels),
+            lambda text: setting(text, self.declaration, labels),
         )
 
     def effect(self, row: Mapping[str, Any]) -> float:

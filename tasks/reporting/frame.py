@@ -37,7 +37,7 @@ class Frame:
     restricted: str = ""
     """Why the pages are not to be passed on, at the head of each and of each printed sheet; empty where they may."""
     unmade: str = ""
-    """How to make the files that a short report leaves out; empty where there are all."""
+    """How to make the files that a short report leaves out; empty if it leaves out none."""
 
 
 def page(template: str, path: str, **content: object) -> bytes:

@@ -228,7 +228,7 @@ _INTERVAL = "95 % interval, partially pooled"
 
 
 def pooled_intervals(subject: Subject, table: Standings, most: int) -> tuple[Figure, ...]:
-    """The pooled intervals of at most so many partitions; no figure where there are none."""
+    """The pooled intervals of at most ``most`` partitions; no figure without any."""
     lines = [line for line in table.lines if line.pooled is not None][:most]
     if not lines:
         return ()
@@ -262,8 +262,7 @@ def pooled_intervals(subject: Subject, table: Standings, most: int) -> tuple[Fig
 # --------------------------------------------------------------------------------------------------------------------
 # The page of a league: what it is for, what was found, a caterpillar and a table of each measure and group.
 #
-# Static like the report: it asks the network for nothing and needs no script. What does not fit is in the JSON file
-# that the command writes beside it.
+# Static like the report: no network, no script. What does not fit is in the JSON file that the command writes too.
 
 
 CELLS: Final = 20_000

@@ -158,7 +158,7 @@ class ReportSettings(StageSettings):
 
 RESTRICTED = "Restricted: the profile internal withholds nothing. Not to be published or passed on."
 _OF_ENDS = {*Note, STATES[State.DESCRIPTIVE]}
-"""Parts of a note that are about the ends of an interval, or say that there is none to print."""
+"""Parts of a note that are about the ends of an interval, or say that none is printed."""
 
 
 @dataclass(frozen=True)

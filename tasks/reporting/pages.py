@@ -28,8 +28,8 @@ from tasks.reporting.evidence_tables import (
     ByGroup,
     BySetting,
     BySettingOfGroup,
+    FullTable,
     Line,
-    Whole,
     evenly,
     method_found,
     plain,
@@ -61,8 +61,10 @@ def definitions() -> tuple[Section, ...]:
     states = Section(texts["title"], "states", tuple(texts["words"]), tables=(table,))
     texts = _texts()["disclosure"]
     profiles = get_args(Disclosure.model_fields["profile"].annotation)
-    rows = tuple((Cell(name), *map(Cell, texts["profiles"][name])) for name in texts["profiles"] if name in profiles)
-    table = TableView(texts["title"], ("Profile", "Withheld", "Rounded", "For"), rows)
+    profile_rows = tuple(
+        (Cell(name), *map(Cell, texts["profiles"][name])) for name in texts["profiles"] if name in profiles
+    )
+    table = TableView(texts["title"], ("Profile", "Withheld", "Rounded", "For"), profile_rows)
     disclosure = Section(texts["title"], "disclosure", tuple(texts["words"]), tables=(table,))
     return (states, _questions(), _verdicts(), _methods(), _glossary(), disclosure)
 
@@ -150,18 +152,18 @@ def _glossary() -> Section:
 _MOST_SETTINGS = 10
 """Columns of a matrix."""
 _JUDGED = ("breach", "within", "insufficient_evidence")
-"""States that are drawn: others say that there is no verdict."""
+"""States that charts draw: all others mean no verdict."""
 
 
 def drawn(
     content: ByGroup | BySetting | BySettingOfGroup, lines: Sequence[Line], *, title: str, level: float
 ) -> Figure | None:
-    """The chart of a block; None where there is no number, and of settings of each group.
+    """The chart of a block; None without any number, and for settings of each group.
 
     Args:
         content: the measures of the block.
         lines: rows of the table.
-        title: whom it is about.
+        title: the groups and decisions that it shows.
         level: of the intervals.
     """
     if isinstance(content, ByGroup):
@@ -179,13 +181,13 @@ def of_groups(content: ByGroup, lines: Sequence[Line], title: str, level: float)
         level: of the intervals.
     """
     column, at = content.columns[0]
-    unit = content.said.measures[column.measure].unit
+    unit = content.declaration.measures[column.measure].unit
     rows = [(line.key, content.get(line.key, column, at)) for line in lines if line.key[1] == 0]
     measured = [(key[0], m) for key, m in rows if m is not None]
     if not any(m.value is not None for _, m in measured):
         return None
     drawn_values = [value for _, m in measured for value in (m.value, *((m.low, m.high) if _ends(m) else ()))]
-    factor, chart_unit = _drawn(unit, column.form, words_header(content.said, column), drawn_values)
+    factor, chart_unit = _drawn(unit, column.form, words_header(content.declaration, column), drawn_values)
     marks = tuple(_mark(group, m, factor, group == content.view.reference) for group, m in measured)
     ranges = any(m.of_draws for _, m in measured)
     interval = "range of draws" if ranges else f"{100 * level:g} % interval"
@@ -197,14 +199,14 @@ def of_groups(content: ByGroup, lines: Sequence[Line], title: str, level: float)
         caption = "Bars without intervals: none here is known to cover as often as it says."
     elif not ranges and any(mark.state for mark in marks):
         caption = f"Two-sided {interval}s; a state is that of the verdict interval, on the page of the question."
-    chart_title = f"{words_header(content.said, column)}, {title}"
+    chart_title = f"{words_header(content.declaration, column)}, {title}"
     return Figure(build(title=chart_title, unit=chart_unit, rows=marks, head="Group", interval=interval), caption)
 
 
 def of_settings(content: BySetting, lines: Sequence[Line], title: str) -> Figure | None:
     """A row for each group, a column for each setting, of the measure itself."""
     form = content.block.forms[0]
-    unit = content.said.measures[content.block.measure].unit
+    unit = content.declaration.measures[content.block.measure].unit
     keys = [line.key for line in lines]
     if len(keys) > _MOST_SETTINGS:
         keys = [keys[i] for i in evenly(len(keys), _MOST_SETTINGS)]
@@ -212,7 +214,7 @@ def of_settings(content: BySetting, lines: Sequence[Line], title: str) -> Figure
     values = [m.value for row in cells.values() for m in row if m is not None]
     if all(value is None for value in values):
         return None
-    factor, chart_unit = _drawn(unit, form, content.said.measures[content.block.measure].words, values)
+    factor, chart_unit = _drawn(unit, form, content.declaration.measures[content.block.measure].words, values)
     columns = tuple(", ".join(content.setting(v) for v in key if v is not None) for key in keys)
     rows = tuple(
         Row(
@@ -284,7 +286,7 @@ _QUESTIONS = {page: QUESTIONS[theory] for theory, page in PAGES.items() if page}
 class Made:
     """A table of a block, and the chart of the rows that are printed of it."""
 
-    whole: Whole
+    full: FullTable
     draw: Callable[[Sequence[Line]], Figure | None] = lambda _: None
 
 
@@ -292,15 +294,15 @@ def evidence(material: Material, name: str) -> Section:
     """Every table and chart of a method, or of ``outcomes``; a table beyond its budget links to its full data."""
     declaration = declared(name)
     views = tuple(view for maker in reversed(material.makers(name)) for view in material.views(name, maker))
-    blocks = [(block, tuple(_made(block, declaration, views, material))) for block in declaration.evidence]
-    most, room = rows_allowed([table.whole for _, tables in blocks for table in tables]), MOST_CHARTS
+    blocks = [(block, tuple(_block_tables(block, declaration, views, material))) for block in declaration.evidence]
+    most, room = rows_allowed([table.full for _, tables in blocks for table in tables]), MOST_CHARTS
     parts = []
     for block, tables in blocks:
-        charts = (table.draw(table.whole.kept(most)) for table in tables)
+        charts = (table.draw(table.full.printed(most)) for table in tables)
         figures = tuple(islice((chart for chart in charts if chart is not None), room))
         room -= len(figures)
         if tables:
-            views_of_tables = tuple(table.whole.view(most) for table in tables)
+            views_of_tables = tuple(table.full.view(most) for table in tables)
             parts.append(
                 Section(block.title, anchor(block.title), (block.says,), figures=figures, tables=views_of_tables)
             )
@@ -318,12 +320,12 @@ def evidence(material: Material, name: str) -> Section:
     return Section(declaration.title, name, tuple(text), parts=tuple(parts), links=links)
 
 
-def _made(block: Block, declaration: Declared, views: Sequence[View], material: Material) -> Iterator[Made]:
+def _block_tables(block: Block, declaration: Declared, views: Sequence[View], material: Material) -> Iterator[Made]:
     """The tables of a block: one for each decision maker and protected attribute that has any row of it."""
     if block.table:
         name, rows = evidence_tables.rows_of(block, material)
         for (maker, attribute), scope_rows in evidence_tables.scopes(rows).items():
-            title = ", ".join(part for part in (block.title, _whom(material, maker, attribute)) if part)
+            title = ", ".join(part for part in (block.title, _scope_words(material, maker, attribute)) if part)
             scope_table = evidence_tables.table(block, declaration, material, title, scope_rows, name)
             if scope_table is not None:
                 yield Made(scope_table)
@@ -332,7 +334,7 @@ def _made(block: Block, declaration: Declared, views: Sequence[View], material: 
     for view in views:
         content, about = (
             _KINDS[bool(block.along), bool(block.measure)](block, declaration, view),
-            _whom(material, view.maker, view.attribute),
+            _scope_words(material, view.maker, view.attribute),
         )
         view_table = content.table(f"{block.title}, {about}", run)
         if view_table is not None:
@@ -349,14 +351,14 @@ _KINDS: Mapping[tuple[bool, bool], type[Found]] = {
 """Whether a block runs along settings, and is of one measure -> what finds its rows."""
 
 
-def _whom(material: Material, maker: str, attribute: str) -> str:
+def _scope_words(material: Material, maker: str, attribute: str) -> str:
     """The people a table is about."""
     parts = (f"by {attribute}" if attribute else "", material.whose(maker) if maker else "")
     return ": ".join(part for part in parts if part)
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# The files of a report: which there are, and what each is made of.
+# The files of a report, and the content of each.
 #
 # One of many lenders gets a short report: its first page and ``report.json``. All other files are made on demand.
 

@@ -30,7 +30,7 @@ class Cell:
     state: str = ""
     """For a state: its code, which decides colour and shape; for a time: it in ISO 8601. Words are in ``text``."""
     detail: str = ""
-    """The interval of a number, which may stand on a line of its own."""
+    """The interval of a number, which may be on a separate line."""
     address: str = ""
     """Where the text leads to, from the page; empty where it leads nowhere."""
 
@@ -53,11 +53,11 @@ class TableView:
     rows: tuple[Row, ...]
     note: str = ""
     folded: bool = False
-    """Whether it stays closed until asked for."""
+    """Whether it is closed at first."""
     whole: int = 0
     """Rows of the whole table where ``rows`` are the first of them by size of effect; 0: these are all."""
     rest: str = ""
-    """Where what is not printed stands; empty: in the files that have all measures."""
+    """Where the reader finds rows that are not printed; empty: in the files that have all measures."""
 
     @classmethod
     def of(
@@ -98,7 +98,7 @@ class Listing:
     title: str
     text: str
     folded: bool = True
-    """Whether it stays closed until asked for."""
+    """Whether it is closed at first."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Section:
     tables: tuple[TableView, ...] = ()
     listings: tuple[Listing, ...] = ()
     links: tuple[Link, ...] = ()
-    """Where to read on; they stand below the words."""
+    """Where to read on, below the words."""
     parts: tuple["Section", ...] = ()
 
 
@@ -201,7 +201,7 @@ def _parts(value: float, unit: Unit, form: Form) -> tuple[str, str]:
 
 
 def missing_words(m: Measure | None) -> str:
-    """Why there is no value."""
+    """Why the value is missing."""
     if m is None:
         return "not computed"
     return "withheld" if m.withheld else "undefined"

@@ -48,11 +48,11 @@ from tasks.reporting.trends import (
 # Restatement: what a later edition of a year's data changed, in rows and in every headline measure.
 #
 # Both columns are what the two runs published, withheld where they withhold; a difference is made of published values
-# only, so that the page tells nothing that could not be had from the two reports.
+# only, so that the page shows nothing that the two reports do not show.
 
 
 SOURCE = "in the source"
-"""What the rows of the source are called beside their parts."""
+"""Label of the rows of the source, as opposed to their parts."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,7 @@ def changed(table: pa.Table) -> int:
 # --------------------------------------------------------------------------------------------------------------------
 # The page of a trend: the years and their editions, the years against their limits, measures, restatements.
 #
-# Static like the report: it asks the network for nothing and needs no script. What does not fit is in the JSON file
-# that the command writes beside it.
+# Static like the report: no network, no script. What does not fit is in the JSON file that the command writes too.
 
 
 LIMITS = (

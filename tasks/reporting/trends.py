@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 def fitting(sizes: Mapping[T, int], most: int, room: int) -> list[T]:
-    """At most so many, the first of them as long as there is room; one that is too large leaves its room to others."""
+    """At most so many, the first of them as long as there is room; a too large one leaves its room to others."""
     selection: list[T] = []
     for name, size in sizes.items():
         if len(selection) < most and size <= room:
@@ -101,7 +101,7 @@ Series = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True)
 class YearResult:
-    """One year of an audit, by its run; without one, why there is none."""
+    """One year of an audit, by its run; without a run, the reason."""
 
     year: int
     run: str = ""
@@ -205,7 +205,7 @@ def _columns(year: YearResult) -> set[str]:
 # Charts over years: one measure, a panel a group.
 #
 # A line ends where a year has no value to draw, and at a break, after which data are collected in another way. Only an
-# interval that covers as often as it says is drawn: of other measures there is no chart, and their table holds them.
+# interval that covers as often as it says is drawn: other measures have a table and no chart.
 
 
 BAND = "band of the years so far"
@@ -280,7 +280,7 @@ def so_far(title: str, rows: Sequence[Monitored], groups: Sequence[str]) -> Tren
     for estimate in rows:
         if estimate.of.group not in values:
             continue
-        # The pooled estimate of the years so far with its band, or why there is none.
+        # The pooled estimate of the years so far with its band, or why it is missing.
         band = (estimate.pooled, estimate.pooled_low, estimate.pooled_high)
         if any(map(math.isnan, band)):
             note = f"{capital(estimate.reason or 'no estimate')}."
@@ -338,12 +338,12 @@ def _drawn(chart: Trend) -> Trend | None:
 
 Followed = Sequence[Monitored]
 ALIKE = Conditions()
-"""Of a year of which nothing is known that another might not share."""
+"""Conditions of a year that any other year may share."""
 
 
 @dataclass(frozen=True)
 class YearVerdicts:
-    """The verdicts of one year; without a run, why there are none."""
+    """The verdicts of one year; without a run, the reason."""
 
     year: int
     rows: tuple[Mapping[str, Any], ...] = ()
@@ -351,8 +351,8 @@ class YearVerdicts:
     conditions: Conditions = ALIKE
     """Without the definition of groups, which differs by attribute and group."""
     groups: Mapping[tuple[str, str], str] | None = None
-    """Protected attribute and group -> their definition and that of the reference group; of groups that nobody listed
-    under the empty name."""
+    """Protected attribute and group -> their definition and that of the reference group; of unlisted
+    groups under the empty name."""
     minimum_n: int = 30
     minimum_events: int = 10
     why: str = ""

@@ -47,7 +47,7 @@ class Axis:
     high: float
     ticks: tuple[float, ...]
     places: int
-    """Decimals that tell ticks apart."""
+    """Decimals that distinguish ticks."""
 
     def labels(self, unit: Unit) -> tuple[str, ...]:
         """Ticks as they are printed."""
@@ -203,7 +203,7 @@ class Sheet:
     width: float
     size: float
     stacked: bool
-    """Whether labels stand above what they label, not beside it."""
+    """Whether labels are above what they label, not next to it."""
 
     @property
     def leading(self) -> float:
@@ -545,7 +545,7 @@ _FORMS: Mapping[str, Mapping[str, str]] = {
     "dotted": {"stroke-width": "1.5", "stroke-dasharray": "2.5 2"},
     "faint": {"stroke-width": "1"},
 }
-"""Kinds of path -> attributes beside its colour."""
+"""Kind of path -> attributes other than its colour."""
 
 
 @dataclass(frozen=True)

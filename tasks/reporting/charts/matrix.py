@@ -56,7 +56,7 @@ class Matrix:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     unit: Unit | None = None
-    """Of the numbers; None: there are states only."""
+    """Of the numbers; None: the matrix has states only."""
     head: str = "Group"
     """What a row is, as the table says it."""
     interval: str = "95 % interval"
@@ -82,24 +82,24 @@ class Matrix:
         sentences = []
         for row in self.rows:
             pairs = zip(self.columns, row.cells, strict=True)
-            cells = "; ".join(f"{isolated(column)}: {self._said(cell)}" for column, cell in pairs)
+            cells = "; ".join(f"{isolated(column)}: {self._cell_words(cell)}" for column, cell in pairs)
             sentences.append(f"{isolated(row.name)}: {cells}.")
         return [first, *sentences]
 
-    def _said(self, cell: Cell | None) -> str:
+    def _cell_words(self, cell: Cell | None) -> str:
         if cell is None:
             return "nothing"
         return said(cell, self.unit or _NO_UNIT, self.interval, state_of(cell, self.states), cell.note).rstrip(".")
 
     def table(self) -> Table:
         """The same cells in words."""
-        rows = tuple((row.name, *map(self._said, row.cells)) for row in self.rows)
+        rows = tuple((row.name, *map(self._cell_words, row.cells)) for row in self.rows)
         return Table((self.head, *self.columns), rows)
 
     def draw(self, sheet: Sheet) -> Drawing:
         """All columns in a row where they fit, else what needs the fewest blocks under each other.
 
-        Rows and columns are exchanged, and on a narrow sheet labels stand above their rows, where that saves blocks.
+        Rows and columns are exchanged, and on a narrow sheet labels are above their rows, where that saves blocks.
         """
         ways = [(matrix, above) for above in (False, True)[: 1 + sheet.stacked] for matrix in (self, self.exchanged())]
         grids = [_Grid(matrix, sheet, above) for matrix, above in ways]
@@ -128,7 +128,7 @@ class _Grid:
     matrix: Matrix
     sheet: Sheet
     above: bool
-    """Whether labels stand above their rows."""
+    """Whether labels are above their rows."""
 
     def blocks(self) -> list["_Block"]:
         """Blocks with about the same number of columns."""

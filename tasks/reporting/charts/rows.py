@@ -52,7 +52,7 @@ from tasks.reporting.charts.values import (
 # --------------------------------------------------------------------------------------------------------------------
 # Rows of estimates along one horizontal axis: the layout that forest and steps share.
 #
-# On a wide sheet the label stands left of the plot and the numbers right of it; on a narrow one both stand above it.
+# On a wide sheet the label is left of the plot and the numbers are right of it; on a narrow one both are above it.
 
 
 _MOST_LEFT, _MOST_RIGHT, _GUTTER = 190.0, 170.0, 14.0
@@ -63,7 +63,7 @@ _MANY = 10
 """More rows than these have the axis above them, too."""
 _ICON = 20.0
 _LEAST_BELOW = 100.0
-"""Room that the line under a label needs beside the numbers."""
+"""Room that the line under a label needs next to the numbers."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,15 @@ class Rows:
         if has_marks and len(self.marks) > _MANY:
             shapes += plot.ticks(y + sheet.size, sheet)
             y += sheet.leading + 4
-        blocks = list(self._blocks(plot, sheet, y))
-        shapes += self._behind(plot, sheet, blocks)
+        blocks: list[Block] = []
+        before: float | None = None
+        for mark in self.marks:
+            # A row that begins a new limit has room for the words of it.
+            opens = self._drawn(mark) and mark.limit is not None and mark.limit != before
+            before = mark.limit if self._drawn(mark) else before
+            layout = self._stacked if sheet.stacked else self._side_by_side
+            blocks.append(layout(mark, plot, sheet, blocks[-1].bottom if blocks else y, opens))
+        shapes += self._background(plot, sheet, blocks)
         shapes += [shape for block in blocks for shape in block.shapes]
         shapes += self._values(plot, blocks)
         y = max([y, *(block.bottom for block in blocks)])
@@ -129,17 +136,7 @@ class Rows:
         right = min(_MOST_RIGHT, max(numbers, _ICON + sheet.room(states) if states else 0))
         return Plot(self.axis, self.unit, self.side, left_width + _GUTTER, sheet.width - right - _GUTTER)
 
-    def _blocks(self, plot: Plot, sheet: Sheet, top: float) -> Iterator[Block]:
-        """Rows under each other; each that begins a new limit has room for the words of it."""
-        before: float | None = None
-        for mark in self.marks:
-            opens = self._drawn(mark) and mark.limit is not None and mark.limit != before
-            before = mark.limit if self._drawn(mark) else before
-            block = (self._stacked if sheet.stacked else self._beside)(mark, plot, sheet, top, opens)
-            yield block
-            top = block.bottom
-
-    def _beside(self, mark: Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
+    def _side_by_side(self, mark: Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
         """Label, plot and numbers next to each other."""
         first = top + _PAD + sheet.leading * opens
         baseline = first + sheet.size - 1
@@ -224,7 +221,7 @@ class Rows:
     def _drawn(self, mark: Mark) -> bool:
         return isinstance(mark.value, int | float) if self.bars else mark.point is not None
 
-    def _behind(self, plot: Plot, sheet: Sheet, blocks: Sequence[Block]) -> list[Shape]:
+    def _background(self, plot: Plot, sheet: Sheet, blocks: Sequence[Block]) -> list[Shape]:
         """Shades, grid and limits, and hairlines between rows."""
         pairs = self._pairs(blocks)
         strips = [block.strip for _, block in pairs]
@@ -321,14 +318,14 @@ class Forest:
         for mark in self.marks:
             parts = [part for part in (mark.detail, "reference" if mark.reference else "") if part]
             detail = f" ({isolated(', '.join(parts))})" if parts else ""
-            sentences.append(f"{isolated(mark.label)}{detail}: {self._said(mark)}")
+            sentences.append(f"{isolated(mark.label)}{detail}: {self._mark_words(mark)}")
         where = OUTSIDE[self.side]
         for limit in dict.fromkeys(mark.limit for mark in self.marks if mark.limit is not None):
             text = exact(limit, self.unit)
             sentences.append(f"Dashed line: {self.limit_name} {text}; {where} it: {self.beyond}.")
         return sentences
 
-    def _said(self, mark: Mark) -> str:
+    def _mark_words(self, mark: Mark) -> str:
         text = said(mark, self.unit, self.interval, state_of(mark, self.states), self._note(mark))
         has_own_limit = mark.limit is not None and mark.limit != self.limit
         return (

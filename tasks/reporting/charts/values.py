@@ -96,7 +96,7 @@ def exact(value: float, unit: Unit) -> str:
 
 
 def people(n: Count) -> str:
-    """A number of people; empty where there is none."""
+    """A number of people; empty without one."""
     if n is None:
         return ""
     return WITHHELD if n == WITHHELD else number(n)
@@ -303,7 +303,7 @@ class Estimate:
     """Both ends or none; an infinite end is an arrow."""
     n: Count = None
     note: str = ""
-    """Sentence that stands in the place of the mark where there is no interval; else it is in the table only."""
+    """Sentence in place of a mark without an interval; else it is in the table only."""
     state: str = ""
     """Key of the chart's states; empty: none is printed."""
 
@@ -328,7 +328,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Both ends of the interval; the value itself where there is none."""
+        """Both ends of the interval; without an interval, the value itself."""
         if self.low is None or self.high is None:
             value = float(self.value) if isinstance(self.value, int | float) else 0.0
             return value, value
@@ -391,7 +391,7 @@ def state_of(estimate: Estimate, states: Mapping[str, State]) -> State | None:
 
 
 def value_text(estimate: Estimate, unit: Unit) -> str:
-    """The value alone, with the decimals that its interval allows; empty where there is none."""
+    """The value alone, with the decimals that its interval allows; empty without one."""
     if estimate.value is None:
         return ""
     if isinstance(estimate.value, str):

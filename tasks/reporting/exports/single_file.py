@@ -63,12 +63,12 @@ def joined(pages: Mapping[str, str]) -> str:
     page_elements = []
     for path, text in pages.items():
         match = re.search(r'<body[^<>]*class="([^"]*)"', text)
-        content = _own(path, _inner(text, "header") + _inner(text, "main"), pages)
+        content = _with_prefixed_ids(path, _inner(text, "header") + _inner(text, "main"), pages)
         opening = f'<div class="page {match[1] if match else ""}" id="{name_of(path)}">'
         page_elements.append(f"{opening}\n{content}\n</div>")
     body = "\n".join(page_elements)
     head = _inner(first, "head")
-    footer = _own(FIRST, _inner(first, "footer"), pages)
+    footer = _with_prefixed_ids(FIRST, _inner(first, "footer"), pages)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>{head}{_STYLE}\n</head>\n<body class="single">\n'
         f'<main id="main" tabindex="-1">\n{body}\n</main>\n<footer>{footer}</footer>\n</body>\n</html>\n'
@@ -86,7 +86,7 @@ def _inner(text: str, tag: str) -> str:
     return match[1] if match else ""
 
 
-def _own(path: str, text: str, pages: Iterable[str]) -> str:
+def _with_prefixed_ids(path: str, text: str, pages: Iterable[str]) -> str:
     """The content of a page with its ids made its own. Text holds no tags: templates escape it."""
     known_pages = frozenset(pages)
 
@@ -202,7 +202,7 @@ def picture(decision: Decision, title: str) -> bytes:
     """
     headline_lines = lines(decision.headline.words, WIDTH - 2 * MARGIN, LARGE, most=3, bold=True)
     head = [_text(line, MARGIN, 72 + 30 * i, LARGE, bold=True) for i, line in enumerate(headline_lines)]
-    rows, y = _answers(decision, 72 + 30 * len(headline_lines) + 14)
+    rows, y = _question_rows(decision, 72 + 30 * len(headline_lines) + 14)
     chart = forest(decision.figures)
     advice, end = _advice(decision, y)
     figures = _text(decision.figures.title, MARGIN, y, TEXT, bold=True)
@@ -220,7 +220,7 @@ def picture(decision: Decision, title: str) -> bytes:
     return markup.encode()
 
 
-def _answers(decision: Decision, y: float) -> tuple[list[Markup], float]:
+def _question_rows(decision: Decision, y: float) -> tuple[list[Markup], float]:
     """One row per question: the question, its state, and a sentence of at most two lines."""
     out: list[Markup] = []
     for row in decision.questions:
@@ -381,9 +381,9 @@ class _Open:
     """An element that has not ended."""
 
     tag: str
-    shown: bool
+    visible: bool
     closed: bool = False
-    """Whether it is a closed ``details``, of which the summary alone is shown."""
+    """Whether it is a closed ``details``, which shows its summary only."""
 
 
 class _Reader(HTMLParser):
@@ -407,7 +407,7 @@ class _Reader(HTMLParser):
         hidden = tag in _SILENT or "hidden" in attributes or attributes.get("display") == "none"
         hidden = hidden or (tag == "table" and not self._with_tables) or (above.closed and tag != "summary")
         closed = tag == "details" and "open" not in attributes and not self._opened
-        self._open.append(_Open(tag, above.shown and not hidden, closed))
+        self._open.append(_Open(tag, above.visible and not hidden, closed))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element of SVG that is empty."""
@@ -425,7 +425,7 @@ class _Reader(HTMLParser):
         if self._open and self._open[-1].tag == "style":
             self.requests += len(_STYLE_URL.findall(data))
         above = self._open[-1] if self._open else _Open("", True)
-        if above.shown and not above.closed and any(ancestor.tag == "main" for ancestor in self._open):
+        if above.visible and not above.closed and any(ancestor.tag == "main" for ancestor in self._open):
             self.text.append(data)
 
     def _count(self, tag: str, attributes: Mapping[str, str | None]) -> None:

@@ -22,7 +22,7 @@ from tasks.reporting.text import FORMULA
 # --------------------------------------------------------------------------------------------------------------------
 # Rows as an XLSX workbook: equal rows give equal bytes, and no text of the data is ever a formula or a link.
 #
-# Scope: how a sheet is written. What stands on the sheets of a report: ``workbook``; on those of reviewers: ``flows``.
+# Scope: how a sheet is written. ``workbook`` fills the sheets of a report, ``flows`` those of reviewers.
 
 
 LONGEST = 32_767
@@ -53,8 +53,8 @@ def spreadsheet(sheets: Iterable[Sheet], *, in_memory: bool = False) -> bytes:
     """The content of an XLSX file.
 
     Args:
-        sheets: in the order in which they stand.
-        in_memory: whether nothing is written to disk meanwhile, as rows of persons ask for; it takes more memory.
+        sheets: in the order of the file.
+        in_memory: whether to write nothing to disk meanwhile, as rows of persons require; it takes more memory.
     """
     sink = io.BytesIO()
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}

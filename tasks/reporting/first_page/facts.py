@@ -248,7 +248,7 @@ class Group:
     n: int | None = None
     """Applications; None where withheld."""
     approval: float | None = None
-    """Share approved by the decision maker whose outcomes are judged, as published; None where withheld."""
+    """Share that the judged decision maker approved, as published; None where withheld."""
     shown: str = ""
     """The share of 100 in words, where only a range is published: ``more than 95``."""
     reference: bool = False
@@ -289,7 +289,7 @@ class Lost:
     used: int
     """Those that have every feature."""
     columns: tuple[str, ...]
-    """Features that they lack, the one named most often first."""
+    """Features without values, the one named most often first."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ class Run:
     year: int = 0
     """Of the data."""
     lacking: tuple[str, ...] = ()
-    """Columns that the audit asks for and the data of the year do not have."""
+    """Columns of the audit that the data of the year do not have."""
     public: bool = False
     """Whether the data are a public file and not the lender's own."""
     lenders: int | None = 1
@@ -353,8 +353,7 @@ class Run:
     sampled: bool = False
     """Whether the data are a sample of others."""
     asked: tuple[int, int] | None = None
-    """Applicants of one group, or of the graph, who were drawn to be asked, and of how many: where fewest of all were;
-    None where everybody was asked."""
+    """Sampled applicants of one group, or of the graph, and their total: the smallest share; None without sampling."""
     years_old: int | None = None
     """Age of the data in the year of the run; None where it does not matter."""
 
@@ -377,7 +376,7 @@ MOST_WORDS = 6
 DECIMALS = 3
 """Of points, so that a change of unit adds no digits to what was published."""
 UNSEEN_NAME = "(blank name)"
-"""Of a group whose name leaves no mark on the page."""
+"""Name of a group without a visible name."""
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and signs that are drawn as a space."""
 _RIGHT_TO_LEFT = {"R", "AL", "AN", "RLE", "RLO", "RLI"}
@@ -511,7 +510,7 @@ class Groups:
             return None
         share = self._own_rate(row) if ratio == row.value else None
         share = reference.approval * ratio if share is None else share
-        # nobody is approved more often than always
+        # a rate is at most 1
         return round(100 * (min(share, 1.0) - reference.approval), DECIMALS) + 0.0
 
     def _own_rate(self, row: Row) -> float | None:

@@ -38,14 +38,14 @@ from tasks.reporting.material import Material, Rows
 # --------------------------------------------------------------------------------------------------------------------
 # Facts of the first page, read from the published tables and the settings of a run.
 #
-# Scope: looking up. A fact that no table tells stays at its default, and its rule prints nothing.
+# Scope: looking up. A fact that no table has stays at its default, and its rule prints nothing.
 
 
 ADJUSTED, BENCHMARKS = "adjusted", "adjusted_benchmarks"
 """Tables of the denial ladder, which its method declares."""
 APPROVAL = "approval_rate"
 GROUP = ": "
-"""In what a year lacks: between an attribute and a group that nobody belongs to."""
+"""In missing columns of a year: between an attribute and a group without applicants."""
 LEVEL = 0.05
 """q below which a test speaks against the graph."""
 LACKING = (Refusal.MISSING_COVARIATE, Refusal.EXEMPT_COVARIATE)
@@ -57,9 +57,9 @@ FILES_READ = 20
 _HISTORY = re.compile(
     r"\bscores?\b|\bhistory\b|credit (?:record|rating)|fico|delinquen|bankrupt|late pay", re.IGNORECASE
 )
-"""Names and labels of columns that tell how somebody paid before."""
+"""Names and labels of columns on earlier payments."""
 _RANGE = re.compile(r"; (?P<side>more than|above|below) (?P<share>[\d.]+)(?P<percent> %)? denied$")
-"""End of the reason of a measure of which a range is published."""
+"""End of the reason of a measure with a published range."""
 _SAMPLED = re.compile(r"(?<![a-z])sampled?(?![a-z])", re.IGNORECASE)
 _PLACE = 1
 """Position of the geography in the words of a vintage."""
@@ -151,8 +151,8 @@ def _benchmarks(
     """Each control of the judged rung of each group, taken as strong as it is."""
     for row in material.named(BENCHMARKS):
         key = row["protected_attribute"], row["group"]
-        of = deciding_rows.get(key, {})
-        if row["times"] == 1 and all(row[name] == of.get(name) for name in ("rung", "decision_maker")):
+        judged = deciding_rows.get(key, {})
+        if row["times"] == 1 and all(row[name] == judged.get(name) for name in ("rung", "decision_maker")):
             yield key, row
 
 

@@ -65,7 +65,7 @@ class Comparison:
     limit: float | None = None
     n: int | None = None
     shown: str = ""
-    """The value as printed; where there is none, why."""
+    """The value as printed, or why it is missing."""
     shown_interval: str = ""
     shown_limit: str = ""
 
@@ -147,7 +147,9 @@ def figures(groups: Groups) -> Figures:
     chosen = choice(groups)
     if chosen.key is None:
         title, caption = forms("figures", "no_group")[0], forms("figures", "no_group_caption")[0]
-        empty = (_missing(name, label, "", _of_nobody(name, groups)) for name, label in _labels(groups).items())
+        empty = (
+            _missing(name, label, "", _state_without_group(name, groups)) for name, label in _labels(groups).items()
+        )
         return Figures(title, caption, tuple(empty))
     attribute, group = chosen.key
     label, reference = groups.label(chosen.key), groups.reference_label(attribute)
@@ -164,7 +166,7 @@ def figures(groups: Groups) -> Figures:
     )
 
 
-def _of_nobody(name: str, groups: Groups) -> State:
+def _state_without_group(name: str, groups: Groups) -> State:
     """State of a comparison without any group of enough people: computed for some, it is insufficient evidence."""
     if name == "nearest":
         states = [row.state for row in groups.run.rows if row.measure == NEAREST]
@@ -241,19 +243,19 @@ def _standings(key: Key, groups: Groups) -> dict[str, Standing]:
 
 def _comparisons(key: Key, groups: Groups) -> tuple[Comparison, ...]:
     """The three comparisons, each with the number of people that it is made of."""
-    labels, of = _labels(groups), _standings(key, groups)
-    gap, adjusted, nearest = of.values()
+    labels = _labels(groups)
+    gap, adjusted, nearest = _standings(key, groups).values()
     columns = groups.run.columns.get(key)
     singular, several = forms("figures", "columns")
     by = "" if columns is None else (singular if columns == 1 else several).format(n=columns)
     return (
         _comparison("all", labels, "", gap, lambda ratio: groups.gap_points(gap.row, ratio), groups.gap_decimals),
-        _comparison("adjusted", labels, by, adjusted, _of_approval),
-        _comparison("nearest", labels, "", nearest, _of_approval),
+        _comparison("adjusted", labels, by, adjusted, _approval_points),
+        _comparison("nearest", labels, "", nearest, _approval_points),
     )
 
 
-def _of_approval(effect: float) -> float:
+def _approval_points(effect: float) -> float:
     """A difference of denial as points of approval."""
     return round(-100 * effect, DECIMALS) + 0.0
 

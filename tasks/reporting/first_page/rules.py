@@ -60,7 +60,7 @@ class Case:
     gap: State
     adjusted: State
     but_for_missing: bool = False
-    """Whether the adjusted interval would lie outside, were it not widened for columns that the table lacks."""
+    """Whether the adjusted interval would lie outside, were it not widened for columns missing from the table."""
 
 
 Meets = Callable[[Case], bool]
@@ -80,7 +80,7 @@ OF_ALL: tuple[tuple[str, State], ...] = (("inside", State.WITHIN), ("no_limit", 
 def headline(groups: Groups) -> Headline:
     """The sentence of a run, of at most 25 words."""
     if groups.run.warnings:
-        candidates = said("headline", "check_data", what=_what(groups.run.warnings))
+        candidates = said("headline", "check_data", what=_warning_words(groups.run.warnings))
         return Headline("check_data", fitting(candidates, MOST_WORDS)[0])
     judged_cases = cases(groups)
     for rule, meets in NAMING:
@@ -93,7 +93,7 @@ def headline(groups: Groups) -> Headline:
             ]
             naming = fitting(filled, MOST_WORDS)[0]
             return Headline(rule, naming, tuple(meeting))
-    return _of_all(judged_cases, groups)
+    return _unnamed_headline(judged_cases, groups)
 
 
 def cases(groups: Groups) -> tuple[Case, ...]:
@@ -106,7 +106,7 @@ def cases(groups: Groups) -> tuple[Case, ...]:
     return tuple(result)
 
 
-def _of_all(judged_cases: Sequence[Case], groups: Groups) -> Headline:
+def _unnamed_headline(judged_cases: Sequence[Case], groups: Groups) -> Headline:
     """The sentence where it names no group.
 
     It must not read as if no question were outside: those that are get a word. Its own two are outside without a name
@@ -146,18 +146,14 @@ def _sizes(groups: Groups) -> dict[str, str]:
     return largest
 
 
-def _what(warnings: Sequence[str]) -> str:
-    """The first warning in words, and how many more there are; known ones first, in the order of the file."""
+def _warning_words(warnings: Sequence[str]) -> str:
+    """The first warning in words, and the number of others; known ones first, in the order of the file."""
     words = sentences()["what"]
-    warning_names = [name for name in words if name != "more" and any(warning.startswith(name) for warning in warnings)]
-    other_warnings = sorted(
-        {warning for warning in warnings if not warning.startswith(tuple(warning_names))}
-        if warning_names
-        else set(warnings)
-    )
-    first = words[warning_names[0]] if warning_names else short(other_warnings[0].rstrip("."), MOST_WORDS_OF_WARNING)
-    number_more = len(warning_names) + len(other_warnings) - 1
-    return said("what", "more", first=first, others=number_more)[0] if number_more else str(first)
+    names = [name for name in words if name != "more" and any(warning.startswith(name) for warning in warnings)]
+    unknown = sorted({warning for warning in warnings if not warning.startswith(tuple(names))})
+    first = words[names[0]] if names else short(unknown[0].rstrip("."), MOST_WORDS_OF_WARNING)
+    others = len(names) + len(unknown) - 1
+    return said("what", "more", first=first, others=others)[0] if others else str(first)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -178,14 +174,14 @@ def questions(groups: Groups) -> tuple[tuple[Question, tuple[str, ...]], ...]:
         if overall_row is None and theory is Theory.OWN:
             continue
         state = State.NOT_RUN if overall_row is None else overall_row.state
-        candidates = fitting([capital(form) for form in _forms(theory, state, groups)], QUESTIONS_MOST_WORDS)
+        candidates = fitting([capital(form) for form in _sentence_forms(theory, state, groups)], QUESTIONS_MOST_WORDS)
         rows.append(
             (Question(theory, PAGES[theory], QUESTIONS[theory], state, STATES[state], candidates[0]), candidates)
         )
     return tuple(rows)
 
 
-def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
+def _sentence_forms(theory: Theory, state: State, groups: Groups) -> list[str]:
     if theory is Theory.OUTCOME and (rates := list(_rates(groups))):
         return rates
     if state is State.NOT_RUN:
@@ -197,23 +193,23 @@ def _forms(theory: Theory, state: State, groups: Groups) -> list[str]:
         rows = [row for row in groups.run.rows if row.theory is Theory.OWN and row.role != "theory"]
         limits = [Standing(row.key, row.state, row) for row in rows]
         counted = said("questions", "of_limits", limits=_number("limits", len(rows)), counts=_counts(limits))[0]
-        return [counted, _same(state, limits, "limits")]
+        return [counted, _state_sentence(state, limits, "limits")]
     standings = groups.standings(theory)
     builders: Mapping[Theory, Callable[[State, Sequence[Standing], Groups], Iterator[str]]] = {
-        Theory.DIRECT: _effects,
-        Theory.TOTAL: _effects,
-        Theory.RECOURSE: _ways,
-        Theory.REASONS: _reasons,
+        Theory.DIRECT: _effect_forms,
+        Theory.TOTAL: _effect_forms,
+        Theory.RECOURSE: _route_forms,
+        Theory.REASONS: _reason_forms,
     }
     own_forms = builders[theory](state, standings, groups) if theory in builders and standings else iter(())
     counted = said("questions", "counted", counts=_counts(standings, "groups"))[0]
     if not standings or words(counted) > QUESTIONS_MOST_WORDS:
-        counted = _same(state, standings, "groups")
+        counted = _state_sentence(state, standings, "groups")
     return [*own_forms, counted]
 
 
 def _rates(groups: Groups) -> Iterator[str]:
-    """Approvals of 100 by group, the reference group among them; by range where there are many.
+    """Approvals of 100 by group, with the reference group; by range if groups are many.
 
     The lender decided on every application, and the model on those that it scored.
     """
@@ -275,7 +271,7 @@ def _range(visible_groups: Sequence[Group]) -> str:
     return ordered[0] if len(set(ordered)) == 1 else f"{ordered[-1]} to {ordered[0]}"
 
 
-def _effects(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
+def _effect_forms(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """Each group's points of approval, the worst state first, with its own state where it is not the theory's."""
     ordered = _ordered(standings)
     first = next((status for status in ordered if _value(status) is not None), None)
@@ -332,7 +328,7 @@ def _part(status: Standing, groups: Groups) -> str:
     return part(share) if 0 < share <= 1 else ""
 
 
-def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
+def _route_forms(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """The cost of the way for the reference group and for the group; the denials, where they are too few."""
     added = [
         status for status in standings if status.row is not None and status.row.role == "adds" and not status.disagree
@@ -360,7 +356,7 @@ def _ways(state: State, standings: Sequence[Standing], groups: Groups) -> Iterat
     yield said("questions", "costs", costs="; ".join(costs))[0]
 
 
-def _reasons(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
+def _reason_forms(state: State, standings: Sequence[Standing], groups: Groups) -> Iterator[str]:
     """Whether reasons differ by more than within a group; a score has no unit that the page could print."""
     with_values = [(status, status.row.value) for status in standings if status.row is not None and not status.withheld]
     above = [groups.label(status.key) for status, value in with_values if value is not None and value > 0]
@@ -380,7 +376,7 @@ def _with_others(name: str, named: Sequence[Standing], standings: Sequence[Stand
         yield said("questions", name, groups=listed([groups.label(status.key) for status in named]), others=remark)[0]
 
 
-def _same(state: State, standings: Sequence[Standing], noun: str) -> str:
+def _state_sentence(state: State, standings: Sequence[Standing], noun: str) -> str:
     same = sum(status.state is state and not status.withheld for status in standings)
     withheld = sum(status.withheld for status in standings)
     if same:
@@ -394,10 +390,10 @@ def _nothing() -> str:
 
 def _counts(standings: Sequence[Standing], noun: str = "") -> str:
     """Numbers by state, the worst first, and of what: "2 groups outside limit, 3 too little to say"."""
-    of = Counter(WITHHELD if status.withheld else STATES[status.state] for status in standings)
-    ordered = [word for word in (*(STATES[state] for state in WORST), WITHHELD) if word in of]
-    first = {word: _number(noun, of[word]) for word in ordered[:1] if noun}
-    return ", ".join(f"{first.get(word, of[word])} {word}" for word in ordered)
+    numbers = Counter(WITHHELD if status.withheld else STATES[status.state] for status in standings)
+    ordered = [word for word in (*(STATES[state] for state in WORST), WITHHELD) if word in numbers]
+    first = {word: _number(noun, numbers[word]) for word in ordered[:1] if noun}
+    return ", ".join(f"{first.get(word, numbers[word])} {word}" for word in ordered)
 
 
 def _number(name: str, n: int) -> str:
@@ -418,9 +414,9 @@ MOST_COLUMNS = 3
 LEAST_SIZE = 0.1
 """Points below which no size is printed."""
 LIMITED = (Theory.OUTCOME, Theory.DIRECT, Theory.TOTAL, Theory.RECOURSE)
-"""Theories that have a limit by default; a score of reasons has no external scale, and none is asked for."""
+"""Theories that have a limit by default; a score of reasons has no external scale, and needs none."""
 MEASURED = (Theory.DIRECT, Theory.TOTAL, Theory.OUTCOME)
-"""Theories whose smallest difference is known in points; those whose limit is one of points first."""
+"""Theories with a smallest difference in points; those with a limit in points first."""
 
 
 @dataclass(frozen=True)
@@ -507,7 +503,7 @@ def _no_credit_score(view: View) -> tuple[str, ...]:
     return forms("change", "no_credit_score")
 
 
-def _year_lacks(view: View) -> tuple[str, ...]:
+def _missing_columns(view: View) -> tuple[str, ...]:
     """The year of the data has not all columns that other years of the audit have."""
     run = view.groups.run
     if not run.lacking:
@@ -531,7 +527,7 @@ def _detectable(view: View) -> tuple[str, ...]:
     """A state is too little to say: below which size a difference is shown to be outside in few such audits.
 
     The people are those of the row: an adjusted gap is of complete records. Not where the interval is widened for
-    columns that the table lacks: more people would not narrow that.
+    columns missing from the table: more people would not narrow that.
     """
     for row in view.open_rows():
         size = view.groups.detectable_points(row)
@@ -544,7 +540,7 @@ def _detectable(view: View) -> tuple[str, ...]:
 RULES: tuple[tuple[str, Rule], ...] = (
     ("confounder", _confounder),
     ("no_credit_score", _no_credit_score),
-    ("year_lacks", _year_lacks),
+    ("year_lacks", _missing_columns),
     ("left_out", _left_out),
     ("detectable", _detectable),
     ("missing_limit", lambda view: forms("change", "missing_limit") if view.without_limit() else ()),
@@ -563,7 +559,7 @@ OLD = 5
 MOST_WORDS_OF_LOST = 34
 """Of the line on groups that lost rows."""
 LONGEST = 20
-"""Years beyond which a wait is not told more closely."""
+"""Years beyond which the page does not count the years of a wait."""
 
 
 def next_steps(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -590,11 +586,11 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
         sampled, total = run.asked
         lines.append(("asked", said("cannot", "asked", asked=count(sampled), of=count(total))))
     if run.lost:
-        lines.append(("lost", _of_lost(view)))
+        lines.append(("lost", _lost_rows(view)))
     return (*lines, ("single_person", forms("cannot", "single_person")))
 
 
-def _of_lost(view: View) -> tuple[str, ...]:
+def _lost_rows(view: View) -> tuple[str, ...]:
     """Groups with half or more of their rows without a feature: up to two by name, with the feature if it fits."""
     lost = view.groups.run.lost
     candidates: list[str] = []

@@ -56,9 +56,9 @@ class Apart:
 
 def apart(rows: Iterable[Said]) -> tuple[Apart, ...]:
     """The contradictions, in the order of the rows."""
-    of: dict[tuple[str, str, Key], list[Said]] = {}
+    by_group: dict[tuple[str, str, Key], list[Said]] = {}
     for row in rows:
-        of.setdefault((row["theory"], row["decision_maker"], _key(row)), []).append(row)
+        by_group.setdefault((row["theory"], row["decision_maker"], _key(row)), []).append(row)
     states = (State.BREACH, State.WITHIN)
     groups = [
         Apart(
@@ -67,13 +67,13 @@ def apart(rows: Iterable[Said]) -> tuple[Apart, ...]:
             key,
             *(tuple(row["measure"] for row in verdicts if row["state"] == s) for s in states),
         )
-        for (theory, maker, key), verdicts in of.items()
+        for (theory, maker, key), verdicts in by_group.items()
     ]
     return tuple(group for group in groups if group.outside and group.inside)
 
 
 def agreement(rows: Iterable[Said], groups: Groups, words: Callable[[str], str]) -> Section | None:
-    """Group x measure, those that point apart first where there are many groups; None without rows.
+    """Group x measure, contradictions first if groups are many; None without rows.
 
     Args:
         rows: of the table ``agreement``.
@@ -121,7 +121,7 @@ def _key(row: Said) -> Key:
 
 
 MOST_LADDERS = 2
-"""Groups whose ladder is drawn: that of the first page, then those outside a limit."""
+"""Most groups with a ladder: the group of the first page, then those outside a limit."""
 MOST_COLUMNS = 3
 """Columns on file that an unseen factor is held against."""
 
@@ -129,7 +129,7 @@ MOST_COLUMNS = 3
 def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
     """Steps from the raw difference to the last rung, with the result of a second method."""
     scale, words = SCALES[question.scale], declaration().pictures
-    for key in _first(matter, question)[:MOST_LADDERS]:
+    for key in _ordered_groups(matter, question)[:MOST_LADDERS]:
         row = matter.primary(question.theory, key)
         rungs = [] if row is None else [rung for series in picture.series for rung in matter.rungs(series, row)]
         if row is None or not rungs:
@@ -139,11 +139,11 @@ def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Fig
             label = words["rung_none"] if name == NO_BLOCK else words["rung"].format(block=name)
             mark = _rung(m, label, scale)
             if name == deciding_rung:  # the judged rung has its state and the interval of its verdict
-                verdict = _plain(verdict_mark(matter, row, Standing(row.key, row.state, row), scale), row, scale)
+                verdict = _two_sided(verdict_mark(matter, row, Standing(row.key, row.state, row), scale), row, scale)
                 mark = replace(verdict, label=label, detail=words["judged"], n=None, limit=None)
             marks.append(mark)
         mark = beside_mark(matter, question.theory, key, picture.measure, scale)
-        mark = _plain(mark, matter.groups.beside(question.theory, key, picture.measure), scale)
+        mark = _two_sided(mark, matter.groups.beside(question.theory, key, picture.measure), scale)
         k = matter.groups.run.neighbours
         label = words["nearest"] if k is None else words["nearest_k"].format(k=k)
         marks.append(replace(mark, label=label, detail=words["beside"], apart=True, limit=None, n=None))
@@ -152,7 +152,7 @@ def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Fig
         yield Figure(Steps(title=title, unit=scale.unit, rows=tuple(marks), limit=limit), picture.caption)
 
 
-def _plain(mark: Mark, row: FactsRow | None, scale: Scale) -> Mark:
+def _two_sided(mark: Mark, row: FactsRow | None, scale: Scale) -> Mark:
     """The mark with the two-sided interval, as the steps have."""
     if row is None or mark.point is None or row.plain_low is None or row.plain_high is None:
         return mark
@@ -160,7 +160,7 @@ def _plain(mark: Mark, row: FactsRow | None, scale: Scale) -> Mark:
     return replace(mark, low=low, high=high)
 
 
-def _first(matter: Matter, question: Question) -> list[Key]:
+def _ordered_groups(matter: Matter, question: Question) -> list[Key]:
     """Groups with enough people: that of the first page, those outside, then the others."""
     chart_key = matter.decision.figures.key
     keys = [key for key in matter.shown(question) if matter.groups.enough(key)]
@@ -195,7 +195,7 @@ def _benchmarks(matter: Matter, row: FactsRow, picture: Picture) -> list[Mapping
 
 def sensitivity(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
     """The linear difference of the first group, if a factor as strong as a column on file were unseen."""
-    key = next(iter(_first(matter, question)), None)
+    key = next(iter(_ordered_groups(matter, question)), None)
     row = None if key is None else matter.primary(question.theory, key)
     if key is None or row is None or row.withheld:
         return
@@ -287,7 +287,7 @@ def _series(matter: Matter, question: Question, picture: Picture, room: Room) ->
     for key in row_keys:
         for part in series:
             mark = measure_mark(matter, part, key, scale)
-            if mark.note.startswith("("):  # the range of draws stands under the label, where readers see it
+            if mark.note.startswith("("):  # readers see the range of draws under the label
                 mark = replace(mark, detail=f"{mark.detail} {mark.note}", note="")
             rows.append(_named(matter, mark, key))
     if rows:

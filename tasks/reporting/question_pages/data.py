@@ -58,7 +58,7 @@ class Series(_Declared):
     compared: bool = False
     """Whether the others are held against it: it is drawn as references are."""
     maker: DecisionMaker | None = None
-    """Whose decisions; None: the lender's where there are such, else the model's."""
+    """Maker of the decisions; None: the lender if the run has its decisions, else the model."""
 
 
 class Picture(_Declared):
@@ -75,7 +75,7 @@ class Picture(_Declared):
     caption: str
     scale: ScaleName = "points"
     measure: str = ""
-    """Of ``beside``; of ``ladder`` what stands beside its last step."""
+    """Of ``beside``; of ``ladder`` the comparison with its last step."""
     table: str = ""
     """Of ``ladder`` and ``sensitivity``: the table of columns on file as benchmarks."""
     series: tuple[Series, ...] = ()
@@ -315,7 +315,7 @@ class Matter:
 # Published numbers of a group as marks of charts and cells of tables: one value, one way to print it.
 #
 # Effects on denial are printed as points of approval, with their sign turned. An interval is printed of measures whose
-# intervals cover as often as they say, and of no other; a range of draws stands in words.
+# intervals cover as often as they say, and of no other; a range of draws is printed in words.
 
 
 @dataclass(frozen=True)

@@ -91,16 +91,16 @@ def _cells(matter: Matter, question: Question, marks: dict[Key, Mark], columns: 
             else matter.groups.label(key)
         ),
         words["n"]: lambda key: count_cell(count_of(matter.groups, key)),
-        **{column.words: _made(matter, column) for column in columns if column.references},
+        **{column.words: _column_cells(matter, column) for column in columns if column.references},
         question.value: judged(lambda key: value_cell(marks[key], unit)),
         words["interval"]: judged(lambda key: interval_cell(marks[key], unit)),
         words["state"]: judged(lambda key: state_cell(matter.groups.standing(question.theory, key))),
         words["p"]: judged(lambda key: adjusted_p_cell(matter, matter.primary(question.theory, key))),
-        **{column.words: _made(matter, column) for column in columns if not column.references},
+        **{column.words: _column_cells(matter, column) for column in columns if not column.references},
     }
 
 
-def _made(matter: Matter, column: Column) -> Make:
+def _column_cells(matter: Matter, column: Column) -> Make:
     """What makes the cells of a declared column."""
     scale = SCALES[column.scale]
 
@@ -121,7 +121,7 @@ def _made(matter: Matter, column: Column) -> Make:
 
 
 MOST_NAMED = 6
-"""Groups whose numbers stand in a sentence; of more, the range does."""
+"""Most groups of a sentence with a number each; of more groups it has the range."""
 MOST_EDGES = 12
 Rule = Callable[[Matter, Question], Iterator[str]]
 
@@ -132,7 +132,7 @@ def sentences(matter: Matter, question: Question) -> tuple[str, ...]:
     return (*rule_sentences, question.hangs)
 
 
-def _said(name: str, **words: object) -> str:
+def _sentence(name: str, **words: object) -> str:
     return declaration().sure[name].format(**words)
 
 
@@ -143,34 +143,34 @@ def _rows(matter: Matter, question: Question) -> list[Row]:
 
 
 def named_sizes(matter: Matter, sizes: Mapping[Key, str], order: Sequence[float]) -> str:
-    """A number a group; the range of them where there are many."""
+    """The number of each group; their range for many groups."""
     if len(sizes) <= MOST_NAMED:
         return "; ".join(f"{matter.groups.label(key)} {text}" for key, text in sizes.items())
     texts = [text for _, text in sorted(zip(order, sizes.values(), strict=True))]
     name = "same" if texts[0] == texts[-1] else "range"
-    return _said(name, low=texts[0], high=texts[-1], n=len(texts))
+    return _sentence(name, low=texts[0], high=texts[-1], n=len(texts))
 
 
 def _interval(matter: Matter, question: Question) -> Iterator[str]:
     rows = _rows(matter, question)
     limited_rows = [row for row in rows if row.low is not None and row.limit is not None]
     if limited_rows:
-        yield _said("interval_verdict" if len(limited_rows) > 1 else "interval_one", n=len(limited_rows))
+        yield _sentence("interval_verdict" if len(limited_rows) > 1 else "interval_one", n=len(limited_rows))
     elif any(row.value is not None for row in rows):
-        yield _said("interval_plain" if any(row.ends for row in rows) else "interval_none")
+        yield _sentence("interval_plain" if any(row.ends for row in rows) else "interval_none")
 
 
 def _widened(matter: Matter, question: Question) -> Iterator[str]:
     if any(row.bias for row in _rows(matter, question)):
         unseen = matter.material.settings.verdicts.unseen
-        yield _said("widened", denial=percent(unseen.denial), group=percent(unseen.group))
+        yield _sentence("widened", denial=percent(unseen.denial), group=percent(unseen.group))
 
 
 def _robustness(matter: Matter, question: Question) -> Iterator[str]:
     robustness = {row.key: row.robustness for row in _rows(matter, question) if row.robustness is not None}
     if robustness:
         sizes = {key: f"{percent(value)} %" for key, value in robustness.items()}
-        yield _said("robustness", sizes=named_sizes(matter, sizes, list(robustness.values())))
+        yield _sentence("robustness", sizes=named_sizes(matter, sizes, list(robustness.values())))
 
 
 def _strongest(matter: Matter, _question: Question) -> Iterator[str]:
@@ -179,7 +179,7 @@ def _strongest(matter: Matter, _question: Question) -> Iterator[str]:
     if key is not None and benchmark is not None:
         shares = {"of_approval": whole_percent(benchmark.of_approval), "of_group": whole_percent(benchmark.of_group)}
         column = short(benchmark.column, 4)
-        yield _said("strongest", column=capital(column), group=matter.groups.label(key), **shares)
+        yield _sentence("strongest", column=capital(column), group=matter.groups.label(key), **shares)
 
 
 def _detectable(matter: Matter, question: Question) -> Iterator[str]:
@@ -187,43 +187,43 @@ def _detectable(matter: Matter, question: Question) -> Iterator[str]:
     detectable = {key: size for key, size in points.items() if size is not None and size > 0}
     if detectable:
         sizes = {key: some_points(size).split()[0] for key, size in detectable.items()}
-        yield _said("detectable", sizes=named_sizes(matter, sizes, list(detectable.values())))
+        yield _sentence("detectable", sizes=named_sizes(matter, sizes, list(detectable.values())))
 
 
-def _needed(matter: Matter, question: Question) -> Iterator[str]:
+def _people_needed(matter: Matter, question: Question) -> Iterator[str]:
     open_rows = [row for row in _rows(matter, question) if row.state is State.INSUFFICIENT_EVIDENCE]
     needed_years = {row.key: row.needed for row in open_rows if row.needed is not None}
     if needed_years:
         sizes = {key: forecast(n) for key, n in needed_years.items()}
-        yield _said("needed", sizes=named_sizes(matter, sizes, list(needed_years.values())))
+        yield _sentence("needed", sizes=named_sizes(matter, sizes, list(needed_years.values())))
 
 
-def _few(matter: Matter, question: Question) -> Iterator[str]:
+def _small_groups(matter: Matter, question: Question) -> Iterator[str]:
     few = [key for key in matter.shown(question) if not matter.groups.enough(key)]
     if few:
         names = [matter.groups.label(key) for key in few[:MOST_NAMED]]
         rest = f"; {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
         hides = any(matter.groups.people(key) is None for key in few)  # withheld for others, it may have many
-        yield _said("few_withheld" if hides else "few", n=matter.groups.run.minimum_n, groups=listed(names) + rest)
+        yield _sentence("few_withheld" if hides else "few", n=matter.groups.run.minimum_n, groups=listed(names) + rest)
 
 
 def _draws(matter: Matter, question: Question) -> Iterator[str]:
     series = (series_of_picture for picture in question.pictures for series_of_picture in picture.series)
     measures = (matter.measure(part, key) for part in series for key in matter.shown(question))
     if any(m is not None and m.of_draws and m.low is not None for m in measures):
-        yield _said("draws")
+        yield _sentence("draws")
 
 
 def _graph(matter: Matter, _question: Question) -> Iterator[str]:
     edges = matter.material.settings.causal_graph.edges
     if edges:
-        of: dict[str, list[str]] = {}
+        targets_of: dict[str, list[str]] = {}
         for source, target in edges:
-            of.setdefault(matter.material.label(source), []).append(matter.material.label(target))
-        edge_words = "; ".join(f"{source} on {listed(targets)}" for source, targets in of.items())
-        yield _said("edges" if len(edges) <= MOST_EDGES else "edges_more", n=len(edges), edges=edge_words)
+            targets_of.setdefault(matter.material.label(source), []).append(matter.material.label(target))
+        edge_words = "; ".join(f"{source} on {listed(targets)}" for source, targets in targets_of.items())
+        yield _sentence("edges" if len(edges) <= MOST_EDGES else "edges_more", n=len(edges), edges=edge_words)
     tests = matter.groups.run.graph_tests
-    yield _said("checked", n=tests.n, against=tests.against) if tests else _said("unchecked")
+    yield _sentence("checked", n=tests.n, against=tests.against) if tests else _sentence("unchecked")
 
 
 def _lifted(matter: Matter, question: Question) -> Iterator[str]:
@@ -233,13 +233,13 @@ def _lifted(matter: Matter, question: Question) -> Iterator[str]:
     shares = {key: [100 * m.value for m in of_key if m.value is not None] for key, of_key in measures.items()}
     known_shares = {key: values for key, values in shares.items() if values}
     if known_shares:
-        # The least and the largest; one number where they are printed alike.
+        # The least and the largest; one number where both are printed the same.
         sizes = {
             key: " to ".join(dict.fromkeys(f"{end:.0f}" for end in (min(values), max(values))))
             for key, values in known_shares.items()
         }
         named = dict(list(sizes.items())[:MOST_NAMED])
-        yield _said("lifted", sizes=named_sizes(matter, named, [min(values) for values in known_shares.values()]))
+        yield _sentence("lifted", sizes=named_sizes(matter, named, [min(values) for values in known_shares.values()]))
 
 
 def _permuted(matter: Matter, question: Question) -> Iterator[str]:
@@ -249,7 +249,7 @@ def _permuted(matter: Matter, question: Question) -> Iterator[str]:
     p_values = {key: m.value for key, m in measures.items() if m is not None and m.value is not None}
     if p_values:
         sizes = {key: p_text(p) for key, p in p_values.items()}
-        yield _said("permuted", sizes=named_sizes(matter, sizes, list(p_values.values())))
+        yield _sentence("permuted", sizes=named_sizes(matter, sizes, list(p_values.values())))
 
 
 RULES: Mapping[str, Rule] = {
@@ -258,8 +258,8 @@ RULES: Mapping[str, Rule] = {
     "robustness": _robustness,
     "strongest": _strongest,
     "detectable": _detectable,
-    "needed": _needed,
-    "few": _few,
+    "needed": _people_needed,
+    "few": _small_groups,
     "draws": _draws,
     "graph": _graph,
     "lifted": _lifted,
@@ -272,7 +272,7 @@ RULES: Mapping[str, Rule] = {
 
 
 def page(matter: Matter, name: str, question: Question) -> Section:
-    """A page within its words: of many groups it shows as many as there is room for."""
+    """A page within its words: of many groups it shows those that fit."""
     titles, link_words = declaration().parts, declaration().links
     answer = _answer(matter, question)
     nothing: tuple[str, ...] = ()
@@ -313,14 +313,26 @@ def _answer(matter: Matter, question: Question) -> Section:
         if (row := matter.primary(question.theory, key)) and not row.withheld
         if (limit := limit_of(matter.groups, row, scale)) is not None
     }
+    # A line a state, with its groups in their order.
+    by_state: dict[tuple[int, bool], list[str]] = {}
+    for status in matter.groups.standings(question.theory):
+        rank = WORST.index(status.state), status.withheld
+        by_state.setdefault(rank, []).append(matter.groups.label(status.key))
+    state_lines = []
+    for (place, withheld), labels in sorted(by_state.items(), key=lambda item: item[0]):
+        groups = listed(labels)
+        if len(labels) > MOST_NAMED:
+            groups = words["more"].format(names=", ".join(labels[:MOST_NAMED]), n=len(labels) - MOST_NAMED)
+        text = STATES[WORST[place]] + f" ({WITHHELD})" * withheld
+        state_lines.append(words["state"].format(state=capital(text), groups=groups))
     name = "whole_limits" if len(limits) > 1 else "whole_limit" if limits else "whole"
     verdict = words[name].format(state=STATES[state], limit=next(iter(limits), ""))
     return Section(
         declaration().parts["answer"],
         "answer",
         (*((*leads, *answers) if state is State.INSUFFICIENT_EVIDENCE else (*answers, *leads)), verdict),
-        tuple(_states(matter, question)),
-        tuple(_apart(matter, question)),
+        tuple(state_lines),
+        tuple(_contradictions(matter, question)),
     )
 
 
@@ -350,21 +362,7 @@ def _leads(matter: Matter, question: Question) -> Iterator[str]:
             yield lead.words.format(sizes=named_sizes(matter, sizes, order), **words)
 
 
-def _states(matter: Matter, question: Question) -> Iterator[str]:
-    """A line a state, with its groups in their order."""
-    words = declaration().answer
-    of: dict[tuple[int, bool], list[Key]] = {}
-    for status in matter.groups.standings(question.theory):
-        of.setdefault((WORST.index(status.state), status.withheld), []).append(status.key)
-    for (place, withheld), keys in sorted(of.items()):
-        names = [matter.groups.label(key) for key in keys]
-        name_words = {"names": ", ".join(names[:MOST_NAMED]), "n": len(names) - MOST_NAMED}
-        group_words = listed(names) if len(names) <= MOST_NAMED else words["more"].format(**name_words)
-        state = STATES[WORST[place]] + f" ({WITHHELD})" * withheld
-        yield words["state"].format(state=capital(state), groups=group_words)
-
-
-def _apart(matter: Matter, question: Question) -> Iterator[Notice]:
+def _contradictions(matter: Matter, question: Question) -> Iterator[Notice]:
     """What contradicts: tests of the assumed graph; one method outside, another inside, for the same group."""
     words = declaration().answer
     tests = matter.groups.run.graph_tests if question.theory is Theory.TOTAL else None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tasks.reporting import frame as reporting_frame
 from tasks.reporting import pages
-from tasks.reporting.evidence_tables import MOST_CHARTS, MOST_COLUMNS, MOST_ROWS, Line, Noted, Whole, evenly
+from tasks.reporting.evidence_tables import MOST_CHARTS, MOST_COLUMNS, MOST_ROWS, FullTable, Line, Noted, evenly
 from tasks.reporting.frame import Frame
 from tasks.reporting.text import Cell
 
@@ -21,14 +21,14 @@ EFFECTS = st.lists(st.floats(0, 1), min_size=1, max_size=80)
 def whole(effects, **more):
     """A table with a row for each effect."""
     lines = tuple(Line((i,), (Noted(Cell(str(i)), f"note {i}"),), each) for i, each in enumerate(effects))
-    return Whole("Title", ("Row",), lines, "sheet Measures", **more)
+    return FullTable("Title", ("Row",), lines, "sheet Measures", **more)
 
 
 @given(EFFECTS, st.integers(1, 40), st.booleans())
 @settings(max_examples=examples(60), deadline=None)
 def test_rows_are_printed_or_counted_and_keep_their_order(effects, most, even):
     table = whole(effects, evenly=even)
-    printed, view = table.kept(most), table.view(most)
+    printed, view = table.printed(most), table.view(most)
     left = len(effects) - len(printed)
     assert len(printed) == min(most, len(effects)) == len(view.rows)
     places = [line.key[0] for line in printed]
@@ -40,7 +40,7 @@ def test_rows_are_printed_or_counted_and_keep_their_order(effects, most, even):
 @given(EFFECTS, st.integers(1, 40))
 @settings(max_examples=examples(60), deadline=None)
 def test_what_is_left_out_is_no_larger_than_what_is_printed(effects, most):
-    printed = {line.key[0] for line in whole(effects).kept(most)}
+    printed = {line.key[0] for line in whole(effects).printed(most)}
     left = [each for i, each in enumerate(effects) if i not in printed]
     assert not left or max(left) <= min(effects[i] for i in printed)
 
@@ -57,7 +57,7 @@ def test_settings_are_thinned_evenly_with_both_ends(n, most):
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 30))
 def test_settings_of_groups_keep_two_groups_and_never_exceed_the_budget(groups, each, most):
     lines = tuple(Line((g, s), (Noted(Cell("x")),), float(g)) for g in range(groups) for s in range(each))
-    kept = Whole("Title", ("Row",), lines, "there", grouped=True).kept(most)
+    kept = FullTable("Title", ("Row",), lines, "there", grouped=True).printed(most)
     there = {line.key[0] for line in kept}
     assert len(kept) <= most
     assert len(there) >= min(2, groups, most)
@@ -73,7 +73,7 @@ def test_many_notes_are_left_to_the_file():
 
 def test_a_row_of_another_length_is_an_error():
     with pytest.raises(ValueError, match="another length"):
-        Whole("Title", ("One", "Two"), (Line((0,), (Noted(Cell("x")),)),), "there")
+        FullTable("Title", ("One", "Two"), (Line((0,), (Noted(Cell("x")),)),), "there")
 
 
 GROUPS = ["white", *(f"Group number {i} of a long list" for i in range(39))]
