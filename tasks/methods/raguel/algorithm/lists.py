@@ -69,9 +69,9 @@ class Found:
     refusal: NDArray[np.str_]
     """``(n,)`` empty, or the reason."""
     candidate: Longs
-    """``(n,)`` the candidate whose place it is; -1 where it is nobody's."""
+    """``(n,)`` the candidate whose place it is; -1 where it is not a candidate's."""
     boundary: Boundary | None = None
-    """Where one boundary is that of all rows, and a record that was modified pays its way to it anew."""
+    """The common boundary of all rows, to which a modified record pays its way again; None without one."""
 
 
 def of_source(
@@ -128,14 +128,14 @@ def to_boundaries(
 def to_nearest(
     values: Floats, candidates: Floats, actions: Actions, queries: int = 1, favours: Favours | None = None
 ) -> Found:
-    """The place of the nearest candidate that may be taken and, if a model can be asked, that it favours.
+    """The place of the nearest candidate that the actions reach and, if there is a model to query, that it favours.
 
     Args:
         values: ``(n, d)`` rows in standard deviations.
         candidates: ``(c, d)`` favourably decided rows.
         actions: What may be done.
         queries: Candidates that are tried for each row.
-        favours: The model; None where nobody can be asked, and the nearest candidate has to do.
+        favours: The model; None where it cannot be queried, and the nearest candidate is taken.
     """
     chosen = nearest_favoured(values, candidates, actions, queries, favours)
     reached = chosen != NOBODY
@@ -157,9 +157,6 @@ def to_nearest(
 # blocks would add up. The price is that most of that group is modified.
 #
 # Scope: kernels and their frame. Boundaries: ``tasks.counterfactuals.algorithm.recourse``.
-
-
-ANY_DEPTH_NOBODY = -1
 
 
 def rerank_any(records: Records, held: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
@@ -224,8 +221,12 @@ def _fill(
     """
     n, groups = listed.cost.shape[0], bounds.shares.shape[0]
     blocks = start.shape[0] - 1
-    block_of, unfair = np.full(n, ANY_DEPTH_NOBODY), np.zeros(blocks, np.bool_)
-    following, queue = _queue(listed.group, worst)
+    block_of, unfair = np.full(n, NOBODY), np.zeros(blocks, np.bool_)
+    following, queue = np.full(n, NOBODY), NOBODY
+    for place in range(n - 1, -1, -1):
+        if listed.group[place] == worst:
+            following[place] = queue
+            queue = place
     back, head, moves, placed = np.empty(0, np.int64), 0, np.arange(groups) == worst, 0
     for b in range(blocks):
         members, head = _first(back, block_of, head, start[b + 1] - start[b])
@@ -234,45 +235,20 @@ def _fill(
             block_of[i] = b
             counts[listed.group[i]] += 1
             sums[listed.group[i]] += listed.cost[i]
-        target = _wanted(bounds, worst, start[b], placed, len(members))
-        block = Block(members, np.empty_like(members), counts, sums, moves, target, worst, least_ratio, probes)
+        # with so many of its records, the worst-off group has its share of the list up to the end of this block
+        target = np.round(bounds.shares[worst] * (start[b] + len(members))) - placed
+        if bounds.bounded[worst]:
+            low, high = representation.within(bounds, worst, len(members))
+            target = min(max(target, low), high)
+        block = Block(members, np.empty_like(members), counts, sums, moves, float(target), worst, least_ratio, probes)
         sent = 0
         if b < blocks - 1:
-            while queue != ANY_DEPTH_NOBODY and block_of[queue] != ANY_DEPTH_NOBODY:
+            while queue != NOBODY and block_of[queue] != NOBODY:
                 queue = following[queue]
             unfair[b], sent = _balance(listed, block, rules, bounds, block_of, following, queue, b)
         back = np.sort(np.append(back[len(members) :], block.gone[:sent]))
         placed += counts[worst]
     return block_of, unfair
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _wanted(bounds: Bounds, worst: int, before: int, placed: int, size: int) -> float:
-    """Records of the worst-off group that give it its share of the list up to the end of a block, within bounds.
-
-    Args:
-        bounds: Of the counts.
-        worst: The group.
-        before: Records in the blocks before.
-        placed: How many of them are of the group.
-        size: Records of the block.
-    """
-    target = np.round(bounds.shares[worst] * (before + size)) - placed
-    if bounds.bounded[worst]:
-        low, high = representation.within(bounds, worst, size)
-        target = min(max(target, low), high)
-    return float(target)
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _queue(group: Ints, worst: int) -> tuple[Longs, int]:
-    """The next record of the worst-off group after each of them, and the first."""
-    following, first = np.full(group.shape[0], ANY_DEPTH_NOBODY), ANY_DEPTH_NOBODY
-    for place in range(group.shape[0] - 1, -1, -1):
-        if group[place] == worst:
-            following[place] = first
-            first = place
-    return following, first
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -282,7 +258,7 @@ def _first(back: Longs, block_of: Longs, head: int, count: int) -> tuple[Longs, 
     filled = min(back.shape[0], count)
     members[:filled] = back[:filled]
     while filled < count:
-        if block_of[head] == ANY_DEPTH_NOBODY:
+        if block_of[head] == NOBODY:
             members[filled] = head
             filled += 1
         head += 1
@@ -318,9 +294,9 @@ def _balance(
             bounds, counts, sums, max(unfair, 1.0), under & block.moves, leaves, listed.cost[z], block.least_ratio, edge
         )
         y = _next(listed, block, rules, block_of, following, queue, floors[worst], limits[worst])
-        if y == ANY_DEPTH_NOBODY:
+        if y == NOBODY:
             return unfair > 0.0, sent
-        block_of[y], block_of[z] = number, ANY_DEPTH_NOBODY
+        block_of[y], block_of[z] = number, NOBODY
         block.gone[sent] = z
         sent, bottom = sent + 1, bottom - 1
         counts[worst] += 1
@@ -344,8 +320,8 @@ def _next(
 ) -> int:
     """The next record of the worst-off group that can reach the required cost, modified; or -1."""
     probed, y = 0, queue
-    while y != ANY_DEPTH_NOBODY and probed < block.probes and floor <= limit:
-        if block_of[y] == ANY_DEPTH_NOBODY:
+    while y != NOBODY and probed < block.probes and floor <= limit:
+        if block_of[y] == NOBODY:
             probed += 1
             if floor <= listed.cost[y] <= limit:
                 return y
@@ -354,7 +330,7 @@ def _next(
                 modification.accept(listed, y, cost)
                 return y
         y = following[y]
-    return ANY_DEPTH_NOBODY
+    return NOBODY
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -519,19 +495,17 @@ def orders(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -
         BLOCKS: partial(rerank_blocks, ranked.records, representation, ranked.sizes, rules),
         ANY: partial(rerank_any, ranked.records, representation, ranked.sizes, rules),
     }
-    baseline_orders = () if whole(settings) == LIST else (_of_other_paper(ranked, settings, rng),)
-    return [*baseline_orders, *(_order(name, ranked, builders[name]()) for name in names(settings) if name in builders)]
-
-
-def _of_other_paper(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -> Order:
-    """An order that changes places and offers nothing; protected are all groups but the reference group."""
+    reranked_orders = [_order(name, ranked, builders[name]()) for name in names(settings) if name in builders]
+    if whole(settings) == LIST:
+        return reranked_orders
+    # an order of another paper changes places and offers nothing; protected are all groups but the reference group
     listed = RankingsListed.of(ranked.records.cost, ranked.records.group != ranked.reference)
     if settings.order == FAIR_STAR:
         ranking = fair_star(listed, settings.alpha, settings.top)
     else:
         ranking = RANKINGS[settings.order](listed)
     order = listed.by_cost if ranking.reason else ranking.drawn(rng)  # one group alone has nobody to change places with
-    return placed(settings.order, ranked, ranks(order))
+    return [placed(settings.order, ranked, ranks(order)), *reranked_orders]
 
 
 def block_rules(settings: RaguelSettings) -> BlockRules:
@@ -546,7 +520,7 @@ def _order(name: str, ranked: Ranked, reranked: Reranked) -> Order:
 
 
 def attained(ranked: Ranked, order: Order, delta: float) -> NDArray[np.str_]:
-    """By which rule each offer stands, ``(n,)``: empty without one.
+    """``(n,)`` the rule that each offer satisfies: empty without an offer.
 
     Under Algorithm 1 the ratio that counts is that of the list down to the applicant, else that of its block.
     """
