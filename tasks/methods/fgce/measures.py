@@ -24,7 +24,13 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
             yield without_interval(Form("infeasible_share_relabelled", {}, -1.0, 1.0))
             yield without_interval(share("infeasible_share_under_relabelling"))
         if settings.ablations:
-            yield from _of_ablations(settings, tuple(spec.features()))
+            beside = ("size_matched",) if settings.ablation_draws else ()
+            lifted = {"without": (*_LIFTED, *spec.features()), "nearest": None}
+            yield share("infeasible_share_without", lifted, beside)
+            yield Form("burden_without", lifted, beside=beside)
+            for measure in ("components", "strong_components", "singletons"):
+                yield without_interval(Form(measure, {"epsilon": None}, beside=beside, makers=("lender",)))
+            yield without_interval(share("density", {"epsilon": None}, beside, ("lender",)))
 
 
 def _of_groups(settings: FgceSettings, features: Values) -> Iterator[Form]:
@@ -50,13 +56,3 @@ def _of_groups(settings: FgceSettings, features: Values) -> Iterator[Form]:
     yield whole(Form("least_cost", {"k": up_to(settings.k), "c": settings.shares}, beside=beside), least)
     for measure in ("cauc", "cauc_saturation"):
         yield whole(Form(measure, {"c": settings.shares}, beside=beside), least)
-
-
-def _of_ablations(settings: FgceSettings, features: tuple[str, ...]) -> Iterator[Form]:
-    beside = ("size_matched",) if settings.ablation_draws else ()
-    lifted = {"without": (*_LIFTED, *features), "nearest": None}
-    yield share("infeasible_share_without", lifted, beside)
-    yield Form("burden_without", lifted, beside=beside)
-    for measure in ("components", "strong_components", "singletons"):
-        yield without_interval(Form(measure, {"epsilon": None}, beside=beside, makers=("lender",)))
-    yield without_interval(share("density", {"epsilon": None}, beside, ("lender",)))

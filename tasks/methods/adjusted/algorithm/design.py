@@ -132,8 +132,10 @@ def own_levels(control: Control, used: Bools, names: tuple[str, ...]) -> Floats:
 
 
 def level_name(control: Control, level: float) -> str:
-    """Name of a level's indicator."""
-    return f"{control.name}: {_level(control, level)}"
+    """Name of a level's indicator: with the level's own name, or its number where it has none."""
+    place = int(level)
+    known = 0 <= place < len(control.categories) and place == level
+    return f"{control.name}: {control.categories[place] if known else f'{level:g}'}"
 
 
 def _code_category(control: Control, values: Floats, denied: Bools) -> Coded:
@@ -155,12 +157,6 @@ def _code_category(control: Control, values: Floats, denied: Bools) -> Coded:
 
 def _stacked(columns: list[Bools], n: int) -> Floats:
     return np.column_stack(columns).astype(np.float64) if columns else np.zeros((n, 0))
-
-
-def _level(control: Control, level: float) -> str:
-    """Name of a level, or its number where it has none."""
-    place = int(level)
-    return control.categories[place] if 0 <= place < len(control.categories) and place == level else f"{level:g}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -305,7 +301,9 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
         for block_control in block.controls:
             coded = code_control(block_control, applications.denied, used, form)
             varies: Bools = np.asarray(coded.columns.any(axis=0), np.bool_)
-            without[-1] += _without(block_control, coded, varies)
+            # what of a control gets no column, and why
+            constant = not varies.any() and not coded.merged
+            without[-1] += [f"{block_control.name} (constant)"] if constant else coded.merged
             columns.append(coded.columns[:, varies])
             names += [name for name, is_varying in zip(coded.names, varies, strict=True) if is_varying]
             control += [number] * int(varies.sum())
@@ -345,11 +343,6 @@ def independent(x: Floats) -> Bools:
                 np.outer(residual_gram[j + 1 :, j], residual_gram[j, j + 1 :]) / residual_gram[j, j]
             )
     return is_independent
-
-
-def _without(control: Control, coded: Coded, varies: Bools) -> list[str]:
-    """What of a control gets no column, and why."""
-    return list(coded.merged) if varies.any() or coded.merged else [f"{control.name} (constant)"]
 
 
 def renumbered(cluster: Ints) -> Ints:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from schemas.terms import Note
-from tasks.methods.adjusted.algorithm.design import Applications, Control
+from tasks.methods.adjusted.algorithm.design import Applications
 from tasks.methods.adjusted.algorithm.estimators import FEW, INDEPENDENT
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools, Ints
@@ -39,29 +39,20 @@ MOST_VALUES = 2
 
 def telling(applications: Applications) -> dict[str, str]:
     """Name of each control that determines the decision -> the name of its block."""
-    return {
-        control.name: block.name
-        for block in applications.blocks
-        for control in _categorical(block.controls)
-        if _tells(control, applications.denied)
-    }
-
-
-def _categorical(controls: tuple[Control, ...]) -> Iterator[Control]:
-    for control in controls:
-        finite_values = control.values[np.isfinite(control.values)]
-        if control.kind == "category" or len(np.unique(finite_values)) <= MOST_VALUES:
-            yield control
-
-
-def _tells(control: Control, denied: Bools) -> bool:
-    finite = np.isfinite(control.values)
-    side, (names, code) = denied[finite], np.unique(control.values[finite], return_inverse=True)
-    if not side.any() or side.all() or len(names) * ROWS_A_CATEGORY > len(code):
-        return False
-    shares = [np.bincount(code[of], minlength=len(names)) / of.sum() for of in (~side, side)]
-    commoner = shares[1] > shares[0]
-    return bool(shares[0][commoner].sum() < FEWEST_APPROVED and shares[1][commoner].sum() > MOST_DENIED)
+    telling_blocks = {}
+    for block in applications.blocks:
+        for control in block.controls:
+            finite = np.isfinite(control.values)
+            side, (names, code) = applications.denied[finite], np.unique(control.values[finite], return_inverse=True)
+            if control.kind != "category" and len(names) > MOST_VALUES:
+                continue
+            if not side.any() or side.all() or len(names) * ROWS_A_CATEGORY > len(code):
+                continue
+            shares = [np.bincount(code[of], minlength=len(names)) / of.sum() for of in (~side, side)]
+            commoner = shares[1] > shares[0]
+            if shares[0][commoner].sum() < FEWEST_APPROVED and shares[1][commoner].sum() > MOST_DENIED:
+                telling_blocks[control.name] = block.name
+    return telling_blocks
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -216,11 +207,17 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
     """
     steps = problem.own if isinstance(problem.own, Steps) else Steps(())
     numbers = {group: number for number, group in enumerate(problem.groups)}
-    steps_of_groups = [step for step in steps.every if step.group in numbers]
     aggregates: list[Aggregate] = []
-    for step in steps_of_groups:
-        row_counts = steps.counted(step.group, problem.groups[problem.reference])
-        aggregates += _measures(step, numbers[step.group], row_counts)
+    for step in steps.every:
+        if step.group not in numbers:
+            continue
+        group, row_counts = numbers[step.group], steps.counted(step.group, problem.groups[problem.reference])
+        if step.primary:
+            aggregates.append(_measure(step, group, {}, EFFECT, row_counts))
+        if step.judged_rung and step.estimator == "overlap":
+            aggregates.append(_measure(step, group, {}, OVERLAP, row_counts))
+        parameters = {"rung": step.block, "estimator": step.estimator, "over": step.over}
+        aggregates.append(_measure(step, group, parameters, EFFECT))
     aggregates += [
         _exchanged(exchange, numbers[exchange.group]) for exchange in steps.exchanged if exchange.group in numbers
     ]
@@ -230,17 +227,27 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
     return Detected(*nobody, (), (), tuple(aggregates))
 
 
-def _measures(step: Step, group: int, row_counts: Counted | None) -> Iterator[Aggregate]:
-    if step.primary:
-        yield _measure(step, group, {}, EFFECT, row_counts)
-    if step.judged_rung and step.estimator == "overlap":
-        yield _measure(step, group, {}, OVERLAP, row_counts)
-    yield _measure(step, group, {"rung": step.block, "estimator": step.estimator, "over": step.over}, EFFECT)
-
-
 def _measure(
     step: Step, group: int, parameters: Mapping[str, float | str], measure: str, row_counts: Counted | None = None
 ) -> Aggregate:
+    """A step as a measure: why there is no value, or why it is not judged, and its error."""
+    notes: list[str] = []
+    inference = interval = None
+    if not math.isfinite(step.value):
+        notes = [step.reason or "not estimated"]
+    else:
+        # overlap weights look only where both groups are
+        if step.estimator != "overlap" and step.support < ENOUGH_SUPPORT:
+            notes.append(Note.POOR_SUPPORT)
+        notes += [note for reason_text, note in _UNJUDGED.items() if reason_text in step.reason]
+        interval, se, above = (step.low, step.high), step.se, math.nan
+        if not math.isfinite(se):  # a penalised fit has a likelihood interval, so each half gives one error
+            se, above = (abs(step.value - end) / NORMAL_95 for end in interval)
+        if not parameters:
+            robustness, unseen = step.robustness, step.unseen
+            inference = Inference(
+                se, df=step.df, robustness=robustness, unseen=unseen, se_above=above, counted=row_counts
+            )
     return Aggregate(
         group,
         0,
@@ -249,9 +256,9 @@ def _measure(
         step.value,
         step.n,
         compared=False,
-        reason=_qualified(step),
-        interval=(step.low, step.high) if math.isfinite(step.value) else None,
-        inference=None if parameters else _inference(step, row_counts),
+        reason="; ".join(notes),
+        interval=interval,
+        inference=inference,
     )
 
 
@@ -272,22 +279,3 @@ def _exchanged(exchange: DetectionExchange, group: int) -> Aggregate:
         interval=exchange.interval,
         inference=Inference(error(of), raised=of.raised, lowered=of.lowered),
     )
-
-
-def _inference(step: Step, row_counts: Counted | None) -> Inference | None:
-    """Standard error of a step. A penalised fit has a likelihood interval, so each half gives one error."""
-    if not math.isfinite(step.value):
-        return None
-    se, above = step.se, math.nan
-    if not math.isfinite(se):
-        se, above = (abs(step.value - end) / NORMAL_95 for end in (step.low, step.high))
-    return Inference(se, df=step.df, robustness=step.robustness, unseen=step.unseen, se_above=above, counted=row_counts)
-
-
-def _qualified(step: Step) -> str:
-    """Why there is no value, or why it is not judged; an overlap-weighted one looks where both groups are."""
-    if not math.isfinite(step.value):
-        return step.reason or "not estimated"
-    poor = step.estimator != "overlap" and step.support < ENOUGH_SUPPORT
-    notes = [Note.POOR_SUPPORT] * poor + [note for reason_text, note in _UNJUDGED.items() if reason_text in step.reason]
-    return "; ".join(notes)

@@ -12,7 +12,6 @@ from tasks.methods.adjusted.algorithm.design import (
     MOST_COLUMNS,
     RARE,
     Applications,
-    Block,
     Control,
     Design,
     LeftOut,
@@ -152,12 +151,9 @@ def _meet(first: Factor, other: Factor) -> bool:
         return False
     if "plain" in (first.sort, other.sort):
         hinge, plain = (first, other) if other.sort == "plain" else (other, first)
-        return hinge.sort in ("plain", "above 0") and (hinge.sort == "plain" or _is_indicator(plain.values))
+        is_indicator = bool(((plain.values == 0) | (plain.values == 1)).all())
+        return hinge.sort == "plain" or (hinge.sort == "above 0" and is_indicator)
     return first.sort[-1] == other.sort[-1]
-
-
-def _is_indicator(values: Floats) -> bool:
-    return bool(((values == 0) | (values == 1)).all())
 
 
 def _factors(design: Design, number: int, control: Control, used: Bools) -> Iterator[Factor]:
@@ -198,29 +194,22 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
     width = design.widths[rung]
     if not chosen:
         return design
-    controls = design.x[:, np.r_[0, design.first_control : width]]
-    columns = _orthogonal(controls, terms.values(slice(None), np.array(chosen, np.int32)))
+    # standardised residuals of the terms, given the controls and the terms before
+    basis, columns = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0], []
+    for term in terms.values(slice(None), np.array(chosen, np.int32)).T:
+        residual = term - basis @ (basis.T @ term)
+        columns.append(standardised(residual - basis @ (basis.T @ residual)))
+        basis = np.column_stack([basis, columns[-1] / np.sqrt(len(residual))])
     first, second = terms.control[terms.first[chosen]], terms.control[terms.second[chosen]]
     return replace(
         design,
-        x=np.hstack([design.x[:, :width], columns]),
+        x=np.hstack([design.x[:, :width], np.column_stack(columns)]),
         names=(*design.names[:width], *(terms.name(k) for k in chosen)),
         control=(*design.control[:width], *(int(term) for term in second)),
         widths=(*design.widths[:rung], width + len(chosen)),
         partners={width + place: int(term) for place, term in enumerate(first) if term >= 0},
         terms=tuple(terms.name(k) for k in chosen),
     )
-
-
-def _orthogonal(controls: Floats, columns: Floats) -> Floats:
-    """Standardised residuals of the columns ``(n, k)`` given the controls ``(n, p)`` and the preceding columns."""
-    basis = np.linalg.qr(controls)[0]
-    orthogonal_columns = []
-    for column in columns.T:
-        residual = column - basis @ (basis.T @ column)
-        orthogonal_columns.append(standardised(residual - basis @ (basis.T @ residual)))
-        basis = np.column_stack([basis, orthogonal_columns[-1] / np.sqrt(len(residual))])
-    return np.column_stack(orthogonal_columns)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -257,8 +246,8 @@ class Equation:
     """``(n,)`` rows of the design."""
     x: Floats
     """``(m, p)`` columns."""
-    kept: Bools
-    """``(p,)`` those that are no combination of others on these rows."""
+    independent: Bools
+    """``(p,)`` columns that are no combination of others on these rows."""
     residual: Floats
     """``(m,)``; the columns are orthogonal to it."""
     weight: Floats
@@ -296,7 +285,6 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
     chosen = choose(_denial(design, rung), terms, min(room, SHARE))
     chosen = _of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
     chosen += choose(_denial(added(design, terms, chosen, rung), rung), terms, room - len(chosen))
-    chosen = chosen
     while chosen:
         wide = added(design, terms, chosen, rung)
         if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
@@ -334,11 +322,11 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
     if most <= 0:
         return chosen
     gram = _products(equation, terms) if gram is None else gram
-    column_mask = np.append(equation.kept, np.ones(len(terms.first), np.bool_))
+    column_mask = np.append(equation.independent, np.ones(len(terms.first), np.bool_))
     gram, columns, p = (
         gram[np.ix_(column_mask, column_mask)],
-        _columns(equation.x, equation.kept),
-        int(equation.kept.sum()),
+        _columns(equation.x, equation.independent),
+        int(equation.independent.sum()),
     )
     score = _scores(equation, terms)
     beside = np.linalg.solve(gram[:p, :p], gram[:p, p:])
@@ -399,7 +387,7 @@ def _equation(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool)
 
 
 def _columns(x: Floats, column_mask: Bools) -> Floats:
-    """Those that are kept; no second array where all are."""
+    """The columns of the mask; no second array where that is all of them."""
     return x if column_mask.all() else x[:, column_mask]
 
 
@@ -505,7 +493,12 @@ def interaction_rows(
     interactions = []
     for group in groups:
         if start.separated:
-            interactions += _separated(applications.blocks[:rung], group, start.separated)
+            reason = f"separated: {start.separated}"
+            interactions += [
+                Interaction(group, block.name, control.name, 0, reason=reason)
+                for block in applications.blocks[:rung]
+                for control in block.controls
+            ]
             continue
         rows, number = [], 0
         for block in applications.blocks[:rung]:
@@ -517,14 +510,6 @@ def interaction_rows(
             number += len(block.controls)
         interactions += _holm(rows)
     return tuple(interactions)
-
-
-def _separated(blocks: tuple[Block, ...], group: int, sign: str) -> list[Interaction]:
-    """A row with a reason for each control."""
-    reason = f"separated: {sign}"
-    return [
-        Interaction(group, block.name, control.name, 0, reason=reason) for block in blocks for control in block.controls
-    ]
 
 
 def _fit(design: Design, x: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
@@ -639,7 +624,6 @@ def _holm(rows: list[Interaction]) -> list[Interaction]:
 # refused by name; so is everything where the reference group has too few.
 
 
-"""The block of fixed effects, which is not judged by default."""
 OVER: dict[Estimator, tuple[Over, ...]] = {
     "logit": ("own", "all"),
     "lpm": ("all",),

@@ -54,7 +54,7 @@ def matched(group: Ints, groups: int, reference: int, draws: int, rng: np.random
 
 
 def thinned(distinct: Distinct, rows: Longs) -> tuple[Distinct, Longs]:
-    """The nodes that ``rows`` ``(r,)`` stand at, for these rows alone, and their numbers ``(m,)`` among all nodes.
+    """The nodes of ``rows`` ``(r,)``, for these rows alone, and their numbers ``(m,)`` among all nodes.
 
     They keep their order, so that buckets stay slices and the subgraph induced by the numbers is theirs.
     """
@@ -79,7 +79,7 @@ def thinned(distinct: Distinct, rows: Longs) -> tuple[Distinct, Longs]:
 
 @dataclass(frozen=True)
 class Asked:
-    """Whose recourse is searched for: the rows of one decision maker."""
+    """A search for recourse: the rows to explain and the candidates of one decision maker."""
 
     factual: Bools
     """``(n,)`` rows to explain."""
@@ -111,44 +111,29 @@ def cheapest(joined: Joined, queries: Sequence[Asked]) -> tuple[Floats, ...]:
     """Cost of each row's cheapest feasible candidate.
 
     Returns:
-        For each question ``(n,)``; NaN where there is no feasible candidate or none is asked for.
+        For each query ``(n,)``; NaN where there is no feasible candidate or the row is not to be explained.
     """
-    nodes = [_nodes(joined.distinct, query) for query in queries]
-    if joined.graph is None:
-        costs = _by_steps(joined, nodes)
-    else:
-        costs = _by_paths(joined.distinct.encoded, joined.graph, nodes)
-    finite_costs = (np.where(np.isfinite(cost), cost, np.nan)[joined.distinct.node] for cost in costs)
+    distinct, size = joined.distinct, len(joined.distinct.bucket)
+    at_nodes = [
+        Asked(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (query.factual, query.candidate)))
+        for query in queries
+    ]
+    costs = [np.full(size, np.inf) for _ in queries]
+    if joined.graph is None:  # one permitted step leads to the candidate
+        space = feasibility.space_of(distinct, joined.rules)
+        for cost, query in zip(costs, at_nodes, strict=True):
+            factuals, candidates = np.flatnonzero(query.factual), np.flatnonzero(query.candidate)
+            cost[factuals] = algorithm.nearest_of(space, factuals, candidates)
+    else:  # a directed path leads to it
+        points, factual = distinct.encoded, np.any([query.factual for query in at_nodes], axis=0)
+        candidate = np.any([query.candidate for query in at_nodes], axis=0)
+        for part in algorithm.reachable(joined.graph, factual, candidate).active:
+            for cost, query in zip(costs, at_nodes, strict=True):
+                is_factual, is_candidate = query.factual[part.factuals], query.candidate[part.candidates]
+                near, far = part.factuals[is_factual], part.candidates
+                cost[near] = _cheapest_reached(points[near], points[far], part.bits[is_factual], is_candidate)
+    finite_costs = (np.where(np.isfinite(cost), cost, np.nan)[distinct.node] for cost in costs)
     return tuple(np.where(query.factual, cost, np.nan) for query, cost in zip(queries, finite_costs, strict=True))
-
-
-def _nodes(distinct: Distinct, query: Asked) -> Asked:
-    """The question about nodes: those with a factual row, and those with a candidate row."""
-    size = len(distinct.bucket)
-    return Asked(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (query.factual, query.candidate)))
-
-
-def _by_steps(joined: Joined, queries: Sequence[Asked]) -> list[Floats]:
-    """Cost of the cheapest candidate that one permitted step leads to, ``(m,)`` each; infinite if there is none."""
-    space = feasibility.space_of(joined.distinct, joined.rules)
-    costs = [np.full(len(joined.distinct.bucket), np.inf) for _ in queries]
-    for cost, query in zip(costs, queries, strict=True):
-        factuals, candidates = np.flatnonzero(query.factual), np.flatnonzero(query.candidate)
-        cost[factuals] = algorithm.nearest_of(space, factuals, candidates)
-    return costs
-
-
-def _by_paths(points: Floats, graph: FeasibilityGraph, queries: Sequence[Asked]) -> list[Floats]:
-    """Cost of the cheapest candidate that a directed path leads to, ``(m,)`` each; infinite if there is none."""
-    costs = [np.full(len(points), np.inf) for _ in queries]
-    factual = np.any([query.factual for query in queries], axis=0)
-    candidate = np.any([query.candidate for query in queries], axis=0)
-    for part in algorithm.reachable(graph, factual, candidate).active:
-        for cost, query in zip(costs, queries, strict=True):
-            is_factual = query.factual[part.factuals]
-            near, is_candidate = part.factuals[is_factual], query.candidate[part.candidates]
-            cost[near] = _cheapest_reached(points[near], points[part.candidates], part.bits[is_factual], is_candidate)
-    return costs
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -199,7 +184,7 @@ class Variant:
     """Radius of one step; ``inf`` where a step may be of any length."""
 
     def parameters(self, nearest: int | None) -> dict[str, float | str]:
-        """What tells the measures of this variant from the others', and of how much of its graph they are."""
+        """The parameters of this variant's measures: what was lifted, and how many steps its graph keeps per node."""
         return {"without": self.without} | ({} if nearest is None else {"nearest": nearest})
 
 
@@ -210,9 +195,9 @@ class Searched:
     nearest: int | None
     """Out-edges kept per node, where the graph had to be cut down to them."""
     costs: tuple[Floats, ...]
-    """For each question ``(n,)``: cost of the cheapest feasible candidate, NaN where there is none or none is asked."""
+    """For each query ``(n,)``: cost of the cheapest feasible candidate, NaN without one or without a search."""
     drawn: tuple[Floats, ...]
-    """For each size ``(questions, draws, 2)``: infeasible share and burden, NaN where no row has one."""
+    """For each size ``(queries, draws, 2)``: infeasible share and burden, NaN where no row has one."""
 
 
 def variants(base: Variant, lifted: Mapping[str, tuple[Rules, Ints]], every: Rules) -> list[Variant]:
@@ -250,7 +235,7 @@ def binding(variant: Variant, encoded: Floats) -> Variant:
 
 
 def alike(first: Variant, other: Variant) -> bool:
-    """Whether two variants have the same rules and radius, whatever each says was lifted."""
+    """Whether two variants have the same rules and radius, whatever was lifted in each."""
     moves, other_moves = first.rules.transitions, other.rules.transitions
     return (
         first.epsilon == other.epsilon
@@ -298,16 +283,14 @@ def search(
 
 
 def _drawn(joined: Joined, rows: Longs, queries: Sequence[Asked]) -> Floats:
-    """Infeasible share and burden of a subsample, ``(questions, 2)``."""
-    alone = [query.of(rows) for query in queries]
-    costs = cheapest(joined.thinned(rows), alone)
-    return np.array([_share_and_burden(paid[query.factual]) for paid, query in zip(costs, alone, strict=True)])
-
-
-def _share_and_burden(costs: Floats) -> tuple[float, float]:
-    """Means over factual rows by their ``costs``; NaN where there is no row to take one of."""
-    paid = costs[~np.isnan(costs)]
-    return 1 - len(paid) / len(costs) if len(costs) else math.nan, float(paid.mean()) if len(paid) else math.nan
+    """Infeasible share and burden of a subsample, ``(queries, 2)``; NaN where there is no row to take a mean of."""
+    alone, means = [query.of(rows) for query in queries], []
+    for costs, query in zip(cheapest(joined.thinned(rows), alone), alone, strict=True):
+        factual_costs = costs[query.factual]
+        paid = factual_costs[~np.isnan(factual_costs)]
+        refused = 1 - len(paid) / len(factual_costs) if len(factual_costs) else math.nan
+        means.append((refused, float(paid.mean()) if len(paid) else math.nan))
+    return np.array(means)
 
 
 def tallies(parameters: Mapping[str, float | str], costs: Floats, group: Ints, groups: int) -> Iterator[Tally]:
@@ -397,9 +380,10 @@ def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> B
     built = feasibility.build(distinct, variant.rules, variant.epsilon, settings)
     data = np.zeros(built.graph.size, dtype=np.bool_)
     data[distinct.node[: proposed.rows]] = True
-    graph = _without_steps(built.graph, ~data)
-    start = start
-    end = end
+    # a proposal has no steps of its own: all edges out of nodes without a row of the data go
+    is_kept = np.repeat(data, np.diff(built.graph.indptr))
+    indptr = np.concatenate([[0], np.cumsum(is_kept)])[built.graph.indptr]
+    graph = FeasibilityGraph(indptr, built.graph.indices[is_kept], built.graph.distances[is_kept])
     factual, candidate = np.zeros((2, graph.size), dtype=np.bool_)
     factual[start] = True
     candidate[end] = True
@@ -411,10 +395,3 @@ def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> B
         inside = np.isin(start, part.factuals) & np.isin(end, part.candidates)
         is_reached[inside] = part.reach()[row[inside], column[inside]]
     return is_reached
-
-
-def _without_steps(graph: FeasibilityGraph, nodes: Bools) -> FeasibilityGraph:
-    """The graph without the edges out of some nodes, given as ``(m,)``."""
-    is_kept_edge = ~np.repeat(nodes, np.diff(graph.indptr))
-    indptr = np.concatenate([[0], np.cumsum(is_kept_edge)])[graph.indptr]
-    return FeasibilityGraph(indptr, graph.indices[is_kept_edge], graph.distances[is_kept_edge])

@@ -178,7 +178,7 @@ def draws(joined: Nested, sizes: Sequence[Matched]) -> Iterator[Draws]:
 
 
 def _values(connection: Connection, rows: int) -> dict[str, float]:
-    """The four measures of all nodes of a connection, which stand for ``rows`` rows; no density of one row."""
+    """The four measures of all nodes of a connection, ``rows`` rows in all; no density of one row."""
     pairs = rows * (rows - 1)
     return {
         COMPONENTS: len(np.unique(connection.weak)),
@@ -288,23 +288,20 @@ def shares(graph: Backwards, member_labels: Labels, query: Asked) -> Floats:
 
 def _shares(graph: Backwards, member: Bools, query: Asked) -> Floats:
     """The same of at most ``WORD`` sets, each of them one bit."""
-    words = np.zeros(member.shape[1], np.uint64)
+    bits, node = np.zeros(member.shape[1], np.uint64), graph.node
     for bit, labels_of_draw in enumerate(member):
-        words |= labels_of_draw.astype(np.uint64) << np.uint64(bit)
-    bits, node = words, graph.node
+        bits |= labels_of_draw.astype(np.uint64) << np.uint64(bit)
     inside, reached = (np.zeros(len(graph.starts) - 1, np.uint64) for _ in range(2))
     np.bitwise_or.at(inside, node, bits)
     np.bitwise_or.at(reached, node[query.candidate], bits[query.candidate])
     _spread(graph.starts, graph.sources, inside, reached)
     refused = bits[query.factual] & ~reached[node[query.factual]]
-    count, every = (_counted(words, len(member)) for words in (refused, bits[query.factual]))
+    count, every = (
+        np.array([float(((words >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(len(member))])
+        for words in (refused, bits[query.factual])
+    )
     refused_shares: Floats = np.divide(count, every, out=np.full(len(member), np.nan), where=every > 0)
     return refused_shares
-
-
-def _counted(bits: Words, sets: int) -> Floats:
-    """Rows whose bit is set, by set."""
-    return np.array([float(((bits >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(sets)])
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
