@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec.algorithm import own_group
@@ -15,7 +14,7 @@ from tasks.methods.cec.algorithm import pairs as cec_tallies
 from tasks.methods.cec.algorithm.own_group import Reasons, without
 from tasks.methods.cec.algorithm.pairs import Scored, View
 from tasks.methods.cec.settings import CecSettings
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Ints, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import ModelView, Problem, Refit
 from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally
@@ -58,30 +57,30 @@ def findings(of_groups: Sequence[Scored], settings: CecSettings) -> Findings:
 
 
 def evidence(of_groups: Sequence[Scored], names: tuple[str, ...]) -> Evidence:
-    """The match of every matched row, then the features in which a scored pair parts most, if it parts at all."""
+    """The match of every matched row, then the features in which a scored pair differs most, if it differs at all."""
     empty = np.zeros(0, np.int64), np.zeros(0, dtype=str), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)
-    parts = [empty]
+    parts: list[tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]] = [empty]
     for scored in of_groups:
-        parts += [_matches(scored), _features(scored, names)]
+        matches, matched = scored.matches, np.flatnonzero(scored.matches.matched)
+        ones = np.ones(len(matched), np.int32)
+        parts.append(
+            (
+                matches.row[matched],
+                np.full(len(matched), MATCH),
+                ones,
+                matches.match[matched],
+                matches.distance[matched],
+            )
+        )
+        parted = np.nan_to_num(scored.compared.parted)
+        largest = algorithm_pairs.largest(parted, FEATURES)
+        value = np.take_along_axis(parted, largest, axis=1)
+        at, rank = np.nonzero(value > 0)
+        role = np.array([f"{PARTED}: {name}" for name in names])[largest[at, rank]]
+        parts.append((matches.row[at], role, rank.astype(np.int32) + 1, matches.match[at], value[at, rank]))
     row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((rank, role != MATCH, row))
     return Evidence(row[order], role[order], rank[order], other[order], value[order])
-
-
-def _matches(scored: Scored) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
-    m, at = scored.matches, np.flatnonzero(scored.matches.matched)
-    return m.row[at], np.full(len(at), MATCH), np.ones(len(at), np.int32), m.match[at], m.distance[at]
-
-
-def _features(
-    scored: Scored, names: tuple[str, ...]
-) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
-    m, parted = scored.matches, np.nan_to_num(scored.compared.parted)
-    largest = algorithm_pairs.largest(parted, FEATURES)
-    value = np.take_along_axis(parted, largest, axis=1)
-    at, rank = np.nonzero(value > 0)
-    role = np.array([f"{PARTED}: {name}" for name in names])[largest[at, rank]]
-    return m.row[at], role, rank.astype(np.int32) + 1, m.match[at], value[at, rank]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -154,10 +153,7 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
 
 
 def units(problem: Problem) -> Bools:
-    """Rows with a finding, ``(n,)``: rows outside the reference group; none if no model can be explained.
-
-    Of a large problem, those who are asked.
-    """
+    """Rows with a finding, ``(n,)``: outside the reference group and in the sample; none without model explanations."""
     outside: Bools = (problem.group != problem.reference) & problem.drawn
     return outside if problem.look_into is not None else np.zeros(len(problem.group), np.bool_)
 
@@ -171,7 +167,13 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
     aggregates: list[Aggregate] = []
     within = {group: _within(audited, model_views, group) for group in other_groups}
     for group, group_scores in scored.items():
-        tallies += [replace(t, group=group) for t in _tallies(group_scores, within[group], audited, settings)]
+        group_tallies = list(cec_tallies.scores(group_scores, settings, {}, headline=True))
+        own_scores = within[group]
+        if own_scores is not None:
+            group_tallies += cec_tallies.within(group_scores, own_scores)
+        group_tallies += cec_tallies.theta_curve(group_scores, settings)
+        group_tallies += cec_tallies.features(group_scores, audited.explained.features)
+        tallies += [replace(t, group=group) for t in group_tallies]
         group_aggregates = cec_tallies.aggregates(group_scores, audited.explained.features, audited.resamples, rng)
         aggregates += [replace(a, group=group) for a in group_aggregates]
     tallies += _of_other_pairs(audited, model_views, settings)
@@ -217,14 +219,6 @@ def _above_own_group(
         aggregates.append(aggregate)
         draws += against
     return aggregates, draws
-
-
-def _tallies(scored: Scored, within: Scored | None, audited: Audited, settings: CecSettings) -> Iterator[Tally]:
-    yield from cec_tallies.scores(scored, settings, {}, headline=True)
-    if within is not None:
-        yield from cec_tallies.within(scored, within)
-    yield from cec_tallies.theta_curve(scored, settings)
-    yield from cec_tallies.features(scored, audited.explained.features)
 
 
 def _of_other_pairs(audited: Audited, model_views: tuple[View, ...], settings: CecSettings) -> Iterator[Tally]:

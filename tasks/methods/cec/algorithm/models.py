@@ -421,7 +421,10 @@ def aggregates(trials: Sequence[Trial], group: int) -> Iterator[Aggregate]:
         group: Number of the group that is held against the reference group.
     """
     best = _non_dominated(trials)
-    for model, model_trials in _by_model(trials).items():
+    trials_of_model: dict[Model, list[Trial]] = {}
+    for trial in trials:
+        trials_of_model.setdefault(trial.model, []).append(trial)
+    for model, model_trials in trials_of_model.items():
         figures_of_measure = {
             name: [_figures(trial)[name] for trial in model_trials] for name in _figures(model_trials[0])
         }
@@ -442,13 +445,6 @@ def refused(models: Iterable[Model], group: int, rows: int, reason: str) -> Iter
     for model in models:
         if not model.grid:
             yield _over_folds(group, "trained_cec", _named(model), [Figure(np.nan, rows, reason=reason)], "mean")
-
-
-def _by_model(trials: Sequence[Trial]) -> dict[Model, list[Trial]]:
-    of: dict[Model, list[Trial]] = {}
-    for trial in trials:
-        of.setdefault(trial.model, []).append(trial)
-    return of
 
 
 def _named(model: Model) -> Parameters:
@@ -486,22 +482,18 @@ def _figures(trial: Trial) -> dict[Name, Figure]:
 
 
 def _of_reasons(trial: Trial) -> dict[Name, Figure]:
-    consistency, shares = (
-        trial.consistency,
-        [("trained_flip_share", ""), *(("trained_regime_share", r) for r in REGIMES)],
-    )
+    consistency = trial.consistency
+    shares = [("trained_flip_share", ""), *(("trained_regime_share", r) for r in REGIMES)]
     if consistency is None or not consistency.pairs:
         names = [*((f"trained_{name}", "") for name in OF_REASONS), *shares]
         missing = Figure(np.nan, trial.rows, reason=trial.reason if consistency is None else NO_PAIRS)
         return dict.fromkeys(names, missing)
-    means = {(f"trained_{name}", ""): _figures_mean(getattr(consistency, name), consistency) for name in OF_REASONS}
+    means = {}
+    for name in OF_REASONS:  # the floor is not defined where the reference has no direction for any pair
+        value = getattr(consistency, name)
+        means[f"trained_{name}", ""] = Figure(value, consistency.pairs, reason=NO_PAIRS if np.isnan(value) else "")
     counts = zip(shares, (consistency.flips, *consistency.regimes), strict=True)
     return means | {name: Figure(count / consistency.pairs, consistency.pairs, count) for name, count in counts}
-
-
-def _figures_mean(value: float, consistency: Consistency) -> Figure:
-    """The floor is not defined where the reference has no direction for any pair."""
-    return Figure(value, consistency.pairs, reason=NO_PAIRS if np.isnan(value) else "")
 
 
 def _collapsed(trial: Trial) -> Figure:

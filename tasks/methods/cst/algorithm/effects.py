@@ -398,7 +398,13 @@ def with_refits(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Ge
 
     variances = structural_variances(again, [effect.mover for effect in structural if effect.mover], group, rng)
     by_group = {effect.group: variance for effect, variance in zip(structural, variances, strict=True)}
-    return [_estimated(effect, by_group.get(effect.group, 0.0)) for effect in effects]
+    estimated = []
+    for effect in effects:
+        if effect.mover is not None:
+            cst = effect.contrasts[-1].estimated(by_group.get(effect.group, 0.0))
+            effect = replace(effect, contrasts=(*effect.contrasts[:-1], cst))
+        estimated.append(effect)
+    return estimated
 
 
 def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Sequence[GroupEffects]) -> GroupEffects:
@@ -410,9 +416,9 @@ def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Se
         compared: Its searches, with its neighbours.
         earlier_effects: The groups before it, where searches start.
     """
-    near = (
-        None if frame.ground.applicants.crossed else next((e.sides for e in reversed(earlier_effects) if e.sides), None)
-    )
+    near = None
+    if not frame.ground.applicants.crossed:
+        near = next((e.sides for e in reversed(earlier_effects) if e.sides), None)
     rows = frame.rows(group)
     variants = (ST, CST) if frame.imagined is not None else (ST,)
     none = GroupEffects(group, rows, variants, asked=len(compared.row))
@@ -441,13 +447,6 @@ def _lists(frame: Frame, compared: Comparison, variant: str) -> Lists:
     if not alone and frame.imagined is not None:
         counterfactual_values = frame.imagined.values[np.searchsorted(frame.imagined.row, row)]
     return Lists(row, control[full], test[full], counterfactual_values)
-
-
-def _estimated(effects: GroupEffects, structural: float) -> GroupEffects:
-    """The same, with the variance of the causal model in CST."""
-    if effects.mover is None:
-        return effects
-    return replace(effects, contrasts=(*effects.contrasts[:-1], effects.contrasts[-1].estimated(structural)))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -502,34 +501,30 @@ def _effects(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
 
 
 def _excess(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
+    """Excess shares, without a verdict. A note marks few complainants with an interval that contains 0."""
+    n = group_effects.complainants
     for place, variant in enumerate(group_effects.variants):
         for numerator in (RAW, ADJUSTED):
             share = ExcessShare(reason=group_effects.reason)
             if group_effects.sides is not None:
+                estimate, rows = group_effects.contrasts[place], group_effects.rows[0]
                 variance = group_effects.sides.variance(len(frame.denied))
-                share = excess_share(
-                    group_effects.contrasts[place], group_effects.rows[0], frame.denied, variance, numerator, LEVEL
-                )
-            yield _of_share(frame, group_effects, variant, numerator, share)
-
-
-def _of_share(frame: Frame, group_effects: GroupEffects, variant: str, numerator: str, share: ExcessShare) -> Aggregate:
-    """An excess share, without a verdict. A note marks few complainants with an interval that contains 0."""
-    left_out = LEFT_OUT.get(frame.settings.generator, "") if variant == CST and np.isfinite(share.value) else ""
-    interval = None if left_out.startswith("no interval") else share.interval
-    few = interval is not None and interval[0] < 0 < interval[1] and group_effects.complainants < FEW
-    notes = (share.reason, left_out, f"fewer than {FEW} complainants" * few)
-    return Aggregate(
-        group=group_effects.group,
-        subgroup=0,
-        measure="excess_share_of_denials",
-        parameters={"numerator": numerator, "variant": variant},
-        value=share.value,
-        n=group_effects.complainants,
-        compared=False,
-        reason="; ".join(note for note in notes if note),
-        interval=interval,
-    )
+                share = excess_share(estimate, rows, frame.denied, variance, numerator, LEVEL)
+            left_out = LEFT_OUT.get(frame.settings.generator, "") if variant == CST and np.isfinite(share.value) else ""
+            interval = None if left_out.startswith("no interval") else share.interval
+            few = interval is not None and interval[0] < 0 < interval[1] and n < FEW
+            notes = (share.reason, left_out, f"fewer than {FEW} complainants" * few)
+            yield Aggregate(
+                group=group_effects.group,
+                subgroup=0,
+                measure="excess_share_of_denials",
+                parameters={"numerator": numerator, "variant": variant},
+                value=share.value,
+                n=n,
+                compared=False,
+                reason="; ".join(note for note in notes if note),
+                interval=interval,
+            )
 
 
 def _aggregate(frame: Frame, group_effects: GroupEffects, measure: str, effect: EffectOf) -> Aggregate:
@@ -538,6 +533,12 @@ def _aggregate(frame: Frame, group_effects: GroupEffects, measure: str, effect: 
     half = float(norm.ppf((1 + LEVEL) / 2)) * effect.se
     has_interval = effect.se > 0 and not left_out.startswith("no interval")
     notes = (effect.reason, left_out if np.isfinite(effect.value) else "")
+    inference = None
+    if has_interval and not left_out:
+        (n, denials), (other_n, other_denials) = (
+            (len(rows), int(frame.denied[rows].sum())) for rows in group_effects.rows
+        )
+        inference = Inference(se=effect.se, counted=(n, denials, other_n, other_denials))
     return Aggregate(
         group=group_effects.group,
         subgroup=0,
@@ -548,16 +549,8 @@ def _aggregate(frame: Frame, group_effects: GroupEffects, measure: str, effect: 
         compared=False,
         reason="; ".join(note for note in notes if note),
         interval=(effect.value - half, effect.value + half) if has_interval else None,
-        inference=Inference(se=effect.se, counted=_counted(frame, group_effects))
-        if has_interval and not left_out
-        else None,
+        inference=inference,
     )
-
-
-def _counted(frame: Frame, group_effects: GroupEffects) -> tuple[int, int, int, int]:
-    """Applications and denials on either side."""
-    of = [(len(rows), int(frame.denied[rows].sum())) for rows in group_effects.rows]
-    return (*of[0], *of[1])
 
 
 def _randomized(frame: Frame, group_effects: GroupEffects, rng: np.random.Generator) -> Iterator[Aggregate]:
@@ -568,20 +561,15 @@ def _randomized(frame: Frame, group_effects: GroupEffects, rng: np.random.Genera
     p, reason = float("nan"), group_effects.reason
     if not reason and len(rows) > settings.null_rows:
         reason = TOO_MANY_ROWS
-    if not reason:
-        p = _p(frame, group_effects, rows, rng)
+    sides = group_effects.sides
+    if not reason and sides is not None and not sides.unchanging:
+        member = frame.ground.group[rows] == group_effects.group
+        z = sides.own.design.of(frame.columns.values[rows])
+        stratum = strata(propensity(z, member))
+        if settings.null == "labels":
+            stratum = strata_of(frame.columns, frame.ground.applicants.reached)[rows]
+        lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings)
+        ground = Ground(lists, z, frame.denied[rows])
+        p = randomization_p(ground, member, stratum, settings.null_draws, rng)
     n = group_effects.complainants
     yield Aggregate(group_effects.group, 0, "st_effect_p", {}, p, n, compared=False, reason=reason)
-
-
-def _p(frame: Frame, group_effects: GroupEffects, rows: Longs, rng: np.random.Generator) -> float:
-    settings, sides = frame.settings, group_effects.sides
-    if sides is None or sides.unchanging:
-        return float("nan")
-    member = frame.ground.group[rows] == group_effects.group
-    z = sides.own.design.of(frame.columns.values[rows])
-    stratum = strata(propensity(z, member))
-    if settings.null == "labels":
-        stratum = strata_of(frame.columns, frame.ground.applicants.reached)[rows]
-    lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings)
-    return randomization_p(Ground(lists, z, frame.denied[rows]), member, stratum, settings.null_draws, rng)

@@ -43,7 +43,7 @@ Sees = Literal["mediators", "covariates", "noise"]
 
 @dataclass(frozen=True)
 class PredictorSettings:
-    """Section 5.1 and appendix 14.1; what is not said there is ours."""
+    """Section 5.1 and appendix 14.1 of the paper; what it leaves open is our choice."""
 
     hidden: tuple[int, ...] = (64,)
     """Widths of the hidden layers, ReLU between them. Not in the paper."""
@@ -102,11 +102,11 @@ class Applicants:
     """``(n,)`` what is predicted."""
 
     def without_mediators(self) -> "Applicants":
-        """The same, of whom covariates alone are seen."""
+        """The same with covariates alone."""
         return replace(self, mediators=self.mediators[:, :0], imagined=self.imagined[..., :0])
 
     def by_noise(self, noise: Floats) -> "Applicants":
-        """The same, of whom noise ``(n, r)`` is seen in the place of mediators: it is kept in every category."""
+        """The same with noise ``(n, r)`` in the place of mediators: it stays the same in every category."""
         shape = (*self.imagined.shape[:2], *noise.shape)
         return replace(self, mediators=noise, imagined=np.broadcast_to(noise.astype(np.float32), shape))
 
@@ -124,7 +124,7 @@ class Scales:
         return cls(_moments(inputs_of(rows.covariates)), _moments(inputs_of(rows.mediators)))
 
     def applicants(self, rows: Mediation, imagined: Floats, label: Bools) -> Applicants:
-        """Lay out rows, their mediators ``(s, k, n, p)`` as imagined, and labels ``(n,)``."""
+        """Lay out rows, their counterfactual mediators ``(s, k, n, p)``, and labels ``(n,)``."""
         scaled_worlds = [
             [self._mediators(rows, values).astype(np.float32) for values in network]
             for network in in_other_categories(imagined, rows.category)
@@ -503,7 +503,12 @@ def noise_of(lending: Lending, learnt: Longs, seed: int) -> Floats | None:
     rows, names = lending.rows, noisy(lending.rows, lending.abducted)
     by_mediator = _residuals(rows, learnt, seed) if set(names) - set(lending.abducted) else {}
     parts = [lending.abducted[name] if name in lending.abducted else by_mediator[name] for name in names]
-    return _standardised(np.hstack(parts), learnt) if parts else None
+    if not parts:
+        return None
+    noise = np.ma.masked_invalid(np.hstack(parts))
+    centre, deviation = (of(noise[learnt], axis=0).filled(0.0) for of in (np.ma.mean, np.ma.std))
+    standardised: Floats = ((noise - centre) / np.where(deviation > 0, deviation, 1.0)).filled(0.0)
+    return standardised
 
 
 def abducted_shares(lending: Lending, chosen: Longs) -> Iterator[Aggregate]:
@@ -523,10 +528,3 @@ def _residuals(rows: Mediation, learnt: Longs, seed: int) -> dict[str, Floats]:
     differences = residuals(mean, rows.category, rows.mediators.values[:, rows.numeric])
     names = [name for name, number in zip(rows.mediators.names, rows.numeric, strict=True) if number]
     return {name: differences[:, [at]] for at, name in enumerate(names)}
-
-
-def _standardised(noise: Floats, learnt: Longs) -> Floats:
-    masked = np.ma.masked_invalid(noise)
-    centre, deviation = (of(masked[learnt], axis=0).filled(0.0) for of in (np.ma.mean, np.ma.std))
-    standardised: Floats = ((masked - centre) / np.where(deviation > 0, deviation, 1.0)).filled(0.0)
-    return standardised
