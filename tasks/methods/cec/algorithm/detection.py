@@ -59,7 +59,7 @@ def findings(of_groups: Sequence[Scored], settings: CecSettings) -> Findings:
 def evidence(of_groups: Sequence[Scored], names: tuple[str, ...]) -> Evidence:
     """The match of every matched row, then the features in which a scored pair differs most, if it differs at all."""
     empty = np.zeros(0, np.int64), np.zeros(0, dtype=str), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)
-    parts: list[tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]] = [empty]
+    parts = [empty]
     for scored in of_groups:
         matches, matched = scored.matches, np.flatnonzero(scored.matches.matched)
         ones = np.ones(len(matched), np.int32)
@@ -74,10 +74,11 @@ def evidence(of_groups: Sequence[Scored], names: tuple[str, ...]) -> Evidence:
         )
         parted = np.nan_to_num(scored.compared.parted)
         largest = algorithm_pairs.largest(parted, FEATURES)
-        value = np.take_along_axis(parted, largest, axis=1)
-        at, rank = np.nonzero(value > 0)
-        role = np.array([f"{PARTED}: {name}" for name in names])[largest[at, rank]]
-        parts.append((matches.row[at], role, rank.astype(np.int32) + 1, matches.match[at], value[at, rank]))
+        distance = np.take_along_axis(parted, largest, axis=1)
+        at, place = np.nonzero(distance > 0)
+        features = np.array([f"{PARTED}: {name}" for name in names])[largest[at, place]]
+        ranks = (place + 1).astype(np.int32)
+        parts.append((matches.row[at], features, ranks, matches.match[at], distance[at, place]))
     row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((rank, role != MATCH, row))
     return Evidence(row[order], role[order], rank[order], other[order], value[order])
