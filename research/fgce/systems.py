@@ -17,7 +17,7 @@ from tasks.methods.fgce.ablate.searches import freed
 from tasks.methods.fgce.algorithm import optima, recourse
 from tasks.methods.fgce.algorithm.ablation import Proposed, Variant, possible
 from tasks.methods.fgce.algorithm.costs import Vector, feasible
-from tasks.methods.fgce.algorithm.covering import Part, Pick, max_cover, rows_needed
+from tasks.methods.fgce.algorithm.covering import Part, max_cover, rows_needed
 from tasks.methods.fgce.algorithm.optima import Search, search
 from tasks.methods.fgce.algorithm.recourse import Pricing
 from tasks.methods.fgce.algorithm.solver import Solver
@@ -81,18 +81,14 @@ def _assigned(table: Search, parts: Sequence[Part], k: int, solver: Solver) -> A
     """The selection that covers most rows, at the least largest cost, and what the covered rows pay."""
     need = int(max_cover(parts, k, np.inf, solver).value)
     optimum = table.least(k, need)
-    paid = [_paid(part, number, optimum.picks) for number, part in enumerate(parts)]
+    paid = []
+    for number, part in enumerate(parts):
+        columns = [column for chosen, column in optimum.picks if chosen == number]
+        paid.append(part.cost[:, columns].min(axis=1, initial=np.inf))
     covered = [np.isfinite(costs) & (costs <= optimum.value) for costs in paid]
     cheapest = [part.cost.min(axis=1, initial=np.inf) for part in parts]
     rows = sum(int(part.weight[mask].sum()) for part, mask in zip(parts, covered, strict=True))
     return Assigned(k, rows, _mean(paid, parts, covered), _mean(cheapest, parts, covered))
-
-
-def _paid(part: Part, number: int, picks: Sequence[Pick]) -> Floats:
-    """``(f,)`` cost of the cheapest candidate that was picked in a part; ``inf`` where none is feasible."""
-    columns = [column for chosen, column in picks if chosen == number]
-    paid: Floats = part.cost[:, columns].min(axis=1, initial=np.inf)
-    return paid
 
 
 def _mean(costs: Sequence[Floats], parts: Sequence[Part], covered: Sequence[Bools]) -> float:
@@ -261,23 +257,16 @@ def drawn_cells(
 
 
 def _served(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Bools:
-    """``(f,)`` whose proposal changes the decision, and is possible."""
-    return proposals.valid & possible(
-        _joined(proposals, request, relaxed), _over(proposals, request, relaxed), request.settings
-    )
+    """``(f,)`` whether the proposal changes the decision, and is possible.
 
-
-def _joined(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Proposed:
-    """The proposals among the rows, in the strata of their applicants: a rule of its own keeps the attribute fixed."""
+    Proposals are in the strata of their applicants: a rule of its own keeps the attribute fixed.
+    """
     rows = request.factuals
     encoded = np.vstack([request.problem.encoded, proposals.point])
-    return Proposed(encoded, np.vstack([relaxed.strata, relaxed.strata[rows]]), rows)
-
-
-def _over(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Variant:
-    """The rules with the codes of rows and proposals."""
-    rules, codes = rules_of(np.vstack([request.problem.encoded, proposals.point]), relaxed.encodings)
-    return replace(relaxed.variant, rules=rules, codes=codes)
+    proposed = Proposed(encoded, np.vstack([relaxed.strata, relaxed.strata[rows]]), rows)
+    rules, codes = rules_of(encoded, relaxed.encodings)
+    variant = replace(relaxed.variant, rules=rules, codes=codes)
+    return proposals.valid & possible(proposed, variant, request.settings)
 
 
 def fgce_cells(request: Asked, relaxed: Sequence[Relaxed], solver: Solver) -> Iterator[tuple[Cell, Value]]:
@@ -402,7 +391,7 @@ def _table(request: Asked, systems: Systems, relaxed: Sequence[Relaxed]) -> Iter
 
 
 def _proposals(name: str, request: Asked, systems: Systems, audit_rules: Relaxed) -> Proposals:
-    """What a system proposes; one that is told the rules is told those of the audit, with none lifted."""
+    """The proposals of a system; one that uses the rules gets those of the audit, with none lifted."""
     system = EXPLANATIONS[name]
     if isinstance(system, GlobeCe):
         system = replace(system, translations=systems.translations)
