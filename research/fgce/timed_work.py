@@ -288,9 +288,7 @@ def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> di
     limits = [*done.limits.levels, np.inf]
     rules, epsilon = Rules(sample.direction), float(settings.epsilon)
     theirs = clock("plain", lambda: explain(sample, rules, epsilon, limits, settings.k))
-    same = all(np.array_equal(own, other) for own, other in zip(ours.covered, theirs.covered, strict=True))
-    if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not same:
-        raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
+    _require_equal(ours, theirs)
     return {
         "rows": len(sample.group),
         "edges_of_rows": ours.edges,
@@ -300,6 +298,12 @@ def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> di
         "arrays_s": sum(done.seconds[stage] for stage in (COLLAPSE, GRAPH, REACH, SELECT)),
         "plain_s": clock.seconds["plain"],
     }
+
+
+def _require_equal(ours: Plain, theirs: Plain) -> None:
+    same = all(np.array_equal(own, other) for own, other in zip(ours.covered, theirs.covered, strict=True))
+    if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not same:
+        raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
 
 
 def _full(group_search: recourse.Searched, settings: FgceSettings) -> Full:

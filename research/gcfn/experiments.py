@@ -67,24 +67,20 @@ class Experiments(Paper):
         return Compared([*figures, *research_figures.beside(figures, cells)], cells, drawings)
 
     def _obtained(self, dataset: str, data: Path) -> Obtained:
+        from research.gcfn import rivals, truth  # torch takes seconds to import, and others do not need it
+        from tasks.ingest.synthetic.algorithm.lending import LawSchool, Synthetic, law_school, synthetic
+
         if dataset == "synthetic":
-            return self._synthetic()
+            return self._of_runs(lambda rng: synthetic(Synthetic(), rng), self._size(), ("Figure 10", "Figure 11"))
+        spec = EXPERIMENTS[dataset].read(data)
         if dataset in FORMS:
-            return self._law(dataset, data)
-        return self._adult(data) if dataset == "adult" else self._compas(data)
-
-    def _synthetic(self) -> Obtained:
-        from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
-
-        return self._of_runs(lambda rng: synthetic(Synthetic(), rng), self._size(), ("Figure 10", "Figure 11"))
-
-    def _law(self, dataset: str, data: Path) -> Obtained:
-        from research.gcfn import truth  # torch takes seconds to import, and others need it not
-        from tasks.ingest.synthetic.algorithm.lending import LawSchool, Synthetic, law_school
-
-        students, settings = truth.students(EXPERIMENTS[dataset].read(data)), LawSchool(FORMS[dataset])
-        size = self._size(Synthetic().rows / settings.rows)
-        return self._of_runs(lambda rng: law_school(settings, students, rng), size, ("Figure 3", MEANS[dataset]))
+            students, settings = truth.students(spec), LawSchool(FORMS[dataset])
+            size = self._size(Synthetic().rows / settings.rows)
+            return self._of_runs(lambda rng: law_school(settings, students, rng), size, ("Figure 3", MEANS[dataset]))
+        if dataset == "adult":
+            earners = truth.earners(spec)
+            return rivals.obtained(earners, self._size(Synthetic().rows / len(earners.rich)), self.rows)
+        return rivals.recidivism_obtained(truth.defendants(spec), self._size(), self.seeds)
 
     def _of_runs(
         self, draw: "Callable[[np.random.Generator], MediatedRows]", size: "GanSettings", figures: tuple[str, str]
@@ -101,19 +97,6 @@ class Experiments(Paper):
         summaries = [{**tradeoff.compared(run), **other.told} for run, other in zip(trimmed, comparisons, strict=True)]
         cells = {**truth.cells(several), **utilities.utilities_cells(summaries), **rivals.cells(comparisons)}
         return cells, utilities.drawings(summaries, figures)
-
-    def _adult(self, data: Path) -> Obtained:
-        from research.gcfn import rivals, truth
-        from tasks.ingest.synthetic.algorithm.lending import Synthetic
-
-        earners = truth.earners(EXPERIMENTS["adult"].read(data))
-        return rivals.obtained(earners, self._size(Synthetic().rows / len(earners.rich)), self.rows)
-
-    def _compas(self, data: Path) -> Obtained:
-        from research.gcfn import rivals, truth
-
-        defendants = truth.defendants(EXPERIMENTS["compas"].read(data))
-        return rivals.recidivism_obtained(defendants, self._size(), self.seeds)
 
     def _size(self, share: float = 1.0) -> "GanSettings":
         """Training settings of this size; on the CPU, so that figures do not depend on the machine."""

@@ -77,19 +77,22 @@ def compared(run: Run, names: Sequence[str]) -> Rivals:
     generated = run.generators[DEFAULT].imagine(test_rows)
     summaries, imagined = {}, {}
     for name in names:
-        for title, settings in _variants(name, run.seed):
+        variants = {TITLES[name]: FittingSettings(seed=run.seed)}
+        if name == HSCIC:
+            variants = {
+                hscic_title(weight): FittingSettings(epochs=HSCIC_EPOCHS, fairness=weight, seed=run.seed)
+                for weight in HSCIC_SWEEP
+            }
+        for title, settings in variants.items():
             model = PREDICTORS[name](run.train.mediation(), run.train.favourable, settings)
             truly = moved_scores(model, test_rows, run.test.potential[None])
             scored = Scored(model.scores(test_rows), truly, moved_scores(model, test_rows, generated))
             summaries[title] = scored.told(run.test.favourable)
             if isinstance(model, Abducting):
-                comparison = against_truth(
-                    model.imagine(run.test.mediation()), run.test.mediation(), run.test.potential, run.test.mean
-                )
+                comparison = against_truth(model.imagine(test_rows), test_rows, run.test.potential, run.test.mean)
                 errors = float(comparison.counterfactual_generated.mean()), float(comparison.factual_generated.mean())
-                imagined[title] = Imagined(
-                    *errors, float(comparison.slope.mean()), change_over_last_epochs(model.history)
-                )
+                slope = float(comparison.slope.mean())
+                imagined[title] = Imagined(*errors, slope, change_over_last_epochs(model.history))
         log.info("run %d: %s trained", run.seed + 1, TITLES[name])
     return Rivals(summaries, imagined)
 
@@ -106,15 +109,6 @@ def cells(several: Sequence[Rivals]) -> Mapping[Cell, Value]:
 def hscic_title(weight: float) -> str:
     """The row of HSCIC with a weight of its penalty."""
     return f"{TITLES[HSCIC]}, lambda {weight:g}"
-
-
-def _variants(name: str, seed: int) -> Iterator[tuple[str, FittingSettings]]:
-    """Title and settings of each model of a system."""
-    if name == HSCIC:
-        for weight in HSCIC_SWEEP:
-            yield hscic_title(weight), FittingSettings(epochs=HSCIC_EPOCHS, fairness=weight, seed=seed)
-    else:
-        yield TITLES[name], FittingSettings(seed=seed)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -183,7 +177,9 @@ def drawings(several: Runs, figures: tuple[str, str]) -> tuple[Drawing, ...]:
         figures: The paper's numbers of the two drawings.
     """
     run_means = means(several)
-    by_gamma = {name: [mean.utility(gamma) for gamma in GAMMAS] for name, mean in _shown(run_means).items()}
+    # models without a weight, and of GCFN and HSCIC those of the weights 0, 0.5 and 5
+    titles = [name for name in (FROM, TO, hscic_title(5.0), *TITLES.values()) if name in run_means]
+    by_gamma = {name: [run_means[name].utility(gamma) for gamma in GAMMAS] for name in titles}
     title = "Utility of each predictor, mean over runs"
     gammas = Drawing("utility-by-gamma", figures[0], title, "gamma", "accuracy - gamma CF", curves(GAMMAS, by_gamma))
     weights = [variant.fairness for variant in SWEEP]
@@ -197,16 +193,13 @@ def drawings(several: Runs, figures: tuple[str, str]) -> tuple[Drawing, ...]:
     return (gammas, Drawing("mean-utility-by-lambda", figures[1], title, "lambda", "mean utility", lines))
 
 
-def _shown(run_means: Mapping[str, Told]) -> Mapping[str, Told]:
-    """The models without a weight, and of GCFN and HSCIC those of the weights 0, 0.5 and 5."""
-    return {name: run_means[name] for name in (FROM, TO, hscic_title(5.0), *TITLES.values()) if name in run_means}
-
-
 def _beside_others(several: Runs, run_means: Mapping[str, Told]) -> Iterator[tuple[Cell, Value]]:
     """How far GCFN's mean utility at lambda 0.5 is above each of the others', and whether it is not below by an sd."""
     gcfn, own_sd = run_means[TO].mean_utility, _sd(several, TO)
     for name in TITLES.values():
-        best = _best(run_means, name)
+        # the model of the system with the largest mean utility
+        models = [model for model in run_means if model.split(", ")[0] == name]
+        best = max(models, key=lambda model: run_means[model].mean_utility, default=None)
         if best is None:
             yield Cell("mean_utility_above", f"GCFN over {name}"), NOT_RUN
             yield Cell("mean_utility_below_by_more_than_one_sd", f"GCFN under {name}"), NOT_RUN
@@ -215,12 +208,6 @@ def _beside_others(several: Runs, run_means: Mapping[str, Told]) -> Iterator[tup
         below = run_means[best].mean_utility - gcfn > max(own_sd, _sd(several, best))
         answer = ("yes" if below else "no") if len(several) >= FEWEST_RUNS else TOO_FEW
         yield Cell("mean_utility_below_by_more_than_one_sd", f"GCFN under {name}"), answer
-
-
-def _best(run_means: Mapping[str, Told], name: str) -> str | None:
-    """The model of a system with the largest mean utility; None where the system was not run."""
-    models = [model for model in run_means if model.split(", ")[0] == name]
-    return max(models, key=lambda model: run_means[model].mean_utility, default=None)
 
 
 def _sd(several: Runs, name: str) -> float:

@@ -119,7 +119,7 @@ def _with_role(columns: Columns, spec: AuditSpec, role: Role) -> Columns:
 
 @dataclass(frozen=True)
 class Rates:
-    """Of decisions on some rows, NaN where nobody is to be counted. Positive is what the label says."""
+    """Rates of decisions on some rows, NaN where a rate has no rows. Positive is the value of the label."""
 
     accuracy: float
     ppv: float

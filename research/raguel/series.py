@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from research.figures import ASKED, Cell, Figure, Value
-from schemas.audit.column import ColumnSpec
 from schemas.audit.spec import AuditSpec
 from schemas.terms import Constraint, Kind
 from tasks.counterfactuals.algorithm import recourse
@@ -71,7 +70,7 @@ class People:
     lower: Floats
     """``(d,)`` what nothing may be moved below: a bound of the spec, or the least value that anybody has."""
     upper: Floats
-    """``(d,)`` likewise, above."""
+    """``(d,)`` what nothing may be moved above: a bound of the spec, or the largest value that anybody has."""
 
 
 def read(spec: AuditSpec) -> People:
@@ -89,16 +88,12 @@ def read(spec: AuditSpec) -> People:
         table.label,
         np.array([column.constraint is not Constraint.IMMUTABLE for column in specs]),
         np.array([column.recourse.weight for column in specs]),
-        np.array([_step(column) for column in specs]),
+        # without a step in the spec one category, or any amount of a number
+        np.array([c.recourse.step or (0.0 if c.type is Kind.CONTINUOUS else 1.0) for c in specs]),
         np.array([_WAYS[column.constraint] for column in specs]),
         np.maximum(low, columns.values.min(axis=0)),
         np.minimum(high, columns.values.max(axis=0)),
     )
-
-
-def _step(column: ColumnSpec) -> float:
-    """Step without one in the spec: one category for categories, any amount for numbers."""
-    return column.recourse.step or (0.0 if column.type is Kind.CONTINUOUS else 1.0)
 
 
 # --------------------------------------------------------------------------------------------------------------------
