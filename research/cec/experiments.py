@@ -34,7 +34,7 @@ _CHEAP = ("DIR", "Hardt", "adversarial")
 class Trained(Experiment):
     """A data set on which nets are trained; without a spec its rows are drawn."""
 
-    whole: bool = False
+    full: bool = False
     """Whether Table 4 and Figure 6 are about it, and nets are trained on one-hot columns as well."""
     baselines: tuple[str, ...] = BASELINES
     """Baselines that are run unless others are asked for; reductions train up to fifty nets."""
@@ -43,7 +43,7 @@ class Trained(Experiment):
 
 
 EXPERIMENTS: Mapping[str, Trained] = {
-    "german": Trained("german-credit-gender.yaml", ("data/german_credit/german.data.gz",), whole=True),
+    "german": Trained("german-credit-gender.yaml", ("data/german_credit/german.data.gz",), full=True),
     "adult": Trained(
         "adult-gender.yaml",
         ("data/adult/adult.data.gz", "data/adult/adult.test.gz"),
@@ -109,19 +109,19 @@ class Experiments(Paper):
             rows, columns = lending.of_spec(experiment.read(data))
             log.info("%s: %d rows, %d inputs", experiment.spec, *rows.population.features.shape)
         rows = drawn(rows, self.rows if experiment.cut else None, models.SETTINGS.seed)
-        of_model = models.by_model(models.outcomes(rows, models.variants(experiment.whole), self._course))
+        of_model = models.by_model(models.outcomes(rows, models.variants(experiment.full), self._course))
         baselines = experiment.baselines if self.baseline is None else self.baseline
-        of_baseline = models.told(rows, baselines, self._course)
+        of_baseline = models.mitigation_outcomes(rows, baselines, self._course)
         values = {**models.cells(of_model), **models.baselines_cells(of_baseline)}
         cec = [float(values[Cell("cec", name)]) for name in _OWN]
         values[Cell("cec_below_unconstrained", CEC_MODEL)] = cec[0] - cec[1]
-        both = {**of_model, **of_baseline}
-        values |= models.non_domination_cells({name: both[name] for name in both if name in COLUMNS})
-        if columns and experiment.whole:
+        outcomes = {**of_model, **of_baseline}
+        values |= models.non_domination_cells({name: outcomes[name] for name in outcomes if name in COLUMNS})
+        if columns and experiment.full:
             again = models.outcomes(lending.one_hot(rows, columns), models.variants(all_variants=False), self._course)
             values |= models.cells(models.by_model(again, ONE_HOT))
         drawings = [*lending.plane(values, COLUMNS), *lending.shares(values, COLUMNS, "regimes-by-model", "Figure 5")]
-        if experiment.whole:  # the ablation and the grid of both lambdas
+        if experiment.full:  # the ablation and the grid of both lambdas
             drawings += lending.shares(values, ABLATION, "regimes-by-variant", "Figure 7")
             grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), self._course))
             values |= models.lambda_grid_cells(grid)

@@ -138,7 +138,7 @@ NO_SCORES, NO_LOGIT, NO_MODEL = "no scores", "no logit", "no model"
 """Stand where a model on some fold has no figure: a mean over fewer folds would stand beside means over all."""
 
 
-def told(rows: Lending, columns: Iterable[str], course: Course) -> ByModel:
+def mitigation_outcomes(rows: Lending, columns: Iterable[str], course: Course) -> ByModel:
     """Trains mitigations, by their columns in Table 2, on the first folds of five; None where one leaves no model."""
     bridge, outcomes_of_column = Bridge(rows), {column: list[Told | None]() for column in columns}
     people = rows.population

@@ -73,7 +73,7 @@ class Covered:
 
     group: int
     measure: str
-    asked: int
+    sample: int
     of: int
     value: float
     """Of everybody."""
@@ -297,7 +297,7 @@ def _samples(room: Room) -> Iterator[Row]:
         ]
         shares = [group_coverage.share for _, group_coverage in measure_coverages]
         text = ", ".join(
-            f"{name} {group_coverage.share:.1%} ({group_coverage.asked} of {group_coverage.of})"
+            f"{name} {group_coverage.share:.1%} ({group_coverage.sample} of {group_coverage.of})"
             for name, group_coverage in measure_coverages
         )
         mean = float(np.mean(shares))

@@ -176,7 +176,7 @@ class Tested:
     prepared: Prepared
     ground: SearchSpace
     compared: Comparison
-    judged: Mapping[str, Tests]
+    tests: Mapping[str, Tests]
     """By variant."""
 
     @property
@@ -192,12 +192,12 @@ class Tested:
 
     def detected(self, variant: str) -> Floats:
         """``(len(ks), c)`` 1 where detected; ``(1, c)`` by counterfactual fairness."""
-        return (self.unfair > 0).astype(np.float64)[None] if variant == CF else self.judged[variant].detected(0.0)
+        return (self.unfair > 0).astype(np.float64)[None] if variant == CF else self.tests[variant].detected(0.0)
 
     @property
     def variants(self) -> tuple[str, ...]:
         """All variants, counterfactual fairness last."""
-        return (*self.judged, CF)
+        return (*self.tests, CF)
 
     def at(self, variant: str) -> list[tuple[Value, ...]]:
         """Returns what the cells of a variant are at, in the order of its rows."""
@@ -227,7 +227,7 @@ def cells(result: Tested, group: str, complainants: Iterable[int]) -> Mapping[Ce
     if imagined is not None and imagined.refused is not None:
         out[Cell("refused_percent_imagined", group)] = float(100 * imagined.refused[in_group].mean())
     # the test with centres of single complainants, at the settings' k, and their counterfactuals
-    tests, at_k = result.judged[CENTRED], result.prepared.settings.ks.index(result.prepared.settings.k)
+    tests, at_k = result.tests[CENTRED], result.prepared.settings.ks.index(result.prepared.settings.k)
     for row in complainants:
         i, at = int(np.searchsorted(result.row, row)), (float(row),)
         interval_values = (tests.pair.control_share, tests.pair.test_share, tests.delta, tests.low, tests.high)
@@ -257,7 +257,7 @@ def _counts(result: Tested) -> Iterator[tuple[str, tuple[Value, ...], float]]:
         for at, detected in zip(result.at(variant), result.detected(variant), strict=True):
             yield "detected", at, float(detected.sum())
             yield "detected_percent", at, float(100 * detected.mean())
-    for variant, tests in result.judged.items():
+    for variant, tests in result.tests.items():
         significant, positive = (tests.low > 0) & (tests.delta > 0), tests.positive(0.0)
         for i, at in enumerate(result.at(variant)):
             yield "significant", at, float(significant[i].sum())
@@ -316,7 +316,7 @@ class Golden:
         lists = [self._neighbours(variant) for variant in FILES]
         return [self._file(name) for name in ("factual.csv.gz", "counterfactual.csv.gz", *tables, *lists)]
 
-    def told(self, result: Tested) -> Told:
+    def differences(self, result: Tested) -> Told:
         """Yields all figures of the files, with ours."""
         yield from self._frames(result)
         for variant in FILES:
@@ -364,7 +364,7 @@ class Golden:
         differing_rows = len(frame.index.symmetric_difference(pd.Index(result.row)))
         place, theirs = (variant, float(k)), frame.reindex(result.row)
         yield self._line(TABLES, "complainants_differing", place, float(differing_rows))
-        tests = result.judged[variant]
+        tests = result.tests[variant]
         pair = tests.pair
         reals = {
             "p_c": pair.control_share,
@@ -436,7 +436,7 @@ CONTROL, SITUATION, COUNTERFACTUAL = "control group", "test group of ST", "test 
 class Balances:
     """One column of the complainants of a problem, ``c`` of them."""
 
-    found: Tested
+    tested: Tested
     column: str
     group: str
     """What the lines call the complainants."""
@@ -444,7 +444,7 @@ class Balances:
     @property
     def factual(self) -> Floats:
         """``(c,)`` the column as it is."""
-        return self._all[self.found.row]
+        return self._all[self.tested.row]
 
     @property
     def counterfactual(self) -> Floats:
@@ -453,24 +453,24 @@ class Balances:
         Raises:
             ValueError: The problem has no counterfactuals.
         """
-        imagined = applicants_of(self.found.prepared.problem).counterfactuals
+        imagined = applicants_of(self.tested.prepared.problem).counterfactuals
         if imagined is None:
             raise ValueError("Figure 2 compares with counterfactuals, and the problem has none")
-        column_values: Floats = imagined.values[np.searchsorted(imagined.row, self.found.row), self._place]
+        column_values: Floats = imagined.values[np.searchsorted(imagined.row, self.tested.row), self._place]
         return column_values
 
     @property
     def most_different(self) -> Longs:
         """Positions ``(s,)`` of the complainants with the largest delta of CST among those detected by CST and ST."""
-        at = self.found.prepared.settings.ks.index(self.found.prepared.settings.k)
-        delta = self.found.judged[CST].delta[at]
-        detected_by_both = np.flatnonzero((self.found.detected(CST)[at] > 0) & (self.found.detected(ST)[at] > 0))
+        at = self.tested.prepared.settings.ks.index(self.tested.prepared.settings.k)
+        delta = self.tested.tests[CST].delta[at]
+        detected_by_both = np.flatnonzero((self.tested.detected(CST)[at] > 0) & (self.tested.detected(ST)[at] > 0))
         return detected_by_both[np.argsort(-delta[detected_by_both], kind="stable")][:SHOWN]
 
     @property
     def around(self) -> Mapping[str, Floats]:
         """Mean of the column in each of the three groups around those complainants, ``(s,)`` each."""
-        compared, some = self.found.compared, self.most_different
+        compared, some = self.tested.compared, self.most_different
         tested = np.searchsorted(compared.tested, some)
         return {
             CONTROL: self._means(compared.control.members, some),
@@ -480,11 +480,11 @@ class Balances:
 
     @property
     def _place(self) -> int:
-        return self.found.ground.applicants.columns.names.index(self.column)
+        return self.tested.ground.applicants.columns.names.index(self.column)
 
     @property
     def _all(self) -> Floats:
-        values: Floats = self.found.ground.applicants.columns.values[:, self._place]
+        values: Floats = self.tested.ground.applicants.columns.values[:, self._place]
         return values
 
     def _means(self, members: Members, some: Longs) -> Floats:

@@ -281,8 +281,8 @@ def cells(nodes: pa.Table, edges: pa.Table, group: Ints, groups: Sequence[str]) 
         values[Cell("edges", name)] = float(edge_count)
         values[Cell("density", name)] = 100 * edge_count / max(count * (count - 1), 1)
         for kind in ("weak", "strong"):
-            found = connected_components(part, directed=True, connection=kind, return_labels=False)
-            values[Cell(f"{kind}_components", name)] = float(found)
+            count_of_kind = connected_components(part, directed=True, connection=kind, return_labels=False)
+            values[Cell(f"{kind}_components", name)] = float(count_of_kind)
     return values
 
 
@@ -569,7 +569,7 @@ WORDS: Final = {
 class Shown:
     """What the figures of one data set show."""
 
-    found: dict[Cell, Value]
+    cells: dict[Cell, Value]
     drawings: tuple[Drawing, ...]
 
 

@@ -104,7 +104,7 @@ class Experiments(Paper):
         # what no table by group holds: rules, figures, and the systems that are compared
         other_cells = {**dict(fgce_cells.constraints(request.tables["encodings"])), **system_cells}
         for figure in shown_figures:
-            other_cells |= figure.found
+            other_cells |= figure.cells
         drawings = (*(drawing for figure in shown_figures for drawing in figure.drawings), *face_drawings)
         group_figures = [*fgce_cells.figures(publication, dataset, experiment.groups), *golden.figures()]
         system_figures = list(fgce_cells.of_systems(publication, dataset))

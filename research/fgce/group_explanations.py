@@ -383,7 +383,7 @@ class GlobeCe:
     """Scalars by which directions are compared."""
     fine: int = 60
     """Scalars tried along the chosen one, before the interval is halved."""
-    told: bool = False
+    uses_rules: bool = False
     """Whether directions keep to ``Refused.direction``."""
     dense: bool = False
     """Whether each direction changes every feature."""
@@ -395,7 +395,7 @@ class GlobeCe:
             ValueError: The system is told the rules, and there are none.
         """
         sign = np.zeros(len(refused.feature), np.int32)
-        if self.told:
+        if self.uses_rules:
             if refused.direction is None:
                 raise ValueError(
                     "GLOBE-CE is to keep to the rules and was given none: set the direction of each column"
@@ -490,7 +490,7 @@ def _smallest(refused: Refused, direction: Floats, scalars: Floats) -> Floats:
 EXPLANATIONS: Final[Mapping[str, GroupExplanation]] = {
     "ares": Ares(),
     "globe_ce": GlobeCe(),
-    "globe_ce_told": GlobeCe(told=True),
+    "globe_ce_told": GlobeCe(uses_rules=True),
     "globe_ce_dense": GlobeCe(dense=True),
 }
 """``globe_ce_told`` keeps to the signs of the rules, which the paper's system does not know; of

@@ -301,7 +301,7 @@ def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> di
 
 
 def _require_equal(ours: Plain, theirs: Plain) -> None:
-    same = all(np.array_equal(own, other) for own, other in zip(ours.covered, theirs.covered, strict=True))
+    same = all(np.array_equal(coverage, other) for coverage, other in zip(ours.covered, theirs.covered, strict=True))
     if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not same:
         raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
 

@@ -94,7 +94,9 @@ class Experiments(Paper):
         names = self.known_baselines if self.baseline is None else self.baseline
         trimmed = [run.at_most(self.rows) for run in several]
         comparisons = [rivals.compared(run, names) for run in trimmed]
-        summaries = [{**tradeoff.compared(run), **other.told} for run, other in zip(trimmed, comparisons, strict=True)]
+        summaries = [
+            {**tradeoff.compared(run), **other.summaries} for run, other in zip(trimmed, comparisons, strict=True)
+        ]
         cells = {**truth.cells(several), **utilities.utilities_cells(summaries), **rivals.cells(comparisons)}
         return cells, utilities.drawings(summaries, figures)
 

@@ -65,7 +65,7 @@ HSCIC_EPOCHS: Final = 15
 class Rivals(NamedTuple):
     """The systems of one run."""
 
-    told: Mapping[str, Told]
+    summaries: Mapping[str, Told]
     """By title."""
     imagined: Mapping[str, Imagined]
     """Of the systems that imagine mediators, by title."""
@@ -87,7 +87,7 @@ def compared(run: Run, names: Sequence[str]) -> Rivals:
             model = PREDICTORS[name](run.train.mediation(), run.train.favourable, settings)
             truly = moved_scores(model, test_rows, run.test.potential[None])
             scored = Scored(model.scores(test_rows), truly, moved_scores(model, test_rows, generated))
-            summaries[title] = scored.told(run.test.favourable)
+            summaries[title] = scored.summary(run.test.favourable)
             if isinstance(model, Abducting):
                 comparison = against_truth(model.imagine(test_rows), test_rows, run.test.potential, run.test.mean)
                 errors = float(comparison.counterfactual_generated.mean()), float(comparison.factual_generated.mean())

@@ -288,19 +288,19 @@ class Told(NamedTuple):
 class Scored:
     """Scores of one model on the ``n`` held-out rows."""
 
-    own: Floats
+    factual: Floats
     """``(n,)``."""
     truly: Floats
     """``(1, 1, n)`` with the true mediators of the other category."""
     generated: Floats
     """``(s, 1, n)`` with those of each generator."""
 
-    def told(self, label: Bools) -> Told:
+    def summary(self, label: Bools) -> Told:
         """Its figures, by labels ``(n,)``."""
         return Told(
-            float(((self.own >= 0.5) == label).mean()),
-            float(unfairness(self.own, self.truly).max()),
-            float(unfairness(self.own, self.generated).max()),
+            float(((self.factual >= 0.5) == label).mean()),
+            float(unfairness(self.factual, self.truly).max()),
+            float(unfairness(self.factual, self.generated).max()),
         )
 
 
@@ -316,6 +316,6 @@ def compared(run: Run, variants: tuple[Variant, ...] = SWEEP) -> Mapping[str, To
         settings = replace(PredictorSettings(device="cpu", seed=run.seed), fairness=variant.fairness)
         model = predictors_train(applicants, settings)
         scored = Scored(model.scores(truly), model.imagined_scores(truly), model.imagined_scores(test_applicants))
-        summaries[variant.name] = scored.told(run.test.favourable)
+        summaries[variant.name] = scored.summary(run.test.favourable)
     log.info("run %d: %d models compared", run.seed + 1, len(summaries))
     return summaries

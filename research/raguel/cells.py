@@ -401,7 +401,7 @@ class Others:
 
 def obtained_cells(decisions: Judged, baseline_options: Others) -> dict[Cell, Value]:
     """Returns all cells of a data set."""
-    refused, everybody = (series.ranked(decisions, who) for who in (series.UNFAVOURABLE, series.ALL))
+    refused, everybody = (series.ranked(decisions, listing) for listing in (series.UNFAVOURABLE, series.ALL))
     values: dict[Cell, Value] = dict(series.unfair_blocks(everybody, series.ALL))
     values |= dict(series.unfair_counts(refused, series.UNFAVOURABLE)) | dict(
         series.unfair_counts(everybody, series.ALL)
@@ -464,8 +464,10 @@ _DURATION: Final = "counterfactual_loan_duration"
 def ratio_by_blocks(cells: Mapping[Cell, Value]) -> Drawing:
     """Figure 2: the ratio of the whole list against the number of blocks, for each tolerance and list."""
     lines = {
-        f"t = 1/{round(1 / t)}, {words}": [_at(cells, "overall_ratio", f"{who}, blocks", t, n) for n in series.BLOCKS]
-        for who, words in ((series.UNFAVOURABLE, "refused"), (series.ALL, "everybody"))
+        f"t = 1/{round(1 / t)}, {words}": [
+            _at(cells, "overall_ratio", f"{listing}, blocks", t, n) for n in series.BLOCKS
+        ]
+        for listing, words in ((series.UNFAVOURABLE, "refused"), (series.ALL, "everybody"))
         for t in series.TOLERANCES
     }
     title = "Recourse ratio after RAGUEL-Block by number of blocks and tolerance"

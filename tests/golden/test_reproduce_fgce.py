@@ -57,5 +57,5 @@ def test_what_is_possible_is_valid_and_more_of_it_without_rules(obtained):
 
 def test_connectivity_at_the_papers_epsilon_is_that_of_its_table(asked):
     shown = cells.connected(asked.problem, asked.tables, asked.settings, asked.epsilon)
-    assert [shown.found[Cell("components_by_epsilon", group, (0.3,))] for group in ("Female", "Male")] == [19, 37]
+    assert [shown.cells[Cell("components_by_epsilon", group, (0.3,))] for group in ("Female", "Male")] == [19, 37]
     assert len(shown.drawings) == 4

@@ -144,7 +144,7 @@ def test_models_are_compared_by_truth_and_by_generators(runs, compared):
 def test_systems_of_other_papers_are_measured_on_the_same_rows(runs):
     run = runs[0].at_most(600)
     assert len(run.train.category) == 600
-    told = rivals.compared(run, ("cfua", "cfan")).told
+    told = rivals.compared(run, ("cfua", "cfan")).summaries
     assert list(told) == ["CFUA", "CFAN"]
     assert (told["CFUA"].cf_true, told["CFUA"].cf_worst_generated) == (0, 0)
     assert 0 < told["CFAN"].cf_true < 0.001  # the noise of a regression, which is not quite that of the equation

@@ -49,7 +49,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
-    """An error for refits with one network alone, which does not show whose counterfactuals are identified."""
+    """An error for refits with one network alone, which does not show the identified counterfactuals."""
     settings = spec.methods.of(GcfnSettings)
     if settings is not None and settings.refits and not settings.several:
         message = "refits tell only of a group most of which is identified, which takes several networks to see"

@@ -134,8 +134,8 @@ def own_levels(control: Control, used: Bools, names: tuple[str, ...]) -> Floats:
 def level_name(control: Control, level: float) -> str:
     """Name of a level's indicator: with the level's own name, or its number where it has none."""
     place = int(level)
-    known = 0 <= place < len(control.categories) and place == level
-    return f"{control.name}: {control.categories[place] if known else f'{level:g}'}"
+    has_name = 0 <= place < len(control.categories) and place == level
+    return f"{control.name}: {control.categories[place] if has_name else f'{level:g}'}"
 
 
 def _code_category(control: Control, values: Floats, denied: Bools) -> Coded:

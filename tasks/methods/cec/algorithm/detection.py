@@ -110,13 +110,13 @@ class Audited:
     columns: Columns | None = None
     """What all applicants handed in, but for columns that the groups are made of."""
     refit: Refit | None = None
-    asked: Asked | None = None
-    """Who is asked of a large problem; None: everybody. Whom they are matched with is never sampled."""
+    sample: Asked | None = None
+    """The rows of a sample that are matched; None: all. The rows that they are matched with are never sampled."""
 
     def rows(self, group: int) -> Longs:
         """Queried members of a group, ascending."""
         member = np.equal(self.group, group)
-        return np.flatnonzero(member if self.asked is None else member & self.asked.drawn)
+        return np.flatnonzero(member if self.sample is None else member & self.sample.drawn)
 
 
 def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) -> Detected:
@@ -148,7 +148,7 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
         problem.resamples,
         columns=None if applicants is None else without(applicants.columns, applicants.attribute_columns),
         refit=problem.refit,
-        asked=problem.asked,
+        sample=problem.asked,
     )
     return assess(audited, settings, rng)
 
@@ -208,7 +208,7 @@ def _above_own_group(
 ) -> tuple[list[Aggregate], list[Draws]]:
     """What a verdict on reasons rests on, of every group outside the reference group."""
     of = Reasons(
-        audited.explained, model_views, audited.group, audited.reference, audited.columns, audited.refit, audited.asked
+        audited.explained, model_views, audited.group, audited.reference, audited.columns, audited.refit, audited.sample
     )
     measured = [group for group, own_scores in within.items() if own_scores is not None]
     resampled = of.resampled(measured, settings, rng)

@@ -200,8 +200,8 @@ class Ground:
     among: Bools
     """``(n,)`` the rows of both groups."""
     lists: tuple[Lists, ...]
-    asked: Bools | None = None
-    """``(n,)`` the rows that are asked if they are members; None: all."""
+    sample: Bools | None = None
+    """``(n,)`` the rows that are matched if they are members; None: all."""
 
     @classmethod
     def lay(cls, explained: ModelView, views: tuple[View, ...], among: Bools, depth: int = DEPTH) -> "Ground":
@@ -228,7 +228,7 @@ class Ground:
 
     def _parts(self, member: Bools) -> Iterator[Floats]:
         members, other_rows = np.flatnonzero(member), self.among & ~member
-        query_rows = members if self.asked is None else members[self.asked[members]]
+        query_rows = members if self.sample is None else members[self.sample[members]]
         for neighbours in self.lists:
             at, cell = neighbours.place[query_rows], members[neighbours.in_pool[members]]
             at = at[at >= 0]
@@ -470,15 +470,15 @@ class Reasons:
     """Models and groups of one protected attribute."""
 
     explained: ModelView
-    seen: tuple[View, ...]
+    views: tuple[View, ...]
     group: Ints
     """``(n,)``."""
     reference: int
     columns: Columns | None
     """What all applicants handed in, but for columns that the groups are made of; without, no label is exchanged."""
     refit: Refit | None
-    asked: Asked | None = None
-    """Who is asked of a large problem; None: everybody."""
+    sample: Asked | None = None
+    """The rows of a sample that are matched; None: all."""
 
     @cached_property
     def lists(self) -> tuple[Lists, ...]:
@@ -488,8 +488,8 @@ class Reasons:
         """
         everyone = np.ones(len(self.group), np.bool_)
         groups = [group for group in np.unique(self.group).tolist() if group != self.reference]
-        below = [self.asked.below(group) for group in groups] if self.asked is not None else []
-        return listed(self.explained, self.seen, everyone, of=np.logical_or.reduce(below) if below else None)
+        below = [self.sample.below(group) for group in groups] if self.sample is not None else []
+        return listed(self.explained, self.views, everyone, of=np.logical_or.reduce(below) if below else None)
 
     def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
         """The statistic of a group under relabelled groups, or none of it and why."""
@@ -499,7 +499,7 @@ class Reasons:
             return np.zeros(0), NOT_EXACT
         member = np.equal(self.group, group)
         # relabelled members are asked by the same hashes, so that as many are as of the group
-        below = None if self.asked is None else self.asked.below(group)
+        below = None if self.sample is None else self.sample.below(group)
         ground = Ground(self.explained, member | np.equal(self.group, self.reference), self.lists, below)
         null_values = draws(ground, member, self.columns, count, rng)
         return null_values, "" if len(null_values) else NOT_EXCHANGEABLE
@@ -509,7 +509,7 @@ class Reasons:
         if not settings.refits or self.refit is None or not groups:
             return {}
 
-        is_drawn = np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
+        is_drawn = np.ones(len(self.group), np.bool_) if self.sample is None else self.sample.drawn
 
         def values(view: ModelView, rows: Longs) -> dict[int, float]:
             # copies of those asked alone: their number varies as a sample's does, so that the spread counts the design

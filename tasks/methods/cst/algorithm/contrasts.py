@@ -179,23 +179,23 @@ class Lists(NamedTuple):
     """``(c, w)`` rows of their control groups, -1 beyond the last."""
     test: Longs
     """``(c, w)`` rows of their test groups."""
-    moved: Floats | None = None
+    counterfactuals: Floats | None = None
     """``(c, p)`` values around which the test groups were sought; None for the complainants' own."""
 
 
 class Design(NamedTuple):
     """A sample of complainants, and how far each of them moves both sides of an effect."""
 
-    asked: int
+    sample: int
     of: int
     control: Floats
-    """``(n,)`` of each row, about 0; 0 of who was not asked, or has no neighbours."""
+    """``(n,)`` of each row, about 0; 0 of a row out of the sample, or without neighbours."""
     test: Floats
     """``(n,)``"""
 
     def variance(self, control: float = 1.0, test: float = -1.0) -> float:
         """That the design adds to so many times the control side plus so many times the other."""
-        return design_variance(control * self.control + test * self.test, self.asked, self.of)
+        return design_variance(control * self.control + test * self.test, self.sample, self.of)
 
     def less(self, other: "Design") -> "Design":
         """Of the difference of two effects, of the same sample."""
@@ -205,7 +205,7 @@ class Design(NamedTuple):
 class Sides(NamedTuple):
     """Both sides of a comparison."""
 
-    own: Side
+    group: Side
     other: Side
     score: Floats | None = None
     """Coefficients of the score of denial, where the designs have one."""
@@ -213,14 +213,14 @@ class Sides(NamedTuple):
     def variance(self, size: int) -> Floats:
         """``(n,)`` noise of each decision of the file; 0 for a row on neither side."""
         variances = np.zeros(size)
-        for side in (self.own, self.other):
+        for side in (self.group, self.other):
             variances[side.rows] = side.variance
         return variances
 
     @property
     def unchanging(self) -> bool:
         """Whether all rows of each side have the same decision."""
-        return all(np.ptp(side.denied) == 0 for side in (self.own, self.other))
+        return all(np.ptp(side.denied) == 0 for side in (self.group, self.other))
 
 
 @dataclass(frozen=True)
@@ -301,17 +301,20 @@ def contrast(sides: Sides, values: Floats, lists: Lists, part: tuple[int, int] |
     """
     size = len(values)
     control, test = served(lists.control, size), served(lists.test, size)
-    own_values, counterfactual_values = values[lists.row], lists.moved if lists.moved is not None else values[lists.row]
+    own_values, counterfactual_values = (
+        values[lists.row],
+        lists.counterfactuals if lists.counterfactuals is not None else values[lists.row],
+    )
     weights = np.zeros(size)
     for side, share, target, sign in (
-        (sides.own, control, own_values, 1.0),
+        (sides.group, control, own_values, 1.0),
         (sides.other, test, counterfactual_values, -1.0),
     ):
         zbar = side.design.of(target).mean(axis=0)
         weights[side.rows] = sign * side.adjusted(share[side.rows], zbar)
     design = None
     if part is not None and part[0] < part[1]:
-        of_rows = (sides.own, lists.control, own_values), (sides.other, lists.test, counterfactual_values)
+        of_rows = (sides.group, lists.control, own_values), (sides.other, lists.test, counterfactual_values)
         design = Design(*part, *(_influence(*side_members, lists.row, size) for side_members in of_rows))
     return Contrast(weights, control - test, control, len(lists.row), design=design)
 

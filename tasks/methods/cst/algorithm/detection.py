@@ -164,7 +164,7 @@ class Found:
     group: int
     compared: Comparison
     """Without its neighbours, which are those of ``near``."""
-    judged: dict[str, Tests]
+    tests: dict[str, Tests]
     """By variant, the one that findings are about first."""
     effects: GroupEffects
     near: Groups
@@ -173,7 +173,7 @@ class Found:
     @property
     def main(self) -> Tests:
         """The tests that findings are about."""
-        return next(iter(self.judged.values()))
+        return next(iter(self.tests.values()))
 
 
 def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> Detected:
@@ -237,7 +237,7 @@ def _tallies(group_results: Sequence[Found], settings: CstSettings) -> Iterator[
     for group_result in group_results:
         of_cf = () if group_result.compared.unfair is None else cst_tallies.of_unfair(group_result.compared.unfair)
         of_main = cst_tallies.without_width(group_result.main, settings)
-        for t in (*cst_tallies.of_variants(group_result.judged, settings), *of_main, *of_cf):
+        for t in (*cst_tallies.of_variants(group_result.tests, settings), *of_main, *of_cf):
             yield replace(t, group=group_result.group)
 
 

@@ -62,23 +62,25 @@ class Mover(NamedTuple):
 
     row: Longs
     """``(c,)`` complainants with a counterfactual, ascending."""
-    moved: Floats
+    counterfactuals: Floats
     """``(c, p)`` their counterfactuals by the model of the audit."""
     reference: Side
     worth: Floats
     """``(c,)`` z(x^CF)'b of each."""
 
     @classmethod
-    def of(cls, row: Longs, moved: Floats, reference: Side) -> "Mover":
+    def of(cls, row: Longs, counterfactuals: Floats, reference: Side) -> "Mover":
         """The complainants ``(c,)`` of a group, their counterfactuals ``(c, p)``, and the reference side."""
-        return cls(row, moved, reference, reference.design.of(moved) @ reference.coefficients)
+        return cls(row, counterfactuals, reference, reference.design.of(counterfactuals) @ reference.coefficients)
 
     def some(self, rng: np.random.Generator) -> "Mover":
         """At most ``MOST_COMPLAINANTS`` of them."""
         if len(self.row) <= MOST_COMPLAINANTS:
             return self
         chosen = np.sort(rng.choice(len(self.row), MOST_COMPLAINANTS, replace=False))
-        return self._replace(row=self.row[chosen], moved=self.moved[chosen], worth=self.worth[chosen])
+        return self._replace(
+            row=self.row[chosen], counterfactuals=self.counterfactuals[chosen], worth=self.worth[chosen]
+        )
 
     def shift(self, counterfactuals: Counterfactuals) -> float:
         """Mean change of z(x^CF)'b. A complainant without a counterfactual in this refit counts as unchanged."""
@@ -280,7 +282,7 @@ def _around(space: Space, other_rows: Longs, centres: Space, settings: CstSettin
 def _listed(sides: Sides, values: Floats, lists: Lists) -> Contrast:
     """The contrast of the complainants who have ``k`` neighbours on both sides."""
     full = (lists.control >= 0).all(axis=1) & (lists.test >= 0).all(axis=1)
-    counterfactual_rows = None if lists.moved is None else lists.moved[full]
+    counterfactual_rows = None if lists.counterfactuals is None else lists.counterfactuals[full]
     return contrast(sides, values, Lists(lists.row[full], lists.control[full], lists.test[full], counterfactual_rows))
 
 
@@ -310,8 +312,8 @@ class Frame:
     """The rows of an audit as the effects of all its groups see them."""
 
     ground: SearchSpace
-    asked: Asked | None = None
-    """Who is asked of a large problem; None: everybody."""
+    sample: Asked | None = None
+    """The complainants of a sample; None: all."""
 
     @property
     def settings(self) -> CstSettings:
@@ -370,13 +372,13 @@ class GroupEffects:
     """By variant."""
     mover: Mover | None = None
     """Of CST."""
-    asked: int | None = None
-    """Members who were asked; None: all."""
+    queried: int | None = None
+    """Queried members; None: all."""
 
     @property
     def complainants(self) -> int:
         """Queried members of the group."""
-        return len(self.rows[0]) if self.asked is None else self.asked
+        return len(self.rows[0]) if self.queried is None else self.queried
 
 
 def with_refits(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Generator) -> list[GroupEffects]:
@@ -421,7 +423,7 @@ def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Se
         near = next((e.sides for e in reversed(earlier_effects) if e.sides), None)
     rows = frame.rows(group)
     variants = (ST, CST) if frame.imagined is not None else (ST,)
-    none = GroupEffects(group, rows, variants, asked=len(compared.row))
+    none = GroupEffects(group, rows, variants, queried=len(compared.row))
     lists = [_lists(frame, compared, variant) for variant in variants]
     least = max(2 * frame.settings.k, math.ceil(MATCHED * len(compared.row)))
     if any(len(neighbour_list.row) < least for neighbour_list in lists):
@@ -429,10 +431,10 @@ def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Se
     sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied, near)
     if sides is None:
         return replace(none, reason=TOO_FEW_FOR_ADJUSTMENT)
-    part = None if frame.asked is None else frame.asked.part(group)
+    part = None if frame.sample is None else frame.sample.part(group)
     contrasts = tuple(contrast(sides, frame.columns.values, neighbour_list, part) for neighbour_list in lists)
     last = lists[-1]
-    mover = None if last.moved is None else Mover.of(last.row, last.moved, sides.other)
+    mover = None if last.counterfactuals is None else Mover.of(last.row, last.counterfactuals, sides.other)
     return replace(none, sides=sides, contrasts=contrasts, mover=mover)
 
 
@@ -564,7 +566,7 @@ def _randomized(frame: Frame, group_effects: GroupEffects, rng: np.random.Genera
     sides = group_effects.sides
     if not reason and sides is not None and not sides.unchanging:
         member = frame.ground.group[rows] == group_effects.group
-        z = sides.own.design.of(frame.columns.values[rows])
+        z = sides.group.design.of(frame.columns.values[rows])
         stratum = strata(propensity(z, member))
         if settings.null == "labels":
             stratum = strata_of(frame.columns, frame.ground.applicants.reached)[rows]

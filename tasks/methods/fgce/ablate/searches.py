@@ -255,7 +255,7 @@ def _searched(
                 shares = ablation.tallies(parameters, costs[factual], attribute.group[factual], len(attribute.groups))
                 tallies.append(attribute.origin(maker).tallies(list(shares)))
         matched = [(attribute, size.group) for attribute in rows.attributes for size in attribute.sizes]
-        for (attribute, group), group_draws in zip(matched, search_result.drawn, strict=True):
+        for (attribute, group), group_draws in zip(matched, search_result.subsamples, strict=True):
             for (maker, maker_queries), maker_draws in zip(queries.items(), group_draws, strict=True):
                 if (attribute.group[maker_queries.factual] == group).any():
                     rows_of_draws = list(ablation.draws(parameters, maker_draws, group))

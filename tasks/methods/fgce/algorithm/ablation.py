@@ -196,7 +196,7 @@ class Searched:
     """Out-edges kept per node, where the graph had to be cut down to them."""
     costs: tuple[Floats, ...]
     """For each query ``(n,)``: cost of the cheapest feasible candidate, NaN without one or without a search."""
-    drawn: tuple[Floats, ...]
+    subsamples: tuple[Floats, ...]
     """For each size ``(queries, draws, 2)``: infeasible share and burden, NaN where no row has one."""
 
 
@@ -235,7 +235,7 @@ def binding(variant: Variant, encoded: Floats) -> Variant:
 
 
 def alike(first: Variant, other: Variant) -> bool:
-    """Whether two variants have the same rules and radius, whatever was lifted in each."""
+    """Whether two variants have the same rules and radius; the lifted rules may differ."""
     moves, other_moves = first.rules.transitions, other.rules.transitions
     return (
         first.epsilon == other.epsilon
@@ -319,7 +319,7 @@ def draws(parameters: Mapping[str, float | str], drawn_shares: Floats, group: in
 
     Args:
         parameters: What was lifted (``Variant.parameters``).
-        drawn_shares: ``(draws, 2)`` of one question (``Searched.drawn``).
+        drawn_shares: ``(draws, 2)`` of one question (``Searched.subsamples``).
         group: The group.
     """
     for measure, values in zip((SHARE, BURDEN), drawn_shares.T, strict=True):
@@ -373,7 +373,8 @@ def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> B
     if not math.isfinite(variant.epsilon):
         space = feasibility.space_of(distinct, variant.rules)
         steps = [
-            algorithm.nearest_of(space, one, other)[0] for one, other in zip(start[:, None], end[:, None], strict=True)
+            algorithm.nearest_of(space, source, other)[0]
+            for source, other in zip(start[:, None], end[:, None], strict=True)
         ]
         is_one_step: Bools = np.isfinite(steps)
         return is_one_step

@@ -192,7 +192,7 @@ def detect(problem: Problem, settings: GcfnSettings, rng: np.random.Generator) -
 def _of_groups(
     problem: Problem, mediated: Mediated, doubtful: Bools, favourable: Bools, rng: np.random.Generator
 ) -> Iterator[Aggregate]:
-    """Net changes of the groups outside the reference group, whose rows are imagined in it alone."""
+    """Net changes of the groups outside the reference group: their counterfactuals are in it alone."""
     for group in np.unique(problem.group).tolist():
         if group == problem.reference:
             continue
@@ -226,7 +226,7 @@ def unidentified(mediated: Mediated, wide: float) -> Bools:
 
 
 def of_rows(mediated: Mediated, doubtful: Bools, favourable: Bools, rows: Longs) -> Moved:
-    """The results of some rows ``(n,)``, ascending, as means over the groups that each row was imagined in."""
+    """The results of some rows ``(n,)``, ascending, as means over the groups of each row's counterfactuals."""
     mask = (mediated.refusal == "") & np.isin(mediated.row, rows)
     place = np.searchsorted(rows, mediated.row[mask])
 
@@ -260,7 +260,7 @@ def _mediated(problem: Problem) -> Mediated | None:
 
 
 def _findings(problem: Problem, mediated: Mediated | None, doubtful: Bools) -> Findings:
-    """One entry per row outside the reference group: such rows are imagined in it alone."""
+    """One entry per row outside the reference group, with counterfactuals in it alone."""
     if mediated is None:
         nothing = np.zeros(0, dtype=str)
         return Findings(np.zeros(0, np.int64), np.zeros(0, np.int32), nothing, np.zeros(0), nothing)

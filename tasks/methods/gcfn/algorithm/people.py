@@ -252,7 +252,7 @@ def tallies(reassigned: Moved) -> Iterator[Tally]:
 def aggregates(
     reassigned: Moved, settings: GcfnSettings, resamples: int, rng: np.random.Generator
 ) -> Iterator[Aggregate]:
-    """The quantile of the size of the change, with ``resamples`` of the rows imagined."""
+    """The quantile of the size of the change, with ``resamples`` of the rows that have counterfactuals."""
     sizes = reassigned.absolute[worst_network(reassigned.absolute)][reassigned.imagined]
     if len(sizes):
         quantiles = [np.quantile(rng.choice(sizes, len(sizes)), settings.quantile) for _ in range(resamples)]
@@ -331,7 +331,7 @@ def large_change(several: Sequence[Moved]) -> float:
 
 
 def band_tallies(reassigned: Moved, by: Sequence[Sorting], above: float) -> Iterator[Tally]:
-    """Of one group, by band: share decided otherwise, and share whose score would move far.
+    """Of one group, by band: share with another decision, and share with a large change of the score.
 
     Both are under the network under which they are largest for the whole group, so that bands add up to the group.
 

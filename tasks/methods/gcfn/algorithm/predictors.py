@@ -90,7 +90,7 @@ def sweep(values: tuple[float, ...] = SWEEP) -> tuple[Variant, ...]:
 
 @dataclass(frozen=True)
 class Applicants:
-    """``n`` applicants. Inputs of imagined mediators are float32: there are many."""
+    """``n`` applicants. Inputs of counterfactual mediators are float32, because they are many."""
 
     covariates: Floats
     """``(n, c)``."""
@@ -460,7 +460,7 @@ def variants(rows: Mediation, settings: GcfnPrediction, abducted: Collection[str
 
 
 def noisy(rows: Mediation, abducted: Collection[str]) -> tuple[str, ...]:
-    """The mediators of which CFAN sees the noise: those whose noise was abducted, and all others that are numbers."""
+    """The mediators with noise that CFAN sees: those with abducted noise, and all others that are numbers."""
     numeric_flags = zip(rows.mediators.names, rows.numeric, strict=True)
     return tuple(name for name, number in numeric_flags if number or name in abducted)
 

@@ -310,7 +310,7 @@ def mediated(
 def _of_case(
     case: Case, ids: Ids, declared: Table, decide: Decide | None, scratch: Scratch
 ) -> Iterator[tuple[str, pa.Table]]:
-    """All tables of a protected attribute whose groups have enough rows for generators."""
+    """All tables of a protected attribute with enough rows for generators in its groups."""
     generated = generate(case, scratch)
     several = [Reassigned.of(case, generated.imagined, to) for to in range(len(case.rows.categories))]
     for reassigned in several:

@@ -159,12 +159,12 @@ def to_nearest(
 # Scope: kernels and their frame. Boundaries: ``tasks.counterfactuals.algorithm.recourse``.
 
 
-def rerank_any(records: Records, held: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
+def rerank_any(records: Records, limits: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
     """Re-rank a list block by block, with records of the worst-off group from any later block.
 
     Args:
         records: All with a cost.
-        held: The bounds that every block is to keep.
+        limits: The bounds that every block is to keep.
         size: Records of a block, or ``(b,)`` of each.
         settings: ``rule``, ``delta`` and ``probes``; only the worst-off group moves, whatever ``direction`` says.
 
@@ -172,11 +172,11 @@ def rerank_any(records: Records, held: Representation, size: int | Longs, settin
         SpecError: If a block is to have fewer than one record, or all together not as many as there are.
     """
     start = starts(len(records.cost), size)
-    before, groups = records.ranked(), len(held.shares)
+    before, groups = records.ranked(), len(limits.shares)
     listed = records.listed(before)
     worst = representation.worst_off(records.cost, records.group, groups)
     least_ratio = settings.swaps(worst, groups).least_ratio
-    block, unfair = _fill(listed, records.rules, held.bounds, start, worst, least_ratio, settings.probes)
+    block, unfair = _fill(listed, records.rules, limits.bounds, start, worst, least_ratio, settings.probes)
     order = before[reranking.sorted_blocks(block, listed.cost, before, len(unfair))]
     return Reranked(
         order,
@@ -203,7 +203,7 @@ class Block(NamedTuple):
     """``(g,)`` their costs."""
     moves: Bools
     """``(g,)`` only the worst-off group."""
-    wanted: float
+    target: float
     """Records of the worst-off group that a block which is touched is filled up to."""
     worst: int
     least_ratio: float
@@ -280,7 +280,7 @@ def _balance(
     counts, sums, worst, size = block.counts, block.sums, block.worst, block.members.shape[0]
     edge, bottom, sent = listed.cost[block.members[size - 1]], size - 1, 0
     unfair = representation.violation(bounds, counts, size)
-    while unfair > 0.0 or (sent > 0 and counts[worst] < block.wanted):
+    while unfair > 0.0 or (sent > 0 and counts[worst] < block.target):
         over, under = reranking.out_of_bounds(bounds, counts, size)
         under[worst] = under[worst] or unfair == 0.0
         over[worst] = False

@@ -50,12 +50,12 @@ def quality(protected: Bools) -> Quality:
         return Quality(np.nan, np.nan, np.nan, ONE_GROUP)
     if n <= CUT:
         return Quality(np.nan, np.nan, np.nan, TOO_SHORT)
-    own, first, last = map(_sums, (protected, np.arange(n) < count, np.arange(n) >= n - count))
-    rnd, rkl = own[0] / max(first[0], last[0]), own[1] / max(first[1], last[1])
+    sums, first, last = map(_sums, (protected, np.arange(n) < count, np.arange(n) >= n - count))
+    rnd, rkl = sums[0] / max(first[0], last[0]), sums[1] / max(first[1], last[1])
     if 2 * count > n:
         return Quality(rnd, rkl, np.nan, MAJORITY)
     one_then_all = _sums((np.arange(n) > 0) & (np.arange(n) <= count))
-    return Quality(rnd, rkl, own[2] / max(first[2], last[2], one_then_all[2]), "")
+    return Quality(rnd, rkl, sums[2] / max(first[2], last[2], one_then_all[2]), "")
 
 
 def _sums(protected: Bools) -> tuple[float, float, float]:

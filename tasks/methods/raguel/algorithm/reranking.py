@@ -74,7 +74,7 @@ def ranks(order: Longs) -> Longs:
 
 
 def movable(worst: int, groups: int, direction: str) -> Bools:
-    """``(g,)`` groups whose records may be modified: the worst-off one, or all of them (``both``)."""
+    """``(g,)`` groups with records that may be modified: the worst-off one, or all of them (``both``)."""
     return np.asarray((np.arange(groups) == worst) | (direction == "both"))
 
 
@@ -232,15 +232,15 @@ class Reranking:
     """Lower-ranked records that are tried for one rank; without a limit the search is quadratic."""
 
 
-def rerank(records: Records, held: Representation, settings: Reranking) -> Reranked:
+def rerank(records: Records, limits: Representation, settings: Reranking) -> Reranked:
     """Re-rank a list (Algorithm 1).
 
     Args:
         records: All with a cost.
-        held: The bounds that every prefix of two records or more is to keep.
+        limits: The bounds that every prefix of two records or more is to keep.
         settings: Rules of acceptance, direction and failure.
     """
-    before, groups = records.ranked(), len(held.shares)
+    before, groups = records.ranked(), len(limits.shares)
     listed = records.listed(before)
     worst = representation.worst_off(records.cost, records.group, groups)
     choices = Choices(
@@ -250,7 +250,7 @@ def rerank(records: Records, held: Representation, settings: Reranking) -> Reran
         settings.failure == "exit",
         settings.probes,
     )
-    new, failed, exit_place = grow(listed, records.rules, held.bounds, choices)
+    new, failed, exit_place = grow(listed, records.rules, limits.bounds, choices)
     order = before[new]
     return Reranked(
         order,
@@ -479,7 +479,7 @@ class BlockRules:
     """Records that are tried for one place where they may come from any depth; one border needs no limit."""
 
     def swaps(self, worst: int, groups: int) -> Swaps:
-        """The exchange rules for the kernels, for a list whose worst-off group is ``worst``."""
+        """The exchange rules for the kernels, for a list with the worst-off group ``worst``."""
         return Swaps(movable(worst, groups, self.direction), 1.0 - self.delta if self.rule == "strict" else 0.0)
 
 
@@ -494,12 +494,12 @@ def block_size(records: int, blocks: int) -> int:
     return -(-records // blocks)
 
 
-def rerank_blocks(records: Records, held: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
+def rerank_blocks(records: Records, limits: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
     """Re-rank a list block by block (Algorithm 2).
 
     Args:
         records: All with a cost.
-        held: The bounds that every block is to keep.
+        limits: The bounds that every block is to keep.
         size: Records of a block, or ``(b,)`` of each.
         settings: Direction and rule of acceptance.
 
@@ -507,13 +507,13 @@ def rerank_blocks(records: Records, held: Representation, size: int | Longs, set
         SpecError: If a block is to have fewer than one record, or all together not as many as there are.
     """
     start = starts(len(records.cost), size)
-    before, groups = records.ranked(), len(held.shares)
+    before, groups = records.ranked(), len(limits.shares)
     listed = records.listed(before)
     block = np.repeat(np.arange(len(start) - 1), np.diff(start))
     crossed = np.zeros(len(before), np.bool_)
     window = Window(start, listed.cost[start[1:] - 1], crossed, block.copy(), listed)
     swaps = settings.swaps(representation.worst_off(records.cost, records.group, groups), groups)
-    unfair = swap(window, records.rules, held.bounds, swaps)
+    unfair = swap(window, records.rules, limits.bounds, swaps)
     order = before[sorted_blocks(window.block, listed.cost, before, len(unfair))]
     return Reranked(
         order,
@@ -539,5 +539,5 @@ def starts(records: int, size: int | Longs) -> Longs:
     if isinstance(size, int):
         return np.append(np.arange(0, records, size), records)
     if size.sum() != records:
-        raise SpecError(f"blocks of {size.sum()} records in all were asked for, of a list of {records}")
+        raise SpecError(f"the blocks hold {size.sum()} records in all, the list {records}")
     return np.append(0, np.cumsum(size))

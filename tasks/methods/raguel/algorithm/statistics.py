@@ -145,7 +145,7 @@ class Space:
         return x / self.unit
 
     def decoded(self, now: Floats, x: Floats, values: Floats, column: Ints) -> Floats:
-        """Columns in the user's units after records are moved to ``values``.
+        """Columns in the user's units after changes of records to ``values``.
 
         Args:
             now: ``(r, p)`` columns as they are; categories by their numbers.
@@ -243,7 +243,7 @@ class Applied:
     """None where the model cannot be queried."""
 
     def moved(self, values: Floats) -> Floats:
-        """``(n, p)`` columns in the user's units after records are moved to ``(n, d)``."""
+        """``(n, p)`` columns in the user's units after changes of records to ``(n, d)``."""
         return self.space.decoded(self.now, self.x, values, self.column)
 
     def confirmed(self, points: Floats, unfavourable: Bools) -> Floats:

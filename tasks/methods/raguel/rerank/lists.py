@@ -367,7 +367,7 @@ def _flags(confirmed: "np.ndarray[Any, Any]") -> list[bool | None]:
 
 
 def _attribute(applied: Applied, place: int) -> Attribute:
-    """The attribute of an input that was moved: only inputs that are attributes are moved."""
+    """The attribute of an input that an offer changes: offers change only inputs that are attributes."""
     attribute = applied.space.attributes[place]
     if attribute is None:
         raise ValueError(f"input {place} represents one category and cannot be changed by an offer")

@@ -129,7 +129,7 @@ def test_a_draw_is_the_search_on_its_rows_alone(instance, far, data):
     subsets = st.sets(st.integers(0, len(encoded) - 1), min_size=1)
     rows = [np.array(sorted(drawn)) for drawn in data.draw(st.lists(subsets, min_size=2, max_size=3))]
     found = ablation.search(encoded, strata, variant, (asked, other), [Matched(1, tuple(rows))], options)
-    assert found.drawn[0].shape == (2, len(rows), 2)
+    assert found.subsamples[0].shape == (2, len(rows), 2)
     for number, question in enumerate((asked, other)):
         for draw, own in enumerate(rows):
             part = replace(variant, codes=variant.codes[own])
@@ -137,7 +137,7 @@ def test_a_draw_is_the_search_on_its_rows_alone(instance, far, data):
             known = paid[~np.isnan(paid)]
             share = np.isnan(paid).mean() if len(paid) else np.nan
             burden = known.mean() if len(known) else np.nan
-            assert found.drawn[0][number, draw] == pytest.approx([share, burden], nan_ok=True)
+            assert found.subsamples[0][number, draw] == pytest.approx([share, burden], nan_ok=True)
 
 
 @given(instances())
