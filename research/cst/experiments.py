@@ -108,8 +108,7 @@ class Experiments(Paper):
             log.info("%s, %s: ingest, preprocess, score, generate counterfactuals, compare", dataset, grid.name)
             tested[grid.name] = problem.tested(experiment.prepared(grid, data))
             values[Cell("edges", grid.name)] = experiment.edges(grid, data)
-            group = grid.name
-            at = [f.cell.at[0] for f in figures if f.cell.group == group and f.cell.at]
+            at = [f.cell.at[0] for f in figures if f.cell.group == grid.name and f.cell.at]
             complainants = {int(first) for first in at if isinstance(first, float)}
             values |= problem.cells(tested[grid.name], grid.name, complainants)
             if grid.parts:

@@ -185,14 +185,12 @@ def frequent(codes: Ints, support: float, length: int) -> Mapping[Itemset, Bools
     single = {items: mask for items, mask in every.items() if mask.sum() >= least}
     itemsets, longest = dict(single), single
     for _ in range(length - 1):
-        out = {}
+        longer = {}
         for items, mask in longest.items():
-            for (item,), also in single.items():
-                if item[0] > items[-1][0]:
-                    joint_mask = mask & also
-                    if joint_mask.sum() >= least:
-                        out[(*items, item)] = joint_mask
-        longest = out
+            for (item,), item_mask in single.items():
+                if item[0] > items[-1][0] and (mask & item_mask).sum() >= least:
+                    longer[(*items, item)] = mask & item_mask
+        longest = longer
         itemsets |= longest
     return itemsets
 

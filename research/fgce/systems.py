@@ -290,17 +290,16 @@ def parts_of(request: Asked, relaxed: Relaxed) -> list[Part]:
     """Returns costs of the feasible pairs under some rules, by component; without epsilon in one part."""
     problem, variant = request.problem, relaxed.variant
     if not math.isfinite(variant.epsilon):
-        rows = request.factuals
-        factual, candidate = np.flatnonzero(problem.factual), np.flatnonzero(problem.candidate)
+        factual, candidate = request.factuals, np.flatnonzero(problem.candidate)
         delta = problem.encoded[candidate][None] - problem.encoded[factual][:, None]
-        direction, codes = relaxed.variant.rules.direction, relaxed.variant.codes
+        direction, codes = variant.rules.direction, variant.codes
         fixed = direction == IMMUTABLE
         allowed = (delta[..., fixed] == 0).all(axis=2) & (delta[..., ~fixed] * direction[~fixed] >= 0).all(axis=2)
         allowed &= (relaxed.strata[candidate][None] == relaxed.strata[factual][:, None]).all(axis=2)
-        for column, moves in relaxed.variant.rules.transitions:
+        for column, moves in variant.rules.transitions:
             allowed &= moves[codes[factual, column][:, None], codes[candidate, column][None]]
-        step_costs = np.where(allowed, np.sqrt((delta**2).sum(axis=2)), np.inf)
-        return [Part(step_costs, np.ones(len(rows), np.int64))]
+        costs = np.where(allowed, np.sqrt((delta**2).sum(axis=2)), np.inf)
+        return [Part(costs, np.ones(len(factual), np.int64))]
     distinct = feasibility.collapse(problem.encoded, variant.codes, relaxed.strata, variant.rules)
     built = feasibility.build(distinct, variant.rules, variant.epsilon, request.settings)
     joined = replace(problem, node=distinct.node, graph=built.graph)

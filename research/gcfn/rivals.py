@@ -388,22 +388,13 @@ def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> dict[
     parts = np.array_split(np.random.default_rng(0).permutation(len(people.score)), PARTS)[:seeds]
     foretold = high.copy()
     for number, part in enumerate(parts):
-        settings = replace(size, seed=number)
         fitted = np.setdiff1d(np.arange(len(people.score)), part)
-        foretold_rows, foretold_test_rows = people.mediation.rows(fitted), people.mediation.rows(part)
-        imaginer, scales = training.train(foretold_rows, settings).imaginer, Scales.of(foretold_rows)
-        settings_of_predictor = PredictorSettings(device="cpu", seed=settings.seed)
-        predictor = train(
-            scales.applicants(foretold_rows, imaginer.imagine(foretold_rows), people.offended[fitted]),
-            settings_of_predictor,
-        )
-        predicted: Bools = (
-            predictor.scores(
-                scales.applicants(foretold_test_rows, imaginer.imagine(foretold_test_rows), people.offended[part])
-            )
-            >= 0.5
-        )
-        foretold[part] = predicted
+        training_rows, held_out = people.mediation.rows(fitted), people.mediation.rows(part)
+        imaginer, scales = training.train(training_rows, replace(size, seed=number)).imaginer, Scales.of(training_rows)
+        learnt = scales.applicants(training_rows, imaginer.imagine(training_rows), people.offended[fitted])
+        predictor = train(learnt, PredictorSettings(device="cpu", seed=number))
+        test = scales.applicants(held_out, imaginer.imagine(held_out), people.offended[part])
+        foretold[part] = predictor.scores(test) >= 0.5
         log.info("part %d of %d held out: networks and predictor trained", number + 1, len(parts))
     members = [np.isin(np.arange(len(high)), part) & people.black for part in parts]
     values |= _rates(members, people, high, SCORE) | _rates(members, people, foretold, FAIR)

@@ -221,18 +221,14 @@ def complete_rows(applications: Applications) -> Rows:
     for outcome, none in (("denials", events == 0), ("approvals", events == counts)):
         code[ok & (code < 0) & np.append(none, False)[np.where(ok, group, count)]] = len(reasons)
         reasons.append(f"no {outcome} in the group")
-    has_group = (applications.group >= 0) & (applications.group < len(applications.groups))
-    left_out_group = np.where(has_group, applications.group, -1)
-    exclusions = []
-    for number, left_out_reason in enumerate(reasons):
+    known_group = np.where((group >= 0) & (group < count), group, -1)
+    left_out = []
+    for number, reason in enumerate(reasons):
         of_reason = code == number
-        for group_code in np.unique(left_out_group[of_reason]):
-            rows = of_reason & (left_out_group == group_code)
-            exclusions.append(
-                LeftOut(left_out_reason, int(group_code), int(rows.sum()), int(applications.denied[rows].sum()))
-            )
-    left_out = tuple(exclusions)
-    return Rows(code < 0, left_out, counts, events)
+        for group_code in np.unique(known_group[of_reason]):
+            rows = of_reason & (known_group == group_code)
+            left_out.append(LeftOut(reason, int(group_code), int(rows.sum()), int(applications.denied[rows].sum())))
+    return Rows(code < 0, tuple(left_out), counts, events)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -435,8 +435,7 @@ def within(values: Floats, effects: Sequence[Ints]) -> Floats:
         for levels in effects:
             counts = np.maximum(np.bincount(levels), 1)
             means = np.column_stack([np.bincount(levels, column) / counts for column in residuals.T])
-            centred: Floats = residuals - means[levels]
-            residuals = centred
+            residuals = residuals - means[levels]
         if len(effects) == 1 or float((np.abs(residuals - before) / scale).max(initial=0.0)) <= APART:
             return residuals
     raise ValueError(f"fixed effects did not settle in {MOST_ROUNDS} rounds")

@@ -126,22 +126,16 @@ def lists(
         for outcome in (False, True):
             same_outcome = among & (index.label == outcome)
             group_rows = same_outcome & explained.rows_of(number)
-            rows, pool_rows = (
-                np.flatnonzero(group_rows if of is None else group_rows & of),
-                np.flatnonzero(same_outcome & pool),
-            )
+            rows = np.flatnonzero(group_rows if of is None else group_rows & of)
+            pool_rows = np.flatnonzero(same_outcome & pool)
             if len(rows) and len(pool_rows):
-                at = index.at
-                nearest_depth = min(depth, len(pool_rows))
                 # public data hold thousands of equal rows, on which a balanced tree would be slow to build
-                tree = cKDTree(at[pool_rows], balanced_tree=False)
-                nearest_away, place = tree.query(at[rows], k=np.arange(1, nearest_depth + 1), workers=encoding.WORKERS)
-                nearest_near = pool_rows[place]
-                order = np.lexsort((nearest_near, nearest_away.astype(np.float32)), axis=-1)
-                near, away = (
-                    np.take_along_axis(nearest_near, order, axis=1),
-                    np.take_along_axis(nearest_away, order, axis=1),
-                )
+                tree = cKDTree(index.at[pool_rows], balanced_tree=False)
+                ks = np.arange(1, min(depth, len(pool_rows)) + 1)
+                away, place = tree.query(index.at[rows], k=ks, workers=encoding.WORKERS)
+                near = pool_rows[place]
+                order = np.lexsort((near, away.astype(np.float32)), axis=-1)
+                near, away = (np.take_along_axis(values, order, axis=1) for values in (near, away))
                 out.append(Lists(number, index, rows, pool_rows, near, away))
     return tuple(out)
 

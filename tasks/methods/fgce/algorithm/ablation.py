@@ -376,8 +376,7 @@ def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> B
             algorithm.nearest_of(space, source, other)[0]
             for source, other in zip(start[:, None], end[:, None], strict=True)
         ]
-        is_one_step: Bools = np.isfinite(steps)
-        return is_one_step
+        return np.asarray(np.isfinite(steps))
     built = feasibility.build(distinct, variant.rules, variant.epsilon, settings)
     data = np.zeros(built.graph.size, dtype=np.bool_)
     data[distinct.node[: proposed.rows]] = True

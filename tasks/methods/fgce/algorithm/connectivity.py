@@ -98,20 +98,16 @@ def nested(distinct: Distinct, rules: Rules, epsilons: Sequence[float], settings
 
 def connections(joined: Nested) -> list[Connection]:
     """The nodes at each epsilon, ascending."""
-    connection_list, graph = [], joined.graph
+    by_epsilon, graph, multiplicity = [], joined.graph, joined.distinct.multiplicity
     for epsilon in reversed(joined.epsilons):
         graph = within(graph, epsilon, joined.strict)
-        multiplicity = joined.distinct.multiplicity
         weak, strong = components(graph)
-        connection_joined = np.diff(graph.indptr) > 0
-        connection_joined[graph.indices] = True
+        has_edge = np.diff(graph.indptr) > 0
+        has_edge[graph.indices] = True
         passed = np.concatenate([[0], np.cumsum(multiplicity[graph.indices])])
-        neighbour_counts = np.diff(passed[graph.indptr]) + multiplicity - 1
-        connection = Connection(
-            epsilon, weak, strong, ~connection_joined & (multiplicity == 1), multiplicity * neighbour_counts
-        )
-        connection_list.append(connection)
-    return connection_list[::-1]
+        links = multiplicity * (np.diff(passed[graph.indptr]) + multiplicity - 1)
+        by_epsilon.append(Connection(epsilon, weak, strong, ~has_edge & (multiplicity == 1), links))
+    return by_epsilon[::-1]
 
 
 def within(graph: FeasibilityGraph, epsilon: float, strict: bool) -> FeasibilityGraph:
@@ -133,7 +129,7 @@ def aggregates(
         distinct: The nodes.
         group: ``(n,)`` group of each row; rows that share a node share a group.
         groups: Number of groups.
-        epsilons: Radii that were asked for; one without a connection is refused with its reason.
+        epsilons: The requested radii; one without a connection is refused with its reason.
 
     Raises:
         ValueError: If a component reaches into two groups: the protected attribute is then no stratum of the graph.
@@ -146,7 +142,6 @@ def aggregates(
             group_nodes = np.flatnonzero(of_node == number)
             rows = int(distinct.multiplicity[group_nodes].sum())
             if rows:
-                # The four measures of the nodes `group_nodes`, which stand for `rows` rows.
                 connection = connection_of_epsilon.get(epsilon)
                 values, reason = dict.fromkeys(MEASURES, math.nan), TOO_LARGE
                 if connection is not None:

@@ -107,14 +107,14 @@ def maker_of(
     taken_as: TakenAs = "codes" if model.rule is not None else model.taken_as
     inputs = inputs_of(columns, encodings, taken_as)
     decide = decider(model, models, encodings, decisions)
-    answers_cut = None if model.rule is not None else float(logit(decisions["threshold"][0].as_py()))
-    answers = None if decide is None else partial(_asked, decide, columns, answers_cut)
     if model.rule is not None:
+        answers = None if decide is None else partial(_answers, decide, columns, None)
         weights = np.array([model.rule.weights.get(name, 0.0) for name in columns.names])
         form = {0: above(Linear(weights), model.rule.limit)}
         return Maker(name, inputs, taken_as, np.zeros(n, np.int32), form, answers, scores)
-    forms = {number: linear_form(model_content) for number, model_content in stored(models, model).items()}
     cut = float(logit(decisions["threshold"][0].as_py()))
+    answers = None if decide is None else partial(_answers, decide, columns, cut)
+    forms = {number: linear_form(content) for number, content in stored(models, model).items()}
     linear = {number: above(form, cut) for number, form in forms.items() if form is not None}
     fold = decisions["fold"].to_numpy().astype(np.int32)
     return Maker(name, inputs, taken_as, fold, linear if len(linear) == len(forms) else None, answers, scores)
@@ -125,7 +125,7 @@ def above(form: Linear, cut: float) -> Linear:
     return Linear(form.coefficients, form.intercept - cut - MARGIN * max(1.0, abs(cut)))
 
 
-def _asked(decide: Decide, columns: Columns, cut: float | None, rows: Longs, values: Floats) -> tuple[Bools, Floats]:
+def _answers(decide: Decide, columns: Columns, cut: float | None, rows: Longs, values: Floats) -> tuple[Bools, Floats]:
     """Decisions on columns as they would be, and scores: of a model log odds above the cut, of a rule its sum."""
     favourable, scores = decide(Columns(columns.names, columns.kinds, columns.categories, values), rows)
     return favourable, scores if cut is None else logit(scores) - cut
