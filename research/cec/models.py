@@ -59,7 +59,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Told:
+class FoldOutcome:
     """Figures of one model on one fold."""
 
     performance: Performance
@@ -67,7 +67,7 @@ class Told:
     """Empty where there is no logit to explain."""
 
 
-ByModel = Mapping[str, Sequence[Told | None]]
+ByModel = Mapping[str, Sequence[FoldOutcome | None]]
 """By the name of a model: its figures on each fold, in order; None where it leaves no model."""
 
 
@@ -90,11 +90,11 @@ def variants(all_variants: bool) -> tuple[Variant, ...]:
 
 def by_model(variant_outcomes: Iterable[Outcome], suffix: str = "") -> ByModel:
     """Returns the figures by the names of the variants in Table 4 and, with the suffix, in Table 2."""
-    of: dict[str, list[Told]] = {}
+    of: dict[str, list[FoldOutcome]] = {}
     for outcome in variant_outcomes:
         variant = outcome.variant.name
         for name in dict.fromkeys((variant, TABLE_2.get(variant, variant))):
-            of.setdefault(name + suffix, []).append(Told(outcome.performance, outcome.consistency))
+            of.setdefault(name + suffix, []).append(FoldOutcome(outcome.performance, outcome.consistency))
     return of
 
 
@@ -107,7 +107,7 @@ def cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
     return values
 
 
-def means(several: Sequence[Told]) -> dict[str, float]:
+def means(several: Sequence[FoldOutcome]) -> dict[str, float]:
     """Returns means of the quantities that every fold has, and the number of folds with a collapsed model."""
     by_fold = [{**vars(outcome.performance), **outcome.consistency} for outcome in several]
     common = [name for name in by_fold[0] if all(name in fold_values for fold_values in by_fold)]
@@ -140,7 +140,7 @@ NO_SCORES, NO_LOGIT, NO_MODEL = "no scores", "no logit", "no model"
 
 def mitigation_outcomes(rows: Lending, columns: Iterable[str], course: Course) -> ByModel:
     """Trains mitigations, by their columns in Table 2, on the first folds of five; None where one leaves no model."""
-    bridge, outcomes_of_column = Bridge(rows), {column: list[Told | None]() for column in columns}
+    bridge, outcomes_of_column = Bridge(rows), {column: list[FoldOutcome | None]() for column in columns}
     people = rows.population
     label, group = people.favourable, people.protected
     for fold in islice(cv_mitigations.split(people, FOLDS, course.settings.seed), course.folds):
@@ -153,7 +153,7 @@ def mitigation_outcomes(rows: Lending, columns: Iterable[str], course: Course) -
                 repaired = fold
                 if mitigated.repair is not None:
                     repaired = replace(fold, inputs=mitigated.repair.of(fold.inputs, group))
-                outcome = Told(measured, bridge.score(mitigated.net, repaired) if mitigated.net else {})
+                outcome = FoldOutcome(measured, bridge.score(mitigated.net, repaired) if mitigated.net else {})
             of_column.append(outcome)
             log.info("fold %d of %d, %s", fold.number + 1, course.folds, column)
     return outcomes_of_column
@@ -166,7 +166,7 @@ def baselines_cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
     }
 
 
-def _figures(several: Sequence[Told | None]) -> Iterator[tuple[str, Value]]:
+def _figures(several: Sequence[FoldOutcome | None]) -> Iterator[tuple[str, Value]]:
     """Means by the name of a quantity, and a word for each quantity of Table 2 that has none."""
     known_outcomes = [outcome for outcome in several if outcome is not None]
     if len(known_outcomes) < len(several):
@@ -207,9 +207,9 @@ LEAST, HALF, ONE = 0.1, 0.5, 1.0
 
 def grid_of(outcomes: Sequence[Outcome]) -> Grid:
     """Returns means over folds of every pair of lambdas."""
-    of: dict[Variant, list[Told]] = {}
+    of: dict[Variant, list[FoldOutcome]] = {}
     for outcome in outcomes:
-        of.setdefault(outcome.variant, []).append(Told(outcome.performance, outcome.consistency))
+        of.setdefault(outcome.variant, []).append(FoldOutcome(outcome.performance, outcome.consistency))
     return {(variant.lambda_eo, variant.lambda_cec): means(several) for variant, several in of.items()}
 
 

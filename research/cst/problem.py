@@ -295,7 +295,7 @@ TABLES, LISTS = "*_k*.csv.gz", "*_neighbours.jsonl.gz"
 OURS = {"delta_p": "delta", "ci_lo": "low", "ci_hi": "high"}
 """Our names of their columns."""
 
-Told = Iterator[tuple[Figure, Value]]
+Differences = Iterator[tuple[Figure, Value]]
 """A figure of the reference, and ours."""
 
 
@@ -316,7 +316,7 @@ class Golden:
         lists = [self._neighbours(variant) for variant in FILES]
         return [self._file(name) for name in ("factual.csv.gz", "counterfactual.csv.gz", *tables, *lists)]
 
-    def differences(self, result: Tested) -> Told:
+    def differences(self, result: Tested) -> Differences:
         """Yields all figures of the files, with ours."""
         yield from self._frames(result)
         for variant in FILES:
@@ -334,7 +334,7 @@ class Golden:
         """The reference differs from itself by nothing, so that ours is how much we differ from it."""
         return Figure(f"{self.name}_{file}", True, Cell(quantity, self.group, at), 0.0, tolerance), ours
 
-    def _frames(self, result: Tested) -> Told:
+    def _frames(self, result: Tested) -> Differences:
         """Values and decisions of all rows, to the last digit."""
         applicants = result.ground.applicants
         imagined = applicants.counterfactuals
@@ -358,7 +358,7 @@ class Golden:
                     differ = frame[name].to_numpy(dtype=float) != column
                     yield self._line(file, f"{kind}_values_differing", (name,), float(differ.sum()))
 
-    def _table(self, result: Tested, variant: str, at: int, k: int) -> Told:
+    def _table(self, result: Tested, variant: str, at: int, k: int) -> Differences:
         """One variant and k, by complainant."""
         frame = pd.read_csv(self._file(f"{FILES[variant]}_k{k}.csv.gz")).set_index("individual")
         differing_rows = len(frame.index.symmetric_difference(pd.Index(result.row)))
@@ -388,7 +388,7 @@ class Golden:
             differ = theirs[column].to_numpy(dtype=float) != values
             yield self._line(TABLES, f"{column}_differing", place, float(differ.sum()))
 
-    def _lists(self, result: Tested, variant: str) -> Told:
+    def _lists(self, result: Tested, variant: str) -> Differences:
         """Complainants with different neighbours, and the largest difference of the listed distances.
 
         The files list equal distances in another order than that in which they were chosen.

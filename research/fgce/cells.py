@@ -609,7 +609,7 @@ def components(problem: Problem) -> Shown:
     cells: dict[Cell, Value] = {}
     series: list[Curve] = []
     for number, name in enumerate(problem.groups):
-        counts = _counted(problem, np.flatnonzero(problem.group == number))
+        counts = _component_counts(problem, np.flatnonzero(problem.group == number))
         cells[Cell(ACTIVE, name)] = float(len(counts))
         for quantity, values in zip((FACTUALS, CANDIDATES), counts.T, strict=True):
             places = range(1, len(values) + 1)
@@ -622,7 +622,7 @@ def components(problem: Problem) -> Shown:
     return Shown(cells, (Drawing("rows-by-component", "Figures 2 and 6", title, x, "rows", tuple(series)),))
 
 
-def _counted(problem: Problem, rows: Longs) -> Longs:
+def _component_counts(problem: Problem, rows: Longs) -> Longs:
     """``(components, 2)`` factual and candidate rows of a group's active components."""
     searched = recourse.search(problem, rows, lambda _, points, __: Vector(points))
     component = searched.reach.component

@@ -10,7 +10,7 @@ from research import figures
 from research.fgce import cells as fgce_cells
 from research.fgce import systems
 from research.fgce.cells import Golden
-from research.fgce.systems import KNOWN, Asked
+from research.fgce.systems import KNOWN, Request
 from research.figures import Compared, Experiment, Paper
 from tasks.in_memory import tables_through
 
@@ -92,7 +92,7 @@ class Experiments(Paper):
             **fgce_cells.cells(tables["feasibility_nodes"], tables["feasibility_edges"], group, names),
         }
         log.info("%s: figures, and the systems that the paper compares itself with", dataset)
-        request = Asked(problem, tables, fgce_cells.settings_of(spec))
+        request = Request(problem, tables, fgce_cells.settings_of(spec))
         chosen = frozenset(KNOWN if self.baseline is None else self.baseline)
         systems_run = systems.Systems(chosen, self.translations, spec.seed)
         system_cells, face_drawings = systems.obtained(dataset, request, systems_run)

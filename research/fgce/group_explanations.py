@@ -264,7 +264,7 @@ class Ares:
             then = by_features(list(frequent(cut.of(accepted), self.support, self.length)))
             for items in first:
                 pairs += [(items, other) for other in then.get(features_of(items), ()) if other != items]
-        rules = _made(refused, cut, pairs)
+        rules = _make_rules(refused, cut, pairs)
         if not len(rules.price):
             return proposals(refused, refused.values, np.full(len(refused.values), -1, np.int32), 0)
         starts: list[list[int]] = [[]]
@@ -285,7 +285,7 @@ class Ares:
         return proposals(refused, point, number, len(picked), words)
 
 
-def _made(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]]) -> _Rules:
+def _make_rules(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]]) -> _Rules:
     """Rules that change at least one decision."""
     codes = cut.of(refused.values)
     rules, applies, flips, costs, price = [], [], [], [], []
@@ -402,7 +402,7 @@ class GlobeCe:
         best, rank = None, (-1, np.inf)
         scalars = _scalars(self.coarse)
         for _ in range(self.translations):
-            direction = _drawn(refused.feature, sign, None if self.dense else self.features, rng)
+            direction = _draw_direction(refused.feature, sign, None if self.dense else self.features, rng)
             if direction is None:
                 break
             points, accepted = _along(refused, direction, scalars)
@@ -428,7 +428,7 @@ def _scalars(count: int) -> Floats:
     return FARTHEST * (np.arange(1, count + 1) / count) ** 2
 
 
-def _drawn(feature: Ints, sign: Ints, most: int | None, rng: np.random.Generator) -> Floats | None:
+def _draw_direction(feature: Ints, sign: Ints, most: int | None, rng: np.random.Generator) -> Floats | None:
     """A direction ``(p,)`` of at most ``most`` features, or of all, its largest entry 1; None if none may change."""
     features = np.unique(feature[sign != IMMUTABLE])
     if not len(features):

@@ -184,7 +184,7 @@ class Relaxed:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """False negatives of both groups, and the graph's material."""
 
     problem: Problem
@@ -235,7 +235,7 @@ class Asked:
 
 
 def proposed_cells(
-    name: str, proposals: Proposals, request: Asked, relaxed: Sequence[Relaxed]
+    name: str, proposals: Proposals, request: Request, relaxed: Sequence[Relaxed]
 ) -> Iterator[tuple[Cell, Value]]:
     """Yields the cells of one system's proposals: validity, and what is possible under each set of rules."""
     yield Cell(VALID, name), float(proposals.valid.mean())
@@ -248,7 +248,7 @@ def proposed_cells(
 
 
 def drawn_cells(
-    name: str, draws: Sequence[Proposals], request: Asked, relaxed: Relaxed
+    name: str, draws: Sequence[Proposals], request: Request, relaxed: Relaxed
 ) -> Iterator[tuple[Cell, Value]]:
     """Yields the least and the largest feasible share of several draws of one system: how far chance decides."""
     shares = [float(_served(proposals, request, relaxed).mean()) for proposals in draws]
@@ -256,7 +256,7 @@ def drawn_cells(
     yield Cell(LARGEST, name, relaxed.at), max(shares)
 
 
-def _served(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Bools:
+def _served(proposals: Proposals, request: Request, relaxed: Relaxed) -> Bools:
     """``(f,)`` whether the proposal changes the decision, and is possible.
 
     Proposals are in the strata of their applicants: a rule of its own keeps the attribute fixed.
@@ -269,7 +269,7 @@ def _served(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Bools:
     return proposals.valid & possible(proposed, variant, request.settings)
 
 
-def fgce_cells(request: Asked, relaxed: Sequence[Relaxed], solver: Solver) -> Iterator[tuple[Cell, Value]]:
+def fgce_cells(request: Request, relaxed: Sequence[Relaxed], solver: Solver) -> Iterator[tuple[Cell, Value]]:
     """Yields coverage and mean cost of FGCE's ``K`` candidates for ``SHARE`` of the false negatives, by the rules."""
     for relaxation in relaxed:
         parts = parts_of(request, relaxation)
@@ -286,7 +286,7 @@ def fgce_cells(request: Asked, relaxed: Sequence[Relaxed], solver: Solver) -> It
         yield Cell(FEASIBLE_COST, FGCE, relaxation.at), _group_explanations_mean(served)
 
 
-def parts_of(request: Asked, relaxed: Relaxed) -> list[Part]:
+def parts_of(request: Request, relaxed: Relaxed) -> list[Part]:
     """Returns costs of the feasible pairs under some rules, by component; without epsilon in one part."""
     problem, variant = request.problem, relaxed.variant
     if not math.isfinite(variant.epsilon):
@@ -355,7 +355,7 @@ class Systems:
     seed: int
 
 
-def obtained(dataset: str, request: Asked, systems: Systems) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
+def obtained(dataset: str, request: Request, systems: Systems) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
     """Returns the cells of the chosen systems and of FGCE, and the drawings."""
     values: dict[Cell, Value] = {}
     drawings: tuple[Drawing, ...] = ()
@@ -375,7 +375,7 @@ def obtained(dataset: str, request: Asked, systems: Systems) -> tuple[dict[Cell,
     return values, drawings
 
 
-def _table(request: Asked, systems: Systems, relaxed: Sequence[Relaxed]) -> Iterator[tuple[Cell, Value]]:
+def _table(request: Request, systems: Systems, relaxed: Sequence[Relaxed]) -> Iterator[tuple[Cell, Value]]:
     """Cells of Table VI: of the chosen systems, and of FGCE."""
     chosen = [name for name in NAMES if name in systems.chosen]
     if not chosen:
@@ -389,7 +389,7 @@ def _table(request: Asked, systems: Systems, relaxed: Sequence[Relaxed]) -> Iter
     yield from fgce_cells(request, relaxed, optima.solver_of(request.settings))
 
 
-def _proposals(name: str, request: Asked, systems: Systems, audit_rules: Relaxed) -> Proposals:
+def _proposals(name: str, request: Request, systems: Systems, audit_rules: Relaxed) -> Proposals:
     """The proposals of a system; one that uses the rules gets those of the audit, with none lifted."""
     system = EXPLANATIONS[name]
     if isinstance(system, GlobeCe):

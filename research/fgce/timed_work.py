@@ -194,7 +194,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Done:
+class StageResults:
     """Results of the stages."""
 
     distinct: Distinct
@@ -211,7 +211,7 @@ class Done:
         return int(np.repeat(rows, np.diff(graph.indptr)) @ rows[graph.indices] + rows @ (rows - 1))
 
 
-def stages(scored: Scored, settings: FgceSettings) -> Done:
+def stages(scored: Scored, settings: FgceSettings) -> StageResults:
     """Computes graph, components, reachability, exact k0 and d0, and all (k, d) tables of every group."""
     clock, rules = Clock(), Rules(scored.direction)
     codes = np.zeros((len(scored.group), 0), dtype=np.int32)
@@ -241,10 +241,10 @@ def stages(scored: Scored, settings: FgceSettings) -> Done:
         SELECT, lambda: [recourse.explain(group_search, limits.levels, settings.k) for group_search in searched]
     )
     clock(TABLES, lambda: [[*detection.coverage(of, limits), *detection.areas(of, limits)] for of in explained])
-    return Done(distinct, built, full, limits, explained, clock.seconds)
+    return StageResults(distinct, built, full, limits, explained, clock.seconds)
 
 
-def fastest(scored: Scored, settings: FgceSettings) -> Done:
+def fastest(scored: Scored, settings: FgceSettings) -> StageResults:
     """Returns the fastest of several runs."""
     return min((stages(scored, settings) for _ in range(TIMES)), key=lambda done: sum(done.seconds.values()))
 

@@ -22,7 +22,7 @@ from research.gcfn.truth import (
     Earners,
     Run,
     Scored,
-    Told,
+    Summary,
 )
 from tasks.baselines.predictors import FittingSettings, moved_scores
 from tasks.baselines.variational import PREDICTORS, Abducting, change_over_last_epochs
@@ -65,7 +65,7 @@ HSCIC_EPOCHS: Final = 15
 class Rivals(NamedTuple):
     """The systems of one run."""
 
-    summaries: Mapping[str, Told]
+    summaries: Mapping[str, Summary]
     """By title."""
     imagined: Mapping[str, Imagined]
     """Of the systems that imagine mediators, by title."""
@@ -131,13 +131,13 @@ TOO_FEW: Final = f"{NOT_RUN}: fewer than {FEWEST_RUNS} runs"
 FALLS, FALLS_NOT, RISES, RISES_NOT = "falls", "does not fall", "rises", "does not rise"
 STEADILY, UNSTEADILY = "falls at every step", "does not fall at every step"
 
-Runs = Sequence[Mapping[str, Told]]
+Runs = Sequence[Mapping[str, Summary]]
 """For each run its models by name, the same in all."""
 
 
-def means(several: Runs) -> Mapping[str, Told]:
+def means(several: Runs) -> Mapping[str, Summary]:
     """Means over runs by model."""
-    return {name: Told(*np.mean([run[name] for run in several], axis=0)) for name in several[0]}
+    return {name: Summary(*np.mean([run[name] for run in several], axis=0)) for name in several[0]}
 
 
 def utilities_cells(several: Runs) -> Mapping[Cell, Value]:
@@ -154,7 +154,7 @@ def utilities_cells(several: Runs) -> Mapping[Cell, Value]:
     return {**values, **directions(run_means, len(several)), **dict(_beside_others(several, run_means))}
 
 
-def directions(run_means: Mapping[str, Told], runs: int) -> Mapping[Cell, Value]:
+def directions(run_means: Mapping[str, Summary], runs: int) -> Mapping[Cell, Value]:
     """Returns which way accuracy, CF and mean utility go with lambda: in words, since the paper gives no figure."""
     values: dict[Cell, Value] = {}
     for quantity in ("accuracy", "cf_true"):
@@ -193,7 +193,7 @@ def drawings(several: Runs, figures: tuple[str, str]) -> tuple[Drawing, ...]:
     return (gammas, Drawing("mean-utility-by-lambda", figures[1], title, "lambda", "mean utility", lines))
 
 
-def _beside_others(several: Runs, run_means: Mapping[str, Told]) -> Iterator[tuple[Cell, Value]]:
+def _beside_others(several: Runs, run_means: Mapping[str, Summary]) -> Iterator[tuple[Cell, Value]]:
     """How far GCFN's mean utility at lambda 0.5 is above each of the others', and whether it is not below by an sd."""
     gcfn, own_sd = run_means[TO].mean_utility, _sd(several, TO)
     for name in TITLES.values():

@@ -265,7 +265,7 @@ MEAN_GAMMA: Final = 0.55
 """Mean of the ten weights 0.1, 0.2, ..., 1 of CF in the utility."""
 
 
-class Told(NamedTuple):
+class Summary(NamedTuple):
     """Figures of one model, on held-out rows."""
 
     accuracy: float
@@ -295,16 +295,16 @@ class Scored:
     generated: Floats
     """``(s, 1, n)`` with those of each generator."""
 
-    def summary(self, label: Bools) -> Told:
+    def summary(self, label: Bools) -> Summary:
         """Its figures, by labels ``(n,)``."""
-        return Told(
+        return Summary(
             float(((self.factual >= 0.5) == label).mean()),
             float(unfairness(self.factual, self.truly).max()),
             float(unfairness(self.factual, self.generated).max()),
         )
 
 
-def compared(run: Run, variants: tuple[Variant, ...] = SWEEP) -> Mapping[str, Told]:
+def compared(run: Run, variants: tuple[Variant, ...] = SWEEP) -> Mapping[str, Summary]:
     """Trains a model for each weight and measures it."""
     fitted, test_rows, scales = run.train.mediation(), run.test.mediation(), Scales.of(run.train.mediation())
     generator = run.generators[DEFAULT]

@@ -392,14 +392,14 @@ EVERYBODY = ", all listed"
 
 
 @dataclass(frozen=True)
-class Others:
+class BaselineRuns:
     """Which baselines are run, and on how many samples."""
 
     names: frozenset[str]
     trials: int
 
 
-def obtained_cells(decisions: Judged, baseline_options: Others) -> dict[Cell, Value]:
+def obtained_cells(decisions: Judged, baseline_options: BaselineRuns) -> dict[Cell, Value]:
     """Returns all cells of a data set."""
     refused, everybody = (series.ranked(decisions, listing) for listing in (series.UNFAVOURABLE, series.ALL))
     values: dict[Cell, Value] = dict(series.unfair_blocks(everybody, series.ALL))
@@ -415,7 +415,7 @@ def obtained_cells(decisions: Judged, baseline_options: Others) -> dict[Cell, Va
     return values
 
 
-def obtained_laws(values: dict[Cell, Value], baseline_options: Others, dataset: str) -> Iterator[Figure]:
+def obtained_laws(values: dict[Cell, Value], baseline_options: BaselineRuns, dataset: str) -> Iterator[Figure]:
     """Yields the expected results for the cells of a data set."""
     for name in known(baseline_options.names):
         yield from laws(values, name)

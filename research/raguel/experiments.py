@@ -94,7 +94,7 @@ def _of_people(dataset: str, decisions: "Judged", baseline: tuple[str, ...] | No
 
     ranked = {listing: series.ranked(decisions, listing) for listing in series.LISTS}
     laws = [law for listing in series.LISTS for law in series.never_lower(ranked[listing], listing)]
-    baselines = cells.Others(frozenset(BASELINES if baseline is None else baseline), samples)
+    baselines = cells.BaselineRuns(frozenset(BASELINES if baseline is None else baseline), samples)
     values = {**cells.obtained_cells(decisions, baselines), **{figure.cell: value for figure, value in laws}}
     expected = [figure for figure, _ in laws] + list(cells.obtained_laws(values, baselines, dataset))
     drawings = [cells.ratio_by_blocks(values)]

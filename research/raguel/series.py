@@ -278,14 +278,14 @@ def lengths(most: int) -> list[int]:
 def cells(most: int, trials: int) -> Iterator[tuple[Cell, Value]]:
     """Re-ranks lists of each length and yields means over so many draws."""
     for records in lengths(most):
-        trial_values = [_told(records, seed) for seed in range(trials)]
+        trial_values = [_draw_figures(records, seed) for seed in range(trials)]
         at = (float(records),)
         log.info("%s records, %d lists drawn and re-ranked", f"{records:,}", trials)
         for quantity, group in trial_values[0]:
             yield Cell(quantity, group, at), float(np.mean([trial[quantity, group] for trial in trial_values]))
 
 
-def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
+def _draw_figures(length: int, seed: int) -> dict[tuple[str, str], float]:
     records = draw(length, np.random.default_rng(seed))
     cost, group = records.cost, records.group
     exact, close = (representation(group, 2, REFERENCE, t) for t in (TOLERANCE, CLOSE_TOLERANCE))
@@ -335,10 +335,10 @@ def never_lower(ranked: Ranked, listing: str) -> Iterator[tuple[Figure, Value]]:
     for tolerance in TOLERANCES:
         representation = ranked.held(tolerance)
         cell = Cell("overall_ratio", f"{listing}, Algorithm 1", (tolerance,))
-        yield _asked(cell, before), _ratio(ranked, rerank(records, representation, Reranking()))
+        yield _requirement(cell, before), _ratio(ranked, rerank(records, representation, Reranking()))
         for blocks in BLOCKS:
             cell = Cell("overall_ratio", f"{listing}, blocks", (tolerance, float(blocks)))
-            yield _asked(cell, before), _ratio(ranked, in_blocks(ranked, representation, blocks))
+            yield _requirement(cell, before), _ratio(ranked, in_blocks(ranked, representation, blocks))
 
 
 def unfair_blocks(ranked: Ranked, listing: str) -> Iterator[tuple[Cell, Value]]:
@@ -366,7 +366,7 @@ def in_blocks(ranked: Ranked, representation: Representation, blocks: int) -> Re
     return rerank_blocks(ranked.records, representation, block_size(len(ranked.rows), blocks), BlockRules())
 
 
-def _asked(cell: Cell, before: float) -> Figure:
+def _requirement(cell: Cell, before: float) -> Figure:
     return Figure(ASKED, False, cell, before, ROUNDING, at_least=True)
 
 

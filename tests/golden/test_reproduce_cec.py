@@ -161,7 +161,7 @@ def test_baselines_are_told_of_as_far_as_they_can_be(bridge):
 
 
 def test_what_a_fold_lacks_has_no_mean(bridge):
-    net = models.Told(
+    net = models.FoldOutcome(
         models.outcomes(bridge.rows, models.variants(all_variants=False), Course())[0].performance, {"cec": 0.2}
     )
     found = models.means([net, replace(net, consistency={})])

@@ -5,7 +5,7 @@ from conftest import SHARED
 
 from research.fgce import cells, systems
 from research.fgce.experiments import EXPERIMENTS
-from research.fgce.systems import Asked
+from research.fgce.systems import Request
 from research.figures import Cell
 from tasks.in_memory import tables_through
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.data(EXPERIMENTS["compas"].sources[0])
 def asked():
     spec = EXPERIMENTS["compas"].read(SHARED)
     tables = tables_through(spec, "connect")
-    return Asked(cells.problem_of(tables, spec), tables, cells.settings_of(spec))
+    return Request(cells.problem_of(tables, spec), tables, cells.settings_of(spec))
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ def own(tables: ProblemTables, maker: str, attribute: str) -> Mediated | None:
     """What the model would have decided on the mediators that ``mediate`` left; None without, or for a lender."""
     if maker != DecisionMaker.MODEL or not tables.mediated.num_rows:
         return None
-    reassigned, decided = _of(tables.mediated, attribute), _of(tables.mediated_decisions, attribute)
+    reassigned, decided = _of_attribute(tables.mediated, attribute), _of_attribute(tables.mediated_decisions, attribute)
     frame = reassigned.select(["row_id", "to_group", "spread", "refusal"]).to_pandas()
     places = decided.select(["row_id", "to_group"]).to_pandas().assign(place=np.arange(decided.num_rows))
     frame = frame.merge(places, on=["row_id", "to_group"], how="left", validate="one_to_one")
@@ -26,7 +26,7 @@ def own(tables: ProblemTables, maker: str, attribute: str) -> Mediated | None:
     model_decisions = tables.decisions.filter(pc.equal(tables.decisions["decision_maker"], str(DecisionMaker.MODEL)))
     score = model_decisions.select(["row_id", "score"]).to_pandas().set_index("row_id")["score"].loc[tables.ids]
     approval = score.to_numpy(np.float64)
-    refits = _of(tables.of_method(GENERATOR_REFITS), attribute).to_pandas().sort_values("refit")
+    refits = _of_attribute(tables.of_method(GENERATOR_REFITS), attribute).to_pandas().sort_values("refit")
     return Mediated(
         row=frame["row"].to_numpy(np.int64),
         spread=frame["spread"].to_numpy(np.float64),
@@ -48,5 +48,5 @@ def _by_network(lists: pa.ChunkedArray, place: Longs, otherwise: float) -> Float
     return by_network
 
 
-def _of(table: pa.Table, attribute: str) -> pa.Table:
+def _of_attribute(table: pa.Table, attribute: str) -> pa.Table:
     return table.filter(pc.equal(table["protected_attribute"], attribute))

@@ -229,14 +229,14 @@ def rows_of(case: Case, ladder: Ladder, settings: AdjustSettings) -> dict[str, p
         ADJUSTED_SUPPORT: (_of_group(case, support) | {"blocks": blocks[support.rung]} for support in ladder.support),
         ADJUSTED_INTERACTIONS: interactions,
         ADJUSTED_BENCHMARKS: (row for effect in ladder.effects for row in _benchmarks(case, effect, settings)),
-        ADJUSTED_ROWS: (*_used(case, ladder), *(_counted(case, *astuple(left_out)) for left_out in ladder.left_out)),
+        ADJUSTED_ROWS: (*_used(case, ladder), *(_count_row(case, *astuple(left_out)) for left_out in ladder.left_out)),
     }
     return {table.name: _table(table, list(table_rows)) for table, table_rows in rows.items()}
 
 
 def of_columns(case: Case, reasons: Mapping[str, str]) -> dict[str, pa.Table]:
     """The controls that the ladder leaves out because the decision sets them."""
-    rows = [_counted(case, reason, -1, 0, 0) for reason in reasons.values()]
+    rows = [_count_row(case, reason, -1, 0, 0) for reason in reasons.values()]
     return {ADJUSTED_ROWS.name: _table(ADJUSTED_ROWS, rows)}
 
 
@@ -300,10 +300,10 @@ def _used(case: Case, ladder: Ladder) -> Iterator[dict[str, Any]]:
         rows = int(in_group.sum()) - sum(left_out.rows for left_out in out)
         denied = int(applications.denied[in_group].sum()) - sum(left_out.denied for left_out in out)
         if rows:
-            yield _counted(case, "", number, rows, denied)
+            yield _count_row(case, "", number, rows, denied)
 
 
-def _counted(case: Case, reason: str, group: int, rows: int, denied: int) -> dict[str, Any]:
+def _count_row(case: Case, reason: str, group: int, rows: int, denied: int) -> dict[str, Any]:
     name = case.applications.groups[group] if group >= 0 else None
     counts = {"group": name, "used": not reason, "reason": reason, "rows": rows, "denied": denied}
     return _identity(case) | counts

@@ -173,15 +173,15 @@ def _factors(design: Design, number: int, control: Control, used: Bools) -> Iter
         values = control.values[used]
         for share in KNOTS:
             yield Factor(
-                _named(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot"
+                _hinge_name(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot"
             )
         for rank, (above, below) in enumerate(PAIRED):
             over, under = np.maximum(z - np.quantile(z, above), 0), np.maximum(np.quantile(z, below) - z, 0)
-            yield Factor(_named(control, "above", values, above), number, over, f"above {rank}")
-            yield Factor(_named(control, "below", values, below), number, under, f"below {rank}")
+            yield Factor(_hinge_name(control, "above", values, above), number, over, f"above {rank}")
+            yield Factor(_hinge_name(control, "below", values, below), number, under, f"below {rank}")
 
 
-def _named(control: Control, side: str, values: Floats, share: float) -> str:
+def _hinge_name(control: Control, side: str, values: Floats, share: float) -> str:
     return f"{control.name} {side} {np.quantile(values, share):.3g}"
 
 
@@ -337,7 +337,7 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
         new = residual_size > NEW * size
         t = np.where(new, np.abs(score) / np.sqrt(np.where(new, residual_size, 1.0) * equation.variance), 0.0)
         best = np.argsort(-t, kind="stable")[:LOOKED_AT].astype(np.int32)
-        orthogonal = _beside(columns, terms.values(equation.rows, best), equation.weight)
+        orthogonal = _term_residuals(columns, terms.values(equation.rows, best), equation.weight)
         errors = [standard_error(column * residual, equation.cluster) for column in orthogonal.T]
         robust = np.nan_to_num(np.where(new[best], np.abs(orthogonal.T @ residual) / np.maximum(errors, 1e-12), 0.0))
         place = int(robust.argmax())
@@ -415,7 +415,7 @@ def _scores(equation: Equation, terms: Terms) -> Floats:
     return scores
 
 
-def _beside(x: Floats, values: Floats, weight: Floats) -> Floats:
+def _term_residuals(x: Floats, values: Floats, weight: Floats) -> Floats:
     """Residuals of the terms ``(m, k)`` after a weighted regression on the columns ``(m, p)``."""
     weighted = x * weight[:, None]
     residuals: Floats = values - x @ np.linalg.solve(x.T @ weighted, weighted.T @ values)

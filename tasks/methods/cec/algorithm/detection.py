@@ -216,7 +216,9 @@ def _above_own_group(
     draws: list[Draws] = []
     for group, own_scores in within.items():
         null_draws = of.draws(group, settings.relabelled_draws if own_scores is not None else 0, rng)
-        aggregate, against = own_group.told(group, scored[group], own_scores, null_draws, resampled.get(group))
+        aggregate, against = own_group.above_own_group(
+            group, scored[group], own_scores, null_draws, resampled.get(group)
+        )
         aggregates.append(aggregate)
         draws += against
     return aggregates, draws

@@ -430,24 +430,24 @@ def aggregates(trials: Sequence[Trial], group: int) -> Iterator[Aggregate]:
         }
         for (measure, regime), figures in figures_of_measure.items():
             of: Parameters = {"regime": regime} if regime else {}
-            yield _over_folds(group, measure, {**_named(model), **of}, figures, "mean")
-            yield _over_folds(group, measure, {**_named(model), **of}, figures, "sd")
+            yield _over_folds(group, measure, {**_parameters(model), **of}, figures, "mean")
+            yield _over_folds(group, measure, {**_parameters(model), **of}, figures, "sd")
         yield _over_folds(
-            group, "trained_collapsed", _named(model), [_collapsed(trial) for trial in model_trials], "mean"
+            group, "trained_collapsed", _parameters(model), [_collapsed(trial) for trial in model_trials], "mean"
         )
         if not model.grid:
             on_frontier = [best[trial.fold, model] for trial in model_trials]
-            yield _over_folds(group, "trained_non_dominated", _named(model), on_frontier, "mean")
+            yield _over_folds(group, "trained_non_dominated", _parameters(model), on_frontier, "mean")
 
 
 def refused(models: Iterable[Model], group: int, rows: int, reason: str) -> Iterator[Aggregate]:
     """Models that cannot be trained on this number of rows, reference group included, with the reason."""
     for model in models:
         if not model.grid:
-            yield _over_folds(group, "trained_cec", _named(model), [Figure(np.nan, rows, reason=reason)], "mean")
+            yield _over_folds(group, "trained_cec", _parameters(model), [Figure(np.nan, rows, reason=reason)], "mean")
 
 
-def _named(model: Model) -> Parameters:
+def _parameters(model: Model) -> Parameters:
     if model.lambdas is None:
         return {"model": model.name}
     return {"model": model.name, "lambda_eo": model.lambdas[0], "lambda_cec": model.lambdas[1]}

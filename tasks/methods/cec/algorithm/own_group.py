@@ -82,7 +82,7 @@ class Lists:
             places = encoding.gather(self.index.at[candidates])
             assigned_places, distance = nearest.match(self.index.at[self.rows[at]], places)
             return self._within_reach(np.where(assigned_places < 0, UNMATCHED, candidates[assigned_places]), distance)
-        matches, distance, sure = _first(self.near, self.away, at, is_candidate, len(self.pool))
+        matches, distance, sure = _first_candidate(self.near, self.away, at, is_candidate, len(self.pool))
         anew = np.flatnonzero(~sure)
         if len(anew):
             candidates = np.flatnonzero(self.in_pool & is_candidate)
@@ -141,7 +141,9 @@ def lists(
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _first(near: Longs, away: Floats, at: Longs, is_candidate: Bools, pool: int) -> tuple[Longs, Floats, Bools]:
+def _first_candidate(
+    near: Longs, away: Floats, at: Longs, is_candidate: Bools, pool: int
+) -> tuple[Longs, Floats, Bools]:
     """The first wanted row of some lists, its distance, and whether no row beyond the list can take its place.
 
     A list that ends before the pool of ``pool`` rows does may have left out rows as near as its last.
@@ -543,7 +545,7 @@ def above(
     return out
 
 
-def told(
+def above_own_group(
     group: int, scored: Scored, within: Scored | None, null_draws: tuple[Floats, str], resampled: Floats | None
 ) -> tuple[Aggregate, list[Draws]]:
     """The aggregate of a group, and what it is held against.

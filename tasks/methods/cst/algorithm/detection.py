@@ -120,17 +120,17 @@ class Surroundings:
         size = max(1, PIECE // (2 * width))
         nobody = Members(np.zeros((0, 1), np.int32), np.zeros((0, 1)))
         for start in range(0, max(len(row), 1), size):
-            some, parts = row[start : start + size], [_listed(np.zeros(0, np.int64), CONTROL, nobody)]
+            some, parts = row[start : start + size], [_evidence_rows(np.zeros(0, np.int64), CONTROL, nobody)]
             for group in self.groups if len(some) else ():
                 piece = group.between(some[0], some[-1])
-                parts.append(_listed(piece.row, CONTROL, piece.control))
-                parts.append(_listed(piece.tested, TEST, piece.test))
+                parts.append(_evidence_rows(piece.row, CONTROL, piece.control))
+                parts.append(_evidence_rows(piece.tested, TEST, piece.test))
             rows, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
             order = np.lexsort((rank, role == TEST, rows))
             yield Evidence(rows[order], role[order], rank[order], other[order], value[order])
 
 
-def _listed(
+def _evidence_rows(
     row: Longs, role: str, members: Members
 ) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
     """The members of each complainant's group, one after the other."""
@@ -158,8 +158,8 @@ SIGNIFICANT = "share_significant"
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was found in one group."""
+class GroupResult:
+    """The results of one group."""
 
     group: int
     compared: Comparison
@@ -193,8 +193,8 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     Raises:
         ValueError: If the problem has no applicants.
     """
-    ground = _laid(problem, settings)
-    frame, group_results = Frame(ground, problem.asked), list[Found]()
+    ground = _search_space(problem, settings)
+    frame, group_results = Frame(ground, problem.asked), list[GroupResult]()
     complainants = [int(group) for group in np.unique(problem.group[units(problem)])]
     for group in complainants:
         # lists of neighbours take the most memory: only those that findings rest on outlive this step
@@ -202,9 +202,9 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
         tests_of_variant = {variant: judge(pair, settings) for variant, pair in compared.pairs.items()}
         group_effects = of_group(frame, group, compared, [group_result.effects for group_result in group_results])
         near = Groups.of(compared)
-        group_results.append(Found(group, compared.counted(), tests_of_variant, group_effects, near))
+        group_results.append(GroupResult(group, compared.counted(), tests_of_variant, group_effects, near))
         del compared
-    singles = [_laid(single, settings) for single in ground.applicants.singles]
+    singles = [_search_space(single, settings) for single in ground.applicants.singles]
     tallies = [
         *_tallies(group_results, settings),
         *_sensitivity(problem, group_results, ground),
@@ -229,11 +229,11 @@ def units(problem: Problem) -> Bools:
     return outside
 
 
-def _laid(problem: Problem, settings: CstSettings) -> SearchSpace:
+def _search_space(problem: Problem, settings: CstSettings) -> SearchSpace:
     return lay(problem, settings, problem.group, applicants_of(problem).counterfactuals)
 
 
-def _tallies(group_results: Sequence[Found], settings: CstSettings) -> Iterator[Tally]:
+def _tallies(group_results: Sequence[GroupResult], settings: CstSettings) -> Iterator[Tally]:
     for group_result in group_results:
         of_cf = () if group_result.compared.unfair is None else cst_tallies.of_unfair(group_result.compared.unfair)
         of_main = cst_tallies.without_width(group_result.main, settings)
@@ -241,7 +241,7 @@ def _tallies(group_results: Sequence[Found], settings: CstSettings) -> Iterator[
             yield replace(t, group=group_result.group)
 
 
-def _clipped(group_results: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
+def _clipped(group_results: Sequence[GroupResult], ground: SearchSpace) -> Iterator[Tally]:
     """Tallies of the complainants with values clipped before the distance computation."""
     applicants = ground.applicants
     looked_at = neighbours.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
@@ -251,7 +251,7 @@ def _clipped(group_results: Sequence[Found], ground: SearchSpace) -> Iterator[Ta
             yield replace(t, group=group_result.group)
 
 
-def _sensitivity(problem: Problem, group_results: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
+def _sensitivity(problem: Problem, group_results: Sequence[GroupResult], ground: SearchSpace) -> Iterator[Tally]:
     """The same with each edge of the causal graph left out; control groups stay as they are."""
     imagine, settings = ground.applicants.imagine, ground.settings
     if imagine is None or ground.imagined is None or not settings.sensitivity:
@@ -266,7 +266,9 @@ def _sensitivity(problem: Problem, group_results: Sequence[Found], ground: Searc
             yield from (replace(t, group=group_result.group) for t in cst_tallies.without(edge, tests, once))
 
 
-def _permuted(group_results: Sequence[Found], draws: Sequence[Draws], settings: CstSettings) -> Iterator[Aggregate]:
+def _permuted(
+    group_results: Sequence[GroupResult], draws: Sequence[Draws], settings: CstSettings
+) -> Iterator[Aggregate]:
     """The p of the share significant with labels permuted: a test that the attribute moves nothing at all."""
     null = {
         group_draws.group: group_draws.values

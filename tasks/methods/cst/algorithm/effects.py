@@ -261,14 +261,14 @@ def effects(
     space = neighbours.place(columns, scale)
     variance = sides.variance(len(y))
     control = nearest_rows(index(space, row), space.rows(row), settings.k, settings, exclude=row).rows
-    st = _listed(sides, columns.values, Lists(row, control, _around(space, other_rows, space.rows(row), settings)))
+    st = _contrast(sides, columns.values, Lists(row, control, _around(space, other_rows, space.rows(row), settings)))
     if counterfactual_values is None:
         return EffectOf.of(st, y, variance), None
     counterfactual_space = neighbours.place(
         Columns(columns.names, columns.kinds, columns.categories, counterfactual_values), scale
     )
     lists = Lists(row, control, _around(space, other_rows, counterfactual_space, settings), counterfactual_values)
-    cst = _listed(sides, columns.values, lists)
+    cst = _contrast(sides, columns.values, lists)
     if again is not None:
         mover = Mover.of(row, counterfactual_values, sides.other)
         cst = _with_refits(cst, mover, again, group_member, rng or np.random.default_rng(0))
@@ -279,7 +279,7 @@ def _around(space: Space, other_rows: Longs, centres: Space, settings: CstSettin
     return nearest_rows(index(space, other_rows), centres, settings.k, settings).rows
 
 
-def _listed(sides: Sides, values: Floats, lists: Lists) -> Contrast:
+def _contrast(sides: Sides, values: Floats, lists: Lists) -> Contrast:
     """The contrast of the complainants who have ``k`` neighbours on both sides."""
     full = (lists.control >= 0).all(axis=1) & (lists.test >= 0).all(axis=1)
     counterfactual_rows = None if lists.counterfactuals is None else lists.counterfactuals[full]

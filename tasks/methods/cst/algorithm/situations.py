@@ -168,7 +168,7 @@ def control_side(near: Neighbours, row: Longs, refused: Bools, settings: CstSett
         refused: ``(n,)`` unfavourable decisions on all rows.
         settings: ``ks``, ``k`` and ``duplicates``.
     """
-    met, itself, ks = _counted(near, refused), near.rows == row[:, None], np.array(settings.ks)[:, None]
+    met, itself, ks = _cumulative_refusals(near, refused), near.rows == row[:, None], np.array(settings.ks)[:, None]
     place = np.where(itself.any(axis=1), itself.argmax(axis=1), near.rows.shape[1])
     neighbour_count = (near.rows != NOBODY).sum(axis=1) - itself.any(axis=1)
     within, refused_self = place <= ks, refused[row]
@@ -193,7 +193,7 @@ def test_side(near: Neighbours, row: Longs, refused: Bools, imagined: Bools | No
         imagined: ``(c,)`` unfavourable decisions on the counterfactuals; None where they are not known.
         settings: ``ks``, ``k``, ``duplicates`` and ``ties``.
     """
-    met, neighbour_count = _counted(near, refused), (near.rows != NOBODY).sum(axis=1)
+    met, neighbour_count = _cumulative_refusals(near, refused), (near.rows != NOBODY).sum(axis=1)
     ks = np.array(settings.ks)[:, None]
     n = ks + np.zeros(near.rows.shape[0], dtype=np.int64)
     last = near.rows[:, settings.ks].T
@@ -224,7 +224,7 @@ def joined(sides: Sequence[Side]) -> Side:
     )
 
 
-def _counted(near: Neighbours, refused: Bools) -> Longs:
+def _cumulative_refusals(near: Neighbours, refused: Bools) -> Longs:
     """``(c, m + 1)`` how many of the first 0, 1, 2 ... neighbours were refused."""
     cumulative_refusals = np.zeros((near.rows.shape[0], near.rows.shape[1] + 1), dtype=np.int64)
     np.cumsum(refused[near.rows] & (near.rows != NOBODY), axis=1, out=cumulative_refusals[:, 1:])

@@ -21,7 +21,7 @@ from tasks.feasibility_graph.rows import rules_of, strata_of
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.ablate.settings import AblateSettings
 from tasks.methods.fgce.algorithm import ablation, connectivity
-from tasks.methods.fgce.algorithm.ablation import Asked, Matched, Searched, Variant
+from tasks.methods.fgce.algorithm.ablation import Matched, Query, Searched, Variant
 from tasks.methods.fgce.algorithm.connectivity import Backwards
 from tasks.methods.fgce.settings import NOTHING
 from tasks.numerics.arrays import Floats
@@ -66,7 +66,7 @@ class Shared:
 
 
 def aggregates(
-    shared: Shared, attributes: Sequence[Grouped], queries: Mapping[str, Asked], freed: pa.Table, at: int
+    shared: Shared, attributes: Sequence[Grouped], queries: Mapping[str, Query], freed: pa.Table, at: int
 ) -> Iterator[tuple[str, list[Aggregate]]]:
     """By decision maker, the measures of the groups of one attribute.
 
@@ -174,7 +174,7 @@ def searched(
     queries = {}
     for maker, frame in decided(decisions, settings.explain):
         maker_decisions = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
-        queries[maker] = Asked(*explained_and_candidates(maker_decisions, maker, settings.explain))
+        queries[maker] = Query(*explained_and_candidates(maker_decisions, maker, settings.explain))
     # the radius that the stage `connect` chose
     epsilon = float(dict(zip(facts["fact"].to_pylist(), facts["value"].to_pylist(), strict=True))["epsilon"])
     tallies: list[pa.Table] = []
@@ -196,7 +196,7 @@ def searched(
 
 
 def _relabelled(
-    rows: _Rows, encodings: pa.Table, queries: dict[str, Asked], epsilon: float, settings: AblateSettings
+    rows: _Rows, encodings: pa.Table, queries: dict[str, Query], epsilon: float, settings: AblateSettings
 ) -> Iterator[pa.Table]:
     """Aggregates of every protected attribute and decision maker, with labels drawn within propensity strata."""
     if not settings.relabelled_draws:
@@ -235,7 +235,7 @@ def freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:
 
 
 def _searched(
-    rows: _Rows, variants: list[Variant], queries: dict[str, Asked], graph: GraphSettings
+    rows: _Rows, variants: list[Variant], queries: dict[str, Query], graph: GraphSettings
 ) -> tuple[list[pa.Table], list[pa.Table]]:
     """Tallies and draws of every variant, one graph in memory at a time."""
     sizes = [size for attribute in rows.attributes for size in attribute.sizes]

@@ -78,7 +78,7 @@ def thinned(distinct: Distinct, rows: Longs) -> tuple[Distinct, Longs]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     """A search for recourse: the rows to explain and the candidates of one decision maker."""
 
     factual: Bools
@@ -86,9 +86,9 @@ class Asked:
     candidate: Bools
     """``(n,)`` rows that may serve as a counterfactual."""
 
-    def of(self, rows: Longs) -> "Asked":
-        """The same question about some rows only."""
-        return Asked(self.factual[rows], self.candidate[rows])
+    def of(self, rows: Longs) -> "Query":
+        """The same search, of some rows only."""
+        return Query(self.factual[rows], self.candidate[rows])
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Joined:
         return Joined(distinct, self.rules, graph)
 
 
-def cheapest(joined: Joined, queries: Sequence[Asked]) -> tuple[Floats, ...]:
+def cheapest(joined: Joined, queries: Sequence[Query]) -> tuple[Floats, ...]:
     """Cost of each row's cheapest feasible candidate.
 
     Returns:
@@ -115,7 +115,7 @@ def cheapest(joined: Joined, queries: Sequence[Asked]) -> tuple[Floats, ...]:
     """
     distinct, size = joined.distinct, len(joined.distinct.bucket)
     at_nodes = [
-        Asked(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (query.factual, query.candidate)))
+        Query(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (query.factual, query.candidate)))
         for query in queries
     ]
     costs = [np.full(size, np.inf) for _ in queries]
@@ -250,7 +250,7 @@ def search(
     encoded: Floats,
     strata: Ints,
     variant: Variant,
-    queries: Sequence[Asked],
+    queries: Sequence[Query],
     sizes: Sequence[Matched],
     settings: GraphSettings,
 ) -> Searched:
@@ -278,11 +278,11 @@ def search(
     if math.isfinite(variant.epsilon):
         built = algorithm.build(distinct, variant.rules, variant.epsilon, settings)
         joined, nearest = replace(joined, graph=built.graph), settings.nearest if built.capped else None
-    drawn_shares = tuple(np.stack([_drawn(joined, rows, queries) for rows in size.rows], axis=1) for size in sizes)
+    drawn_shares = tuple(np.stack([_subsample(joined, rows, queries) for rows in size.rows], axis=1) for size in sizes)
     return Searched(nearest, cheapest(joined, queries), drawn_shares)
 
 
-def _drawn(joined: Joined, rows: Longs, queries: Sequence[Asked]) -> Floats:
+def _subsample(joined: Joined, rows: Longs, queries: Sequence[Query]) -> Floats:
     """Infeasible share and burden of a subsample, ``(queries, 2)``; NaN where there is no row to take a mean of."""
     alone, means = [query.of(rows) for query in queries], []
     for costs, query in zip(cheapest(joined.thinned(rows), alone), alone, strict=True):

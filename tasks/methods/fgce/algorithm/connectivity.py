@@ -12,7 +12,7 @@ from tasks.feasibility_graph import algorithm as feasibility
 from tasks.feasibility_graph.algorithm import Distinct, Rules, Words, components, induced
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm import ablation
-from tasks.methods.fgce.algorithm.ablation import Asked, Matched
+from tasks.methods.fgce.algorithm.ablation import Matched, Query
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import FeasibilityGraph
 from tasks.numerics.results import Aggregate, Draws, Inference
@@ -269,7 +269,7 @@ class Backwards:
         return Backwards(self.starts, self.sources, self.node[chosen])
 
 
-def shares(graph: Backwards, member_labels: Labels, query: Asked) -> Floats:
+def shares(graph: Backwards, member_labels: Labels, query: Query) -> Floats:
     """Infeasible share of each set of members in the graph that its rows induce, ``(draws + 1,)``; NaN without factual.
 
     Args:
@@ -281,7 +281,7 @@ def shares(graph: Backwards, member_labels: Labels, query: Asked) -> Floats:
     return np.concatenate([_shares(graph, member_labels.member[first : first + WORD], query) for first in firsts])
 
 
-def _shares(graph: Backwards, member: Bools, query: Asked) -> Floats:
+def _shares(graph: Backwards, member: Bools, query: Query) -> Floats:
     """The same of at most ``WORD`` sets, each of them one bit."""
     bits, node = np.zeros(member.shape[1], np.uint64), graph.node
     for bit, labels_of_draw in enumerate(member):

@@ -225,7 +225,7 @@ def _search(cover: Bools, bits: Words, k: int, nodes: int) -> tuple[int, Longs]:
             if open_count == 0:
                 return FOUND, picks[:depth]
             # a row to branch on, or none where even the largest gains cannot cover what is left
-            branch[depth] = _first(open_[depth]) if open_count <= most * (k - depth) else rows
+            branch[depth] = _first_open(open_[depth]) if open_count <= most * (k - depth) else rows
             column[depth] = 0
         row, place = branch[depth], column[depth]
         while row < rows and place < columns and not (cover[row, place] and barred[place] > k):
@@ -260,7 +260,7 @@ def _gains(open_: Words, bits: Words, barred: Longs, k: int) -> tuple[int, int]:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _first(open_: Words) -> int:
+def _first_open(open_: Words) -> int:
     """The first open row."""
     word = 0
     while open_[word] == 0:

@@ -338,7 +338,7 @@ def _imagined(case: Case, reassigned: Reassigned, ids: Ids, declared: Table) -> 
     nothing = dict.fromkeys((c.name for c in declared.columns[len(MEDIATED.columns) :]), [None] * len(rows))
     return declared.build(
         **nothing | mediator_columns,
-        **_named(case, rows, ids, reassigned.to),
+        **_identity(case, rows, ids, reassigned.to),
         group=np.array(case.grouped.groups, dtype=object)[case.grouped.group[rows]],
         generator=[case.settings.gan.generator] * len(rows),
         network=reassigned.network,
@@ -364,7 +364,7 @@ def _refused(case: Case, ids: Ids, declared: Table) -> pa.Table:
     )
 
 
-def _named(case: Case, rows: Longs, ids: Ids, to: int) -> dict[str, Any]:
+def _identity(case: Case, rows: Longs, ids: Ids, to: int) -> dict[str, Any]:
     return {
         "row_id": ids[rows],
         "protected_attribute": [case.protected.name] * len(rows),
@@ -376,7 +376,7 @@ def _decided(case: Case, reassigned: Reassigned, ids: Ids, decided: ReassignedDe
     """Whether the model decides otherwise on the mediators of each network, and by how much scores move."""
     rows = case.categories.rows[reassigned.at]
     return MEDIATED_DECISIONS.build(
-        **_named(case, rows, ids, reassigned.to),
+        **_identity(case, rows, ids, reassigned.to),
         decision_maker=[DecisionMaker.MODEL] * len(rows),
         score_changes=_lists(decided.change.T),
         flips=_lists(decided.flips.T.astype(np.float64)),

@@ -60,7 +60,7 @@ NO_CANDIDATE: Final = "no_candidate"
 
 
 @dataclass(frozen=True)
-class Found:
+class RowTargets:
     """Of ``n`` rows the counterfactual points."""
 
     targets: Targets
@@ -76,7 +76,7 @@ class Found:
 
 def of_source(
     values: Floats, fold: Ints, boundaries: Mapping[int, Boundary], actions: Actions, observed: Floats, source: str
-) -> Found:
+) -> RowTargets:
     """The points that another paper's system finds below the boundary of the model that decided on each row.
 
     The cost stays RAGUEL's: the weighted distance to that point.
@@ -95,12 +95,14 @@ def of_source(
         points = SOURCES[source](SearchSpace(values[rows], boundary, actions, observed))
         point[rows], reached[rows] = points.point, points.reached
     row_targets = recourse.given(values, np.where(reached[:, None], point, np.nan), actions)
-    return Found(row_targets, source, np.where(row_targets.reached, "", OUT_OF_REACH), np.full(len(values), NOBODY))
+    return RowTargets(
+        row_targets, source, np.where(row_targets.reached, "", OUT_OF_REACH), np.full(len(values), NOBODY)
+    )
 
 
 def to_boundaries(
     values: Floats, fold: Ints, boundaries: Mapping[int, Boundary], actions: Actions, settings: RaguelSettings
-) -> Found:
+) -> RowTargets:
     """The nearest permitted point of the boundary of the model that decided on each row.
 
     Args:
@@ -122,12 +124,12 @@ def to_boundaries(
         row_targets.point[rows], row_targets.cost[rows] = model_targets.point, model_targets.cost
     alone = next(iter(boundaries.values())) if len(boundaries) == 1 and not stepped else None
     refusal = np.where(row_targets.reached, "", OUT_OF_REACH)
-    return Found(row_targets, "steps" if stepped else "boundary", refusal, np.full(len(values), NOBODY), alone)
+    return RowTargets(row_targets, "steps" if stepped else "boundary", refusal, np.full(len(values), NOBODY), alone)
 
 
 def to_nearest(
     values: Floats, candidates: Floats, actions: Actions, queries: int = 1, favours: Favours | None = None
-) -> Found:
+) -> RowTargets:
     """The place of the nearest candidate that the actions reach and, if there is a model to query, that it favours.
 
     Args:
@@ -143,7 +145,7 @@ def to_nearest(
     points[reached] = candidates[chosen[reached]]
     row_targets = recourse.given(values, points, actions)
     cost = np.where(reached, row_targets.cost, np.nan)
-    return Found(replace(row_targets, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
+    return RowTargets(replace(row_targets, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -229,7 +231,7 @@ def _fill(
             queue = place
     back, head, moves, placed = np.empty(0, np.int64), 0, np.arange(groups) == worst, 0
     for b in range(blocks):
-        members, head = _first(back, block_of, head, start[b + 1] - start[b])
+        members, head = _next_records(back, block_of, head, start[b + 1] - start[b])
         counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
         for i in members:
             block_of[i] = b
@@ -252,7 +254,7 @@ def _fill(
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _first(back: Longs, block_of: Longs, head: int, count: int) -> tuple[Longs, int]:
+def _next_records(back: Longs, block_of: Longs, head: int, count: int) -> tuple[Longs, int]:
     """The next ``count`` records: those that were sent back, then from ``head`` on; and where to go on from."""
     members = np.empty(count, np.int64)
     filled = min(back.shape[0], count)

@@ -22,7 +22,7 @@ from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
 from tasks.counterfactuals.algorithm.recourse import Boundary, Targets
 from tasks.detection.problems import decided, explained_and_candidates
 from tasks.methods.raguel.algorithm import lists, statistics
-from tasks.methods.raguel.algorithm.lists import Found, Ranked
+from tasks.methods.raguel.algorithm.lists import Ranked, RowTargets
 from tasks.methods.raguel.algorithm.representation import make_records
 from tasks.methods.raguel.algorithm.statistics import (
     Answers,
@@ -294,13 +294,13 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Placed:
+class ListResult:
     """Results of the ``w`` rows that were to be ranked."""
 
     rows: Longs
     listed: Longs
     """``(n,)`` numbers, among them, of those that are ranked: the records of the list."""
-    targets: Found
+    targets: RowTargets
     refusal: NDArray[np.str_]
     """``(w,)`` empty, or the reason."""
     settings: RaguelSettings
@@ -309,7 +309,7 @@ class Placed:
     applied: Applied | None = None
 
 
-def reranked_rows(case: Case, placed: Placed) -> pa.Table:
+def reranked_rows(case: Case, placed: ListResult) -> pa.Table:
     """Returns a row for each row that was to be ranked, and each order."""
     w, row_targets = len(placed.rows), placed.targets
     group = np.array(case.grouped.groups, dtype=object)[case.grouped.group[placed.rows]]
@@ -327,7 +327,7 @@ def reranked_rows(case: Case, placed: Placed) -> pa.Table:
     return pa.concat_tables([RERANKED.build(**shared, order=[name] * w, **_places(placed, name)) for name in orders])
 
 
-def _places(placed: Placed, name: str) -> dict[str, list[Any]]:
+def _places(placed: ListResult, name: str) -> dict[str, list[Any]]:
     """What is known of the rows that are ranked, by column; None for the others."""
     columns = ("point", "confirmed", "rank", "block", "cost_after", "rank_after", "block_after", "attained")
     empty: dict[str, list[Any]] = {c: [None] * len(placed.rows) for c in (*columns, "offer_confirmed")}
@@ -374,7 +374,7 @@ def _attribute(applied: Applied, place: int) -> Attribute:
     return attribute
 
 
-def offer_rows(case: Case, placed: Placed) -> pa.Table:
+def offer_rows(case: Case, placed: ListResult) -> pa.Table:
     """Returns a row for each column that an applicant is to change, in each order."""
     summary, applied = placed.summary, placed.applied
     if summary is None or applied is None:
@@ -513,11 +513,11 @@ def _rows(
 
 def _of_case(
     case: Case, rows: _Rows, own_columns: tuple[str, ...], settings: RerankSettings, rng: np.random.Generator
-) -> tuple[Placed, list[Tally], list[Aggregate]]:
+) -> tuple[ListResult, list[Tally], list[Aggregate]]:
     """One decision maker and one protected attribute."""
     attributes = attributes_of(rows.maker, rows.columns, rows.encodings, settings.recourse, own_columns)
     space = space_of(rows.maker.inputs.x, attributes)
-    row_targets = _found(rows, space, settings)
+    row_targets = _targets(rows, space, settings)
     group, reached = case.grouped.group[rows.listed], row_targets.targets.reached
     few = np.bincount(group[reached], minlength=int(group.max(initial=0)) + 1) < settings.raguel.fewest
     refusal = np.where(reached & few[group], str(Refusal.TOO_FEW_IN_CATEGORY), row_targets.refusal)
@@ -527,7 +527,7 @@ def _of_case(
         for tally in statistics.unreached(~reached[group == number])
     ]
     positions = np.flatnonzero(refusal == "")
-    placed = Placed(rows.listed, positions, row_targets, refusal, settings.raguel)
+    placed = ListResult(rows.listed, positions, row_targets, refusal, settings.raguel)
     cost = np.full(len(rows.favourable), np.nan)
     cost[rows.listed] = row_targets.targets.cost
     level = settings.bootstrap.level
@@ -541,7 +541,7 @@ def _of_case(
     return replace(placed, summary=summary, applied=applied), tallies, aggregates
 
 
-def _found(rows: _Rows, space: Space, settings: RerankSettings) -> Found:
+def _targets(rows: _Rows, space: Space, settings: RerankSettings) -> RowTargets:
     """The counterfactual points of the rows to be ranked."""
     values = space.values(rows.maker.inputs.x)
     row_values, boundaries = values[rows.listed], rows.maker.boundaries(space)
@@ -570,7 +570,7 @@ def _applied(rows: _Rows, space: Space, row: Longs) -> Applied:
 def _summary(
     rows: _Rows,
     space: Space,
-    row_targets: Found,
+    row_targets: RowTargets,
     positions: Longs,
     grouped: Grouped,
     settings: RerankSettings,
