@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 log = logging.getLogger("evenhand")
 
 ONE_HOT = ", one-hot"
-"""Follows the name of a model whose categories are one-hot columns."""
+"""Follows the name of a model with one-hot columns for categories."""
 
 _OWN = (UNCONSTRAINED, CEC_MODEL)
 MODELS = (*_OWN, *(name + ONE_HOT for name in _OWN))
-"""Models beside which more is shown than the paper prints."""
+"""Models with more cells than the paper prints."""
 
 _CHEAP = ("DIR", "Hardt", "adversarial")
 
@@ -37,9 +37,9 @@ class Trained(Experiment):
     full: bool = False
     """Whether Table 4 and Figure 6 are about it, and nets are trained on one-hot columns as well."""
     baselines: tuple[str, ...] = BASELINES
-    """Baselines that are run unless others are asked for; reductions train up to fifty nets."""
+    """Baselines that are run unless others are requested; reductions train up to fifty nets."""
     cut: bool = False
-    """Whether it is so long that fewer of its rows can be asked for."""
+    """Whether it is so long that fewer of its rows can be requested."""
 
 
 EXPERIMENTS: Mapping[str, Trained] = {
@@ -66,9 +66,9 @@ class Experiments(Paper):
 
     folds: int = 1
     baseline: tuple[str, ...] | None = None
-    """The paper's baselines that are run as well; of each data set its own if none is said."""
+    """The paper's baselines that are run as well; those of each data set if None."""
     rows: int | None = None
-    """Most rows of Adult and of HMDA; all if none is said."""
+    """Most rows of Adult and of HMDA; all if None."""
     sparing: bool = False
     """Whether nets are trained by attributions of 8 steps on half of the pairs, as audits do, in place of 32 on all."""
 

@@ -135,7 +135,7 @@ MITIGATION_OF: Final[Mapping[str, Callable[[Split, TrainingSettings], Mitigated]
 """By the column of Table 2."""
 
 NO_SCORES, NO_LOGIT, NO_MODEL = "no scores", "no logit", "no model"
-"""Stand where a model on some fold has no figure: a mean over fewer folds would stand beside means over all."""
+"""Stand where a model on some fold has no figure: a mean over fewer folds cannot be compared with means over all."""
 
 
 def mitigation_outcomes(rows: Lending, columns: Iterable[str], course: Course) -> ByModel:
@@ -183,8 +183,8 @@ def _figures(several: Sequence[FoldOutcome | None]) -> Iterator[tuple[str, Value
 # --------------------------------------------------------------------------------------------------------------------
 # Trains the grid of both lambdas on German credit (Figure 6) and computes the figures in the paper's text.
 #
-# The paper draws six heat maps without numbers; their reading in its text is asked of ours. Scope: the figures and the
-# drawings of the grid. Its variants: ``algorithm.training.frontier``.
+# The paper draws six heat maps without numbers; the requirements on ours are their reading in its text. Scope: the
+# figures and the drawings of the grid. Its variants: ``algorithm.training.frontier``.
 
 
 Grid = Mapping[tuple[float, float], Mapping[str, float]]
@@ -245,9 +245,9 @@ def drawings(grid: Grid) -> Iterator[Drawing]:
 # --------------------------------------------------------------------------------------------------------------------
 # Counts the folds on which no other model is better than a model (Table 3).
 #
-# The paper's count is on F1, EO gap and CEC together, where whoever has the lowest CEC of a fold cannot lose. Two more
-# stand beside it: on F1 and EO gap alone, of models without a logit, too, and on all three without collapsed models.
-# Scope: the counts, in percent of the folds. The frontier of one fold: ``algorithm.training.frontier``.
+# The paper's count is on F1, EO gap and CEC together, where the model with the lowest CEC of a fold cannot lose. Two
+# more counts are reported: on F1 and EO gap alone, of models without a logit, too, and on all three without collapsed
+# models. Scope: the counts, in percent of the folds. The frontier of one fold: ``algorithm.training.frontier``.
 
 
 ON_ALL_THREE: Final = "non_dominated_percent"

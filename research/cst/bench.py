@@ -42,8 +42,8 @@ from tasks.numerics.statistics.sampling import Asked, allotted, design_variance,
 # --------------------------------------------------------------------------------------------------------------------
 # Measures how often samples of the complainants cover the result of all of them, over many draws of one search.
 #
-# The neighbours of a complainant do not depend on who else is asked, so that one search serves all draws. What a draw
-# gives is computed by the functions of an audit: weights, design variance, q-values over those asked.
+# The neighbours of a complainant do not depend on who else is queried, so that one search serves all draws. What a draw
+# gives is computed by the functions of an audit: weights, design variance, q-values over the sample.
 #
 # Scope: draws and counts. The bench and the tests print and judge them.
 

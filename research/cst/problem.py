@@ -280,7 +280,7 @@ FILES = {CST: "CSTwo", ST: "ST", CENTRED: "CSTwi"}
 
 KS = (15, 30, 50, 100)
 NEIGHBOURS_OF = 15
-"""The k whose neighbours are listed."""
+"""The k of the listed neighbours."""
 
 TOLERANCE = 1e-12
 DECLARED = 3

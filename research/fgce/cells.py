@@ -412,7 +412,7 @@ def _area(key: Key, costs: Mapping[Key, Sequence[float]], first: int, last: int,
 #
 # Only the model's decisions are explained, as the profile `paper` has it: the paper knows no others.
 #
-# Scope: cells that some table holds. Cells that are computed anew: ``selections``.
+# Scope: cells that some table holds. Cells that are computed again: ``selections``.
 
 
 Tables = Mapping[str, pa.Table]

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
-# The kind "group explanation": applicants whom a model refuses in, the change proposed to each of them out.
+# The kind "group explanation": in: applicants that a model refuses; out: the change proposed to each of them.
 #
 # Scope: the protocol and its arrays. Systems: one file each. Names: ``registry``.
 
 
 IMMUTABLE: Final = 2
-"""Direction of a column that nobody may change; 1 is only up, -1 only down, 0 free."""
+"""Direction of a column that may not change; 1 is only up, -1 only down, 0 free."""
 
 NO_CHANGE: Final = "no explanation changes the decision"
 
@@ -26,7 +26,7 @@ class Refused:
     """``f`` applicants to explain, among ``n`` rows with ``p`` encoded columns in [0, 1]."""
 
     values: Floats
-    """``(f, p)`` the applicants whom the model refuses."""
+    """``(f, p)`` the applicants that the model refuses."""
     rows: Floats
     """``(n, p)`` rows that values and frequencies are taken from."""
     feature: Ints
@@ -209,7 +209,7 @@ def by_features(itemsets: Sequence[Itemset]) -> dict[tuple[int, ...], list[Items
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# AReS: a small set of if-then rules that says to a group what to change.
+# AReS: a small set of if-then rules of changes for a group.
 #
 # After Rawal and Lakkaraju, "Beyond Individualized Recourse: Interpretable and Interactive Summaries of Actionable
 # Recourses" (2020), section 3: conditions are frequent itemsets, a rule takes an applicant for whom the first itemset
@@ -359,8 +359,8 @@ def _searched(rules: _Rules, start: Sequence[int], most: int) -> list[int]:
 # mean cost is kept, and each applicant gets the smallest scalar that changes the decision. A one-hot set takes the
 # category with the largest value after the move. The authors' code has no licence and was not read.
 #
-# Numeric columns stay within [0, 1]. The system knows no rules of a step; one that is ``told`` draws only directions
-# that the signs of the rules permit, so that "is not told" and "cannot" come apart.
+# Numeric columns stay within [0, 1]. The system knows no rules of a step; with ``uses_rules`` it draws only directions
+# that the signs of the rules permit, so that not knowing the rules and not meeting them can be distinguished.
 #
 # Scope: directions and scalars. Whether a step leads to what is proposed: FGCE's ``ablation.proposals``.
 

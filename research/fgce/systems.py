@@ -144,7 +144,7 @@ def _scaled(values: Sequence[float]) -> list[float]:
 # --------------------------------------------------------------------------------------------------------------------
 # Compares the feasibility of AReS and GLOBE-CE proposals with FGCE (Table VI of the paper).
 #
-# The table is repeated with a rule lifted, with all lifted, and without the limit on a step. Two numbers tell of a
+# The table is repeated with a rule lifted, with all lifted, and without the limit on a step. Two numbers describe a
 # system: the share of false negatives whose decision the proposal changes, and of those to whom a feasible path leads,
 # too. FGCE selects k = 9 candidates for the share of 0.9 that the paper prints, both groups together.
 #
@@ -338,7 +338,7 @@ PATHS: Final = frozenset({"german", "compas"})
 """Data sets with path costs: the weights of Adult's 3.3 million steps take a kernel sum over 40,704 points each."""
 
 SEEDS: Final = 10
-"""Draws of each system whose least and largest feasible share is told."""
+"""Draws of each system for the least and the largest feasible share."""
 
 LIFTED: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {"compas": {"age": ("age",), "prc": ("priors_count",)}}
 """By data set the rules that Table VI removes, by the table's names."""

@@ -38,7 +38,7 @@ from tasks.numerics.arrays import Bools, Floats
 # Trains the systems that the GCFN paper compares itself with, on the rows of one run, and measures them.
 #
 # Scope: one run. The systems: ``tasks.baselines.predictors``. They never see the true counterfactuals: a row is
-# scored anew as a member of the other category, with the mediators that it would have there.
+# scored again as a member of the other category, with the mediators that it would have there.
 
 
 log = logging.getLogger("evenhand")
@@ -112,7 +112,8 @@ def hscic_title(weight: float) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Compares models by accuracy, CF and utility over runs: the paper's Figures 3 and 10 to 13, and what is asked of them.
+# Compares models by accuracy, CF and utility over runs: the paper's Figures 3 and 10 to 13, and the requirements on
+# them.
 #
 # The paper draws utilities and prints none. So the verdicts are on directions, and on the figures of a trial with the
 # quantile map in the place of the networks.
@@ -224,7 +225,7 @@ def _steadily(values: Sequence[float]) -> str:
 # Scores of women and men of Adult by the weight of the regularisation: the paper's Figures 4, 5 and 14 to 17.
 #
 # One fifth of the rows is held out of one training. The true counterfactuals are not known: CF is by the worst
-# generator. The paper draws densities and prints none. One number stands for two of them: the area between the curves,
+# generator. The paper draws densities and prints none. One number represents two of them: the area between the curves,
 # 0 where they are the same and 2 where they do not overlap.
 
 
@@ -356,7 +357,7 @@ PRIORS: Final = (0, 1, 2, 3, 5, 10)
 
 WITHHELD: Final = "withheld"
 SMALLEST: Final = POLICIES["public"].smallest
-"""Count of people that is told."""
+"""Smallest count of people that is published."""
 
 DRAWN: Final = (
     *(("Black", by, "Figure 6") for by in ("score", "priors from")),

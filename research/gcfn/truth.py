@@ -65,7 +65,7 @@ class Defendants:
 
     mediation: Mediation
     offended: Bools
-    """Whether they were charged anew."""
+    """Whether they were charged again."""
     score: Floats
     """COMPAS score, 1 to 10."""
     priors: Floats
@@ -167,9 +167,9 @@ def _share(true: Bools) -> float:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Compares generators with known counterfactual mediators: the paper's Table 3, and the slope that it lacks.
+# Compares generators with known counterfactual mediators: the paper's Table 3, and the slope that it does not have.
 #
-# Each run draws the data anew, trains on four fifths of the rows and looks at the rest. Figures are means over runs,
+# Each run draws new data, trains on four fifths of the rows and looks at the rest. Figures are means over runs,
 # networks and mediators.
 
 

@@ -46,7 +46,7 @@ EVERYBODY = {
     "protected": "[{name: marital status, columns: [MARRIAGE], reference: not married, "
     "groups: {married: [1], not married: [0, 2, 3]}}]",
 }
-"""All 30,000 clients: whose marital status is another or not known count as not married here."""
+"""All 30,000 clients: those with another or an unknown marital status count as not married here."""
 DATA: tuple[tuple[str, Mapping[str, str]], ...] = (("german", {}), ("default-credit", EVERYBODY))
 TITLES = {"closed": "costs, closed form, 10 attributes", "bounded": "costs within bounds, 10 attributes"}
 GERMAN, CLIENTS, DRAWN = "German Credit", "credit card clients", "drawn lists"

@@ -29,7 +29,7 @@ BASELINES = ("thresholds", "fair_star", "foeir", "ar", "mace")
 """What the paper compares itself with: fairlearn's thresholds by group, fair rankings, and counterfactual sources."""
 
 TOLD_OTHERWISE = frozenset({"blocks_made_fair"})
-"""What ``unfair_blocks`` tells as well."""
+"""What ``unfair_blocks`` has as well."""
 
 Obtained = tuple[dict[Cell, Value], list[Figure], tuple[Drawing, ...]]
 """Cells, requirements on them, and drawings."""

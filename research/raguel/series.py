@@ -142,7 +142,7 @@ class Ranked:
     rows: Longs
     """``(r,)`` the person that each record is."""
     refused: int
-    """People of the list whom no permitted change leads to the boundary; they are left out."""
+    """People of the list without a permitted change to the boundary; they are left out."""
     reference: int
 
     def held(self, tolerance: float) -> Representation:
@@ -231,8 +231,8 @@ def draw(records: int, rng: np.random.Generator, ratio: float = 0.83, spread: fl
 #
 # The paper plots a "fairness ratio" of at least 0.95 after 0.83. It cannot be that of the whole list: exchanges with
 # the next block only change a group's mean by no more than the width of a block. The mean of the blocks' own ratios
-# does what is plotted, and is compared with it; the overall ratio stands beside it. Ours alone is the form that takes
-# from any depth, of which an overall ratio is asked.
+# does what is plotted, and is compared with it; the overall ratio is reported with it. Ours alone is the form that
+# takes from any depth, with a requirement on the overall ratio.
 
 
 log = logging.getLogger("evenhand")
@@ -247,7 +247,7 @@ CLOSE_TOLERANCE: Final = 0.02
 """Of the form that takes from any depth: what a block is off its share by is what the overall ratio is off by."""
 LEAST: Final = 0.95
 LEAST_RECORDS: Final = 10_000
-"""From which length on it is asked to reach that: in shorter lists the last blocks weigh too much."""
+"""The least length for that requirement: in shorter lists the last blocks weigh too much."""
 
 
 def figures(most: int) -> Iterator[Figure]:

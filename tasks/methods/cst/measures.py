@@ -11,7 +11,7 @@ from tasks.pipeline.method import NO_INTERVAL, RANGE, Form, Values, share, whole
 _VARIANTS: Values = ("cst", "cst_with_centres", "st")
 _CF = {"variant": ("cf",)}
 _MODEL = ("model",)
-"""Counterfactual fairness asks a model anew, which a lender cannot be."""
+"""Counterfactual fairness needs repeated decisions, which a lender does not make."""
 
 
 def measures(spec: AuditSpec) -> Iterator[Form]:

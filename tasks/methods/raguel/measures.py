@@ -14,7 +14,7 @@ _HELD = "has no interval while methods.raguel.refits is 0"
 _OTHER_SOURCE = "has no interval while methods.raguel.source is not exact"
 _OVER: Values = ("mean_block", "least_block")
 _MODEL = ("model",)
-"""A model alone can be asked whether an offer helps."""
+"""Only a model can decide again whether an offer helps."""
 
 
 def measures(spec: AuditSpec) -> Iterator[Form]:

@@ -33,7 +33,7 @@ from tasks.numerics.arrays import Bools
 # --------------------------------------------------------------------------------------------------------------------
 # Control columns of the ladder by block: from the spec where it names them, else by role and name.
 #
-# Scope: names of columns, and what is wrong with them beside the rest of the spec. Their values: ``columns``.
+# Scope: names of columns, and their errors against the rest of the spec. Their values: ``columns``.
 
 
 METHOD = "adjusted"
@@ -262,11 +262,11 @@ class AdjustSettings(StageSettings):
     named: dict[str, Location]
     """Controls that the spec itself puts into a block, with their places: they are refused, and never left out."""
     personal: tuple[str, ...]
-    """Columns that the rung ``cross`` adds beside the other protected attributes."""
+    """Columns that the rung ``cross`` adds to the other protected attributes."""
     primary: str
-    """The block whose rung is judged."""
+    """The block of the rung that is judged."""
     cluster: str | None
-    """The column whose values are clusters of dependent rows."""
+    """The column with the clusters of dependent rows."""
     ladder: AdjustedSettings
     columns: dict[str, ColumnSpec]
     """Of the controls."""

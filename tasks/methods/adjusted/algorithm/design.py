@@ -66,7 +66,7 @@ POOLED = "(rare)"
 CLIPPED = (0.01, 0.99)
 """Quantiles at which the form ``squared`` clips a number."""
 CONSTANT = 1e-10
-"""A standard deviation so small beside the largest value is rounding."""
+"""A standard deviation this small relative to the largest value is rounding."""
 
 Form = Literal["squared", "linear"]
 
@@ -241,7 +241,7 @@ COLLINEAR = 1e-10
 """A column whose square left beside the others is so small a share of its square is a combination of them."""
 
 MOST_COLUMNS = 300
-"""A rung with more columns has no logit: fixed effects of many lenders or counties are told by the linear fit."""
+"""A rung with more columns has no logit: fixed effects of many lenders or counties are left to the linear fit."""
 
 
 @dataclass(frozen=True)

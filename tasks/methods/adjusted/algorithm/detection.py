@@ -23,7 +23,7 @@ from tasks.numerics.statistics.intervals import Changes, error, lower, upper
 # such category all were decided alike, whatever their group, and an effect of 0 says nothing about how they came into
 # it.
 #
-# Scope: which controls. That no verdict rests on an effect beside one: ``detection``.
+# Scope: which controls. That no verdict rests on an effect with such a control: ``detection``.
 
 
 TELLING: Final = "tells_decision"
@@ -32,7 +32,7 @@ FEWEST_APPROVED, MOST_DENIED = 0.05, 0.95
 """Categories tell the decision if those that are commoner among the denied hold fewer than the first share of the
 approved, and more than the second of the denied."""
 ROWS_A_CATEGORY = 20
-"""With fewer on average a column tells it by chance, as names and numbers of files do."""
+"""With fewer on average a column determines it by chance, as names and numbers of files do."""
 MOST_VALUES = 2
 """Of a number that counts as a category: 0 and 1."""
 
@@ -109,7 +109,7 @@ def effects(
 # --------------------------------------------------------------------------------------------------------------------
 # Adjusted disparities: how much more often a group is denied than applicants like them in the reference group.
 #
-# Nobody has a finding: a regression compares groups, and says nothing of a single applicant. Its estimates are measures
+# No row has a finding: a regression compares groups, and says nothing of a single applicant. Its estimates are measures
 # of groups, each with the interval of its own formula. The fits are made before, by the stage ``adjust``.
 #
 # Scope: measures of estimates. The estimates: ``ladder``.
@@ -118,7 +118,7 @@ def effects(
 EFFECT: Final = "adjusted_effect"
 """The measure: without parameters that of the primary rung, by logit, over the group's own rows."""
 OVERLAP: Final = "overlap_effect"
-"""The overlap-weighted difference of the primary rung, which stands beside it."""
+"""The overlap-weighted difference of the primary rung, reported with it."""
 EXCHANGED: Final = "exchanged_effect"
 """What a given model does to a group by its own answer, with the attribute exchanged."""
 NORMAL_95: Final = 1.959963984540054
@@ -143,7 +143,7 @@ class Step:
     group: str
     estimator: str
     over: str
-    """Over whose rows it is averaged."""
+    """The rows that it is averaged over."""
     primary: bool
     value: float
     """Difference of the probability of denial; NaN where refused."""
@@ -157,7 +157,7 @@ class Step:
     se: float = math.nan
     df: float = math.inf
     judged_rung: bool = False
-    """Whether it is of the rung that is judged, by whatever estimator."""
+    """Whether it is of the rung that is judged, by any estimator."""
     robustness: float = math.nan
     """Robustness value of the linear effect of that rung."""
     unseen: float = 0.0

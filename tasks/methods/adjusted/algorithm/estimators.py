@@ -162,7 +162,7 @@ class Effect:
     group: int
     estimator: Estimator
     average_over: Literal["own", "all", "overlap"]
-    """Over whose rows the effect is averaged: the group's own, all, or those where both groups are."""
+    """The rows that the effect is averaged over: the group's own, all, or those where both groups are."""
     value: float
     """Difference of the probability of denial, group minus reference (0.1 is 10 percentage points)."""
     low: float
@@ -178,7 +178,7 @@ class Effect:
     events: int = 0
     """Denials among them."""
     support: float = math.nan
-    """Share of the group's rows whose propensity, at equal sizes of both groups, is inside [0.05, 0.95]."""
+    """Share of the group's rows with a propensity, at equal sizes of both groups, inside [0.05, 0.95]."""
     rv: float = math.nan
     rv_alpha: float = math.nan
     """Robustness values (Cinelli and Hazlett 2020) of the linear fit: at the estimate, and at the interval's end."""
@@ -190,7 +190,7 @@ class Effect:
     adjusted_by_strongest: float = math.nan
     """The effect if a column as strong as the strongest one were unseen."""
     unseen: Sensitivity | None = None
-    """Of the linear fit: what every control explains, and the effect beside a column as strong."""
+    """Of the linear fit: what every control explains, and the effect given a column as strong."""
     fit: Fit = ""
     reason: str = ""
     """Why there is no value, or what the reader must know of it (dropped columns, poor support)."""
@@ -201,11 +201,11 @@ class Effect:
 
 
 FEW = "few_clusters"
-"""How a reason begins that says so."""
+"""How the reason of few clusters begins."""
 INDEPENDENT = "which take rows as independent"
-"""What a reason says of intervals that leave out the clusters."""
+"""The reason of intervals that leave out the clusters."""
 PLACE = "place"
-"""The block whose categories are fixed effects."""
+"""The block of fixed effects."""
 
 Over = Literal["own", "all", "overlap"]
 
@@ -302,7 +302,7 @@ class Rung:
 # --------------------------------------------------------------------------------------------------------------------
 # Rows of the linear probability model: coefficient of the group, and what an unseen column could do to it.
 #
-# It takes curvature for an effect where controls differ between groups, so it stands beside the logit and never
+# It takes curvature for an effect where controls differ between groups, so it is reported with the logit and never
 # decides.
 
 
@@ -476,7 +476,7 @@ def _denial_logit_row(
 
 
 POOR = 0.8
-"""A smaller share of the group's rows on support is said in the reason."""
+"""A smaller share of the group's rows on support is named in the reason."""
 
 
 def propensities(rung: Rung) -> dict[int, Propensity]:

@@ -54,7 +54,7 @@ PAIRED = ((0.5, 0.5), (0.75, 0.25))
 MOST = 400
 """Most terms looked at; of more the products that vary most."""
 AT_ONCE = 8
-"""Terms of which all rows are held."""
+"""Terms with all rows in memory."""
 
 
 @dataclass(frozen=True)
@@ -229,13 +229,13 @@ MOST_ADDED = 20
 SHARE = 10
 """Most of them that denial chooses before the groups, and that these choose, two of each at least."""
 LOOKED_AT = 8
-"""Terms of a step, the best under equal variances, whose errors are made without."""
+"""Terms of a step, the best under equal variances, before their robust errors are computed."""
 NEW = 1e-4
 """Share of a term's square that has to be left beside the columns."""
 CHUNK = 2048
-"""Rows of which terms are held at a time."""
+"""Rows with terms in memory at a time."""
 FACTOR_ROWS = 200_000
-"""Rows of which factors are held a second time."""
+"""Rows with factors in memory a second time."""
 
 
 @dataclass(frozen=True)
@@ -428,7 +428,7 @@ def _term_residuals(x: Floats, values: Floats, weight: Floats) -> Floats:
 # For each group and block the logit of the judged rung gets the group's indicator times the columns of the block: a
 # number's own column (not its square), a category's indicators. Where that fit is separated, each column has a fit
 # alone.
-# Joint Wald tests by column with the sandwich, Holm (1979) over all columns of a group. The effect is told at the
+# Joint Wald tests by column with the sandwich, Holm (1979) over all columns of a group. The effect is reported at the
 # column's 10th, 50th and 90th percentile; at every level of a category without order. A level that the design does not
 # tell apart (rare ones) or that applicants of one side alone have is left out: the fit says nothing of it.
 

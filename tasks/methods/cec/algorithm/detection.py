@@ -36,7 +36,7 @@ MATCH, PARTED = "match", "parts_in"
 """Roles in the evidence: the match, its value a distance; and, with the feature after a colon, where reasons part."""
 
 FEATURES = 3
-"""Features told of each pair."""
+"""Features in the evidence of each pair."""
 
 
 def findings(of_groups: Sequence[Scored], settings: CecSettings) -> Findings:
@@ -90,7 +90,7 @@ def evidence(of_groups: Sequence[Scored], names: tuple[str, ...]) -> Evidence:
 # A model may give two comparable applicants of different groups the same answer for different reasons. Every row
 # outside the reference group is matched with the most comparable member of the reference group with the same outcome.
 # The model's attributions for both, from one baseline, are reduced to directions and compared. The score is printed
-# beside its matching floor: the score of a model of the financial features alone on the same pairs.
+# with its matching floor: the score of a model of the financial features alone on the same pairs.
 #
 # Scope: the order of the method. Steps: ``pairs``, ``score``, ``tallies`` by group, ``findings`` by row, and
 # ``training`` for consistency. Matching: ``tasks.counterfactuals.algorithm.nearest``.

@@ -350,7 +350,7 @@ class Mitigated:
     scores: Floats | None
     """``(t,)`` logits, or the share of a mixture that accepts; None where there is neither."""
     net: nn.Sequential | None
-    """The net whose logit decides."""
+    """The net with the logit that decides."""
     reason: str
     """Why there is no net, and so no consistency; empty where there is one."""
     repair: Repair | None = None

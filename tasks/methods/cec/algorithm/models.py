@@ -74,13 +74,13 @@ class Consistency:
     pairs: int
     """Rows with a score."""
     unscored: int
-    """Rows without: nobody to be matched with, or no direction."""
+    """Rows without a score: no match, or no direction."""
     cec: float
     """Mean over the pairs, as the two that follow; NaN where there are none."""
     cec_floor: float
     cec_above_floor: float
     flips: int
-    """Pairs whose predictions differ."""
+    """Pairs with different predictions."""
     regimes: tuple[int, ...]
     """Pairs in each of ``algorithm.score.REGIMES``."""
 
@@ -196,7 +196,7 @@ def _mean(values: Floats) -> float:
 
 UNCONSTRAINED: Final = "unconstrained"
 _ENDS: Final = (UNCONSTRAINED, "full")
-"""The variants that are trained whatever is left out."""
+"""The variants that are always trained."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from tasks.numerics.statistics.sampling import Asked
 # Nearest rows under relabelled groups: each row's neighbours are listed once, and every relabelling filters the lists.
 #
 # The match of a row under a relabelling is the first of its list that carries the wanted label. A list that runs out is
-# searched anew among all rows with that label, never cut short: the result is that of a search from the start.
+# searched again among all rows with that label, never cut short: the result is that of a search from the start.
 #
 # Scope: rows of one model with one outcome. Pairs and scores: ``pairing``.
 
@@ -494,7 +494,7 @@ class Reasons:
         if not all(model.exact for model in self.explained.models):
             return np.zeros(0), NOT_EXACT
         member = np.equal(self.group, group)
-        # relabelled members are asked by the same hashes, so that as many are as of the group
+        # relabelled members are sampled by the same hashes, so that their number is that of the group's sample
         below = None if self.sample is None else self.sample.below(group)
         ground = Ground(self.explained, member | np.equal(self.group, self.reference), self.lists, below)
         null_values = draws(ground, member, self.columns, count, rng)
@@ -508,7 +508,7 @@ class Reasons:
         is_drawn = np.ones(len(self.group), np.bool_) if self.sample is None else self.sample.drawn
 
         def values(view: ModelView, rows: Longs) -> dict[int, float]:
-            # copies of those asked alone: their number varies as a sample's does, so that the spread counts the design
+            # copies of sampled rows alone: their number varies as a sample's does, so that the spread counts the design
             return above(view, self.group[rows], groups, self.reference, Matching.of(settings), is_drawn[rows])
 
         return resampled(self.explained, self.group, groups, self.refit, settings.refits, values, rng)

@@ -147,7 +147,7 @@ NO_MODEL, NO_BASELINE, NO_DIRECTION = "no_model", "no_baseline", "no_direction"
 and group; its input, or its match's, is the baseline itself, as in a cell of a single member."""
 
 BATCH = 16384
-"""Pairs whose attributions are held at a time."""
+"""Pairs with attributions in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class View:
     """Logit from which it decides favourably."""
     index: Index
     weights: Floats
-    """``(f,)`` of the regression on financial features alone, whose score is the floor."""
+    """``(f,)`` of the regression on financial features alone; its score is the floor."""
 
 
 @dataclass(frozen=True)

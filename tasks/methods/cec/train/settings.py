@@ -9,7 +9,7 @@ class TrainSettings(StageSettings):
     """Settings of the nets."""
 
     protected: tuple[Protected, ...]
-    """The attributes whose groups nets are trained for."""
+    """Nets are trained for the groups of these attributes."""
     cec: CecSettings
     """``training``, how rows are matched and ``theta``; all else as by default, since it decides nothing here."""
     seed: int

@@ -92,7 +92,7 @@ class Side:
     inverse: Floats
     """``(d, d)`` generalised inverse of Z'Z."""
     logit: Floats
-    """``(d,)`` of the regression that tells its noise."""
+    """``(d,)`` of the regression for its noise."""
     variance: Floats
     """``(s,)`` s_j^2 = (y_j - p_j)^2 / (1 - h_j)^2: the noise of each decision, given the applicants."""
 
@@ -163,7 +163,7 @@ def inverse_of(z: Floats) -> tuple[Floats, int]:
 #
 # The mean difference of situation testing is linear in the decisions, so that its error has a closed form: the sum of
 # w_j^2 s_j^2 counts every decision once, however many complainants share it as a neighbour. It is also a mean over
-# complainants, so that where a sample of them is asked the design adds s^2/m (1 - m/N).
+# complainants, so that where a sample of them is queried the design adds s^2/m (1 - m/N).
 
 
 NOBODY = -1
@@ -237,7 +237,7 @@ class Contrast:
     structural: float = 0.0
     """Variance that comes from the estimated causal model; 0 where nothing is estimated."""
     design: Design | None = None
-    """Of a sample of complainants; None where all are asked."""
+    """Of a sample of complainants; None without a sample."""
 
     def value(self, denied: Floats) -> float:
         """The effect: positive where the group is denied more often."""
@@ -361,7 +361,7 @@ def served(members: Longs, size: int) -> Floats:
 
 
 NO_DENIALS = "no_denials"
-"""Reason of a refusal: nobody in the control groups was denied."""
+"""Reason of a refusal: no member of the control groups was denied."""
 
 RAW, ADJUSTED = "raw", "adjusted"
 """Both shares as counted among neighbours, or regression-adjusted for what neighbours still differ in."""
@@ -415,7 +415,7 @@ def excess_share(
 # --------------------------------------------------------------------------------------------------------------------
 # Deep lists of neighbours: searched once among rows of both labels, then filtered for any labels.
 #
-# A list that runs out before ``k`` rows of a label is searched anew among the rows of that label, never cut short.
+# A list that runs out before ``k`` rows of a label is searched again among the rows of that label, never cut short.
 
 
 DEEPEST = 700

@@ -142,12 +142,12 @@ def _evidence_rows(
 # --------------------------------------------------------------------------------------------------------------------
 # Counterfactual situation testing (CST; Alvarez and Ruggieri, EAAMO 2023): the method.
 #
-# Every row outside the reference group is a complainant, whatever its decision; of a large group a sample is asked
+# Every row outside the reference group is a complainant, with any decision; of a large group a sample is queried
 # (``Problem.asked``), among the same neighbours. A complainant's control group are the most similar rows of its own
 # group. Its test group are the rows of the reference group that are most similar to its counterfactual. The complainant
 # is detected if the control group was refused more often than the test group. Each difference is tested, with q-values
 # over all complainants. Situation testing (ST), with test groups around the factual complainants, and counterfactual
-# fairness (CF) are printed beside it.
+# fairness (CF) are printed with it.
 #
 # Scope: the order of the method. Steps: ``comparisons`` (searches), ``situations`` (counts), ``significance``,
 # ``tallies`` by group, ``null``, ``several_attributes``, ``findings`` by complainant.

@@ -189,7 +189,7 @@ def studentised(ground: Ground, member: Bools) -> float:
 # Effects of one group from arrays: situation testing (direct) and CST (total), each with its standard error.
 #
 # Scope: applicants, labels, decisions and counterfactuals in, two effects out; no problem, no settings of an audit
-# beside those of the search. Aggregates of an audit: ``aggregates``.
+# except those of the search. Aggregates of an audit: ``aggregates``.
 
 
 TOO_FEW_FOR_ADJUSTMENT = "too_few_for_adjustment"
@@ -362,7 +362,7 @@ class GroupEffects:
 
     group: int
     rows: tuple[Longs, Longs]
-    """Of the group, and of whom it is compared with."""
+    """Of the group, and of its comparison group."""
     variants: tuple[str, ...]
     """``st``, and ``cst`` where complainants were imagined."""
     reason: str = ""

@@ -45,7 +45,7 @@ class Space:
     numeric: Floats
     """``(n, a)`` coordinates, scaled."""
     nominal: Floats
-    """``(n, b)`` numbers of categories, or where the categories lie if they are not to be told apart as 0 and 1."""
+    """``(n, b)`` numbers of categories, or the positions of the categories if they are not 0 or 1 apart."""
     overlap: bool
     """Whether two nominal values are 0 or 1 apart, and not their difference."""
     divisor: float
@@ -70,11 +70,11 @@ class Scale:
     """``(a,)`` values are clipped to these first; infinite where they are not."""
     centre: Floats
     width: Floats
-    """``(a,)`` then centred and divided; infinite for a constant attribute, which so never tells anybody apart."""
+    """``(a,)`` then centred and divided; infinite for a constant attribute, which so adds no distance."""
     positions: tuple[Floats, ...] | None = None
     """For each nominal attribute where its categories lie, ``(categories,)``; None where they are 0 or 1 apart."""
     propensity: tuple[Floats, float] | None = None
-    """Weights, ``(w,)``, and intercept of the score that stands for all attributes, if one does."""
+    """Weights, ``(w,)``, and intercept of the score that replaces all attributes, if one does."""
 
 
 def looked_at(columns: Columns, settings: CstSettings, protected: Sequence[str]) -> Columns:
@@ -253,7 +253,7 @@ BLOCK = 64
 """Most rows of a block: few enough for the first cache, enough for a loop over them to use wide registers."""
 
 NOBODY = np.iinfo(np.int64).max
-"""The worst of all keys: what stands where no row was found."""
+"""The worst of all keys: the placeholder where no row was found."""
 
 BANDS = 64
 """Bands into which groups are sorted by nominal distance; up to 64 nominal columns each mismatch has its own."""
@@ -452,10 +452,10 @@ def _sort(distances: Floats, keys: Longs) -> None:
 
 
 SHARES = 8
-"""Pieces of work per thread, so that a thread whose queries were easy can take over from another."""
+"""Pieces of work per thread, so that a thread with easy queries can take over from another."""
 
 NEIGHBOUR_BYTES = 64
-"""Memory of one neighbour: its id and its distance, and what counting among neighbours takes beside them."""
+"""Memory of one neighbour: its id and its distance, and what counting among neighbours takes as well."""
 
 
 class Neighbours(NamedTuple):

@@ -175,7 +175,7 @@ def control_side(near: Neighbours, row: Longs, refused: Bools, settings: CstSett
     n = ks + (~within & (settings.duplicates == "kept"))
     alone = _take(met, n + within) - (within & refused_self)
     members = _members(near, itself, n[settings.ks.index(settings.k)], neighbour_count, settings)
-    # k + 1 duplicates, kept, are as many as the complainant and k others: it is not counted beside them
+    # k + 1 duplicates, kept, are as many as the complainant and k others: it is not counted as well
     centred = alone + (refused_self & (n == ks))
     return Side(_counts(alone, n, neighbour_count >= ks), _counts(centred, ks + 1, neighbour_count >= ks), members)
 
@@ -598,7 +598,7 @@ def _shares(problem: Problem, group: Ints, settings: CstSettings, rng: np.random
 # Several protected attributes: who is detected under every one of them (multiple discrimination).
 #
 # Where an attribute crosses several columns, each of its groups is audited as a group of its own (intersectional);
-# beside it is the share of its members that are detected under each single attribute. These are tested at alpha divided
+# with it is the share of its members that are detected under each single attribute. These are tested at alpha divided
 # by the number of attributes (specs of CST, 'Confidence').
 
 

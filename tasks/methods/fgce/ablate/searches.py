@@ -32,7 +32,7 @@ from tasks.pipeline.stage import Produced
 # --------------------------------------------------------------------------------------------------------------------
 # Runs the relabelled draws of ``ablate``: the graph of all groups together, and the shares of sets of its rows.
 #
-# All groups stand in one graph here, which the protected attribute does not divide: columns that it is made of are left
+# All groups are in one graph here, which the protected attribute does not divide: columns that it is made of are left
 # out, and so are other attributes that share some of them. All other rules and strata are those of the audit.
 
 

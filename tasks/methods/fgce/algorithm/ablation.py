@@ -30,7 +30,7 @@ class Matched:
     """The reference group, subsampled to the size of a group."""
 
     group: int
-    """The group whose size it is."""
+    """The group of that size."""
     rows: tuple[Longs, ...]
     """For each draw ``(size,)`` rows of the reference group, ascending."""
 
@@ -345,7 +345,7 @@ class Proposed:
     strata: Ints
     """``(n + f, s)`` integers never to be crossed."""
     applicant: Longs
-    """``(f,)`` row of the applicant whom each proposal is for."""
+    """``(f,)`` row of the applicant of each proposal."""
 
     @property
     def rows(self) -> int:

@@ -127,7 +127,7 @@ NEGLIGIBLE = 40.0
 """A kernel is left out of the sum when it is below exp(-40) = 4e-18 of the largest one."""
 
 TILE = 128
-"""Points whose distances are held at a time."""
+"""Points with distances in memory at a time."""
 
 SAMPLE, FOLDS = 2_000, 5
 """Distinct points and folds of the cross-validation."""

@@ -331,7 +331,7 @@ def _cover(
 
 
 CostsOf = Callable[[FeasibilityGraph, Floats, Reach], Costs]
-"""Costs of the pairs of an induced graph, from the graph, its points and who can reach whom."""
+"""Costs of the pairs of an induced graph, from the graph, its points and its feasible pairs."""
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 

@@ -31,7 +31,7 @@ from tasks.numerics.statistics.sampling import design_variance
 MEASURE, CHANGED_RELATIVE = "share_changed", "relative_change"
 
 IDENTIFIED = 0.5
-"""Share of a group that has to be identified before its standard error is told (verdicts, section 4)."""
+"""Share of a group that has to be identified before it has a standard error (verdicts, section 4)."""
 FEWEST = 0.8
 """Share of the refits that must have a value."""
 
@@ -118,7 +118,7 @@ KEPT, CHANGES, DETECTION_NOT_IDENTIFIED, NOT_TESTED = (
 """Verdicts; a row that could not be imagined was not tested."""
 
 RELATIVE = "relative_change"
-"""Role in the evidence, of a row beside itself: change of the score over the own probability of denial."""
+"""Role in the evidence, of a row with itself: change of the score over the own probability of denial."""
 
 
 @dataclass(frozen=True)

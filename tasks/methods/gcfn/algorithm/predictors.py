@@ -95,7 +95,7 @@ class Applicants:
     covariates: Floats
     """``(n, c)``."""
     mediators: Floats
-    """``(n, d)``, or whatever else a predictor sees besides covariates."""
+    """``(n, d)``, or the other inputs of a predictor besides covariates."""
     imagined: "np.ndarray[tuple[int, ...], np.dtype[np.float32]]"
     """``(s, k - 1, n, d)`` the same in the other categories, ascending, by each generator."""
     label: Bools
@@ -444,7 +444,7 @@ class Lending:
     label: Bools
     """``(n,)`` whether the outcome was favourable."""
     abducted: Mapping[str, Floats] = field(default_factory=dict)
-    """Mediator -> the noise behind it by a causal model, ``(n, d)``; NaN of whom it could not be found."""
+    """Mediator -> the noise behind it by a causal model, ``(n, d)``; NaN of rows without abducted noise."""
 
 
 def variants(rows: Mediation, settings: GcfnPrediction, abducted: Collection[str] = ()) -> tuple[Variant, ...]:

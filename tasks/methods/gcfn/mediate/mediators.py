@@ -55,7 +55,7 @@ class Reassigned:
     spread: Floats
     """``(m,)``; NaN for a single network."""
     network: Longs
-    """``(m,)`` the network whose answer is the most typical."""
+    """``(m,)`` the network with the most typical answer."""
 
     @classmethod
     def of(cls, case: Case, imagined: Floats, to: int) -> "Reassigned":
@@ -108,7 +108,7 @@ def _as_members(case: Case, reassigned: Reassigned, mediators: Floats) -> Column
 # --------------------------------------------------------------------------------------------------------------------
 # Computes per-group tallies of the mediator counterfactuals: densities, and changed decisions.
 #
-# Both count people by bands. Densities are of the applications, whoever decides on them, and so are stored with the
+# Both count people by bands. Densities are of the applications, for any decision maker, and so are stored with the
 # lender; changed decisions are of the audited model.
 
 

@@ -60,7 +60,7 @@ class _HeldOut:
     label: Bools
     audited: _Audited | None
     by: tuple[Sorting, ...]
-    """What tells them apart, as the audited model sees them; nothing without a model."""
+    """Bands of their scores by the audited model and of their mediators; nothing without a model."""
 
     @classmethod
     def of(cls, case: Case, observed: "_Observed", settings: PredictSettings) -> "_HeldOut":

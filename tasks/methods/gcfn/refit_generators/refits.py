@@ -68,7 +68,7 @@ def _values(case: Case, decide: Decide, refits: int) -> Floats:
             rng = np.random.default_rng([case.settings.seed, case.number, 1, number])
             with suppress(DataQualityError):  # diverged, or a mediator that is constant among resampled rows
                 learnt, resample = resampled(case, rng)
-                # a number of its own gives each refit its weights and its order of the rows
+                # a separate number gives each refit its weights and its order of the rows
                 settings = replace(gan_settings(case.settings), networks=1, first=case.settings.gan.networks + number)
                 imaginer = train(case.rows.rows(learnt), settings).imaginer
                 reference = int(np.flatnonzero(case.categories.groups == case.grouped.reference)[0])

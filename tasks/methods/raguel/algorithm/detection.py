@@ -23,7 +23,7 @@ KEPT, CHANGED, OFFERED, NOT_TESTED = "rank_kept", "rank_changed", "offered_recou
 """Verdicts: who has an offer, who changes places because others have one, and who could not be ranked."""
 
 NEAREST: Final = "nearest_candidate"
-"""Role in the evidence: the applicant whose place is the counterfactual point, where there is no boundary."""
+"""Role in the evidence: the applicant at the counterfactual point, where there is no boundary."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Ranks:
     refusal: NDArray[np.str_]
     """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
     candidate: Longs
-    """``(m,)`` the row whose place is the counterfactual point; -1 where it is nobody's."""
+    """``(m,)`` the row at the counterfactual point; -1 where no row is."""
 
 
 def units(problem: Problem) -> Bools:

@@ -69,7 +69,7 @@ class RowTargets:
     refusal: NDArray[np.str_]
     """``(n,)`` empty, or the reason."""
     candidate: Longs
-    """``(n,)`` the candidate whose place it is; -1 where it is not a candidate's."""
+    """``(n,)`` the candidate at the point; -1 where no candidate is."""
     boundary: Boundary | None = None
     """The common boundary of all rows, to which a modified record pays its way again; None without one."""
 
@@ -393,7 +393,7 @@ LIST, BLOCKS, ANY = "list", "blocks", "any"
 """Algorithm 1, Algorithm 2, and blocks that take from any depth."""
 
 FAIR_STAR, FOEIR = "fair_star", "foeir"
-"""Orders of other papers, which stand in the place of Algorithm 1 where they are asked for."""
+"""Orders of other papers, which replace Algorithm 1 if the settings name them."""
 
 STRICT, IMPROVE = "strict", "improve"
 
@@ -436,9 +436,9 @@ class Order:
     paid: Floats
     """``(n,)`` weighted distance that each is moved by its offer."""
     values: Floats
-    """``(n, d)`` where each stands with its offer."""
+    """``(n, d)`` values of each applicant with its offer."""
     reranked: Reranked | None = None
-    """None of an order in which nobody has an offer."""
+    """None of an order without offers."""
 
     @property
     def order(self) -> Longs:

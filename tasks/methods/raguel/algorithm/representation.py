@@ -192,7 +192,7 @@ class Bounds(NamedTuple):
     shares: Floats
     """``(g,)`` of the whole database."""
     bounded: Bools
-    """``(g,)`` groups whose count is bounded: all but the reference group."""
+    """``(g,)`` groups with a bounded count: all but the reference group."""
     tolerance: float
 
 
@@ -355,7 +355,7 @@ class Representation:
     shares: Floats
     """``(g,)`` share of each group in the whole database."""
     bounded: Bools
-    """``(g,)`` the groups whose count is bounded: all but the reference group."""
+    """``(g,)`` the groups with a bounded count: all but the reference group."""
     tolerance: float
     """``t``: the count of a group may depart by this share of what it should be."""
 

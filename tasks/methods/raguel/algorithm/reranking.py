@@ -96,7 +96,7 @@ class Choices(NamedTuple):
     """How Algorithm 1 is to decide. A tuple, because numba takes tuples."""
 
     movable: Bools
-    """``(g,)`` groups whose records may be modified."""
+    """``(g,)`` groups with records that may be modified."""
     enough: float
     """Ratio with which a modified record is accepted in any case: 1 - delta."""
     improve: bool
@@ -277,7 +277,7 @@ class Swaps(NamedTuple):
     """How records may be exchanged. A tuple, because numba takes tuples."""
 
     movable: Bools
-    """``(g,)`` groups whose records may be modified and brought up."""
+    """``(g,)`` groups with records that may be modified and brought up."""
     least_ratio: float
     """Ratio that a block is to have after every swap; 0 where it only must not fall."""
 

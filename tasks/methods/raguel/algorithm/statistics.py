@@ -134,7 +134,7 @@ class Space:
     """The inputs of a model in standard deviations, and what may be done about them."""
 
     attributes: tuple[Attribute | None, ...]
-    """``(d,)`` by input; None where it stands for one category of several."""
+    """``(d,)`` by input; None where it represents one category of several."""
     unit: Floats
     """``(d,)`` by which an input is divided."""
     actions: Actions
@@ -404,7 +404,7 @@ def _blocks(summary: ListSummary, order: Order, group: int, at: Parameters) -> I
 MEASURE: Final = "recourse_cost_reference_over_group"
 
 FEWEST: Final = 10
-"""Applicants of either group who were denied and have a way, below whom there is no ratio: as verdicts have it."""
+"""Fewest denied applicants with a way in either group for a ratio: as verdicts have it."""
 
 ENOUGH: Final = 0.9
 """Share of resamples that need a ratio, or there is no interval."""

@@ -74,7 +74,7 @@ class Maker:
     linear: Mapping[int, Linear] | None
     """By number of the model, above 0 for a favourable decision; None without such a form."""
     answers: Answers | None
-    """None where it cannot be asked."""
+    """None where it cannot be queried."""
     scores: Floats
     """``(n,)`` probabilities; NaN where there are none."""
 
