@@ -1,6 +1,6 @@
 """Declares the data sets of the GCFN paper and compares each with the paper."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
@@ -10,8 +10,6 @@ from research.figures import Cell, Compared, Drawing, Experiment, Paper, Value
 from research.gcfn.truth import TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
 
     from tasks.counterfactuals.algorithm.gan.networks import GanSettings
@@ -83,22 +81,20 @@ class Experiments(Paper):
         return rivals.recidivism_obtained(truth.defendants(spec), self._size(), self.seeds)
 
     def _of_runs(
-        self, draw: "Callable[[np.random.Generator], MediatedRows]", size: "GanSettings", figures: tuple[str, str]
+        self, draw: Callable[["np.random.Generator"], "MediatedRows"], size: "GanSettings", figures: tuple[str, str]
     ) -> Obtained:
         """Table 3, utilities and systems of other papers, where the true counterfactuals are known."""
         from research.gcfn import rivals, truth
-        from research.gcfn import rivals as utilities
-        from research.gcfn import truth as tradeoff
 
         several = list(truth.runs(draw, size, self.seeds))
         names = self.known_baselines if self.baseline is None else self.baseline
         trimmed = [run.at_most(self.rows) for run in several]
         comparisons = [rivals.compared(run, names) for run in trimmed]
         summaries = [
-            {**tradeoff.compared(run), **other.summaries} for run, other in zip(trimmed, comparisons, strict=True)
+            {**truth.compared(run), **other.summaries} for run, other in zip(trimmed, comparisons, strict=True)
         ]
-        cells = {**truth.cells(several), **utilities.utilities_cells(summaries), **rivals.cells(comparisons)}
-        return cells, utilities.drawings(summaries, figures)
+        cells = {**truth.cells(several), **rivals.utilities_cells(summaries), **rivals.cells(comparisons)}
+        return cells, rivals.drawings(summaries, figures)
 
     def _size(self, share: float = 1.0) -> "GanSettings":
         """Training settings of this size; on the CPU, so that figures do not depend on the machine."""

@@ -18,7 +18,6 @@ from tasks.counterfactuals.algorithm import recourse
 from tasks.counterfactuals.algorithm.recourse import Boundary, make_actions
 from tasks.methods.raguel.algorithm import representation
 from tasks.methods.raguel.algorithm.representation import make_records, quality
-from tasks.methods.raguel.algorithm.representation import representation as representation_values
 from tasks.methods.raguel.algorithm.reranking import Reranking, modified, rerank
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
@@ -356,7 +355,7 @@ def example_cells() -> Mapping[Cell, Value]:
     actions, boundary = make_actions([0.5, 1.0], step=[0.05, 1.0]), Boundary(np.array([2.0, -1.0]), 0.0)
     boundary_targets = recourse.to_boundary(values, boundary, actions)
     records = make_records(values, boundary_targets, group, actions, boundary)
-    ended = rerank(records, representation_values(group, 2, _MEN), Reranking())
+    ended = rerank(records, representation.representation(group, 2, _MEN), Reranking())
     columns = {
         "cost": boundary_targets.cost,
         "counterfactual_loan_amount": boundary_targets.point[:, 0],

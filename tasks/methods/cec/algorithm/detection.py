@@ -8,9 +8,7 @@ import numpy as np
 
 from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec.algorithm import own_group
-from tasks.methods.cec.algorithm import pairs as algorithm_pairs
 from tasks.methods.cec.algorithm import pairs as cec_pairs
-from tasks.methods.cec.algorithm import pairs as cec_tallies
 from tasks.methods.cec.algorithm.own_group import Reasons, without
 from tasks.methods.cec.algorithm.pairs import Scored, View
 from tasks.methods.cec.settings import CecSettings
@@ -45,7 +43,7 @@ def findings(of_groups: Sequence[Scored], settings: CecSettings) -> Findings:
     cec = np.concatenate([np.zeros(0), *(scored.compared.cec for scored in of_groups)])
     flip = np.concatenate([np.zeros(0), *(scored.compared.flip for scored in of_groups)])
     refusal = np.concatenate([np.zeros(0, dtype=str), *(scored.reason for scored in of_groups)])
-    regime = algorithm_pairs.regimes(cec, flip, settings.theta)
+    regime = cec_pairs.regimes(cec, flip, settings.theta)
     order = np.argsort(row)
     return Findings(
         row=row[order],
@@ -73,7 +71,7 @@ def evidence(of_groups: Sequence[Scored], names: tuple[str, ...]) -> Evidence:
             )
         )
         parted = np.nan_to_num(scored.compared.parted)
-        largest = algorithm_pairs.largest(parted, FEATURES)
+        largest = cec_pairs.largest(parted, FEATURES)
         distance = np.take_along_axis(parted, largest, axis=1)
         at, place = np.nonzero(distance > 0)
         features = np.array([f"{PARTED}: {name}" for name in names])[largest[at, place]]
@@ -168,14 +166,14 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
     aggregates: list[Aggregate] = []
     within = {group: _within(audited, model_views, group) for group in other_groups}
     for group, group_scores in scored.items():
-        group_tallies = list(cec_tallies.scores(group_scores, settings, {}, headline=True))
+        group_tallies = list(cec_pairs.scores(group_scores, settings, {}, headline=True))
         own_scores = within[group]
         if own_scores is not None:
-            group_tallies += cec_tallies.within(group_scores, own_scores)
-        group_tallies += cec_tallies.theta_curve(group_scores, settings)
-        group_tallies += cec_tallies.features(group_scores, audited.explained.features)
+            group_tallies += cec_pairs.within(group_scores, own_scores)
+        group_tallies += cec_pairs.theta_curve(group_scores, settings)
+        group_tallies += cec_pairs.features(group_scores, audited.explained.features)
         tallies += [replace(t, group=group) for t in group_tallies]
-        group_aggregates = cec_tallies.aggregates(group_scores, audited.explained.features, audited.resamples, rng)
+        group_aggregates = cec_pairs.aggregates(group_scores, audited.explained.features, audited.resamples, rng)
         aggregates += [replace(a, group=group) for a in group_aggregates]
     tallies += _of_other_pairs(audited, model_views, settings)
     own_aggregates, draws = _above_own_group(audited, model_views, scored, within, settings, rng)
@@ -231,5 +229,5 @@ def _of_other_pairs(audited: Audited, model_views: tuple[View, ...], settings: C
         is_requested = settings.pairs == "all" or (settings.pairs == "both_ways" and group == audited.reference)
         if is_requested and to != audited.reference:
             scored = pairs(audited, model_views, group, to)
-            for t in cec_tallies.scores(scored, settings, {"matched_with": audited.groups[to]}, headline=False):
+            for t in cec_pairs.scores(scored, settings, {"matched_with": audited.groups[to]}, headline=False):
                 yield replace(t, group=group)

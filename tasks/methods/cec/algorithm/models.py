@@ -12,7 +12,6 @@ from tasks.counterfactuals.algorithm import nearest
 from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec.algorithm import mitigations
 from tasks.methods.cec.algorithm import pairs as cec_pairs
-from tasks.methods.cec.algorithm import pairs as cec_score
 from tasks.methods.cec.algorithm.mitigations import (
     Fold,
     Population,
@@ -150,8 +149,8 @@ def consistency(scored: tuple[Scored, ...], theta: float = THETA) -> Consistency
             *((s.compared.cec, s.compared.floor, s.above_floor, s.compared.flip) for s in scored), strict=True
         )
     )
-    regime = cec_score.regimes(cec, flip, theta)
-    has_regime = regime != cec_score.NO_REGIME
+    regime = cec_pairs.regimes(cec, flip, theta)
+    has_regime = regime != cec_pairs.NO_REGIME
     return Consistency(
         pairs=int(has_regime.sum()),
         unscored=int((~has_regime).sum()),
@@ -159,7 +158,7 @@ def consistency(scored: tuple[Scored, ...], theta: float = THETA) -> Consistency
         cec_floor=_mean(floor[has_regime]),
         cec_above_floor=_mean(above[has_regime]),
         flips=int(flip[has_regime].sum()),
-        regimes=tuple(np.bincount(regime[has_regime], minlength=len(cec_score.REGIMES)).tolist()),
+        regimes=tuple(np.bincount(regime[has_regime], minlength=len(cec_pairs.REGIMES)).tolist()),
     )
 
 
@@ -175,7 +174,7 @@ def summary(scored: tuple[Scored, ...], theta: float = THETA) -> dict[str, float
         "unscored_percent": 100 * measured.unscored / max(measured.pairs + measured.unscored, 1),
         **{
             f"regime_{name.lower()}_percent": 100 * count / pairs
-            for name, count in zip(cec_score.REGIMES, measured.regimes, strict=True)
+            for name, count in zip(cec_pairs.REGIMES, measured.regimes, strict=True)
         },
     }
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from schemas.terms import Refusal
 from tasks.methods.cst.algorithm import neighbours, situations
-from tasks.methods.cst.algorithm import situations as cst_tallies
 from tasks.methods.cst.algorithm.effects import Frame, GroupEffects, aggregates, of_group
 from tasks.methods.cst.algorithm.situations import (
     HEADLINE,
@@ -235,9 +234,9 @@ def _search_space(problem: Problem, settings: CstSettings) -> SearchSpace:
 
 def _tallies(group_results: Sequence[GroupResult], settings: CstSettings) -> Iterator[Tally]:
     for group_result in group_results:
-        of_cf = () if group_result.compared.unfair is None else cst_tallies.of_unfair(group_result.compared.unfair)
-        of_main = cst_tallies.without_width(group_result.main, settings)
-        for t in (*cst_tallies.of_variants(group_result.tests, settings), *of_main, *of_cf):
+        of_cf = () if group_result.compared.unfair is None else situations.of_unfair(group_result.compared.unfair)
+        of_main = situations.without_width(group_result.main, settings)
+        for t in (*situations.of_variants(group_result.tests, settings), *of_main, *of_cf):
             yield replace(t, group=group_result.group)
 
 
@@ -247,7 +246,7 @@ def _clipped(group_results: Sequence[GroupResult], ground: SearchSpace) -> Itera
     looked_at = neighbours.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
     names, beyond = neighbours.beyond(looked_at, ground.settings)
     for group_result in group_results:
-        for t in cst_tallies.clipped(names, beyond[group_result.compared.row]):
+        for t in situations.clipped(names, beyond[group_result.compared.row]):
             yield replace(t, group=group_result.group)
 
 
@@ -263,7 +262,7 @@ def _sensitivity(problem: Problem, group_results: Sequence[GroupResult], ground:
         for group_result in group_results:
             control = group_result.compared.control.alone.only(at)
             tests = judge(cst_pair(reduced_space, group_result.group, group_result.compared.row, control), once)
-            yield from (replace(t, group=group_result.group) for t in cst_tallies.without(edge, tests, once))
+            yield from (replace(t, group=group_result.group) for t in situations.without(edge, tests, once))
 
 
 def _permuted(

@@ -8,7 +8,6 @@ import numba
 import numpy as np
 
 from tasks.feasibility_graph import algorithm
-from tasks.feasibility_graph import algorithm as feasibility
 from tasks.feasibility_graph.algorithm import IMMUTABLE, Distinct, Rules, Words
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.settings import EPSILON, EVERY, EVERY_AND_EPSILON
@@ -120,7 +119,7 @@ def cheapest(joined: Joined, queries: Sequence[Query]) -> tuple[Floats, ...]:
     ]
     costs = [np.full(size, np.inf) for _ in queries]
     if joined.graph is None:  # one permitted step leads to the candidate
-        space = feasibility.space_of(distinct, joined.rules)
+        space = algorithm.space_of(distinct, joined.rules)
         for cost, query in zip(costs, at_nodes, strict=True):
             factuals, candidates = np.flatnonzero(query.factual), np.flatnonzero(query.candidate)
             cost[factuals] = algorithm.nearest_of(space, factuals, candidates)
@@ -368,16 +367,16 @@ def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> B
         ValueError: If lengths differ.
         DataQualityError: If an encoded value is not finite, or a transition rule does not know a code.
     """
-    distinct = feasibility.collapse(proposed.encoded, variant.codes, proposed.strata, variant.rules)
+    distinct = algorithm.collapse(proposed.encoded, variant.codes, proposed.strata, variant.rules)
     start, end = distinct.node[proposed.applicant], distinct.node[proposed.rows :]
     if not math.isfinite(variant.epsilon):
-        space = feasibility.space_of(distinct, variant.rules)
+        space = algorithm.space_of(distinct, variant.rules)
         steps = [
             algorithm.nearest_of(space, source, other)[0]
             for source, other in zip(start[:, None], end[:, None], strict=True)
         ]
         return np.asarray(np.isfinite(steps))
-    built = feasibility.build(distinct, variant.rules, variant.epsilon, settings)
+    built = algorithm.build(distinct, variant.rules, variant.epsilon, settings)
     data = np.zeros(built.graph.size, dtype=np.bool_)
     data[distinct.node[: proposed.rows]] = True
     # a proposal has no steps of its own: all edges out of nodes without a row of the data go

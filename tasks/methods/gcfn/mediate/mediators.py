@@ -23,8 +23,7 @@ from schemas.terms import DecisionMaker, Kind
 from tasks.counterfactuals.algorithm import diagnostics
 from tasks.counterfactuals.algorithm.diagnostics import Check, spread
 from tasks.counterfactuals.gan import Case, Generated, cases, generate
-from tasks.methods.gcfn.algorithm import detection as gcfn
-from tasks.methods.gcfn.algorithm import people
+from tasks.methods.gcfn.algorithm import detection, people
 from tasks.methods.gcfn.algorithm.detection import Mediated
 from tasks.methods.gcfn.mediate.settings import MediateSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
@@ -139,7 +138,7 @@ def who(case: Case, several: Sequence[Reassigned], decided: Sequence[ReassignedD
     mediated, groups = _mediated(several, decided), case.categories.groups.tolist()
     rows = [np.flatnonzero(case.rows.category == category) for category in range(len(groups))]
     nobody = np.zeros(len(mediated.row), np.bool_)
-    parts = [gcfn.of_rows(mediated, nobody, favourable, group_rows) for group_rows in rows]
+    parts = [detection.of_rows(mediated, nobody, favourable, group_rows) for group_rows in rows]
     above, by = people.large_change(parts), people.sortings(case.rows.mediators, score)
     tallies: list[Tally] = []
     for group, part, group_rows in zip(groups, parts, rows, strict=True):

@@ -29,7 +29,6 @@ from tasks.counterfactuals.algorithm.recourse import (
 from tasks.methods.raguel.algorithm import modification, representation, reranking
 from tasks.methods.raguel.algorithm.modification import Listed, Rules
 from tasks.methods.raguel.algorithm.representation import Bounds, Records, Representation
-from tasks.methods.raguel.algorithm.representation import representation as representation_values
 from tasks.methods.raguel.algorithm.reranking import (
     BlockRules,
     Reranked,
@@ -412,7 +411,7 @@ class Ranked:
 
     def held(self, tolerance: float) -> Representation:
         """What the list is held against."""
-        return representation_values(self.records.group, self.groups, self.reference, tolerance)
+        return representation.representation(self.records.group, self.groups, self.reference, tolerance)
 
     @cached_property
     def block(self) -> Longs:
