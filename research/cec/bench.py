@@ -31,7 +31,7 @@ from research.cec.experiments import EXPERIMENTS
 from research.figures import TEXAS_FILE, texas_spec
 
 if TYPE_CHECKING:
-    from tasks.methods.cec.algorithm.models import Lending
+    pass
 
 MOST_OF_PLAIN = 4.0
 MOST_APART = 0.01
@@ -57,45 +57,39 @@ _run = partial(apart, "research.cec.timed_work")
 
 
 def _lines(room: Room) -> Iterator[Row]:
+    from research.cec import data  # torch takes seconds to import
+
     start = time.perf_counter()
-    texas, german = _prepared(room)
+    texas_rows = data.of_spec(texas_spec(room.data, {"methods": "{fgce: null, cec: {}}"}))
+    german, _ = data.of_spec(EXPERIMENTS["german"].read(room.data))
+    texas = data.one_hot(*texas_rows)
     inputs = f"{len(texas.feature_of_input)} inputs, {', '.join(texas.financial_names)} financial"
     seconds = time.perf_counter() - start
     yield row("both", None, "apart: ingest, preprocess", seconds=seconds, found=f"{TEXAS}: {inputs}")
     lending = {TEXAS: Piped(texas), GERMAN: Piped(german)}
     yield from _training(lending[TEXAS], room.limit)
     yield from _quality(lending, room.limit)
-    limit = room.limit
-    pairs = min(limit, PAIRS)
-    measurement = _run("score", lending[TEXAS], pairs, limit)
-    met = below(measurement["seconds"], MOST_SCORING_S, " s")
-    what = f"{pairs:,} pairs matched, explained exactly and scored"
-    yield timed_row(
-        TEXAS, measurement, what, per_s=per_second(measurement, pairs), **met, found=f"CEC {measurement['cec']:.4f}"
-    )
-    matching_limit = room.limit
+    pairs = min(room.limit, PAIRS)
+    scoring = _run("score", lending[TEXAS], pairs, room.limit)
+    met = below(scoring["seconds"], MOST_SCORING_S, " s")
+    what, text = f"{pairs:,} pairs matched, explained exactly and scored", f"CEC {scoring['cec']:.4f}"
+    yield timed_row(TEXAS, scoring, what, per_s=per_second(scoring, pairs), **met, found=text)
     for size, most in MOST_MATCHING_S.items():
-        matching_measurement = _run("match", min(matching_limit, size), FEATURES)
-        matching_met = below(matching_measurement["seconds"], most, " s")
-        matching_what, text = f"everybody matched, {FEATURES} features", f"{matching_measurement['matched']:,} matched"
-        yield timed_row(
-            DRAWN,
-            matching_measurement,
-            matching_what,
-            per_s=per_second(matching_measurement),
-            **matching_met,
-            found=text,
-        )
-    yield from _accelerator(lending[TEXAS], room.limit)
-
-
-def _prepared(room: Room) -> "tuple[Lending, Lending]":
-    """Both data sets read and encoded."""
-    from research.cec import data  # torch takes seconds to import
-
-    texas = texas_spec(room.data, {"methods": "{fgce: null, cec: {}}"})
-    german, _ = data.of_spec(EXPERIMENTS["german"].read(room.data))
-    return data.one_hot(*data.of_spec(texas)), german
+        matching = _run("match", min(room.limit, size), FEATURES)
+        met = below(matching["seconds"], most, " s")
+        what, text = f"everybody matched, {FEATURES} features", f"{matching['matched']:,} matched"
+        yield timed_row(DRAWN, matching, what, per_s=per_second(matching), **met, found=text)
+    # the same epochs on CUDA, where there is a device; there is no target there
+    cuda = _run("device")["cuda"]
+    if cuda is None:
+        yield row("device", None, "CUDA", found="no device: nothing measured")
+        return
+    plain = None
+    for variant in (PLAIN, DEFAULT, PAPER):
+        epoch = _run("epoch", lending[TEXAS], variant, min(room.limit, EPOCH_ROWS), "cuda")
+        plain = plain or epoch["seconds"]
+        times = {"seconds": epoch["seconds"], "ratio": epoch["seconds"] / plain}
+        yield row(cuda, epoch["rows"], f"an epoch, {TITLES[variant]}", **times, found="ratio to plain, by the clock")
 
 
 def _training(texas: Piped, limit: int) -> Iterator[Row]:
@@ -130,22 +124,6 @@ def _quality(lending: Mapping[str, Piped], limit: int) -> Iterator[Row]:
         met = at_most(abs(change), MOST_APART, " apart")
         yield row(
             name, quality_of_variant[PAPER]["rows"], "CEC of the default against T = 32", found=f"{change:+.4f}", **met
-        )
-
-
-def _accelerator(texas: Piped, limit: int) -> Iterator[Row]:
-    """The same epochs on CUDA, where there is a device; nothing is aimed at there."""
-    cuda = _run("device")["cuda"]
-    if cuda is None:
-        yield row("device", None, "CUDA", found="no device: nothing measured")
-        return
-    plain = None
-    for variant in (PLAIN, DEFAULT, PAPER):
-        measurement = _run("epoch", texas, variant, min(limit, EPOCH_ROWS), "cuda")
-        plain = plain or measurement["seconds"]
-        times = {"seconds": measurement["seconds"], "ratio": measurement["seconds"] / plain}
-        yield row(
-            cuda, measurement["rows"], f"an epoch, {TITLES[variant]}", **times, found="ratio to plain, by the clock"
         )
 
 

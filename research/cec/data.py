@@ -95,12 +95,12 @@ UNPRINTED = (
 # Draws the regimes of the CEC paper's models: flips against CEC (Figure 4), and shares (Figures 5 and 7).
 
 
-Found = Mapping[Cell, Value]
+Values = Mapping[Cell, Value]
 
 REGIME_AXIS: Final = "regime: " + ", ".join(f"{at} {name}" for at, name in enumerate(REGIMES, 1))
 
 
-def plane(values: Found, models: Sequence[str]) -> Iterator[Drawing]:
+def plane(values: Values, models: Sequence[str]) -> Iterator[Drawing]:
     """Yields Figure 4: a point for each model that has a CEC."""
     points = [
         Curve(model, (flips,), (cec,))
@@ -113,7 +113,7 @@ def plane(values: Found, models: Sequence[str]) -> Iterator[Drawing]:
         yield Drawing("flips-and-cec", "Figure 4", title, "pairs with other predictions, percent", "CEC", tuple(points))
 
 
-def shares(values: Found, models: Sequence[str], name: str, figure: str) -> Iterator[Drawing]:
+def shares(values: Values, models: Sequence[str], name: str, figure: str) -> Iterator[Drawing]:
     """Yields Figure 5 or 7: the shares of the four regimes of each model that has a CEC."""
     places = tuple(float(at) for at in range(1, len(REGIMES) + 1))
     rows = []

@@ -5,7 +5,7 @@ at what the paper prints of them. Texas in 2022 stands in for the paper's extrac
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,17 +16,16 @@ from research.figures import NOT_RUN, TEXAS_FILE, Cell, Compared, Drawing, Exper
 
 if TYPE_CHECKING:
     from research.cec.models import Course
-    from tasks.methods.cec.algorithm.models import Lending
     from tasks.numerics.encoding import Columns
 
 log = logging.getLogger("evenhand")
 
 ONE_HOT = ", one-hot"
-"""Follows the name of a model whose categories are one-hot columns."""
+"""Follows the name of a model with one-hot columns for categories."""
 
 _OWN = (UNCONSTRAINED, CEC_MODEL)
 MODELS = (*_OWN, *(name + ONE_HOT for name in _OWN))
-"""Models beside which more is shown than the paper prints."""
+"""Models with more cells than the paper prints."""
 
 _CHEAP = ("DIR", "Hardt", "adversarial")
 
@@ -35,16 +34,16 @@ _CHEAP = ("DIR", "Hardt", "adversarial")
 class Trained(Experiment):
     """A data set on which nets are trained; without a spec its rows are drawn."""
 
-    whole: bool = False
+    full: bool = False
     """Whether Table 4 and Figure 6 are about it, and nets are trained on one-hot columns as well."""
     baselines: tuple[str, ...] = BASELINES
-    """Baselines that are run unless others are asked for; reductions train up to fifty nets."""
+    """Baselines that are run unless others are requested; reductions train up to fifty nets."""
     cut: bool = False
-    """Whether it is so long that fewer of its rows can be asked for."""
+    """Whether it is so long that fewer of its rows can be requested."""
 
 
 EXPERIMENTS: Mapping[str, Trained] = {
-    "german": Trained("german-credit-gender.yaml", ("data/german_credit/german.data.gz",), whole=True),
+    "german": Trained("german-credit-gender.yaml", ("data/german_credit/german.data.gz",), full=True),
     "adult": Trained(
         "adult-gender.yaml",
         ("data/adult/adult.data.gz", "data/adult/adult.test.gz"),
@@ -67,9 +66,9 @@ class Experiments(Paper):
 
     folds: int = 1
     baseline: tuple[str, ...] | None = None
-    """The paper's baselines that are run as well; of each data set its own if none is said."""
+    """The paper's baselines that are run as well; those of each data set if None."""
     rows: int | None = None
-    """Most rows of Adult and of HMDA; all if none is said."""
+    """Most rows of Adult and of HMDA; all if None."""
     sparing: bool = False
     """Whether nets are trained by attributions of 8 steps on half of the pairs, as audits do, in place of 32 on all."""
 
@@ -96,67 +95,35 @@ class Experiments(Paper):
         return course.sparing if self.sparing else course
 
     def _obtained(self, experiment: Trained, data: Path) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
-        # torch takes seconds to import, and others need it not
+        # torch takes seconds to import, and others do not need it
         from research.cec import data as lending
         from research.cec import models
+        from tasks.ingest.synthetic.algorithm.lending import SyntheticLending
+        from tasks.methods.cec.algorithm import mitigations
+        from tasks.methods.cec.algorithm.models import drawn
 
-        rows, columns = _read(experiment, data)
-        rows = self._cut(rows, experiment)
-        outcomes_of_model = models.by_model(models.outcomes(rows, models.variants(experiment.whole), self._course))
-        outcomes_of_baseline = models.told(
-            rows, experiment.baselines if self.baseline is None else self.baseline, self._course
-        )
-        values = {**models.cells(outcomes_of_model), **models.baselines_cells(outcomes_of_baseline)}
+        columns: Columns | None = None
+        if experiment.spec is None:
+            rows = lending.drawn(SyntheticLending(), models.SETTINGS.seed)
+        else:
+            rows, columns = lending.of_spec(experiment.read(data))
+            log.info("%s: %d rows, %d inputs", experiment.spec, *rows.population.features.shape)
+        rows = drawn(rows, self.rows if experiment.cut else None, models.SETTINGS.seed)
+        of_model = models.by_model(models.outcomes(rows, models.variants(experiment.full), self._course))
+        baselines = experiment.baselines if self.baseline is None else self.baseline
+        of_baseline = models.mitigation_outcomes(rows, baselines, self._course)
+        values = {**models.cells(of_model), **models.baselines_cells(of_baseline)}
         cec = [float(values[Cell("cec", name)]) for name in _OWN]
         values[Cell("cec_below_unconstrained", CEC_MODEL)] = cec[0] - cec[1]
-        values |= models.non_domination_cells(
-            {
-                name: outcomes
-                for name, outcomes in {**outcomes_of_model, **outcomes_of_baseline}.items()
-                if name in COLUMNS
-            }
-        )
-        if columns and experiment.whole:
+        outcomes = {**of_model, **of_baseline}
+        values |= models.non_domination_cells({name: outcomes[name] for name in outcomes if name in COLUMNS})
+        if columns and experiment.full:
             again = models.outcomes(lending.one_hot(rows, columns), models.variants(all_variants=False), self._course)
             values |= models.cells(models.by_model(again, ONE_HOT))
-        drawings = tuple(_regimes(values, experiment.whole))
-        return self._with_grid(rows, values, drawings) if experiment.whole else (values, drawings)
-
-    def _cut(self, rows: "Lending", experiment: Trained) -> "Lending":
-        from research.cec import models as obtained
-        from tasks.methods.cec.algorithm import models
-
-        return models.drawn(rows, self.rows if experiment.cut else None, obtained.SETTINGS.seed)
-
-    def _with_grid(
-        self, rows: "Lending", values: dict[Cell, Value], drawings: tuple[Drawing, ...]
-    ) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
-        """Adds the values and drawings of Figure 6."""
-        from research.cec import models
-        from tasks.methods.cec.algorithm import mitigations
-
-        grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), self._course))
-        return {**values, **models.lambda_grid_cells(grid)}, (*drawings, *models.drawings(grid))
-
-
-def _read(experiment: Trained, data: Path) -> "tuple[Lending, Columns | None]":
-    """The rows, and the columns that were read unless rows are drawn."""
-    from research.cec import data as lending
-    from research.cec import models
-    from tasks.ingest.synthetic.algorithm.lending import SyntheticLending
-
-    if experiment.spec is None:
-        return lending.drawn(SyntheticLending(), models.SETTINGS.seed), None
-    rows, columns = lending.of_spec(experiment.read(data))
-    log.info("%s: %d rows, %d inputs", experiment.spec, *rows.population.features.shape)
-    return rows, columns
-
-
-def _regimes(values: Mapping[Cell, Value], with_variants: bool) -> Iterator[Drawing]:
-    """Figures 4 and 5, and 7 where the ablation was run."""
-    from research.cec import data
-
-    yield from data.plane(values, COLUMNS)
-    yield from data.shares(values, COLUMNS, "regimes-by-model", "Figure 5")
-    if with_variants:
-        yield from data.shares(values, ABLATION, "regimes-by-variant", "Figure 7")
+        drawings = [*lending.plane(values, COLUMNS), *lending.shares(values, COLUMNS, "regimes-by-model", "Figure 5")]
+        if experiment.full:  # the ablation and the grid of both lambdas
+            drawings += lending.shares(values, ABLATION, "regimes-by-variant", "Figure 7")
+            grid = models.grid_of(models.outcomes(rows, mitigations.lambda_grid(), self._course))
+            values |= models.lambda_grid_cells(grid)
+            drawings += models.drawings(grid)
+        return values, tuple(drawings)

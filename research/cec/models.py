@@ -13,10 +13,8 @@ from research.cec.data import CEC_MODEL, QUANTITIES, UNCONSTRAINED
 from research.figures import Cell, Drawing, Value, curves
 from tasks.methods.cec.algorithm import mitigations as cv_mitigations
 from tasks.methods.cec.algorithm.mitigations import (
-    Fold,
     Mitigated,
     Outcome,
-    Population,
     Split,
     Variant,
     ablation,
@@ -61,7 +59,7 @@ class Course:
 
 
 @dataclass(frozen=True)
-class Told:
+class FoldOutcome:
     """Figures of one model on one fold."""
 
     performance: Performance
@@ -69,7 +67,7 @@ class Told:
     """Empty where there is no logit to explain."""
 
 
-ByModel = Mapping[str, Sequence[Told | None]]
+ByModel = Mapping[str, Sequence[FoldOutcome | None]]
 """By the name of a model: its figures on each fold, in order; None where it leaves no model."""
 
 
@@ -92,11 +90,11 @@ def variants(all_variants: bool) -> tuple[Variant, ...]:
 
 def by_model(variant_outcomes: Iterable[Outcome], suffix: str = "") -> ByModel:
     """Returns the figures by the names of the variants in Table 4 and, with the suffix, in Table 2."""
-    of: dict[str, list[Told]] = {}
+    of: dict[str, list[FoldOutcome]] = {}
     for outcome in variant_outcomes:
         variant = outcome.variant.name
         for name in dict.fromkeys((variant, TABLE_2.get(variant, variant))):
-            of.setdefault(name + suffix, []).append(Told(outcome.performance, outcome.consistency))
+            of.setdefault(name + suffix, []).append(FoldOutcome(outcome.performance, outcome.consistency))
     return of
 
 
@@ -109,7 +107,7 @@ def cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
     return values
 
 
-def means(several: Sequence[Told]) -> dict[str, float]:
+def means(several: Sequence[FoldOutcome]) -> dict[str, float]:
     """Returns means of the quantities that every fold has, and the number of folds with a collapsed model."""
     by_fold = [{**vars(outcome.performance), **outcome.consistency} for outcome in several]
     common = [name for name in by_fold[0] if all(name in fold_values for fold_values in by_fold)]
@@ -137,15 +135,26 @@ MITIGATION_OF: Final[Mapping[str, Callable[[Split, TrainingSettings], Mitigated]
 """By the column of Table 2."""
 
 NO_SCORES, NO_LOGIT, NO_MODEL = "no scores", "no logit", "no model"
-"""Stand where a model on some fold has no figure: a mean over fewer folds would stand beside means over all."""
+"""Stand where a model on some fold has no figure: a mean over fewer folds cannot be compared with means over all."""
 
 
-def told(rows: Lending, columns: Iterable[str], course: Course) -> ByModel:
-    """Trains mitigations, by their columns in Table 2, on the first folds of five."""
-    bridge, outcomes_of_column = Bridge(rows), {column: list[Told | None]() for column in columns}
-    for fold in islice(cv_mitigations.split(rows.population, FOLDS, course.settings.seed), course.folds):
+def mitigation_outcomes(rows: Lending, columns: Iterable[str], course: Course) -> ByModel:
+    """Trains mitigations, by their columns in Table 2, on the first folds of five; None where one leaves no model."""
+    bridge, outcomes_of_column = Bridge(rows), {column: list[FoldOutcome | None]() for column in columns}
+    people = rows.population
+    label, group = people.favourable, people.protected
+    for fold in islice(cv_mitigations.split(people, FOLDS, course.settings.seed), course.folds):
+        fitted, held_out = fold.train, fold.test
+        split = Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[held_out], group[held_out])
         for column, of_column in outcomes_of_column.items():
-            of_column.append(_told(bridge, fold, column, course.settings))
+            mitigated, outcome = MITIGATION_OF[column](split, course.settings), None
+            if mitigated.predicted is not None:
+                measured = performance(label[held_out], group[held_out], mitigated.predicted, mitigated.scores)
+                repaired = fold
+                if mitigated.repair is not None:
+                    repaired = replace(fold, inputs=mitigated.repair.of(fold.inputs, group))
+                outcome = FoldOutcome(measured, bridge.score(mitigated.net, repaired) if mitigated.net else {})
+            of_column.append(outcome)
             log.info("fold %d of %d, %s", fold.number + 1, course.folds, column)
     return outcomes_of_column
 
@@ -157,28 +166,7 @@ def baselines_cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
     }
 
 
-def _told(bridge: Bridge, fold: Fold, column: str, settings: TrainingSettings) -> Told | None:
-    """A mitigation on one fold; None where it leaves no model."""
-    people, test_rows = bridge.rows.population, fold.test
-    mitigated = MITIGATION_OF[column](_split(people, fold), settings)
-    if mitigated.predicted is None:
-        return None
-    measured = performance(
-        people.favourable[test_rows], people.protected[test_rows], mitigated.predicted, mitigated.scores
-    )
-    repaired_fold = (
-        fold if mitigated.repair is None else replace(fold, inputs=mitigated.repair.of(fold.inputs, people.protected))
-    )
-    return Told(measured, bridge.score(mitigated.net, repaired_fold) if mitigated.net else {})
-
-
-def _split(people: Population, fold: Fold) -> Split:
-    fitted, test_rows = fold.train, fold.test
-    label, group = people.favourable, people.protected
-    return Split(fold.inputs[fitted], label[fitted], group[fitted], fold.inputs[test_rows], group[test_rows])
-
-
-def _figures(several: Sequence[Told | None]) -> Iterator[tuple[str, Value]]:
+def _figures(several: Sequence[FoldOutcome | None]) -> Iterator[tuple[str, Value]]:
     """Means by the name of a quantity, and a word for each quantity of Table 2 that has none."""
     known_outcomes = [outcome for outcome in several if outcome is not None]
     if len(known_outcomes) < len(several):
@@ -195,8 +183,8 @@ def _figures(several: Sequence[Told | None]) -> Iterator[tuple[str, Value]]:
 # --------------------------------------------------------------------------------------------------------------------
 # Trains the grid of both lambdas on German credit (Figure 6) and computes the figures in the paper's text.
 #
-# The paper draws six heat maps without numbers; their reading in its text is asked of ours. Scope: the figures and the
-# drawings of the grid. Its variants: ``algorithm.training.frontier``.
+# The paper draws six heat maps without numbers; the requirements on ours are their reading in its text. Scope: the
+# figures and the drawings of the grid. Its variants: ``algorithm.training.frontier``.
 
 
 Grid = Mapping[tuple[float, float], Mapping[str, float]]
@@ -219,9 +207,9 @@ LEAST, HALF, ONE = 0.1, 0.5, 1.0
 
 def grid_of(outcomes: Sequence[Outcome]) -> Grid:
     """Returns means over folds of every pair of lambdas."""
-    of: dict[Variant, list[Told]] = {}
+    of: dict[Variant, list[FoldOutcome]] = {}
     for outcome in outcomes:
-        of.setdefault(outcome.variant, []).append(Told(outcome.performance, outcome.consistency))
+        of.setdefault(outcome.variant, []).append(FoldOutcome(outcome.performance, outcome.consistency))
     return {(variant.lambda_eo, variant.lambda_cec): means(several) for variant, several in of.items()}
 
 
@@ -237,12 +225,9 @@ def lambda_grid_cells(grid: Grid) -> Mapping[Cell, Value]:
     values[Cell("least_regime_b_percent", "lambda_CEC 0.1")] = min(little)
     values[Cell("most_regime_b_percent", "lambda_CEC from 1")] = max(much)
     values[Cell("least_f1", "lambda_CEC to 1")] = min(moderate)
-    return values | dict(_collapsed(grid))
-
-
-def _collapsed(grid: Grid) -> Iterator[tuple[Cell, Value]]:
     for (eo, cec), figures in grid.items():
-        yield Cell("collapsed_folds", f"lambda_EO {eo:g}, lambda_CEC {cec:g}"), figures["collapsed_folds"]
+        values[Cell("collapsed_folds", f"lambda_EO {eo:g}, lambda_CEC {cec:g}")] = figures["collapsed_folds"]
+    return values
 
 
 def drawings(grid: Grid) -> Iterator[Drawing]:
@@ -260,9 +245,9 @@ def drawings(grid: Grid) -> Iterator[Drawing]:
 # --------------------------------------------------------------------------------------------------------------------
 # Counts the folds on which no other model is better than a model (Table 3).
 #
-# The paper's count is on F1, EO gap and CEC together, where whoever has the lowest CEC of a fold cannot lose. Two more
-# stand beside it: on F1 and EO gap alone, of models without a logit, too, and on all three without collapsed models.
-# Scope: the counts, in percent of the folds. The frontier of one fold: ``algorithm.training.frontier``.
+# The paper's count is on F1, EO gap and CEC together, where the model with the lowest CEC of a fold cannot lose. Two
+# more counts are reported: on F1 and EO gap alone, of models without a logit, too, and on all three without collapsed
+# models. Scope: the counts, in percent of the folds. The frontier of one fold: ``algorithm.training.frontier``.
 
 
 ON_ALL_THREE: Final = "non_dominated_percent"
@@ -271,9 +256,6 @@ UNCOLLAPSED: Final = "non_dominated_uncollapsed_percent"
 
 NON_DOMINATION_NO_LOGIT: Final = "no logit"
 """Stands in the counts with CEC for models that have none."""
-
-Point = tuple[float, float, float]
-"""F1, EO gap and CEC; NaN keeps a model out of a fold's comparison."""
 
 
 def non_domination_cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
@@ -284,28 +266,16 @@ def non_domination_cells(outcomes_of_model: ByModel) -> Mapping[Cell, Value]:
         if all(several)
     }
     percentages: dict[Cell, Value] = {}
-    for name, of in ((ON_ALL_THREE, _three), (ON_DECISIONS, _decisions), (UNCOLLAPSED, _uncollapsed)):
-        percentages |= {Cell(name, model): value for model, value in _percent(complete, of)}
+    for name in (ON_ALL_THREE, ON_DECISIONS, UNCOLLAPSED):
+        # F1, EO gap and CEC by model and fold; NaN keeps a model out of a fold's comparison
+        points = []
+        for outcome in (outcome for several in complete.values() for outcome in several):
+            cec = 0.0 if name == ON_DECISIONS else outcome.consistency.get("cec", np.nan)
+            left_out = name == UNCOLLAPSED and outcome.performance.collapsed
+            points.append([np.nan] * 3 if left_out else [outcome.performance.f1, outcome.performance.eo_gap, cec])
+        by_fold = np.array(points).reshape(len(complete), -1, 3)
+        best = np.column_stack([non_dominated(*by_fold[:, fold].T) for fold in range(by_fold.shape[1])])
+        for (model, several), folds in zip(complete.items(), best, strict=True):
+            explained = name == ON_DECISIONS or all("cec" in outcome.consistency for outcome in several)
+            percentages[Cell(name, model)] = float(100 * folds.mean()) if explained else NON_DOMINATION_NO_LOGIT
     return percentages
-
-
-def _three(outcome: Told) -> Point:
-    return outcome.performance.f1, outcome.performance.eo_gap, outcome.consistency.get("cec", np.nan)
-
-
-def _decisions(outcome: Told) -> Point:
-    return outcome.performance.f1, outcome.performance.eo_gap, 0.0
-
-
-def _uncollapsed(outcome: Told) -> Point:
-    return (np.nan, np.nan, np.nan) if outcome.performance.collapsed else _three(outcome)
-
-
-def _percent(outcomes_of_model: Mapping[str, list[Told]], of: Callable[[Told], Point]) -> Iterator[tuple[str, Value]]:
-    points = np.array([[of(outcome) for outcome in several] for several in outcomes_of_model.values()]).reshape(
-        len(outcomes_of_model), -1, 3
-    )
-    best = np.column_stack([non_dominated(*points[:, fold].T) for fold in range(points.shape[1])])
-    for (model, several), folds in zip(outcomes_of_model.items(), best, strict=True):
-        explained = of is _decisions or all("cec" in outcome.consistency for outcome in several)
-        yield model, float(100 * folds.mean()) if explained else NON_DOMINATION_NO_LOGIT

@@ -5,7 +5,6 @@ work. Numba's kernels are compiled, or loaded from its cache, on few rows before
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -48,9 +47,25 @@ def epoch(lending: Lending, variant: str, rows: str, device: str) -> dict[str, A
     bridge = Bridge(some(lending, int(rows)), Matching())
     training_rows = _training_rows(bridge, next(_folds(bridge)))
     settings = replace(VARIANTS[variant], epochs=1, device=device)  # type: ignore[arg-type] # a name of a device
-    with _differentiated_twice() if variant.endswith("double backward") else nullcontext():
-        train(_first(training_rows, WARM_ROWS), settings)
-        timings = [_times(training_rows, settings) for _ in range(REPETITIONS)]
+    # the first rows, and those of their matches that are among them: they warm up what is timed
+    match = training_rows.match[:WARM_ROWS]
+    first = TrainingRows(
+        training_rows.inputs[:WARM_ROWS],
+        training_rows.favourable[:WARM_ROWS],
+        training_rows.protected[:WARM_ROWS],
+        np.where(match < WARM_ROWS, match, training.UNMATCHED),
+    )
+    timings, closed_form = [], training.integrated_gradients
+    if variant.endswith("double backward"):
+        training.integrated_gradients = training.twice_differentiated
+    try:
+        train(first, settings)
+        for _ in range(REPETITIONS):
+            with timed() as times:
+                train(training_rows, settings)
+            timings.append(times)
+    finally:
+        training.integrated_gradients = closed_form
     least = {name: min(times[name] for times in timings) for name in ("seconds", "cpu_s")}
     return {"rows": len(training_rows.inputs), **least, "peak_mb": peak_mb()}
 
@@ -97,17 +112,6 @@ def match(rows: str, features: str) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def _differentiated_twice() -> Iterator[None]:
-    """Train through integrated gradients as autograd does it, and not by the closed form."""
-    closed = training.integrated_gradients
-    training.integrated_gradients = training.twice_differentiated
-    try:
-        yield
-    finally:
-        training.integrated_gradients = closed
-
-
 def _folds(bridge: Bridge) -> Iterator[Fold]:
     return mitigations.split(bridge.rows.population, FOLDS, DEFAULT.seed)
 
@@ -115,21 +119,6 @@ def _folds(bridge: Bridge) -> Iterator[Fold]:
 def _training_rows(bridge: Bridge, fold: Fold) -> TrainingRows:
     people, fitted = bridge.rows.population, fold.train
     return TrainingRows(fold.inputs[fitted], people.favourable[fitted], people.protected[fitted], bridge.match(fold))
-
-
-def _first(training_rows: TrainingRows, most: int) -> TrainingRows:
-    """The first rows, and those of their matches that are among them."""
-    match = training_rows.match[:most]
-    within = np.where(match < most, match, training.UNMATCHED)
-    return TrainingRows(
-        training_rows.inputs[:most], training_rows.favourable[:most], training_rows.protected[:most], within
-    )
-
-
-def _times(training_rows: TrainingRows, settings: TrainingSettings) -> dict[str, float]:
-    with timed() as times:
-        train(training_rows, settings)
-    return times
 
 
 if __name__ == "__main__":

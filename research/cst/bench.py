@@ -42,8 +42,8 @@ from tasks.numerics.statistics.sampling import Asked, allotted, design_variance,
 # --------------------------------------------------------------------------------------------------------------------
 # Measures how often samples of the complainants cover the result of all of them, over many draws of one search.
 #
-# The neighbours of a complainant do not depend on who else is asked, so that one search serves all draws. What a draw
-# gives is computed by the functions of an audit: weights, design variance, q-values over those asked.
+# The neighbours of a complainant do not depend on who else is queried, so that one search serves all draws. What a draw
+# gives is computed by the functions of an audit: weights, design variance, q-values over the sample.
 #
 # Scope: draws and counts. The bench and the tests print and judge them.
 
@@ -73,7 +73,7 @@ class Covered:
 
     group: int
     measure: str
-    asked: int
+    sample: int
     of: int
     value: float
     """Of everybody."""
@@ -136,10 +136,18 @@ def coverage(problem: Problem, settings: CstSettings, queries: int, draws: int, 
     samples = [Asked.of(hashes(ids, seed), problem.group, sizes) for seed in range(draws)]
     for group in np.flatnonzero(sizes >= fewest).tolist():
         group_search = _group(frame, group, compare(ground, group, np.flatnonzero(problem.group == group)))
-        if group_search is not None:
-            yield from _covered(
-                group_search, group, [(query_sample.drawn, query_sample.part(group)) for query_sample in samples]
-            )
+        if group_search is None:
+            continue
+        everybody = len(group_search.row)
+        of_all = group_search.sampled(np.ones(len(group_search.values), np.bool_), (everybody, everybody))
+        of_samples = [group_search.sampled(sample.drawn, sample.part(group)) for sample in samples]
+        part = samples[0].part(group)
+        for name in (field.name for field in fields(Sampled)):
+            value = getattr(of_all, name)[0]
+            values, errors = np.array([getattr(of_sample, name) for of_sample in of_samples]).T
+            covered = float((np.abs(values - value) <= Z * errors).mean())
+            error = float(np.sqrt((errors**2).mean()))
+            yield Covered(group, name, *part, value, covered, float(values.std(ddof=1)), error)
 
 
 def _group(frame: Frame, group: int, compared: Comparison) -> _Group | None:
@@ -152,19 +160,6 @@ def _group(frame: Frame, group: int, compared: Comparison) -> _Group | None:
     lists = Lists(compared.row[full], control[full], test[full])
     pair = compared.pairs.get(CST, next(iter(compared.pairs.values())))
     return _Group(sides, frame.columns.values, frame.denied, lists, pair, compared.row, frame.settings)
-
-
-def _covered(group_search: _Group, group: int, samples: list[tuple[Bools, tuple[int, int]]]) -> Iterator[Covered]:
-    everybody = len(group_search.row)
-    full_result = group_search.sampled(np.ones(len(group_search.values), np.bool_), (everybody, everybody))
-    sampled_results = [group_search.sampled(*query_sample) for query_sample in samples]
-    part = samples[0][1]
-    for name in (field.name for field in fields(Sampled)):
-        value = getattr(full_result, name)[0]
-        values, errors = np.array([getattr(sampled_result, name) for sampled_result in sampled_results]).T
-        covered = float((np.abs(values - value) <= Z * errors).mean())
-        error = float(np.sqrt((errors**2).mean()))
-        yield Covered(group, name, *part, value, covered, float(values.std(ddof=1)), error)
 
 
 def texas(data: Path, draws: int = 200) -> Iterator[tuple[str, Covered]]:
@@ -238,7 +233,11 @@ def _lines(room: Room) -> Iterator[Row]:
     yield _of_case(TEXAS, measurement, "complainants of all groups but the white, k = 50", **met)
     met = below(measurement["peak_mb"], MOST_YEAR_MB, " MB")
     yield row(TEXAS, measurement["rows"], "peak memory", peak_mb=measurement["peak_mb"], **met)
-    yield from _national(min(room.limit, LARGEST))
+    # memory among as many rows as the largest sample of a national year has, its evidence made and dropped
+    measurement = _run("national", min(room.limit, LARGEST), MOST_NEIGHBOURS)
+    text = f"{measurement['evidence']:,} rows of evidence; {measurement['data_mb']:.0f} MB with the rows alone"
+    met = below(measurement["peak_mb"], MOST_LARGEST_MB, " MB")
+    yield timed_row(DRAWN, measurement, f"complainants of five groups, k = {MOST_NEIGHBOURS}", found=text, **met)
     yield from _samples(room)
 
 
@@ -255,9 +254,9 @@ def _grid(room: Room) -> Iterator[Row]:
     yield row("paper", 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start)
     measurements = [_run("detect", case, settings, room.limit) for case in cases]
     for (_, grid), measurement in zip(grids, measurements, strict=True):
-        yield _of_case(
-            f"{Path(grid.spec).stem}, {grid.group}", measurement, "3 methods, 4 k", found=_detected(measurement)
-        )
+        counts = [f"{variant} {' '.join(map(str, numbers))}" for variant, numbers in measurement["detected"].items()]
+        name, text = f"{Path(grid.spec).stem}, {grid.group}", "detected: " + "; ".join(counts)
+        yield _of_case(name, measurement, "3 methods, 4 k", found=text)
     total = sum(measurement["cpu_s"] for measurement in measurements)
     seconds = sum(measurement["seconds"] for measurement in measurements)
     met = at_most(total, MOST_GRID_CPU_S, " CPU s")
@@ -289,16 +288,8 @@ def _search(rows: int) -> Iterator[Row]:
     yield row(*at, "peak memory", peak_mb=measurement["peak_mb"], found=text, **met)
 
 
-def _national(rows: int) -> Iterator[Row]:
-    """Memory among as many rows as the largest sample of a national year has, its evidence made and dropped."""
-    measurement = _run("national", rows, MOST_NEIGHBOURS)
-    grown = f"{measurement['evidence']:,} rows of evidence; {measurement['data_mb']:.0f} MB with the rows alone"
-    met = below(measurement["peak_mb"], MOST_LARGEST_MB, " MB")
-    yield timed_row(DRAWN, measurement, f"complainants of five groups, k = {MOST_NEIGHBOURS}", found=grown, **met)
-
-
 def _samples(room: Room) -> Iterator[Row]:
-    """How often samples of the complainants of Texas cover what all of them say, by the variance of the design."""
+    """How often samples of the complainants of Texas cover the result of all of them, by the variance of the design."""
     coverages = list(texas(room.data, room.reps or DRAWS))
     for measure in ("st_effect", "share_detected", "share_significant"):
         measure_coverages = [
@@ -306,7 +297,7 @@ def _samples(room: Room) -> Iterator[Row]:
         ]
         shares = [group_coverage.share for _, group_coverage in measure_coverages]
         text = ", ".join(
-            f"{name} {group_coverage.share:.1%} ({group_coverage.asked} of {group_coverage.of})"
+            f"{name} {group_coverage.share:.1%} ({group_coverage.sample} of {group_coverage.of})"
             for name, group_coverage in measure_coverages
         )
         mean = float(np.mean(shares))
@@ -319,13 +310,6 @@ def _of_case(name: str, measurement: Mapping[str, Any], what: str, **fields: Any
     text = f"{measurement['complainants']:,} complainants, {measurement['refused']:,} of them refused"
     per_s = per_second(measurement, measurement["complainants"])
     return timed_row(name, measurement, what, **{"peak_mb": None, "per_s": per_s, "found": text, **fields})
-
-
-def _detected(measurement: Mapping[str, Any]) -> str:
-    """How many complainants were detected, by variant and number of neighbours."""
-    return "detected: " + "; ".join(
-        f"{variant} {' '.join(map(str, counts))}" for variant, counts in measurement["detected"].items()
-    )
 
 
 BENCH = Bench(

@@ -30,7 +30,7 @@ class Grid:
     """What the lines call the group, where the grid is a variation of another and no table of its own."""
     parts: tuple[str, ...] = ()
     """Of a crossed group, those of the single attributes."""
-    shown: str | None = None
+    column: str | None = None
     """Column of the complainants that Figure 2 shows."""
 
     @property
@@ -74,7 +74,7 @@ class Gridded(Experiment):
 EXPERIMENTS: Mapping[str, Gridded] = {
     "loan": Gridded(
         sources=("golden/cst/loan_factual.csv.gz",),
-        grids=(Grid("loan.yaml", "gender", "female", "loan", shown="AccountBalance"),),
+        grids=(Grid("loan.yaml", "gender", "female", "loan", column="AccountBalance"),),
     ),
     "law": Gridded(
         sources=("data/law_school/lsac_law_data_21791.csv.gz",),
@@ -108,18 +108,17 @@ class Experiments(Paper):
             log.info("%s, %s: ingest, preprocess, score, generate counterfactuals, compare", dataset, grid.name)
             tested[grid.name] = problem.tested(experiment.prepared(grid, data))
             values[Cell("edges", grid.name)] = experiment.edges(grid, data)
-            group = grid.name
-            at = [f.cell.at[0] for f in figures if f.cell.group == group and f.cell.at]
+            at = [f.cell.at[0] for f in figures if f.cell.group == grid.name and f.cell.at]
             complainants = {int(first) for first in at if isinstance(first, float)}
             values |= problem.cells(tested[grid.name], grid.name, complainants)
             if grid.parts:
                 values |= problem.multiple(tested[grid.name], [tested[part] for part in grid.parts], grid.name)
             if grid.golden:
-                for figure, ours in Golden(data / GOLDEN, grid.golden, grid.name).told(tested[grid.name]):
+                for figure, ours in Golden(data / GOLDEN, grid.golden, grid.name).differences(tested[grid.name]):
                     figures.append(figure)
                     values[figure.cell] = ours
-            if grid.shown:
-                balance_values = Balances(tested[grid.name], grid.shown, grid.name)
+            if grid.column:
+                balance_values = Balances(tested[grid.name], grid.column, grid.name)
                 beside |= dict(problem.balances_cells(balance_values))
                 drawings_of_grids += problem.drawings(balance_values)
         figures += research_figures.beside(figures, beside)

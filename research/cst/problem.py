@@ -50,23 +50,21 @@ VARIANTS = (CST, ST, CENTRED)
 def figures(publication: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
     """Yields the figures of the tables of a data set."""
     for table in tables(publication, dataset):
-        for cell, value in _cells(table):
+        values: list[tuple[Cell, Value]] = []
+        if "quantities" in table:
+            for at, row in zip(table.get("at", [()]), table["rows"], strict=True):
+                for quantity, value in zip(table["quantities"], row, strict=True):
+                    values.append((Cell(quantity, table["group"], place(at)), value))
+        else:
+            for variant in VARIANTS:
+                for k, value in zip(table["ks"], table.get(variant, ()), strict=variant in table):
+                    values.append((Cell(table["quantity"], table["group"], (variant, float(k))), value))
+            if CF in table:
+                values.append((Cell(table["quantity"], table["group"], (CF,)), table[CF]))
+        for cell, value in values:
             least = cell.quantity in table.get("at_least", ())
-            said_value = value if isinstance(value, str) else float(value)
-            yield Figure(table["source"], False, cell, said_value, table.get("tolerance", 0.0), at_least=least)
-
-
-def _cells(table: Mapping[str, Any]) -> Iterator[tuple[Cell, Value]]:
-    if "quantities" in table:
-        for at, row in zip(table.get("at", [()]), table["rows"], strict=True):
-            for quantity, value in zip(table["quantities"], row, strict=True):
-                yield Cell(quantity, table["group"], place(at)), value
-        return
-    for variant in VARIANTS:
-        for k, value in zip(table["ks"], table.get(variant, ()), strict=variant in table):
-            yield Cell(table["quantity"], table["group"], (variant, float(k))), value
-    if CF in table:
-        yield Cell(table["quantity"], table["group"], (CF,)), table[CF]
+            number = value if isinstance(value, str) else float(value)
+            yield Figure(table["source"], False, cell, number, table.get("tolerance", 0.0), at_least=least)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -178,7 +176,7 @@ class Tested:
     prepared: Prepared
     ground: SearchSpace
     compared: Comparison
-    judged: Mapping[str, Tests]
+    tests: Mapping[str, Tests]
     """By variant."""
 
     @property
@@ -194,12 +192,12 @@ class Tested:
 
     def detected(self, variant: str) -> Floats:
         """``(len(ks), c)`` 1 where detected; ``(1, c)`` by counterfactual fairness."""
-        return (self.unfair > 0).astype(np.float64)[None] if variant == CF else self.judged[variant].detected(0.0)
+        return (self.unfair > 0).astype(np.float64)[None] if variant == CF else self.tests[variant].detected(0.0)
 
     @property
     def variants(self) -> tuple[str, ...]:
         """All variants, counterfactual fairness last."""
-        return (*self.judged, CF)
+        return (*self.tests, CF)
 
     def at(self, variant: str) -> list[tuple[Value, ...]]:
         """Returns what the cells of a variant are at, in the order of its rows."""
@@ -217,10 +215,28 @@ def tested(prepared: Prepared) -> Tested:
 
 def cells(result: Tested, group: str, complainants: Iterable[int]) -> Mapping[Cell, Value]:
     """Returns the cells of a problem's group as a whole, and of the given complainants."""
-    out = {Cell(quantity, group, at): value for quantity, at, value in _counts(result)}
+    out: dict[Cell, Value] = {Cell(quantity, group, at): value for quantity, at, value in _counts(result)}
     out |= {Cell("coefficient", group, at): value for at, value in result.prepared.coefficients.items()}
-    out |= {Cell(quantity, name): value for name, quantity, value in _shares(result, group)}
-    out |= {Cell(quantity, group, at): value for quantity, at, value in _intervals(result, complainants)}
+    applicants, imagined = result.ground.applicants, result.ground.imagined
+    favourable, in_group = applicants.favourable, result.ground.group == result.prepared.group
+    out[Cell("rows", group)] = float(len(in_group))
+    out[Cell("percent_of_rows", group)] = float(100 * in_group.mean())
+    for name, rows in ((group, in_group), (f"not {group}", ~in_group)):
+        out[Cell("refused_percent", name)] = float(100 * (~favourable[rows]).mean())
+        out[Cell("accepted_percent", name)] = float(100 * favourable[rows].mean())
+    if imagined is not None and imagined.refused is not None:
+        out[Cell("refused_percent_imagined", group)] = float(100 * imagined.refused[in_group].mean())
+    # the test with centres of single complainants, at the settings' k, and their counterfactuals
+    tests, at_k = result.tests[CENTRED], result.prepared.settings.ks.index(result.prepared.settings.k)
+    for row in complainants:
+        i, at = int(np.searchsorted(result.row, row)), (float(row),)
+        interval_values = (tests.pair.control_share, tests.pair.test_share, tests.delta, tests.low, tests.high)
+        for quantity, values in zip(("p_c", "p_t", "delta", "low", "high"), interval_values, strict=True):
+            out[Cell(quantity, group, at)] = float(values[at_k, i])
+        out[Cell("unfair", group, at)] = float(result.unfair[i])
+        if applicants.counterfactuals is not None:
+            for name, value in zip(applicants.columns.names, applicants.counterfactuals.values[row], strict=True):
+                out[Cell("imagined", group, (*at, name))] = float(value)
     return out
 
 
@@ -241,7 +257,7 @@ def _counts(result: Tested) -> Iterator[tuple[str, tuple[Value, ...], float]]:
         for at, detected in zip(result.at(variant), result.detected(variant), strict=True):
             yield "detected", at, float(detected.sum())
             yield "detected_percent", at, float(100 * detected.mean())
-    for variant, tests in result.judged.items():
+    for variant, tests in result.tests.items():
         significant, positive = (tests.low > 0) & (tests.delta > 0), tests.positive(0.0)
         for i, at in enumerate(result.at(variant)):
             yield "significant", at, float(significant[i].sum())
@@ -249,34 +265,6 @@ def _counts(result: Tested) -> Iterator[tuple[str, tuple[Value, ...], float]]:
     missed = (result.unfair > 0) & (result.detected(CENTRED) == 0)
     for at, count in zip(result.at(CENTRED), missed.sum(axis=1).tolist(), strict=True):
         yield "unfair_but_not_detected", at, float(count)
-
-
-def _shares(result: Tested, group: str) -> Iterator[tuple[str, str, float]]:
-    """Sizes and refusals, in percent, of the group and of the others."""
-    favourable, in_group = result.ground.applicants.favourable, result.ground.group == result.prepared.group
-    imagined = result.ground.imagined
-    yield group, "rows", float(len(in_group))
-    yield group, "percent_of_rows", float(100 * in_group.mean())
-    for name, rows in ((group, in_group), (f"not {group}", ~in_group)):
-        yield name, "refused_percent", float(100 * (~favourable[rows]).mean())
-        yield name, "accepted_percent", float(100 * favourable[rows].mean())
-    if imagined is not None and imagined.refused is not None:
-        yield group, "refused_percent_imagined", float(100 * imagined.refused[in_group].mean())
-
-
-def _intervals(result: Tested, complainants: Iterable[int]) -> Iterator[tuple[str, tuple[Value, ...], float]]:
-    """The test with centres of single complainants, at the settings' k, and what they would have been."""
-    tests, at = result.judged[CENTRED], result.prepared.settings.ks.index(result.prepared.settings.k)
-    applicants = result.ground.applicants
-    for row in complainants:
-        i = int(np.searchsorted(result.row, row))
-        interval_values = (tests.pair.control_share, tests.pair.test_share, tests.delta, tests.low, tests.high)
-        for quantity, values in zip(("p_c", "p_t", "delta", "low", "high"), interval_values, strict=True):
-            yield quantity, (float(row),), float(values[at, i])
-        yield "unfair", (float(row),), float(result.unfair[i])
-        if applicants.counterfactuals is not None:
-            for name, value in zip(applicants.columns.names, applicants.counterfactuals.values[row], strict=True):
-                yield "imagined", (float(row), name), float(value)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -292,7 +280,7 @@ FILES = {CST: "CSTwo", ST: "ST", CENTRED: "CSTwi"}
 
 KS = (15, 30, 50, 100)
 NEIGHBOURS_OF = 15
-"""The k whose neighbours are listed."""
+"""The k of the listed neighbours."""
 
 TOLERANCE = 1e-12
 DECLARED = 3
@@ -307,7 +295,7 @@ TABLES, LISTS = "*_k*.csv.gz", "*_neighbours.jsonl.gz"
 OURS = {"delta_p": "delta", "ci_lo": "low", "ci_hi": "high"}
 """Our names of their columns."""
 
-Told = Iterator[tuple[Figure, Value]]
+Differences = Iterator[tuple[Figure, Value]]
 """A figure of the reference, and ours."""
 
 
@@ -328,7 +316,7 @@ class Golden:
         lists = [self._neighbours(variant) for variant in FILES]
         return [self._file(name) for name in ("factual.csv.gz", "counterfactual.csv.gz", *tables, *lists)]
 
-    def told(self, result: Tested) -> Told:
+    def differences(self, result: Tested) -> Differences:
         """Yields all figures of the files, with ours."""
         yield from self._frames(result)
         for variant in FILES:
@@ -346,7 +334,7 @@ class Golden:
         """The reference differs from itself by nothing, so that ours is how much we differ from it."""
         return Figure(f"{self.name}_{file}", True, Cell(quantity, self.group, at), 0.0, tolerance), ours
 
-    def _frames(self, result: Tested) -> Told:
+    def _frames(self, result: Tested) -> Differences:
         """Values and decisions of all rows, to the last digit."""
         applicants = result.ground.applicants
         imagined = applicants.counterfactuals
@@ -370,13 +358,13 @@ class Golden:
                     differ = frame[name].to_numpy(dtype=float) != column
                     yield self._line(file, f"{kind}_values_differing", (name,), float(differ.sum()))
 
-    def _table(self, result: Tested, variant: str, at: int, k: int) -> Told:
+    def _table(self, result: Tested, variant: str, at: int, k: int) -> Differences:
         """One variant and k, by complainant."""
         frame = pd.read_csv(self._file(f"{FILES[variant]}_k{k}.csv.gz")).set_index("individual")
         differing_rows = len(frame.index.symmetric_difference(pd.Index(result.row)))
         place, theirs = (variant, float(k)), frame.reindex(result.row)
         yield self._line(TABLES, "complainants_differing", place, float(differing_rows))
-        tests = result.judged[variant]
+        tests = result.tests[variant]
         pair = tests.pair
         reals = {
             "p_c": pair.control_share,
@@ -388,30 +376,29 @@ class Golden:
         for column, values in reals.items():
             furthest = float(np.abs(theirs[column].to_numpy() - values[at]).max())
             yield self._line(TABLES, f"{OURS.get(column, column)}_furthest_apart", place, furthest, TOLERANCE)
-        flags = {"cf_flag": np.where(result.unfair < 0, 2.0, result.unfair)}
-        wholes_tests = result.judged[variant]
-        significant = (wholes_tests.low[at] > 0) & (wholes_tests.delta[at] > 0)
+        significant = (tests.low[at] > 0) & (tests.delta[at] > 0)
         wholes = {
-            "n_c": wholes_tests.pair.control_n[at],
-            "n_t": wholes_tests.pair.test_n[at],
-            "detected": wholes_tests.detected(0.0)[at],
+            "n_c": pair.control_n[at],
+            "n_t": pair.test_n[at],
+            "detected": tests.detected(0.0)[at],
             "significant": significant.astype(np.float64),
+            "cf_flag": np.where(result.unfair < 0, 2.0, result.unfair),
         }
-        for column, values in (wholes | flags).items():
+        for column, values in wholes.items():
             differ = theirs[column].to_numpy(dtype=float) != values
             yield self._line(TABLES, f"{column}_differing", place, float(differ.sum()))
 
-    def _lists(self, result: Tested, variant: str) -> Told:
+    def _lists(self, result: Tested, variant: str) -> Differences:
         """Complainants with different neighbours, and the largest difference of the listed distances.
 
         The files list equal distances in another order than that in which they were chosen.
         """
         packed = self._file(self._neighbours(variant)).read_bytes()
         published_lists = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
-        of = result.compared
+        compared = result.compared
         if variant == ST:
-            of = compare(replace(result.ground, imagined=None), result.prepared.group, result.row)
-        control, test = of.control.members, of.test.members
+            compared = compare(replace(result.ground, imagined=None), result.prepared.group, result.row)
+        control, test = compared.control.members, compared.test.members
         place = np.searchsorted(result.row, [published_list["id"] for published_list in published_lists])
         for role, near, key in (("control", control, "ctr"), ("test", test, "tst")):
             differ, furthest = 0, 0.0
@@ -449,7 +436,7 @@ CONTROL, SITUATION, COUNTERFACTUAL = "control group", "test group of ST", "test 
 class Balances:
     """One column of the complainants of a problem, ``c`` of them."""
 
-    found: Tested
+    tested: Tested
     column: str
     group: str
     """What the lines call the complainants."""
@@ -457,7 +444,7 @@ class Balances:
     @property
     def factual(self) -> Floats:
         """``(c,)`` the column as it is."""
-        return self._all[self.found.row]
+        return self._all[self.tested.row]
 
     @property
     def counterfactual(self) -> Floats:
@@ -466,24 +453,24 @@ class Balances:
         Raises:
             ValueError: The problem has no counterfactuals.
         """
-        imagined = applicants_of(self.found.prepared.problem).counterfactuals
+        imagined = applicants_of(self.tested.prepared.problem).counterfactuals
         if imagined is None:
             raise ValueError("Figure 2 compares with counterfactuals, and the problem has none")
-        column_values: Floats = imagined.values[np.searchsorted(imagined.row, self.found.row), self._place]
+        column_values: Floats = imagined.values[np.searchsorted(imagined.row, self.tested.row), self._place]
         return column_values
 
     @property
     def most_different(self) -> Longs:
         """Positions ``(s,)`` of the complainants with the largest delta of CST among those detected by CST and ST."""
-        at = self.found.prepared.settings.ks.index(self.found.prepared.settings.k)
-        delta = self.found.judged[CST].delta[at]
-        detected_by_both = np.flatnonzero((self.found.detected(CST)[at] > 0) & (self.found.detected(ST)[at] > 0))
+        at = self.tested.prepared.settings.ks.index(self.tested.prepared.settings.k)
+        delta = self.tested.tests[CST].delta[at]
+        detected_by_both = np.flatnonzero((self.tested.detected(CST)[at] > 0) & (self.tested.detected(ST)[at] > 0))
         return detected_by_both[np.argsort(-delta[detected_by_both], kind="stable")][:SHOWN]
 
     @property
     def around(self) -> Mapping[str, Floats]:
         """Mean of the column in each of the three groups around those complainants, ``(s,)`` each."""
-        compared, some = self.found.compared, self.most_different
+        compared, some = self.tested.compared, self.most_different
         tested = np.searchsorted(compared.tested, some)
         return {
             CONTROL: self._means(compared.control.members, some),
@@ -493,11 +480,11 @@ class Balances:
 
     @property
     def _place(self) -> int:
-        return self.found.ground.applicants.columns.names.index(self.column)
+        return self.tested.ground.applicants.columns.names.index(self.column)
 
     @property
     def _all(self) -> Floats:
-        values: Floats = self.found.ground.applicants.columns.values[:, self._place]
+        values: Floats = self.tested.ground.applicants.columns.values[:, self._place]
         return values
 
     def _means(self, members: Members, some: Longs) -> Floats:
@@ -536,17 +523,13 @@ def drawings(balances: Balances) -> tuple[Drawing, ...]:
         "share of complainants",
         curves(((edges[1:] + edges[:-1]) / 2).tolist(), {name: y.tolist() for name, y in shares.items()}),
     )
-    return distributions, _around(balances)
-
-
-def _around(balances: Balances) -> Drawing:
     some = balances.most_different
     most_different = {
         "the complainant": balances.factual[some],
         "its counterfactual": balances.counterfactual[some],
     }
     means = {name: y.tolist() for name, y in {**balances.around, **most_different}.items()}
-    return Drawing(
+    around = Drawing(
         "balances-around-complainants",
         "Figure 2",
         f"{balances.column} around the {len(some)} complainants with the largest delta that ST and CST both detect",
@@ -554,3 +537,4 @@ def _around(balances: Balances) -> Drawing:
         f"mean {balances.column} of the group",
         curves(range(1, len(some) + 1), means),
     )
+    return distributions, around

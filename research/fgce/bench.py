@@ -16,7 +16,6 @@ import numpy as np
 from research.benchmark import ALL, Bench, Expected, Held, Piped, Room, Row, apart, at_least, at_most, row
 from research.fgce.experiments import EXPERIMENTS
 from research.fgce.timed_work import GRAPH, OPTIMA, Scored
-from schemas.audit.spec import AuditSpec
 from schemas.terms import DecisionMaker
 from tasks.detection.problems import explained_and_candidates
 from tasks.feasibility_graph.rows import rules_of, strata_of
@@ -58,47 +57,26 @@ def _lines(room: Room) -> Iterator[Row]:
     full_measurement, part = (adult.run("measure", min(room.limit, size)) for size in (ALL, GROWTH_ROWS))
     yield from _of_size(adult, full_measurement)
     yield from _of_size(compas, compas.run("measure", room.limit))
-    per_edge = [
-        measurement["seconds"][GRAPH] / max(measurement["edges"], 1) for measurement in (full_measurement, part)
-    ]
-    ratio, text = (
-        per_edge[0] / per_edge[1],
-        " against ".join(f"{edge_seconds * 1e6:.3f} µs" for edge_seconds in per_edge),
-    )
+    per_edge = [m["seconds"][GRAPH] / max(m["edges"], 1) for m in (full_measurement, part)]
+    ratio, text = per_edge[0] / per_edge[1], " against ".join(f"{seconds * 1e6:.3f} µs" for seconds in per_edge)
     what = f"graph, seconds per edge: against {part['rows']:,} rows"
-    growth = row(ADULT, full_measurement["rows"], what, ratio=ratio, **at_most(ratio, MOST_GROWTH), found=text)
-    yield growth
+    yield row(ADULT, full_measurement["rows"], what, ratio=ratio, **at_most(ratio, MOST_GROWTH), found=text)
     for size in dict.fromkeys(min(room.limit, row_limit) for row_limit in PLAIN_ROWS):
-        # The arrays against plain loops and networkx on the same rows, which found the same.
+        # the arrays against plain loops and networkx on the same rows, with the same results
         timing = everyone.run("compare", size)
-        at, against_plain_what = (ADULT, timing["rows"]), "graph, reach, selection at every limit d"
-        against_plain_ratio = timing["plain_s"] / timing["arrays_s"]
-        yield row(*at, f"{against_plain_what}: plain loops, networkx", seconds=timing["plain_s"], ratio=1.0)
-        against_plain_text = (
-            f"same {timing['edges_of_rows']:,} edges, same components, same {timing['cells']:,} cells of coverage "
-        )
-        against_plain_text += f"({timing['factuals']} factuals, {timing['covered']} covered)"
-        met = at_least(against_plain_ratio, LEAST_RATIO)
-        yield row(
-            *at,
-            f"{against_plain_what}: arrays",
-            seconds=timing["arrays_s"],
-            ratio=against_plain_ratio,
-            **met,
-            found=against_plain_text,
-        )
+        at, what = (ADULT, timing["rows"]), "graph, reach, selection at every limit d"
+        ratio = timing["plain_s"] / timing["arrays_s"]
+        yield row(*at, f"{what}: plain loops, networkx", seconds=timing["plain_s"], ratio=1.0)
+        text = f"same {timing['edges_of_rows']:,} edges, same components, same {timing['cells']:,} cells of coverage "
+        text += f"({timing['factuals']} factuals, {timing['covered']} covered)"
+        met = at_least(ratio, LEAST_RATIO)
+        yield row(*at, f"{what}: arrays", seconds=timing["arrays_s"], ratio=ratio, **met, found=text)
 
 
 def _prepared(name: str, room: Room, overrides: Mapping[str, str]) -> Prepared:
+    """The rows of an experiment after the stages before the graph."""
     start = time.perf_counter()
     spec = EXPERIMENTS[name].read(room.data, **overrides)
-    scored = Piped(_scored(spec))
-    settings = (spec.methods.of(FgceSettings) or FgceSettings()).model_dump_json()
-    return Prepared(name, scored, settings, time.perf_counter() - start)
-
-
-def _scored(spec: AuditSpec) -> Scored:
-    """The rows after the stages before the graph."""
     tables = tables_through(spec, "score")
     features, encodings = tables["features"], tables["encodings"]
     encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
@@ -107,14 +85,18 @@ def _scored(spec: AuditSpec) -> Scored:
     decided = decisions[decisions["decision_maker"] == DecisionMaker.MODEL].set_index("row_id").loc[ids]
     factual, candidate = explained_and_candidates(decided, DecisionMaker.MODEL, spec.explain)
     rules, _ = rules_of(encoded, encodings)
-    return Scored(
-        encoded=encoded,
-        group=strata_of(ids, tables["memberships"])[:, 0],
-        factual=factual,
-        candidate=candidate,
-        direction=rules.direction,
-        feature=encodings["feature_index"].to_numpy(),
+    scored = Piped(
+        Scored(
+            encoded=encoded,
+            group=strata_of(ids, tables["memberships"])[:, 0],
+            factual=factual,
+            candidate=candidate,
+            direction=rules.direction,
+            feature=encodings["feature_index"].to_numpy(),
+        )
     )
+    settings = (spec.methods.of(FgceSettings) or FgceSettings()).model_dump_json()
+    return Prepared(name, scored, settings, time.perf_counter() - start)
 
 
 def _of_size(prepared: Prepared, measurement: Mapping[str, Any]) -> Iterator[Row]:
@@ -122,20 +104,18 @@ def _of_size(prepared: Prepared, measurement: Mapping[str, Any]) -> Iterator[Row
     at, seconds = (prepared.name, measurement["rows"]), measurement["seconds"]
     yield row(*at, "apart: ingest, preprocess, score", seconds=prepared.seconds)
     for stage, took in seconds.items():
-        yield row(*at, stage, seconds=took, **_of_stage(stage, took, measurement))
+        fields: Row = {}
+        if stage == GRAPH:
+            nodes, edges = measurement["nodes"], measurement["edges"]
+            text = f"{edges:,} edges of {nodes:,} distinct rows, {measurement['edges_of_rows']:,} of all rows"
+            fields = {"per_s": round(edges / took), "found": f"{text}; a second: edges"}
+        elif stage == OPTIMA:
+            fields = {"found": "; ".join(measurement["optima"])}
+        yield row(*at, stage, seconds=took, **fields)
     total, most = sum(seconds.values()), MOST_SECONDS[prepared.name]
     yield row(*at, "all stages", seconds=total, **at_most(total, most, " s"))
     peak = measurement["peak_mb"]
     yield row(*at, "peak memory", peak_mb=peak, **at_most(peak, MOST_MB, " MB"))
-
-
-def _of_stage(stage: str, took: float, measurement: Mapping[str, Any]) -> Row:
-    """What a stage found."""
-    if stage == GRAPH:
-        nodes, edges = measurement["nodes"], measurement["edges"]
-        text = f"{edges:,} edges of {nodes:,} distinct rows, {measurement['edges_of_rows']:,} of all rows"
-        return {"per_s": round(edges / took), "found": f"{text}; a second: edges"}
-    return {"found": "; ".join(measurement["optima"])} if stage == OPTIMA else {}
 
 
 BENCH = Bench(

@@ -51,7 +51,9 @@ from tasks.pipeline.method import ProblemTables
 
 
 COUNTS = ("nodes", "edges", "strong_components", "weak_components", "coverable", "false_negatives", "candidates", "k0")
-"""Quantities without a tolerance."""
+"""Quantities without a tolerance, next to saturation points."""
+
+EXACT = (*COUNTS, "dauc_saturation", "cauc_saturation")
 
 PRINTED_CELLS = 0.0101
 """The paper prints two decimals, rounded in places and cut off in others."""
@@ -61,33 +63,26 @@ def figures(published_values: Mapping[str, Any], dataset: str, groups: Sequence[
     """Yields the figures of the tables by group of a data set; ``groups`` are the names of G0 and G1."""
     for table in filter(_of_groups, tables(published_values, dataset)):
         for label, group in zip(("G0", "G1"), groups, strict=True):
-            for at, row in zip(table.get("at", [None]), table[label], strict=True):
-                yield from _row(table, group, () if at is None else (float(at),), row)
+            for point, row in zip(table.get("at", [None]), table[label], strict=True):
+                at: tuple[Value, ...] = () if point is None else (float(point),)
+                by_name = dict(zip(table["quantities"], map(float, row), strict=True))
+                if by_name.get("dauc_coverage") == 0 and by_name["dauc_saturation"] == 1:
+                    by_name["dauc_saturation"] = float("nan")  # nothing is covered at any k; the paper prints 1
+                for quantity, value in by_name.items():
+                    tolerance = FOUR_DECIMALS if table["source"] == REPRODUCED else PRINTED_CELLS
+                    if quantity in EXACT:
+                        tolerance = 0.0
+                    yield Figure(table["source"], False, Cell(quantity, group, at), value, tolerance)
 
 
 def of_systems(published_values: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
-    """Yields the figures of the tables by system or by attribute of a data set, and what is asked of them."""
+    """Yields the figures of the tables by system or by attribute of a data set, and the requirements on them."""
     system_tables = [table for table in published_values["table"] if not _of_groups(table)]
     yield from research_figures.figures({"table": system_tables}, dataset)
 
 
 def _of_groups(table: Mapping[str, Any]) -> bool:
     return "G0" in table
-
-
-def _row(table: Mapping[str, Any], group: str, at: tuple[Value, ...], row: Sequence[float]) -> Iterator[Figure]:
-    by_name = dict(zip(table["quantities"], map(float, row), strict=True))
-    if by_name.get("dauc_coverage") == 0 and by_name["dauc_saturation"] == 1:
-        by_name["dauc_saturation"] = float("nan")  # nothing is covered at any k, for which the paper prints 1
-    for quantity, value in by_name.items():
-        tolerance = _tolerance(quantity, table["source"] == REPRODUCED)
-        yield Figure(table["source"], False, Cell(quantity, group, at), value, tolerance)
-
-
-def _tolerance(quantity: str, reproduced: bool) -> float:
-    if quantity in (*COUNTS, "dauc_saturation", "cauc_saturation"):
-        return 0.0
-    return FOUR_DECIMALS if reproduced else PRINTED_CELLS
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -145,36 +140,32 @@ class Golden:
         graph = self._read(self._name("graph"))
         tables = graph if self.whole else {name: self._read(f"{name}.json") for name in ("dAUC", "kAUC", "k0d0")}
         source = self._name("graph")
-        graph_graph = graph["graph"] if self.whole else graph
         for key, quantity in {**GRAPH, "density_pct": "density", "edges_sha256": "edge_digest"}.items():
-            yield self._figure(source, quantity, ALL, (), graph_graph[key])
+            yield self._figure(source, quantity, ALL, (), (graph["graph"] if self.whole else graph)[key])
         for label in LABELS:
             for key, quantity in GROUP.items():
                 yield self._figure(source, quantity, label, (), graph["groups"][label][key])
-        coverable_source = self._name("reachability")
-        by_group = graph["groups"] if self.whole else self._read(coverable_source)
-        for coverable_label in LABELS:
-            count = by_group[coverable_label]["coverable" if self.whole else "n_coverable"]
-            yield self._figure(coverable_source, "coverable", coverable_label, (), count)
+        source = self._name("reachability")
+        by_group = graph["groups"] if self.whole else self._read(source)
+        for label in LABELS:
+            count = by_group[label]["coverable" if self.whole else "n_coverable"]
+            yield self._figure(source, "coverable", label, (), count)
         yield from self._areas("dauc", tables["dAUC"])
         yield from self._areas("kauc", tables["kAUC"]["k"])
-        kauc = tables["kAUC"]
-        for k, curves_by_group in kauc["k"].items():
-            for curves_label in LABELS:
-                for d, share in zip(kauc["x"], curves_by_group[curves_label]["coverage"], strict=True):
-                    yield self._figure(
-                        self._name("kAUC"), "coverage_on_kauc_grid", curves_label, (round(d, 6), float(k)), share / 100
-                    )
+        kauc, source = tables["kAUC"], self._name("kAUC")
+        for k, by_group in kauc["k"].items():
+            for label in LABELS:
+                for d, share in zip(kauc["x"], by_group[label]["coverage"], strict=True):
+                    at = round(d, 6), float(k)
+                    yield self._figure(source, "coverage_on_kauc_grid", label, at, share / 100)
         yield from self._by_limit(tables["dAUC"])
-        full_by_group = tables["k0d0"]
-        smallest = "d_lb" if self.whole else "d0_lower_bound_unconstrained_k"
-        for full_label in LABELS:
-            for full_key, full_quantity in (("k0", "k0"), ("d0_code", "d0_at_k0"), (smallest, "d0")):
-                yield self._figure(
-                    self._name("k0d0"), full_quantity, full_label, (), full_by_group[full_label][full_key]
-                )
+        source, smallest = self._name("k0d0"), "d_lb" if self.whole else "d0_lower_bound_unconstrained_k"
+        for label in LABELS:
+            full = tables["k0d0"][label]
+            for key, quantity in (("k0", "k0"), ("d0_code", "d0_at_k0"), (smallest, "d0")):
+                yield self._figure(source, quantity, label, (), full[key])
             if not self.whole:  # the programme as printed is for small data only
-                yield self._figure(self._name("k0d0"), PRINTED, full_label, (), full_by_group[full_label]["d0_code"])
+                yield self._figure(source, PRINTED, label, (), full["d0_code"])
         yield from self._costs()
         yield from self._changes()
 
@@ -201,8 +192,7 @@ class Golden:
 
     def _figure(self, source: str, quantity: str, label: str, at: tuple[Value, ...], value: float | str) -> Figure:
         group = dict(zip(LABELS, self.groups, strict=True)).get(label, ALL)
-        exact = quantity in (*COUNTS, "dauc_saturation", "cauc_saturation")
-        tolerance = 0.0 if exact else TOLERANCE.get(quantity, FOUR_DECIMALS)
+        tolerance = 0.0 if quantity in EXACT else TOLERANCE.get(quantity, FOUR_DECIMALS)
         published_value = value if isinstance(value, str) else float(value)
         return Figure(source, True, Cell(quantity, group, at), published_value, tolerance)
 
@@ -219,20 +209,18 @@ class Golden:
 
     def _by_limit(self, dauc: JsonDict) -> Iterator[Figure]:
         """Coverage by k at every limit of dAUC."""
+        source = self._name("coverage_kd")
         for label in LABELS:
-            for d, k, percent in self._percents(dauc, label):
-                source = self._name("coverage_kd")
+            percents: list[tuple[str, str | int, float]] = []
+            if self.whole:
+                for d, by_group in dauc.items():
+                    percents += [(d, k, percent) for k, percent in enumerate(by_group[label]["coverage"], start=1)]
+            else:
+                for key, by_group in self._read("coverage_kd.json")["table"].items():
+                    d, _, position = key.partition("|")
+                    percents.append((d, position, by_group[label]["coverage"]))
+            for d, k, percent in percents:
                 yield self._figure(source, "coverage", label, (float(d), float(k)), percent / 100)
-
-    def _percents(self, dauc: JsonDict, label: str) -> Iterator[tuple[str, str | int, float]]:
-        """Limit d, k and coverage of one group."""
-        if self.whole:
-            for d, by_group in dauc.items():
-                yield from ((d, k, percent) for k, percent in enumerate(by_group[label]["coverage"], start=1))
-        else:
-            for key, by_group in self._read("coverage_kd.json")["table"].items():
-                d, _, k = key.partition("|")
-                yield d, k, by_group[label]["coverage"]
 
     def _costs(self) -> Iterator[Figure]:
         """Least cost by share and k, as far as it was computed, and where it is smallest if that is for every k."""
@@ -288,18 +276,14 @@ def cells(nodes: pa.Table, edges: pa.Table, group: Ints, groups: Sequence[str]) 
     parts = {name: graph[group == number][:, group == number] for number, name in enumerate(groups)}
     values: dict[Cell, Value] = {Cell("edge_digest", ALL): digest(graph)}
     for name, part in {ALL: graph, **parts}.items():
-        values |= {Cell(quantity, name): value for quantity, value in _counts(part)}
+        count, edge_count = part.shape[0], part.nnz
+        values[Cell("nodes", name)] = float(count)
+        values[Cell("edges", name)] = float(edge_count)
+        values[Cell("density", name)] = 100 * edge_count / max(count * (count - 1), 1)
+        for kind in ("weak", "strong"):
+            count_of_kind = connected_components(part, directed=True, connection=kind, return_labels=False)
+            values[Cell(f"{kind}_components", name)] = float(count_of_kind)
     return values
-
-
-def _counts(graph: csr_array) -> Iterator[tuple[str, float]]:
-    rows, edges = graph.shape[0], graph.nnz
-    yield "nodes", float(rows)
-    yield "edges", float(edges)
-    yield "density", 100 * edges / max(rows * (rows - 1), 1)
-    for quantity in ("weak", "strong"):
-        count = connected_components(graph, directed=True, connection=quantity, return_labels=False)
-        yield f"{quantity}_components", float(count)
 
 
 def digest(graph: csr_array) -> str:
@@ -329,18 +313,6 @@ def printed_mip(parts: Sequence[Part], k: int, need: int, solver: Solver) -> Opt
     Raises:
         InfrastructureError: If the solver is not installed.
     """
-    problem, names = _programme(parts, k, need)
-    solution = solve(problem, solver)
-    if solution.status == "infeasible":
-        return refusal(f"k = {k} counterfactuals cannot cover {need} of {sum(part.rows for part in parts)} rows")
-    picks = [pick for pick, name in names.items() if solution.values.get(name, 0) > 0.5]
-    if solution.status == "stopped" and not solution.values:
-        return Optimum(float("nan"), solution.bound, False, (), f"undecided: {solution.note}; no solution was found")
-    return between(solution.values["d"], solution.bound, picks, solution.note)
-
-
-def _programme(parts: Sequence[Part], k: int, need: int) -> tuple[pulp.LpProblem, dict[Pick, str]]:
-    """The programme, and the name of each candidate's variable."""
     problem = pulp.LpProblem("coverage_constrained", pulp.LpMinimize)
     limit = problem.add_variable("d", 0)
     problem += limit
@@ -360,7 +332,13 @@ def _programme(parts: Sequence[Part], k: int, need: int) -> tuple[pulp.LpProblem
             rows += [int(part.weight[factual]) * r for r in served.values()]
     problem += pulp.lpSum(use.values()) <= k
     problem += pulp.lpSum(rows) >= need
-    return problem, {pick: variable.name for pick, variable in use.items()}
+    solution = solve(problem, solver)
+    if solution.status == "infeasible":
+        return refusal(f"k = {k} counterfactuals cannot cover {need} of {sum(part.rows for part in parts)} rows")
+    picks: list[Pick] = [pick for pick, variable in use.items() if solution.values.get(variable.name, 0) > 0.5]
+    if solution.status == "stopped" and not solution.values:
+        return Optimum(float("nan"), solution.bound, False, (), f"undecided: {solution.note}; no solution was found")
+    return between(solution.values["d"], solution.bound, picks, solution.note)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -405,17 +383,15 @@ def windows_cells(figures: Sequence[Figure], obtained_cells: Mapping[Cell, Value
         key: [float(obtained_cells.get(Cell("least_cost", key[0], (key[1], float(k))), np.nan)) for k in range(1, 11)]
         for key in printed
     }
-    best = min(_windows(printed, costs), key=lambda window: (-window.agree, window.total))
-    yield Cell("areas_agreeing_in_the_best_window", ALL), float(best.agree)
-    yield Cell("best_window", ALL), f"{best} of {len(printed)}"
-
-
-def _windows(printed: Mapping[Key, float], costs: Mapping[Key, Sequence[float]]) -> Iterator[Window]:
+    windows = []
     for first, last in combinations_with_replacement(range(1, 11), 2):
         for divisor in DIVISORS:
             off = np.array([abs(_area(key, costs, first, last, divisor) - area) for key, area in printed.items()])
             total = float(np.where(np.isnan(off), np.inf, off).sum())
-            yield Window(first, last, divisor, int((off <= CLOSE).sum()), total)
+            windows.append(Window(first, last, divisor, int((off <= CLOSE).sum()), total))
+    best = min(windows, key=lambda window: (-window.agree, window.total))
+    yield Cell("areas_agreeing_in_the_best_window", ALL), float(best.agree)
+    yield Cell("best_window", ALL), f"{best} of {len(printed)}"
 
 
 def _area(key: Key, costs: Mapping[Key, Sequence[float]], first: int, last: int, divisor: str) -> float:
@@ -436,7 +412,7 @@ def _area(key: Key, costs: Mapping[Key, Sequence[float]], first: int, last: int,
 #
 # Only the model's decisions are explained, as the profile `paper` has it: the paper knows no others.
 #
-# Scope: cells that some table holds. Cells that are computed anew: ``selections``.
+# Scope: cells that some table holds. Cells that are computed again: ``selections``.
 
 
 Tables = Mapping[str, pa.Table]
@@ -452,8 +428,21 @@ def groups_of(tables: Tables) -> tuple[Ints, list[str]]:
 
 def obtained_cells(tables: Tables) -> Mapping[Cell, Value]:
     """Returns the measures of whole groups, with shares and areas over the coverable rows as in the paper."""
-    values = dict(_aggregates(tables["aggregates"].to_pandas()))
-    values |= _means(tables["tallies"].to_pandas())
+    values: dict[Cell, Value] = {}
+    aggregates = tables["aggregates"].to_pandas()
+    for row in aggregates[aggregates["subgroup"] == 0].itertuples():
+        values[Cell(row.measure, row.group, _at(row.parameters))] = float(row.value)
+        if row.measure == "k0":
+            values[Cell("coverable", row.group)] = float(row.n)
+    # means over the rows on which a measure is defined
+    tallies = tables["tallies"].to_pandas()
+    measures = tallies["measure"].isin(["coverage", "kauc", "dauc"])
+    tallies = tallies[(tallies["subgroup"] == 0) & measures & tallies["value"].notna()]
+    tallies = tallies[tallies["parameters"].str.contains('"denominator": "feasible"')]
+    for (measure, group, parameters), rows in tallies.groupby(["measure", "group", "parameters"]):
+        n = rows["count"].sum()
+        mean = float(rows["value"] @ rows["count"] / n) if n else float("nan")
+        values[Cell(measure, group, _at(parameters))] = mean
     values |= dict(_best(values, "coverage", "dauc_coverage", np.fmax))
     return values | dict(_best(values, "least_cost", "smallest_cost", np.fmin))
 
@@ -462,25 +451,6 @@ def constraints(encodings: pa.Table) -> Iterator[tuple[Cell, Value]]:
     """Yields the rule of each attribute: ``free``, ``up``, ``down``, ``immutable`` or ``transitions``."""
     for row in encodings.to_pandas().drop_duplicates("feature").itertuples():
         yield Cell("constraint", row.feature), row.constraint if pd.isna(row.transitions) else "transitions"
-
-
-def _aggregates(table: pd.DataFrame) -> Iterator[tuple[Cell, Value]]:
-    for row in table[table["subgroup"] == 0].itertuples():
-        yield Cell(row.measure, row.group, _at(row.parameters)), float(row.value)
-        if row.measure == "k0":
-            yield Cell("coverable", row.group), float(row.n)
-
-
-def _means(table: pd.DataFrame) -> Iterator[tuple[Cell, Value]]:
-    """Means over the rows on which a measure is defined."""
-    tallies = table[
-        (table["subgroup"] == 0) & table["measure"].isin(["coverage", "kauc", "dauc"]) & table["value"].notna()
-    ]
-    tallies = tallies[tallies["parameters"].str.contains('"denominator": "feasible"')]
-    for (measure, group, parameters), rows in tallies.groupby(["measure", "group", "parameters"]):
-        n = rows["count"].sum()
-        mean = float(rows["value"] @ rows["count"] / n) if n else float("nan")
-        yield Cell(measure, group, _at(parameters)), mean
 
 
 def _at(parameters: str) -> tuple[Value, ...]:
@@ -538,8 +508,20 @@ def selections_cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mappi
         values[Cell("false_negatives", name)] = float(problem.factual[rows].sum())
         values[Cell("candidates", name)] = float(problem.candidate[rows].sum())
         searched = recourse.search(problem, rows, pricing.costs)
-        values |= {Cell(quantity, name, at): value for quantity, at, value in _covered(searched, golden.grid, fgce.k)}
-        values |= {Cell(quantity, name): value for quantity, value in _printed(searched, fgce)}
+        # the share of the coverable rows that k selected candidates cover, at every limit; and the highest of any limit
+        explained = recourse.explain(searched, np.array(golden.grid), fgce.k)
+        turn, n = explained.turn[: len(golden.grid)], int(explained.feasible.sum())
+        for k in range(1, fgce.k + 1):
+            shares = ((turn >= 0) & (turn < k)).sum(axis=1) / n
+            values[Cell("kauc_coverage", name, (float(k),))] = float(shares.max())
+            for d, share in zip(golden.grid, shares.tolist(), strict=True):
+                values[Cell("coverage_on_kauc_grid", name, (round(d, 6), float(k)))] = share
+        tables = optima.tables_of(searched, fgce.model_copy(update={"exact_pairs": SMALL}))
+        if tables:  # the least cost at k0 by the paper's integer programme, of small groups only
+            parts, solver = optima.parts_of(tables, searched.weight), optima.solver_of(fgce)
+            k0 = int(optima.full(parts, solver).k0.value)
+            need = sum(part.rows for part in parts)
+            values[Cell(PRINTED, name)] = printed_mip(parts, k0, need, solver).value
         values |= {Cell("acf", name, (a,)): v for a, v in _changed(searched, *golden.attribution, problem)}
     return values
 
@@ -548,29 +530,6 @@ def problem_of(tables: Tables, spec: AuditSpec) -> Problem:
     """Returns the model's decisions by the paper's one protected attribute, as detection sees them."""
     (case,) = problems(ProblemTables.of(tables), detect.settings_of(spec, "fgce"))
     return case.problem
-
-
-def _covered(searched: Searched, grid: list[float], most: int) -> Iterator[tuple[str, tuple[Value, ...], float]]:
-    """Share of the coverable rows that k selected candidates cover, at every limit; and the highest of any limit."""
-    explained = recourse.explain(searched, np.array(grid), most)
-    n = int(explained.feasible.sum())
-    for k in range(1, most + 1):
-        turn = explained.turn[: len(grid)]
-        shares = ((turn >= 0) & (turn < k)).sum(axis=1) / n
-        yield "kauc_coverage", (float(k),), float(shares.max())
-        for d, share in zip(grid, shares.tolist(), strict=True):
-            yield "coverage_on_kauc_grid", (round(d, 6), float(k)), share
-
-
-def _printed(searched: Searched, settings: FgceSettings) -> Iterator[tuple[str, float]]:
-    """The least cost at k0 by the paper's integer programme, of small groups only."""
-    tables = optima.tables_of(searched, settings.model_copy(update={"exact_pairs": SMALL}))
-    if not tables:
-        return
-    parts = optima.parts_of(tables, searched.weight)
-    k0 = int(optima.full(parts, optima.solver_of(settings)).k0.value)
-    need = sum(part.rows for part in parts)
-    yield PRINTED, printed_mip(parts, k0, need, optima.solver_of(settings)).value
 
 
 def _changed(searched: Searched, k: int, d: float, problem: Problem) -> Iterator[tuple[str, float]]:
@@ -610,7 +569,7 @@ WORDS: Final = {
 class Shown:
     """What the figures of one data set show."""
 
-    found: dict[Cell, Value]
+    cells: dict[Cell, Value]
     drawings: tuple[Drawing, ...]
 
 
@@ -626,26 +585,23 @@ def connected(problem: Problem, tables: Mapping[str, pa.Table], settings: GraphS
         percent = 100.0 if aggregate.measure == connectivity.DENSITY else 1.0
         at = (round(float(aggregate.parameters["epsilon"]), 6),)
         cells[Cell(f"{aggregate.measure}_by_epsilon", problem.groups[aggregate.group], at)] = percent * aggregate.value
-    drawings = tuple(_connectivity(cells, problem.groups))
+    drawings = []
+    for measure, words in WORDS.items():
+        of_measure = {cell: value for cell, value in cells.items() if cell.quantity == f"{measure}_by_epsilon"}
+        x = sorted({float(cell.at[0]) for cell in of_measure})
+        lines = {
+            group: [float(of_measure[Cell(f"{measure}_by_epsilon", group, (radius,))]) for radius in x]
+            for group in problem.groups
+        }
+        name = f"{measure.replace('_', '-')}-by-epsilon"
+        title = f"{words.capitalize()} of the feasibility graph"
+        drawings.append(Drawing(name, "Figures 1 and 5", title, "epsilon, in encoded units", words, curves(x, lines)))
     alone = f"{connectivity.SINGLETONS}_by_epsilon"
     last = round(epsilons[-1], 6)
     cells[Cell(connectivity.SINGLETONS, ALL)] = sum(
         float(cells[Cell(alone, group, (last,))]) for group in problem.groups
     )
-    return Shown(cells, drawings)
-
-
-def _connectivity(cells: Mapping[Cell, Value], groups: Sequence[str]) -> Iterator[Drawing]:
-    for measure, words in WORDS.items():
-        of_measure = {cell: value for cell, value in cells.items() if cell.quantity == f"{measure}_by_epsilon"}
-        x = sorted({float(cell.at[0]) for cell in of_measure})
-        lines = {
-            group: [float(of_measure[Cell(f"{measure}_by_epsilon", group, (epsilon,))]) for epsilon in x]
-            for group in groups
-        }
-        name = f"{measure.replace('_', '-')}-by-epsilon"
-        title = f"{words.capitalize()} of the feasibility graph"
-        yield Drawing(name, "Figures 1 and 5", title, "epsilon, in encoded units", words, curves(x, lines))
+    return Shown(cells, tuple(drawings))
 
 
 def components(problem: Problem) -> Shown:
@@ -653,7 +609,7 @@ def components(problem: Problem) -> Shown:
     cells: dict[Cell, Value] = {}
     series: list[Curve] = []
     for number, name in enumerate(problem.groups):
-        counts = _counted(problem, np.flatnonzero(problem.group == number))
+        counts = _component_counts(problem, np.flatnonzero(problem.group == number))
         cells[Cell(ACTIVE, name)] = float(len(counts))
         for quantity, values in zip((FACTUALS, CANDIDATES), counts.T, strict=True):
             places = range(1, len(values) + 1)
@@ -666,7 +622,7 @@ def components(problem: Problem) -> Shown:
     return Shown(cells, (Drawing("rows-by-component", "Figures 2 and 6", title, x, "rows", tuple(series)),))
 
 
-def _counted(problem: Problem, rows: Longs) -> Longs:
+def _component_counts(problem: Problem, rows: Longs) -> Longs:
     """``(components, 2)`` factual and candidate rows of a group's active components."""
     searched = recourse.search(problem, rows, lambda _, points, __: Vector(points))
     component = searched.reach.component

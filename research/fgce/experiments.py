@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from research import figures
 from research.fgce import cells as fgce_cells
 from research.fgce import systems
-from research.fgce.cells import Golden, Shown
-from research.fgce.systems import KNOWN, Asked
-from research.figures import Cell, Compared, Experiment, Paper, Value
+from research.fgce.cells import Golden
+from research.fgce.systems import KNOWN, Request
+from research.figures import Compared, Experiment, Paper
 from tasks.in_memory import tables_through
 
 log = logging.getLogger("evenhand")
@@ -92,25 +92,23 @@ class Experiments(Paper):
             **fgce_cells.cells(tables["feasibility_nodes"], tables["feasibility_edges"], group, names),
         }
         log.info("%s: figures, and the systems that the paper compares itself with", dataset)
-        request = Asked(problem, tables, fgce_cells.settings_of(spec))
-        beside = self._beside(dataset, request, cells, spec.seed)
-        group_figures = [*fgce_cells.figures(publication, dataset, experiment.groups), *golden.figures()]
-        system_figures = list(fgce_cells.of_systems(publication, dataset))
-        searched = dict(fgce_cells.windows_cells(group_figures, cells))
-        cells |= {**{figure.cell: _NOT_ASKED for figure in system_figures}, **beside.found, **searched}
-        companion_figures = figures.beside(system_figures, (*beside.found, *searched))
-        return Compared([*group_figures, *system_figures, *companion_figures], cells, beside.drawings)
-
-    def _beside(self, dataset: str, request: Asked, obtained_cells: Mapping[Cell, Value], seed: int) -> Shown:
-        """What no table by group holds: rules, figures, and the systems that are compared."""
+        request = Request(problem, tables, fgce_cells.settings_of(spec))
         chosen = frozenset(KNOWN if self.baseline is None else self.baseline)
-        ran, face_drawings = systems.obtained(dataset, request, systems.Systems(chosen, self.translations, seed))
+        systems_run = systems.Systems(chosen, self.translations, spec.seed)
+        system_cells, face_drawings = systems.obtained(dataset, request, systems_run)
         shown_figures = [
             fgce_cells.connected(request.problem, request.tables, request.settings, request.epsilon),
             fgce_cells.components(request.problem),
-            fgce_cells.changed(obtained_cells, request.problem),
+            fgce_cells.changed(cells, request.problem),
         ]
-        cells = {**dict(fgce_cells.constraints(request.tables["encodings"])), **ran}
+        # what no table by group holds: rules, figures, and the systems that are compared
+        other_cells = {**dict(fgce_cells.constraints(request.tables["encodings"])), **system_cells}
         for figure in shown_figures:
-            cells |= figure.found
-        return Shown(cells, (*(drawing for figure in shown_figures for drawing in figure.drawings), *face_drawings))
+            other_cells |= figure.cells
+        drawings = (*(drawing for figure in shown_figures for drawing in figure.drawings), *face_drawings)
+        group_figures = [*fgce_cells.figures(publication, dataset, experiment.groups), *golden.figures()]
+        system_figures = list(fgce_cells.of_systems(publication, dataset))
+        window_cells = dict(fgce_cells.windows_cells(group_figures, cells))
+        cells |= {**{figure.cell: _NOT_ASKED for figure in system_figures}, **other_cells, **window_cells}
+        companion_figures = figures.beside(system_figures, (*other_cells, *window_cells))
+        return Compared([*group_figures, *system_figures, *companion_figures], cells, drawings)

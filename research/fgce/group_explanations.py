@@ -1,6 +1,6 @@
 """Group explanations that FGCE is compared with: AReS and GLOBE-CE."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
-# The kind "group explanation": applicants whom a model refuses in, the change proposed to each of them out.
+# The kind "group explanation": in: applicants that a model refuses; out: the change proposed to each of them.
 #
 # Scope: the protocol and its arrays. Systems: one file each. Names: ``registry``.
 
 
 IMMUTABLE: Final = 2
-"""Direction of a column that nobody may change; 1 is only up, -1 only down, 0 free."""
+"""Direction of a column that may not change; 1 is only up, -1 only down, 0 free."""
 
 NO_CHANGE: Final = "no explanation changes the decision"
 
@@ -26,7 +26,7 @@ class Refused:
     """``f`` applicants to explain, among ``n`` rows with ``p`` encoded columns in [0, 1]."""
 
     values: Floats
-    """``(f, p)`` the applicants whom the model refuses."""
+    """``(f, p)`` the applicants that the model refuses."""
     rows: Floats
     """``(n, p)`` rows that values and frequencies are taken from."""
     feature: Ints
@@ -34,7 +34,7 @@ class Refused:
     logit: Callable[[Floats], Floats]
     """The model's logit ``(r,)`` of rows ``(r, p)``; at 0 and above it accepts."""
     direction: Ints | None = None
-    """``(p,)`` how a column may change, for systems that are told the rules; None: they are told of none."""
+    """``(p,)`` how a column may change, for systems that use the rules; None for systems that do not."""
 
     @property
     def sets(self) -> tuple[Longs, ...]:
@@ -132,18 +132,16 @@ class Binned:
 
     def of(self, rows: Floats) -> Ints:
         """``(r, features)`` number of each row's value."""
-        return np.column_stack([self._of(rows, at) for at in range(len(self.columns))]).astype(np.int32)
-
-    def _of(self, rows: Floats, at: int) -> Ints:
-        feature_values = rows[:, self.columns[at]]
-        place: Longs
-        if len(self.columns[at]) > 1:
-            place = feature_values.argmax(axis=1)
-        elif len(self.edges[at]):
-            place = np.searchsorted(self.edges[at], feature_values[:, 0], side="left")
-        else:
-            place = np.abs(feature_values - self.values[at][:, 0]).argmin(axis=1)
-        return place.astype(np.int32)
+        places = []
+        for columns, values, edges in zip(self.columns, self.values, self.edges, strict=True):
+            feature_values = rows[:, columns]
+            if len(columns) > 1:
+                places.append(feature_values.argmax(axis=1))
+            elif len(edges):
+                places.append(np.searchsorted(edges, feature_values[:, 0], side="left"))
+            else:
+                places.append(np.abs(feature_values - values[:, 0]).argmin(axis=1))
+        return np.column_stack([place.astype(np.int32) for place in places]).astype(np.int32)
 
 
 def binned(rows: Floats, feature: Ints) -> Binned:
@@ -152,26 +150,21 @@ def binned(rows: Floats, feature: Ints) -> Binned:
     for number in np.unique(feature):
         feature_columns = np.flatnonzero(feature == number).astype(np.int32)
         columns.append(feature_columns)
-        bin_values, ends = (
-            (np.eye(len(feature_columns)), np.zeros(0))
-            if len(feature_columns) > 1
-            else _bins(rows[:, feature_columns[0]])
-        )
+        column, ends = rows[:, feature_columns[0]], np.zeros(0)
+        distinct = np.unique(column)
+        if len(feature_columns) > 1:
+            bin_values = np.eye(len(feature_columns))
+        elif len(distinct) <= BINS:
+            bin_values = distinct[:, None]
+        else:
+            ends = np.linspace(distinct[0], distinct[-1], BINS + 1)[1:-1]
+            place = np.searchsorted(ends, column, side="left")
+            middle = (np.concatenate([distinct[:1], ends]) + np.concatenate([ends, distinct[-1:]])) / 2
+            means = [column[place == at].mean() if (place == at).any() else middle[at] for at in range(BINS)]
+            bin_values = np.array(means)[:, None]
         values.append(bin_values)
         edges.append(ends)
     return Binned(tuple(columns), tuple(values), tuple(edges))
-
-
-def _bins(values: Floats) -> tuple[Floats, Floats]:
-    """``(values, 1)`` the value of each bin, and where bins end."""
-    distinct = np.unique(values)
-    if len(distinct) <= BINS:
-        return distinct[:, None], np.zeros(0)
-    edges = np.linspace(distinct[0], distinct[-1], BINS + 1)[1:-1]
-    place = np.searchsorted(edges, values, side="left")
-    middle = (np.concatenate([distinct[:1], edges]) + np.concatenate([edges, distinct[-1:]])) / 2
-    means = [values[place == at].mean() if (place == at).any() else middle[at] for at in range(BINS)]
-    return np.array(means)[:, None], edges
 
 
 def frequent(codes: Ints, support: float, length: int) -> Mapping[Itemset, Bools]:
@@ -192,14 +185,12 @@ def frequent(codes: Ints, support: float, length: int) -> Mapping[Itemset, Bools
     single = {items: mask for items, mask in every.items() if mask.sum() >= least}
     itemsets, longest = dict(single), single
     for _ in range(length - 1):
-        out = {}
+        longer = {}
         for items, mask in longest.items():
-            for (item,), also in single.items():
-                if item[0] > items[-1][0]:
-                    joint_mask = mask & also
-                    if joint_mask.sum() >= least:
-                        out[(*items, item)] = joint_mask
-        longest = out
+            for (item,), item_mask in single.items():
+                if item[0] > items[-1][0] and (mask & item_mask).sum() >= least:
+                    longer[(*items, item)] = mask & item_mask
+        longest = longer
         itemsets |= longest
     return itemsets
 
@@ -218,7 +209,7 @@ def by_features(itemsets: Sequence[Itemset]) -> dict[tuple[int, ...], list[Items
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# AReS: a small set of if-then rules that says to a group what to change.
+# AReS: a small set of if-then rules of changes for a group.
 #
 # After Rawal and Lakkaraju, "Beyond Individualized Recourse: Interpretable and Interactive Summaries of Actionable
 # Recourses" (2020), section 3: conditions are frequent itemsets, a rule takes an applicant for whom the first itemset
@@ -266,9 +257,21 @@ class Ares:
     def __call__(self, refused: Refused, rng: np.random.Generator) -> Proposals:
         """Makes rules, chooses some, and proposes to each applicant the cheapest that changes the decision."""
         cut = binned(refused.rows, refused.feature)
-        rules = _made(refused, cut, list(self._pairs(refused, cut)))
-        chosen = self._chosen(rules, rng)
-        picked = list(chosen)
+        # itemsets of the same features: one frequent among the refused, one among those accepted
+        accepted, pairs = refused.rows[refused.accepted(refused.rows)], list[tuple[Itemset, Itemset]]()
+        if len(refused.values) and len(accepted):
+            first = frequent(cut.of(refused.values), self.support, self.length)
+            then = by_features(list(frequent(cut.of(accepted), self.support, self.length)))
+            for items in first:
+                pairs += [(items, other) for other in then.get(features_of(items), ()) if other != items]
+        rules = _make_rules(refused, cut, pairs)
+        if not len(rules.price):
+            return proposals(refused, refused.values, np.full(len(refused.values), -1, np.int32), 0)
+        starts: list[list[int]] = [[]]
+        count = min(self.rules, len(rules.price))
+        starts += [rng.choice(len(rules.price), count, replace=False).tolist() for _ in range(self.starts - 1)]
+        searches = [_searched(rules, start, self.rules) for start in starts]
+        picked = max(searches, key=lambda chosen: _worth(rules, chosen))
         if not picked:
             return proposals(refused, refused.values, np.full(len(refused.values), -1, np.int32), 0)
         cost = rules.cost[picked] + np.where(rules.flips[picked], 0.0, len(refused.feature))
@@ -281,28 +284,8 @@ class Ares:
         words = tuple(f"if {rules.pairs[rule][0]} then {rules.pairs[rule][1]}" for rule in picked)
         return proposals(refused, point, number, len(picked), words)
 
-    def _pairs(self, refused: Refused, cut: Binned) -> Iterator[tuple[Itemset, Itemset]]:
-        """Two itemsets of the same features: one frequent among the refused, one among those accepted."""
-        rows = refused.rows[refused.accepted(refused.rows)]
-        if not len(refused.values) or not len(rows):
-            return
-        first = frequent(cut.of(refused.values), self.support, self.length)
-        then = by_features(list(frequent(cut.of(rows), self.support, self.length)))
-        for items in first:
-            yield from ((items, other) for other in then.get(features_of(items), ()) if other != items)
 
-    def _chosen(self, rules: _Rules, rng: np.random.Generator) -> list[int]:
-        """The best set of rules of several local searches."""
-        if not len(rules.price):
-            return []
-        begun: list[list[int]] = [[]]
-        count = min(self.rules, len(rules.price))
-        begun += [rng.choice(len(rules.price), count, replace=False).tolist() for _ in range(self.starts - 1)]
-        ended = [_searched(rules, start, self.rules) for start in begun]
-        return max(ended, key=lambda chosen: _worth(rules, chosen))
-
-
-def _made(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]]) -> _Rules:
+def _make_rules(refused: Refused, cut: Binned, pairs: Sequence[tuple[Itemset, Itemset]]) -> _Rules:
     """Rules that change at least one decision."""
     codes = cut.of(refused.values)
     rules, applies, flips, costs, price = [], [], [], [], []
@@ -353,27 +336,19 @@ def _searched(rules: _Rules, start: Sequence[int], most: int) -> list[int]:
     """Local search: drop, add or exchange a rule as long as the objective grows (Lee et al. 2009)."""
     chosen = list(start)
     while True:
-        worth = _worth(rules, chosen)
-        better, gain = _best_step(rules, chosen, most)
-        if gain <= worth + 1e-9:
+        smaller = [[rule for rule in chosen if rule != out] for out in chosen]
+        better, gain = max(
+            ((base, _worth(rules, base)) for base in smaller), key=lambda candidate: candidate[1], default=([], 0.0)
+        )
+        for base in smaller if len(chosen) >= most else [chosen, *smaller]:
+            covered = rules.applies[base].any(axis=0)
+            worth = covered.sum() - rules.price[base].sum() + (rules.applies[:, ~covered].sum(axis=1) - rules.price)
+            add = int(worth.argmax())
+            if worth[add] > gain and add not in base:
+                better, gain = [*base, add], float(worth[add])
+        if gain <= _worth(rules, chosen) + 1e-9:
             return chosen
         chosen = better
-
-
-def _best_step(rules: _Rules, chosen: list[int], most: int) -> tuple[list[int], float]:
-    """The best neighbour of a set of rules, and its objective."""
-    options = [[rule for rule in chosen if rule != out] for out in chosen]
-    bases = options if len(chosen) >= most else [chosen, *options]
-    best, top = max(
-        ((base, _worth(rules, base)) for base in options), key=lambda candidate: candidate[1], default=([], 0.0)
-    )
-    for base in bases:
-        covered = rules.applies[base].any(axis=0)
-        worth = covered.sum() - rules.price[base].sum() + (rules.applies[:, ~covered].sum(axis=1) - rules.price)
-        add = int(worth.argmax())
-        if worth[add] > top and add not in base:
-            best, top = [*base, add], float(worth[add])
-    return best, top
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -384,8 +359,8 @@ def _best_step(rules: _Rules, chosen: list[int], most: int) -> tuple[list[int], 
 # mean cost is kept, and each applicant gets the smallest scalar that changes the decision. A one-hot set takes the
 # category with the largest value after the move. The authors' code has no licence and was not read.
 #
-# Numeric columns stay within [0, 1]. The system knows no rules of a step; one that is ``told`` draws only directions
-# that the signs of the rules permit, so that "is not told" and "cannot" come apart.
+# Numeric columns stay within [0, 1]. The system knows no rules of a step; with ``uses_rules`` it draws only directions
+# that the signs of the rules permit, so that not knowing the rules and not meeting them can be distinguished.
 #
 # Scope: directions and scalars. Whether a step leads to what is proposed: FGCE's ``ablation.proposals``.
 
@@ -406,7 +381,7 @@ class GlobeCe:
     """Scalars by which directions are compared."""
     fine: int = 60
     """Scalars tried along the chosen one, before the interval is halved."""
-    told: bool = False
+    uses_rules: bool = False
     """Whether directions keep to ``Refused.direction``."""
     dense: bool = False
     """Whether each direction changes every feature."""
@@ -417,21 +392,24 @@ class GlobeCe:
         Raises:
             ValueError: The system is told the rules, and there are none.
         """
-        sign = self._signs(refused)
+        sign = np.zeros(len(refused.feature), np.int32)
+        if self.uses_rules:
+            if refused.direction is None:
+                raise ValueError(
+                    "GLOBE-CE is to keep to the rules and was given none: set the direction of each column"
+                )
+            sign = refused.direction
         best, rank = None, (-1, np.inf)
         scalars = _scalars(self.coarse)
         for _ in range(self.translations):
-            direction = _drawn(refused.feature, sign, None if self.dense else self.features, rng)
+            direction = _draw_direction(refused.feature, sign, None if self.dense else self.features, rng)
             if direction is None:
                 break
-            served_point, accepted = _along(refused, direction, scalars)
-            served_served = accepted.any(axis=0)
-            first = served_point[accepted.argmax(axis=0), np.arange(len(refused.values))]
+            points, accepted = _along(refused, direction, scalars)
+            is_served = accepted.any(axis=0)
+            first = points[accepted.argmax(axis=0), np.arange(len(refused.values))]
             length = np.sqrt(((first - refused.values) ** 2).sum(axis=1))
-            reached, cost = (
-                int(served_served.sum()),
-                float(length[served_served].mean()) if served_served.any() else np.inf,
-            )
+            reached, cost = int(is_served.sum()), float(length[is_served].mean()) if is_served.any() else np.inf
             # most applicants first, then the least mean cost
             if (reached, -cost) > (rank[0], -rank[1]):
                 best, rank = direction, (reached, cost)
@@ -444,21 +422,13 @@ class GlobeCe:
         words = ", ".join(f"{column}: {best[column]:+.3f}" for column in np.flatnonzero(best).tolist())
         return proposals(refused, point, np.where(served, 0, -1).astype(np.int32), 1, (words,))
 
-    def _signs(self, refused: Refused) -> Ints:
-        """``(p,)`` permitted direction of each column, if the system uses the rules."""
-        if not self.told:
-            return np.zeros(len(refused.feature), np.int32)
-        if refused.direction is None:
-            raise ValueError("GLOBE-CE is to keep to the rules and was given none: set the direction of each column")
-        return refused.direction
-
 
 def _scalars(count: int) -> Floats:
     """Scalars above 0, closer together where they are small: a short way is cheap."""
     return FARTHEST * (np.arange(1, count + 1) / count) ** 2
 
 
-def _drawn(feature: Ints, sign: Ints, most: int | None, rng: np.random.Generator) -> Floats | None:
+def _draw_direction(feature: Ints, sign: Ints, most: int | None, rng: np.random.Generator) -> Floats | None:
     """A direction ``(p,)`` of at most ``most`` features, or of all, its largest entry 1; None if none may change."""
     features = np.unique(feature[sign != IMMUTABLE])
     if not len(features):
@@ -518,7 +488,7 @@ def _smallest(refused: Refused, direction: Floats, scalars: Floats) -> Floats:
 EXPLANATIONS: Final[Mapping[str, GroupExplanation]] = {
     "ares": Ares(),
     "globe_ce": GlobeCe(),
-    "globe_ce_told": GlobeCe(told=True),
+    "globe_ce_told": GlobeCe(uses_rules=True),
     "globe_ce_dense": GlobeCe(dense=True),
 }
 """``globe_ce_told`` keeps to the signs of the rules, which the paper's system does not know; of

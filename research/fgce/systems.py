@@ -17,7 +17,7 @@ from tasks.methods.fgce.ablate.searches import freed
 from tasks.methods.fgce.algorithm import optima, recourse
 from tasks.methods.fgce.algorithm.ablation import Proposed, Variant, possible
 from tasks.methods.fgce.algorithm.costs import Vector, feasible
-from tasks.methods.fgce.algorithm.covering import Part, Pick, max_cover, rows_needed
+from tasks.methods.fgce.algorithm.covering import Part, max_cover, rows_needed
 from tasks.methods.fgce.algorithm.optima import Search, search
 from tasks.methods.fgce.algorithm.recourse import Pricing
 from tasks.methods.fgce.algorithm.solver import Solver
@@ -81,18 +81,14 @@ def _assigned(table: Search, parts: Sequence[Part], k: int, solver: Solver) -> A
     """The selection that covers most rows, at the least largest cost, and what the covered rows pay."""
     need = int(max_cover(parts, k, np.inf, solver).value)
     optimum = table.least(k, need)
-    paid = [_paid(part, number, optimum.picks) for number, part in enumerate(parts)]
+    paid = []
+    for number, part in enumerate(parts):
+        columns = [column for chosen, column in optimum.picks if chosen == number]
+        paid.append(part.cost[:, columns].min(axis=1, initial=np.inf))
     covered = [np.isfinite(costs) & (costs <= optimum.value) for costs in paid]
     cheapest = [part.cost.min(axis=1, initial=np.inf) for part in parts]
     rows = sum(int(part.weight[mask].sum()) for part, mask in zip(parts, covered, strict=True))
     return Assigned(k, rows, _mean(paid, parts, covered), _mean(cheapest, parts, covered))
-
-
-def _paid(part: Part, number: int, picks: Sequence[Pick]) -> Floats:
-    """``(f,)`` cost of the cheapest candidate that was picked in a part; ``inf`` where none is feasible."""
-    columns = [column for chosen, column in picks if chosen == number]
-    paid: Floats = part.cost[:, columns].min(axis=1, initial=np.inf)
-    return paid
 
 
 def _mean(costs: Sequence[Floats], parts: Sequence[Part], covered: Sequence[Bools]) -> float:
@@ -148,7 +144,7 @@ def _scaled(values: Sequence[float]) -> list[float]:
 # --------------------------------------------------------------------------------------------------------------------
 # Compares the feasibility of AReS and GLOBE-CE proposals with FGCE (Table VI of the paper).
 #
-# The table is repeated with a rule lifted, with all lifted, and without the limit on a step. Two numbers tell of a
+# The table is repeated with a rule lifted, with all lifted, and without the limit on a step. Two numbers describe a
 # system: the share of false negatives whose decision the proposal changes, and of those to whom a feasible path leads,
 # too. FGCE selects k = 9 candidates for the share of 0.9 that the paper prints, both groups together.
 #
@@ -188,7 +184,7 @@ class Relaxed:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """False negatives of both groups, and the graph's material."""
 
     problem: Problem
@@ -239,7 +235,7 @@ class Asked:
 
 
 def proposed_cells(
-    name: str, proposals: Proposals, request: Asked, relaxed: Sequence[Relaxed]
+    name: str, proposals: Proposals, request: Request, relaxed: Sequence[Relaxed]
 ) -> Iterator[tuple[Cell, Value]]:
     """Yields the cells of one system's proposals: validity, and what is possible under each set of rules."""
     yield Cell(VALID, name), float(proposals.valid.mean())
@@ -252,7 +248,7 @@ def proposed_cells(
 
 
 def drawn_cells(
-    name: str, draws: Sequence[Proposals], request: Asked, relaxed: Relaxed
+    name: str, draws: Sequence[Proposals], request: Request, relaxed: Relaxed
 ) -> Iterator[tuple[Cell, Value]]:
     """Yields the least and the largest feasible share of several draws of one system: how far chance decides."""
     shares = [float(_served(proposals, request, relaxed).mean()) for proposals in draws]
@@ -260,27 +256,20 @@ def drawn_cells(
     yield Cell(LARGEST, name, relaxed.at), max(shares)
 
 
-def _served(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Bools:
-    """``(f,)`` whose proposal changes the decision, and is possible."""
-    return proposals.valid & possible(
-        _joined(proposals, request, relaxed), _over(proposals, request, relaxed), request.settings
-    )
+def _served(proposals: Proposals, request: Request, relaxed: Relaxed) -> Bools:
+    """``(f,)`` whether the proposal changes the decision, and is possible.
 
-
-def _joined(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Proposed:
-    """The proposals among the rows, in the strata of their applicants: a rule of its own keeps the attribute fixed."""
+    Proposals are in the strata of their applicants: a rule of its own keeps the attribute fixed.
+    """
     rows = request.factuals
     encoded = np.vstack([request.problem.encoded, proposals.point])
-    return Proposed(encoded, np.vstack([relaxed.strata, relaxed.strata[rows]]), rows)
+    proposed = Proposed(encoded, np.vstack([relaxed.strata, relaxed.strata[rows]]), rows)
+    rules, codes = rules_of(encoded, relaxed.encodings)
+    variant = replace(relaxed.variant, rules=rules, codes=codes)
+    return proposals.valid & possible(proposed, variant, request.settings)
 
 
-def _over(proposals: Proposals, request: Asked, relaxed: Relaxed) -> Variant:
-    """The rules with the codes of rows and proposals."""
-    rules, codes = rules_of(np.vstack([request.problem.encoded, proposals.point]), relaxed.encodings)
-    return replace(relaxed.variant, rules=rules, codes=codes)
-
-
-def fgce_cells(request: Asked, relaxed: Sequence[Relaxed], solver: Solver) -> Iterator[tuple[Cell, Value]]:
+def fgce_cells(request: Request, relaxed: Sequence[Relaxed], solver: Solver) -> Iterator[tuple[Cell, Value]]:
     """Yields coverage and mean cost of FGCE's ``K`` candidates for ``SHARE`` of the false negatives, by the rules."""
     for relaxation in relaxed:
         parts = parts_of(request, relaxation)
@@ -297,21 +286,20 @@ def fgce_cells(request: Asked, relaxed: Sequence[Relaxed], solver: Solver) -> It
         yield Cell(FEASIBLE_COST, FGCE, relaxation.at), _group_explanations_mean(served)
 
 
-def parts_of(request: Asked, relaxed: Relaxed) -> list[Part]:
+def parts_of(request: Request, relaxed: Relaxed) -> list[Part]:
     """Returns costs of the feasible pairs under some rules, by component; without epsilon in one part."""
     problem, variant = request.problem, relaxed.variant
     if not math.isfinite(variant.epsilon):
-        rows = request.factuals
-        factual, candidate = np.flatnonzero(problem.factual), np.flatnonzero(problem.candidate)
+        factual, candidate = request.factuals, np.flatnonzero(problem.candidate)
         delta = problem.encoded[candidate][None] - problem.encoded[factual][:, None]
-        direction, codes = relaxed.variant.rules.direction, relaxed.variant.codes
+        direction, codes = variant.rules.direction, variant.codes
         fixed = direction == IMMUTABLE
         allowed = (delta[..., fixed] == 0).all(axis=2) & (delta[..., ~fixed] * direction[~fixed] >= 0).all(axis=2)
         allowed &= (relaxed.strata[candidate][None] == relaxed.strata[factual][:, None]).all(axis=2)
-        for column, moves in relaxed.variant.rules.transitions:
+        for column, moves in variant.rules.transitions:
             allowed &= moves[codes[factual, column][:, None], codes[candidate, column][None]]
-        step_costs = np.where(allowed, np.sqrt((delta**2).sum(axis=2)), np.inf)
-        return [Part(step_costs, np.ones(len(rows), np.int64))]
+        costs = np.where(allowed, np.sqrt((delta**2).sum(axis=2)), np.inf)
+        return [Part(costs, np.ones(len(factual), np.int64))]
     distinct = feasibility.collapse(problem.encoded, variant.codes, relaxed.strata, variant.rules)
     built = feasibility.build(distinct, variant.rules, variant.epsilon, request.settings)
     joined = replace(problem, node=distinct.node, graph=built.graph)
@@ -350,7 +338,7 @@ PATHS: Final = frozenset({"german", "compas"})
 """Data sets with path costs: the weights of Adult's 3.3 million steps take a kernel sum over 40,704 points each."""
 
 SEEDS: Final = 10
-"""Draws of each system whose least and largest feasible share is told."""
+"""Draws of each system for the least and the largest feasible share."""
 
 LIFTED: Final[Mapping[str, Mapping[str, Sequence[str]]]] = {"compas": {"age": ("age",), "prc": ("priors_count",)}}
 """By data set the rules that Table VI removes, by the table's names."""
@@ -367,7 +355,7 @@ class Systems:
     seed: int
 
 
-def obtained(dataset: str, request: Asked, systems: Systems) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
+def obtained(dataset: str, request: Request, systems: Systems) -> tuple[dict[Cell, Value], tuple[Drawing, ...]]:
     """Returns the cells of the chosen systems and of FGCE, and the drawings."""
     values: dict[Cell, Value] = {}
     drawings: tuple[Drawing, ...] = ()
@@ -387,7 +375,7 @@ def obtained(dataset: str, request: Asked, systems: Systems) -> tuple[dict[Cell,
     return values, drawings
 
 
-def _table(request: Asked, systems: Systems, relaxed: Sequence[Relaxed]) -> Iterator[tuple[Cell, Value]]:
+def _table(request: Request, systems: Systems, relaxed: Sequence[Relaxed]) -> Iterator[tuple[Cell, Value]]:
     """Cells of Table VI: of the chosen systems, and of FGCE."""
     chosen = [name for name in NAMES if name in systems.chosen]
     if not chosen:
@@ -401,8 +389,8 @@ def _table(request: Asked, systems: Systems, relaxed: Sequence[Relaxed]) -> Iter
     yield from fgce_cells(request, relaxed, optima.solver_of(request.settings))
 
 
-def _proposals(name: str, request: Asked, systems: Systems, audit_rules: Relaxed) -> Proposals:
-    """What a system proposes; one that is told the rules is told those of the audit, with none lifted."""
+def _proposals(name: str, request: Request, systems: Systems, audit_rules: Relaxed) -> Proposals:
+    """The proposals of a system; one that uses the rules gets those of the audit, with none lifted."""
     system = EXPLANATIONS[name]
     if isinstance(system, GlobeCe):
         system = replace(system, translations=systems.translations)

@@ -18,7 +18,7 @@ from tasks.methods.fgce.algorithm.optima import Full, Limits
 from tasks.methods.fgce.algorithm.recourse import Explained, Pricing
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
-from tasks.numerics.problem import FeasibilityGraph, Problem
+from tasks.numerics.problem import Problem
 
 # --------------------------------------------------------------------------------------------------------------------
 # Runs FGCE in plain loops and with networkx, for comparison with the paper and with the array implementation.
@@ -78,32 +78,39 @@ def explain(rows: Rows, rules: Rules, epsilon: float, limits: Sequence[float], k
     for group in np.unique(rows.group):
         inside = graph.subgraph(np.flatnonzero(rows.group == group).tolist())
         parts = [graph.subgraph(part) for part in nx.weakly_connected_components(inside)]
-        costs = {factual: paid for part in parts for factual, paid in _reached(part, rows).items()}
+        costs: dict[int, dict[int, float]] = {}
+        for part in parts:  # the feasible candidates of every factual, with their L2 distance
+            for factual in part:
+                if rows.factual[factual]:
+                    start = rows.encoded[factual].tolist()
+                    costs[factual] = {
+                        candidate: _distance(start, rows.encoded[candidate].tolist())
+                        for candidate in nx.descendants(part, factual)
+                        if rows.candidate[candidate]
+                    }
         components.append(len(parts))
         covered.append(np.array([greedy(costs, number, d, k) for d in limits]))
     return Plain(graph.number_of_edges(), tuple(components), tuple(covered))
 
 
 def feasibility_graph(rows: Rows, rules: Rules, epsilon: float) -> "nx.DiGraph[int]":
-    """Builds the graph in which ``i -> j`` says that row ``i`` could come to look like row ``j`` in one step."""
+    """Builds the graph: ``i -> j`` means that row ``i`` could become like row ``j`` in one step."""
     points, group, direction = rows.encoded.tolist(), rows.group.tolist(), rules.direction.tolist()
     graph = nx.DiGraph()
     graph.add_nodes_from(range(len(points)))
     for i, start in enumerate(points):
         for j, end in enumerate(points):
-            if i != j and group[i] == group[j] and _allowed(start, end, direction):
+            if i == j or group[i] != group[j]:
+                continue
+            allowed = all(
+                after == before if rule == IMMUTABLE else rule * (after - before) >= 0
+                for before, after, rule in zip(start, end, direction, strict=True)
+            )
+            if allowed:
                 distance = _distance(start, end)
                 if distance < epsilon:
                     graph.add_edge(i, j, distance=distance)
     return graph
-
-
-def _allowed(start: Sequence[float], end: Sequence[float], direction: Sequence[int]) -> bool:
-    """Whether a move breaks no constraint."""
-    for before, after, rule in zip(start, end, direction, strict=True):
-        if (rule == IMMUTABLE and after != before) or (rule != IMMUTABLE and rule * (after - before) < 0):
-            return False
-    return True
 
 
 def _distance(start: Sequence[float], end: Sequence[float]) -> float:
@@ -112,19 +119,6 @@ def _distance(start: Sequence[float], end: Sequence[float]) -> float:
     for before, after in zip(start, end, strict=True):
         squared += (after - before) * (after - before)
     return math.sqrt(squared)
-
-
-def _reached(part: "nx.DiGraph[int]", rows: Rows) -> Costs:
-    """The feasible candidates of every factual of one component, with their L2 distance."""
-    return {
-        factual: {
-            candidate: _distance(rows.encoded[factual].tolist(), rows.encoded[candidate].tolist())
-            for candidate in nx.descendants(part, factual)
-            if rows.candidate[candidate]
-        }
-        for factual in part
-        if rows.factual[factual]
-    }
 
 
 def greedy(costs: Costs, number: Mapping[int, int], limit: float, k: int) -> list[int]:
@@ -200,7 +194,7 @@ class Clock:
 
 
 @dataclass(frozen=True)
-class Done:
+class StageResults:
     """Results of the stages."""
 
     distinct: Distinct
@@ -212,19 +206,32 @@ class Done:
 
     @property
     def edges_of_rows(self) -> int:
-        """Edges where equal rows are vertices of their own, linked both ways, as in the paper."""
+        """Edges between rows: equal rows are separate vertices, linked both ways, as in the paper."""
         rows, graph = self.distinct.multiplicity, self.built.graph
         return int(np.repeat(rows, np.diff(graph.indptr)) @ rows[graph.indices] + rows @ (rows - 1))
 
 
-def stages(scored: Scored, settings: FgceSettings) -> Done:
+def stages(scored: Scored, settings: FgceSettings) -> StageResults:
     """Computes graph, components, reachability, exact k0 and d0, and all (k, d) tables of every group."""
     clock, rules = Clock(), Rules(scored.direction)
     codes = np.zeros((len(scored.group), 0), dtype=np.int32)
     distinct = clock(COLLAPSE, lambda: feasibility.collapse(scored.encoded, codes, scored.group[:, None], rules))
     built = clock(GRAPH, lambda: feasibility.build(distinct, rules, float(settings.epsilon), settings))
     clock(COMPONENTS, lambda: components(built.graph))
-    problem, members = _problem(scored, distinct, built.graph)
+    groups, group = np.unique(scored.group, return_inverse=True)
+    members = [np.flatnonzero(group == number) for number in range(len(groups))]
+    problem = Problem(
+        encoded=scored.encoded,
+        feature_of_column=scored.feature,
+        features=tuple(str(number) for number in np.unique(scored.feature)),
+        group=group.astype(np.int32),
+        groups=tuple(str(group_name) for group_name in groups),
+        reference=0,
+        factual=scored.factual,
+        candidate=scored.candidate,
+        node=distinct.node,
+        graph=built.graph,
+    )
     pricing = Pricing(problem, settings, np.random.default_rng(0))
     searched = clock(REACH, lambda: [recourse.search(problem, rows, pricing.costs) for rows in members])
     full = clock(OPTIMA, lambda: [_full(group_search, settings) for group_search in searched])
@@ -234,10 +241,10 @@ def stages(scored: Scored, settings: FgceSettings) -> Done:
         SELECT, lambda: [recourse.explain(group_search, limits.levels, settings.k) for group_search in searched]
     )
     clock(TABLES, lambda: [[*detection.coverage(of, limits), *detection.areas(of, limits)] for of in explained])
-    return Done(distinct, built, full, limits, explained, clock.seconds)
+    return StageResults(distinct, built, full, limits, explained, clock.seconds)
 
 
-def fastest(scored: Scored, settings: FgceSettings) -> Done:
+def fastest(scored: Scored, settings: FgceSettings) -> StageResults:
     """Returns the fastest of several runs."""
     return min((stages(scored, settings) for _ in range(TIMES)), key=lambda done: sum(done.seconds.values()))
 
@@ -294,30 +301,9 @@ def compared(scored: Scored, settings: FgceSettings, rows: int, seed: int) -> di
 
 
 def _require_equal(ours: Plain, theirs: Plain) -> None:
-    same = [
-        np.array_equal(own_coverage, other) for own_coverage, other in zip(ours.covered, theirs.covered, strict=True)
-    ]
-    if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not all(same):
+    same = all(np.array_equal(coverage, other) for coverage, other in zip(ours.covered, theirs.covered, strict=True))
+    if (ours.edges, ours.components) != (theirs.edges, theirs.components) or not same:
         raise RuntimeError(f"the arrays and the plain loops differ; the arrays: {ours}; the plain loops: {theirs}")
-
-
-def _problem(scored: Scored, distinct: Distinct, graph: FeasibilityGraph) -> tuple[Problem, list[Longs]]:
-    """The problem, and the rows of each of its groups."""
-    groups, group = np.unique(scored.group, return_inverse=True)
-    features = tuple(str(number) for number in np.unique(scored.feature))
-    problem = Problem(
-        encoded=scored.encoded,
-        feature_of_column=scored.feature,
-        features=features,
-        group=group.astype(np.int32),
-        groups=tuple(str(group_name) for group_name in groups),
-        reference=0,
-        factual=scored.factual,
-        candidate=scored.candidate,
-        node=distinct.node,
-        graph=graph,
-    )
-    return problem, [np.flatnonzero(group == number) for number in range(len(groups))]
 
 
 def _full(group_search: recourse.Searched, settings: FgceSettings) -> Full:

@@ -73,17 +73,9 @@ def _forms(limit: int) -> Iterator[Row]:
     for batch, rows in BATCHES.items():
         report = _run("forms", min(limit, rows), batch, EPOCHS_OF_FORMS)
         ratio = report["autograd"] / report["compiled"]
-        finding = f"automatic differentiation, {report['autograd']:.2f} CPU s, over compiled gradients"
-        what = f"{NETWORKS} networks in batches of {batch}"
-        yield row(
-            DRAWN,
-            report["rows"],
-            what,
-            cpu_s=report["compiled"],
-            ratio=ratio,
-            found=finding,
-            **at_least(ratio, LEAST_RATIO),
-        )
+        text = f"automatic differentiation, {report['autograd']:.2f} CPU s, over compiled gradients"
+        fields = {"cpu_s": report["compiled"], "ratio": ratio, "found": text, **at_least(ratio, LEAST_RATIO)}
+        yield row(DRAWN, report["rows"], f"{NETWORKS} networks in batches of {batch}", **fields)
 
 
 def _quality(rows: int, seeds: int) -> Iterator[Row]:
@@ -95,18 +87,17 @@ def _quality(rows: int, seeds: int) -> Iterator[Row]:
             slopes = " ".join(f"{value:.3f}" for value in report["slopes"])
             errors = " ".join(f"{value:.4f}" for value in report["errors"])
             finding = f"slope {slope:.3f} ({slopes}), error {error:.4f} ({errors})"
-            met = _good_enough(slope, error, least, MOST_ERROR.get(noise)) if variant == "default" else {}
+            met: Row = {}
+            if variant == "default":
+                most = MOST_ERROR.get(noise)
+                target = f"slope at least {least:g}" + (f", error at most {most:g}" if most is not None else "")
+                met = against(target, slope >= least and (most is None or error <= most))
             what = f"noise {noise:g}, {title}, mean of seeds: {seeds}"
             yield row(DRAWN, rows, what, cpu_s=report["cpu_s"], found=finding, **met)
 
 
-def _good_enough(slope: float, error: float, least: float, most: float | None) -> Row:
-    target = f"slope at least {least:g}" + (f", error at most {most:g}" if most is not None else "")
-    return against(target, slope >= least and (most is None or error <= most))
-
-
 def _accelerator(rows: int) -> Iterator[Row]:
-    """The same training on CUDA, where there is a device; nothing is aimed at there."""
+    """The same training on CUDA, where there is a device; there is no target there."""
     cuda = _run("device")["cuda"]
     if cuda is None:
         yield row("device", None, "CUDA", found="no device: nothing measured")

@@ -1,6 +1,6 @@
 """Declares the data sets of the GCFN paper and compares each with the paper."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
@@ -10,8 +10,6 @@ from research.figures import Cell, Compared, Drawing, Experiment, Paper, Value
 from research.gcfn.truth import TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
 
     from tasks.counterfactuals.algorithm.gan.networks import GanSettings
@@ -67,53 +65,36 @@ class Experiments(Paper):
         return Compared([*figures, *research_figures.beside(figures, cells)], cells, drawings)
 
     def _obtained(self, dataset: str, data: Path) -> Obtained:
+        from research.gcfn import rivals, truth  # torch takes seconds to import, and others do not need it
+        from tasks.ingest.synthetic.algorithm.lending import LawSchool, Synthetic, law_school, synthetic
+
         if dataset == "synthetic":
-            return self._synthetic()
+            return self._of_runs(lambda rng: synthetic(Synthetic(), rng), self._size(), ("Figure 10", "Figure 11"))
+        spec = EXPERIMENTS[dataset].read(data)
         if dataset in FORMS:
-            return self._law(dataset, data)
-        return self._adult(data) if dataset == "adult" else self._compas(data)
-
-    def _synthetic(self) -> Obtained:
-        from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
-
-        return self._of_runs(lambda rng: synthetic(Synthetic(), rng), self._size(), ("Figure 10", "Figure 11"))
-
-    def _law(self, dataset: str, data: Path) -> Obtained:
-        from research.gcfn import truth  # torch takes seconds to import, and others need it not
-        from tasks.ingest.synthetic.algorithm.lending import LawSchool, Synthetic, law_school
-
-        students, settings = truth.students(EXPERIMENTS[dataset].read(data)), LawSchool(FORMS[dataset])
-        size = self._size(Synthetic().rows / settings.rows)
-        return self._of_runs(lambda rng: law_school(settings, students, rng), size, ("Figure 3", MEANS[dataset]))
+            students, settings = truth.students(spec), LawSchool(FORMS[dataset])
+            size = self._size(Synthetic().rows / settings.rows)
+            return self._of_runs(lambda rng: law_school(settings, students, rng), size, ("Figure 3", MEANS[dataset]))
+        if dataset == "adult":
+            earners = truth.earners(spec)
+            return rivals.obtained(earners, self._size(Synthetic().rows / len(earners.rich)), self.rows)
+        return rivals.recidivism_obtained(truth.defendants(spec), self._size(), self.seeds)
 
     def _of_runs(
-        self, draw: "Callable[[np.random.Generator], MediatedRows]", size: "GanSettings", figures: tuple[str, str]
+        self, draw: Callable[["np.random.Generator"], "MediatedRows"], size: "GanSettings", figures: tuple[str, str]
     ) -> Obtained:
         """Table 3, utilities and systems of other papers, where the true counterfactuals are known."""
         from research.gcfn import rivals, truth
-        from research.gcfn import rivals as utilities
-        from research.gcfn import truth as tradeoff
 
         several = list(truth.runs(draw, size, self.seeds))
         names = self.known_baselines if self.baseline is None else self.baseline
         trimmed = [run.at_most(self.rows) for run in several]
         comparisons = [rivals.compared(run, names) for run in trimmed]
-        summaries = [{**tradeoff.compared(run), **other.told} for run, other in zip(trimmed, comparisons, strict=True)]
-        cells = {**truth.cells(several), **utilities.utilities_cells(summaries), **rivals.cells(comparisons)}
-        return cells, utilities.drawings(summaries, figures)
-
-    def _adult(self, data: Path) -> Obtained:
-        from research.gcfn import rivals, truth
-        from tasks.ingest.synthetic.algorithm.lending import Synthetic
-
-        earners = truth.earners(EXPERIMENTS["adult"].read(data))
-        return rivals.obtained(earners, self._size(Synthetic().rows / len(earners.rich)), self.rows)
-
-    def _compas(self, data: Path) -> Obtained:
-        from research.gcfn import rivals, truth
-
-        defendants = truth.defendants(EXPERIMENTS["compas"].read(data))
-        return rivals.recidivism_obtained(defendants, self._size(), self.seeds)
+        summaries = [
+            {**truth.compared(run), **other.summaries} for run, other in zip(trimmed, comparisons, strict=True)
+        ]
+        cells = {**truth.cells(several), **rivals.utilities_cells(summaries), **rivals.cells(comparisons)}
+        return cells, rivals.drawings(summaries, figures)
 
     def _size(self, share: float = 1.0) -> "GanSettings":
         """Training settings of this size; on the CPU, so that figures do not depend on the machine."""

@@ -22,7 +22,7 @@ from research.gcfn.truth import (
     Earners,
     Run,
     Scored,
-    Told,
+    Summary,
 )
 from tasks.baselines.predictors import FittingSettings, moved_scores
 from tasks.baselines.variational import PREDICTORS, Abducting, change_over_last_epochs
@@ -38,7 +38,7 @@ from tasks.numerics.arrays import Bools, Floats
 # Trains the systems that the GCFN paper compares itself with, on the rows of one run, and measures them.
 #
 # Scope: one run. The systems: ``tasks.baselines.predictors``. They never see the true counterfactuals: a row is
-# scored anew as a member of the other category, with the mediators that it would have there.
+# scored again as a member of the other category, with the mediators that it would have there.
 
 
 log = logging.getLogger("evenhand")
@@ -65,7 +65,7 @@ HSCIC_EPOCHS: Final = 15
 class Rivals(NamedTuple):
     """The systems of one run."""
 
-    told: Mapping[str, Told]
+    summaries: Mapping[str, Summary]
     """By title."""
     imagined: Mapping[str, Imagined]
     """Of the systems that imagine mediators, by title."""
@@ -77,19 +77,22 @@ def compared(run: Run, names: Sequence[str]) -> Rivals:
     generated = run.generators[DEFAULT].imagine(test_rows)
     summaries, imagined = {}, {}
     for name in names:
-        for title, settings in _variants(name, run.seed):
+        variants = {TITLES[name]: FittingSettings(seed=run.seed)}
+        if name == HSCIC:
+            variants = {
+                hscic_title(weight): FittingSettings(epochs=HSCIC_EPOCHS, fairness=weight, seed=run.seed)
+                for weight in HSCIC_SWEEP
+            }
+        for title, settings in variants.items():
             model = PREDICTORS[name](run.train.mediation(), run.train.favourable, settings)
             truly = moved_scores(model, test_rows, run.test.potential[None])
             scored = Scored(model.scores(test_rows), truly, moved_scores(model, test_rows, generated))
-            summaries[title] = scored.told(run.test.favourable)
+            summaries[title] = scored.summary(run.test.favourable)
             if isinstance(model, Abducting):
-                comparison = against_truth(
-                    model.imagine(run.test.mediation()), run.test.mediation(), run.test.potential, run.test.mean
-                )
+                comparison = against_truth(model.imagine(test_rows), test_rows, run.test.potential, run.test.mean)
                 errors = float(comparison.counterfactual_generated.mean()), float(comparison.factual_generated.mean())
-                imagined[title] = Imagined(
-                    *errors, float(comparison.slope.mean()), change_over_last_epochs(model.history)
-                )
+                slope = float(comparison.slope.mean())
+                imagined[title] = Imagined(*errors, slope, change_over_last_epochs(model.history))
         log.info("run %d: %s trained", run.seed + 1, TITLES[name])
     return Rivals(summaries, imagined)
 
@@ -108,17 +111,9 @@ def hscic_title(weight: float) -> str:
     return f"{TITLES[HSCIC]}, lambda {weight:g}"
 
 
-def _variants(name: str, seed: int) -> Iterator[tuple[str, FittingSettings]]:
-    """Title and settings of each model of a system."""
-    if name == HSCIC:
-        for weight in HSCIC_SWEEP:
-            yield hscic_title(weight), FittingSettings(epochs=HSCIC_EPOCHS, fairness=weight, seed=seed)
-    else:
-        yield TITLES[name], FittingSettings(seed=seed)
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# Compares models by accuracy, CF and utility over runs: the paper's Figures 3 and 10 to 13, and what is asked of them.
+# Compares models by accuracy, CF and utility over runs: the paper's Figures 3 and 10 to 13, and the requirements on
+# them.
 #
 # The paper draws utilities and prints none. So the verdicts are on directions, and on the figures of a trial with the
 # quantile map in the place of the networks.
@@ -137,13 +132,13 @@ TOO_FEW: Final = f"{NOT_RUN}: fewer than {FEWEST_RUNS} runs"
 FALLS, FALLS_NOT, RISES, RISES_NOT = "falls", "does not fall", "rises", "does not rise"
 STEADILY, UNSTEADILY = "falls at every step", "does not fall at every step"
 
-Runs = Sequence[Mapping[str, Told]]
+Runs = Sequence[Mapping[str, Summary]]
 """For each run its models by name, the same in all."""
 
 
-def means(several: Runs) -> Mapping[str, Told]:
+def means(several: Runs) -> Mapping[str, Summary]:
     """Means over runs by model."""
-    return {name: Told(*np.mean([run[name] for run in several], axis=0)) for name in several[0]}
+    return {name: Summary(*np.mean([run[name] for run in several], axis=0)) for name in several[0]}
 
 
 def utilities_cells(several: Runs) -> Mapping[Cell, Value]:
@@ -160,7 +155,7 @@ def utilities_cells(several: Runs) -> Mapping[Cell, Value]:
     return {**values, **directions(run_means, len(several)), **dict(_beside_others(several, run_means))}
 
 
-def directions(run_means: Mapping[str, Told], runs: int) -> Mapping[Cell, Value]:
+def directions(run_means: Mapping[str, Summary], runs: int) -> Mapping[Cell, Value]:
     """Returns which way accuracy, CF and mean utility go with lambda: in words, since the paper gives no figure."""
     values: dict[Cell, Value] = {}
     for quantity in ("accuracy", "cf_true"):
@@ -183,7 +178,9 @@ def drawings(several: Runs, figures: tuple[str, str]) -> tuple[Drawing, ...]:
         figures: The paper's numbers of the two drawings.
     """
     run_means = means(several)
-    by_gamma = {name: [mean.utility(gamma) for gamma in GAMMAS] for name, mean in _shown(run_means).items()}
+    # models without a weight, and of GCFN and HSCIC those of the weights 0, 0.5 and 5
+    titles = [name for name in (FROM, TO, hscic_title(5.0), *TITLES.values()) if name in run_means]
+    by_gamma = {name: [run_means[name].utility(gamma) for gamma in GAMMAS] for name in titles}
     title = "Utility of each predictor, mean over runs"
     gammas = Drawing("utility-by-gamma", figures[0], title, "gamma", "accuracy - gamma CF", curves(GAMMAS, by_gamma))
     weights = [variant.fairness for variant in SWEEP]
@@ -197,16 +194,13 @@ def drawings(several: Runs, figures: tuple[str, str]) -> tuple[Drawing, ...]:
     return (gammas, Drawing("mean-utility-by-lambda", figures[1], title, "lambda", "mean utility", lines))
 
 
-def _shown(run_means: Mapping[str, Told]) -> Mapping[str, Told]:
-    """The models without a weight, and of GCFN and HSCIC those of the weights 0, 0.5 and 5."""
-    return {name: run_means[name] for name in (FROM, TO, hscic_title(5.0), *TITLES.values()) if name in run_means}
-
-
-def _beside_others(several: Runs, run_means: Mapping[str, Told]) -> Iterator[tuple[Cell, Value]]:
+def _beside_others(several: Runs, run_means: Mapping[str, Summary]) -> Iterator[tuple[Cell, Value]]:
     """How far GCFN's mean utility at lambda 0.5 is above each of the others', and whether it is not below by an sd."""
     gcfn, own_sd = run_means[TO].mean_utility, _sd(several, TO)
     for name in TITLES.values():
-        best = _best(run_means, name)
+        # the model of the system with the largest mean utility
+        models = [model for model in run_means if model.split(", ")[0] == name]
+        best = max(models, key=lambda model: run_means[model].mean_utility, default=None)
         if best is None:
             yield Cell("mean_utility_above", f"GCFN over {name}"), NOT_RUN
             yield Cell("mean_utility_below_by_more_than_one_sd", f"GCFN under {name}"), NOT_RUN
@@ -215,12 +209,6 @@ def _beside_others(several: Runs, run_means: Mapping[str, Told]) -> Iterator[tup
         below = run_means[best].mean_utility - gcfn > max(own_sd, _sd(several, best))
         answer = ("yes" if below else "no") if len(several) >= FEWEST_RUNS else TOO_FEW
         yield Cell("mean_utility_below_by_more_than_one_sd", f"GCFN under {name}"), answer
-
-
-def _best(run_means: Mapping[str, Told], name: str) -> str | None:
-    """The model of a system with the largest mean utility; None where the system was not run."""
-    models = [model for model in run_means if model.split(", ")[0] == name]
-    return max(models, key=lambda model: run_means[model].mean_utility, default=None)
 
 
 def _sd(several: Runs, name: str) -> float:
@@ -237,7 +225,7 @@ def _steadily(values: Sequence[float]) -> str:
 # Scores of women and men of Adult by the weight of the regularisation: the paper's Figures 4, 5 and 14 to 17.
 #
 # One fifth of the rows is held out of one training. The true counterfactuals are not known: CF is by the worst
-# generator. The paper draws densities and prints none. One number stands for two of them: the area between the curves,
+# generator. The paper draws densities and prints none. One number represents two of them: the area between the curves,
 # 0 where they are the same and 2 where they do not overlap.
 
 
@@ -369,7 +357,7 @@ PRIORS: Final = (0, 1, 2, 3, 5, 10)
 
 WITHHELD: Final = "withheld"
 SMALLEST: Final = POLICIES["public"].smallest
-"""Count of people that is told."""
+"""Smallest count of people that is published."""
 
 DRAWN: Final = (
     *(("Black", by, "Figure 6") for by in ("score", "priors from")),
@@ -401,22 +389,13 @@ def recidivism_cells(people: Defendants, size: GanSettings, seeds: int) -> dict[
     parts = np.array_split(np.random.default_rng(0).permutation(len(people.score)), PARTS)[:seeds]
     foretold = high.copy()
     for number, part in enumerate(parts):
-        settings = replace(size, seed=number)
         fitted = np.setdiff1d(np.arange(len(people.score)), part)
-        foretold_rows, foretold_test_rows = people.mediation.rows(fitted), people.mediation.rows(part)
-        imaginer, scales = training.train(foretold_rows, settings).imaginer, Scales.of(foretold_rows)
-        settings_of_predictor = PredictorSettings(device="cpu", seed=settings.seed)
-        predictor = train(
-            scales.applicants(foretold_rows, imaginer.imagine(foretold_rows), people.offended[fitted]),
-            settings_of_predictor,
-        )
-        predicted: Bools = (
-            predictor.scores(
-                scales.applicants(foretold_test_rows, imaginer.imagine(foretold_test_rows), people.offended[part])
-            )
-            >= 0.5
-        )
-        foretold[part] = predicted
+        training_rows, held_out = people.mediation.rows(fitted), people.mediation.rows(part)
+        imaginer, scales = training.train(training_rows, replace(size, seed=number)).imaginer, Scales.of(training_rows)
+        learnt = scales.applicants(training_rows, imaginer.imagine(training_rows), people.offended[fitted])
+        predictor = train(learnt, PredictorSettings(device="cpu", seed=number))
+        test = scales.applicants(held_out, imaginer.imagine(held_out), people.offended[part])
+        foretold[part] = predictor.scores(test) >= 0.5
         log.info("part %d of %d held out: networks and predictor trained", number + 1, len(parts))
     members = [np.isin(np.arange(len(high)), part) & people.black for part in parts]
     values |= _rates(members, people, high, SCORE) | _rates(members, people, foretold, FAIR)

@@ -18,8 +18,7 @@ from tasks.counterfactuals.algorithm.gan.autograd import AutogradGame
 from tasks.counterfactuals.algorithm.gan.compiled import CompiledGame
 from tasks.counterfactuals.algorithm.gan.networks import GanSettings
 from tasks.counterfactuals.algorithm.gan.training import train
-from tasks.ingest.synthetic.algorithm.lending import MediatedRows, Synthetic, synthetic
-from tasks.numerics.arrays import Floats
+from tasks.ingest.synthetic.algorithm.lending import Synthetic, synthetic
 from tasks.numerics.networks.training import Checkpoint
 from tasks.numerics.problem import Mediation
 
@@ -64,9 +63,9 @@ def forms(rows: str, batch: str, epochs: str) -> dict[str, Any]:
 
 def _epochs_cpu_s(mediation: Mediation, settings: GanSettings, game: type[CompiledGame] | type[AutogradGame]) -> float:
     """CPU seconds of the epochs after the first: before it are scales of the rows, which all forms fit alike."""
-    ended: list[float] = []
-    train(mediation, settings, lambda _: ended.append(time.process_time()), begin=game.begin)
-    return ended[-1] - ended[0]
+    ends: list[float] = []
+    train(mediation, settings, lambda _: ends.append(time.process_time()), begin=game.begin)
+    return ends[-1] - ends[0]
 
 
 def quality(variant: str, noise: str, rows: str, seeds: str) -> dict[str, Any]:
@@ -76,20 +75,15 @@ def quality(variant: str, noise: str, rows: str, seeds: str) -> dict[str, Any]:
         sample = synthetic(Synthetic(rows=int(rows), noise=float(noise)), np.random.default_rng(seed))
         cut = round(HELD_OUT * int(rows))
         test_rows, fitted = (sample.rows(part) for part in np.split(np.arange(int(rows)), [cut]))
-        comparison = against_truth(
-            _imagined(variant, fitted, test_rows, seed), test_rows.mediation(), test_rows.potential, test_rows.mean
-        )
+        rows_fitted, rows_tested = fitted.mediation(), test_rows.mediation()
+        if variant == QUANTILES:
+            imagined = fit_quantiles(rows_fitted, seed).imagine(rows_tested)
+        else:
+            imagined = train(rows_fitted, replace(VARIANTS[variant], seed=seed)).imaginer.imagine(rows_tested)
+        comparison = against_truth(imagined, rows_tested, test_rows.potential, test_rows.mean)
         slopes.append(float(comparison.slope.mean()))
         errors.append(float(comparison.counterfactual_generated.mean()))
     return {"rows": int(rows), "slopes": slopes, "errors": errors, "cpu_s": time.process_time() - cpu}
-
-
-def _imagined(variant: str, fitted: MediatedRows, test_rows: MediatedRows, seed: int) -> Floats:
-    """Mediators ``(s, k, n, p)`` of held-out rows."""
-    rows: Mediation = fitted.mediation()
-    if variant == QUANTILES:
-        return fit_quantiles(rows, seed).imagine(test_rows.mediation())
-    return train(rows, replace(VARIANTS[variant], seed=seed)).imaginer.imagine(test_rows.mediation())
 
 
 if __name__ == "__main__":

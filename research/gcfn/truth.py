@@ -65,7 +65,7 @@ class Defendants:
 
     mediation: Mediation
     offended: Bools
-    """Whether they were charged anew."""
+    """Whether they were charged again."""
     score: Floats
     """COMPAS score, 1 to 10."""
     priors: Floats
@@ -119,7 +119,7 @@ def _with_role(columns: Columns, spec: AuditSpec, role: Role) -> Columns:
 
 @dataclass(frozen=True)
 class Rates:
-    """Of decisions on some rows, NaN where nobody is to be counted. Positive is what the label says."""
+    """Rates of decisions on some rows, NaN where a rate has no rows. Positive is the value of the label."""
 
     accuracy: float
     ppv: float
@@ -167,9 +167,9 @@ def _share(true: Bools) -> float:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Compares generators with known counterfactual mediators: the paper's Table 3, and the slope that it lacks.
+# Compares generators with known counterfactual mediators: the paper's Table 3, and the slope that it does not have.
 #
-# Each run draws the data anew, trains on four fifths of the rows and looks at the rest. Figures are means over runs,
+# Each run draws new data, trains on four fifths of the rows and looks at the rest. Figures are means over runs,
 # networks and mediators.
 
 
@@ -265,7 +265,7 @@ MEAN_GAMMA: Final = 0.55
 """Mean of the ten weights 0.1, 0.2, ..., 1 of CF in the utility."""
 
 
-class Told(NamedTuple):
+class Summary(NamedTuple):
     """Figures of one model, on held-out rows."""
 
     accuracy: float
@@ -288,23 +288,23 @@ class Told(NamedTuple):
 class Scored:
     """Scores of one model on the ``n`` held-out rows."""
 
-    own: Floats
+    factual: Floats
     """``(n,)``."""
     truly: Floats
     """``(1, 1, n)`` with the true mediators of the other category."""
     generated: Floats
     """``(s, 1, n)`` with those of each generator."""
 
-    def told(self, label: Bools) -> Told:
+    def summary(self, label: Bools) -> Summary:
         """Its figures, by labels ``(n,)``."""
-        return Told(
-            float(((self.own >= 0.5) == label).mean()),
-            float(unfairness(self.own, self.truly).max()),
-            float(unfairness(self.own, self.generated).max()),
+        return Summary(
+            float(((self.factual >= 0.5) == label).mean()),
+            float(unfairness(self.factual, self.truly).max()),
+            float(unfairness(self.factual, self.generated).max()),
         )
 
 
-def compared(run: Run, variants: tuple[Variant, ...] = SWEEP) -> Mapping[str, Told]:
+def compared(run: Run, variants: tuple[Variant, ...] = SWEEP) -> Mapping[str, Summary]:
     """Trains a model for each weight and measures it."""
     fitted, test_rows, scales = run.train.mediation(), run.test.mediation(), Scales.of(run.train.mediation())
     generator = run.generators[DEFAULT]
@@ -316,6 +316,6 @@ def compared(run: Run, variants: tuple[Variant, ...] = SWEEP) -> Mapping[str, To
         settings = replace(PredictorSettings(device="cpu", seed=run.seed), fairness=variant.fairness)
         model = predictors_train(applicants, settings)
         scored = Scored(model.scores(truly), model.imagined_scores(truly), model.imagined_scores(test_applicants))
-        summaries[variant.name] = scored.told(run.test.favourable)
+        summaries[variant.name] = scored.summary(run.test.favourable)
     log.info("run %d: %d models compared", run.seed + 1, len(summaries))
     return summaries

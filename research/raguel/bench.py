@@ -46,7 +46,7 @@ EVERYBODY = {
     "protected": "[{name: marital status, columns: [MARRIAGE], reference: not married, "
     "groups: {married: [1], not married: [0, 2, 3]}}]",
 }
-"""All 30,000 clients: whose marital status is another or not known count as not married here."""
+"""All 30,000 clients: those with another or an unknown marital status count as not married here."""
 DATA: tuple[tuple[str, Mapping[str, str]], ...] = (("german", {}), ("default-credit", EVERYBODY))
 TITLES = {"closed": "costs, closed form, 10 attributes", "bounded": "costs within bounds, 10 attributes"}
 GERMAN, CLIENTS, DRAWN = "German Credit", "credit card clients", "drawn lists"
@@ -88,7 +88,7 @@ def _steps(people: Piped) -> Iterator[Row]:
         case_s = report["seconds"] / report["cases"]
         met = below(1000 * case_s, 1000 * MOST_CASE_S, " ms each")
         finding = f"{1000 * case_s:.3f} ms a case, {report['refused']} out of reach, {report['unproven']} not proven"
-        yield _row(GERMAN, report, title, per_s=round(1 / case_s), found=finding, **met)
+        yield _row(GERMAN, report, title, per_s=round(1 / case_s), text=finding, **met)
 
 
 def _rerankings(people: Piped) -> Iterator[Row]:
@@ -100,7 +100,7 @@ def _rerankings(people: Piped) -> Iterator[Row]:
     blocks, tolerance = report["slowest"]
     met = below(1000 * report["seconds"], 1000 * MOST_IN_BLOCKS_S, " ms")
     finding = f"slowest: {blocks} blocks, t = {tolerance:.3f}; median setting {1000 * report['median_s']:.1f} ms"
-    yield _row(CLIENTS, report, "Algorithm 2, slowest setting of the grid", found=finding, **met)
+    yield _row(CLIENTS, report, "Algorithm 2, slowest setting of the grid", text=finding, **met)
 
 
 def _lists(limit: int) -> Iterator[Row]:
@@ -111,7 +111,7 @@ def _lists(limit: int) -> Iterator[Row]:
         quick = report["seconds"] < MOST_MILLION_S and report["peak_mb"] < MOST_MILLION_MB
         met = against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick) if length == RECORDS else {}
         finding = f"of it the sort {1000 * report['sort_s']:.1f} ms"
-        yield _row(DRAWN, report, "blocks of 100, with the sort", per_s=per_second(report), found=finding, **met)
+        yield _row(DRAWN, report, "blocks of 100, with the sort", per_s=per_second(report), text=finding, **met)
     first, last = lengths[0], lengths[-1]
     if first < last:
         growth = log(reports[last]["cpu_s"] / reports[first]["cpu_s"]) / log(last / first)
@@ -119,11 +119,11 @@ def _lists(limit: int) -> Iterator[Row]:
         yield row(DRAWN, last, what, ratio=growth, **at_most(growth, MOST_GROWTH))
 
 
-def _row(name: str, report: Mapping[str, Any], what: str, found: str = "", **columns: Any) -> Row:
+def _row(name: str, report: Mapping[str, Any], what: str, text: str = "", **columns: Any) -> Row:
     """The row of a process, with the time of compilation apart."""
     compiled = f"compiled apart in {report['compile_s']:.1f} s" if "compile_s" in report else ""
-    findings = "; ".join(part for part in (found, compiled) if part)
-    return timed_row(name, report, what, found=findings or None, **columns)
+    findings = "; ".join(part for part in (text, compiled) if part)
+    return timed_row(name, report, what, text=findings or None, **columns)
 
 
 BENCH = Bench(

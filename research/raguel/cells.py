@@ -18,8 +18,7 @@ from tasks.counterfactuals.algorithm import recourse
 from tasks.counterfactuals.algorithm.recourse import Boundary, make_actions
 from tasks.methods.raguel.algorithm import representation
 from tasks.methods.raguel.algorithm.representation import make_records, quality
-from tasks.methods.raguel.algorithm.representation import representation as representation_values
-from tasks.methods.raguel.algorithm.reranking import Reranked, Reranking, modified, rerank
+from tasks.methods.raguel.algorithm.reranking import Reranking, modified, rerank
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -93,13 +92,13 @@ def qualities(ranked: Ranked, source: str, trials: int, systems: frozenset[str])
             for chosen in samples_of(samples, rng):
                 listed = Listed(samples.ranked.records.cost[chosen], sampled_protected[chosen], share)
                 scores.add(samples.initial, listed, RANKINGS["initial"](listed), rng)
-                for sampled_name, system in samples.systems.items():
-                    scores.add(sampled_name, listed, RANKINGS[system](listed), rng)
+                for name, system in samples.systems.items():
+                    scores.add(name, listed, RANKINGS[system](listed), rng)
             yield from scores.cells(source)
 
 
 def laws(values: Mapping[Cell, Value], source: str) -> Iterator[Figure]:
-    """Yields what is asked of a list: RAGUEL does not raise rND, FoEiR-DP gives equal exposure and lowers rND."""
+    """Yields the requirements on a list: RAGUEL does not raise rND, FoEiR-DP gives equal exposure and lowers rND."""
     initial = values[Cell("rnd", source, (INITIAL,))]
     yield Figure(ASKED, False, Cell("rnd", source, (RAGUEL,)), initial, RAISED, at_most=True)
     for quantity, limit in (("exposure_difference", EQUAL), ("refused_lists", 0.0)):
@@ -130,7 +129,7 @@ class _Scores:
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
-        self.found: dict[str, list[dict[Metric, float]]] = {}
+        self.metrics: dict[str, list[dict[Metric, float]]] = {}
         self.apart: dict[str, list[float]] = {}
         self.refused: dict[str, int] = {}
 
@@ -140,35 +139,31 @@ class _Scores:
         if orders.reason:
             self.refused[name] += 1
             return
-        self.found.setdefault(name, []).append(_metrics(listed.protected[orders.drawn(rng)]))
-        self.apart.setdefault(name, []).append(abs(_exposed(listed, orders)))
+        self.metrics.setdefault(name, []).append(_metrics(listed.protected[orders.drawn(rng)]))
+        # by how much the protected group has more of expected exposure than the other, on average
+        exposures, difference = exposure(len(listed.cost)), 0.0
+        for order, weight in zip(orders.order, orders.weight, strict=True):
+            protected = listed.protected[order]
+            difference += float(weight) * float(exposures[protected].mean() - exposures[~protected].mean())
+        self.apart.setdefault(name, []).append(abs(difference))
 
     def cells(self, source: str) -> Iterator[tuple[Cell, Value]]:
-        for name, scores in self.found.items():
+        for name, scores in self.metrics.items():
             for metric in METRICS:
                 yield Cell(metric, source, (name,)), float(np.mean([trial_scores[metric] for trial_scores in scores]))
         for name in FOEIR:
-            if name in self.found:
+            if name in self.metrics:
                 yield Cell("exposure_difference", source, (name,)), max(self.apart[name])
                 yield Cell("refused_lists", source, (name,)), float(self.refused[name])
-        if "FoEiR-DP" in self.found and not self.refused["FoEiR-DP"]:
-            fair, before = (self._rnd(name) for name in ("FoEiR-DP", self.samples.initial))
+        if "FoEiR-DP" in self.metrics and not self.refused["FoEiR-DP"]:
+            fair, before = (
+                np.array([trial_scores["rnd"] for trial_scores in self.metrics[name]])
+                for name in ("FoEiR-DP", self.samples.initial)
+            )
             less = fair - before
             error = float(less.std(ddof=1) / np.sqrt(len(less))) if len(less) > 1 else np.inf
             yield Cell("rnd_paired", source, (PAIRED,)), float(less.mean())
             yield Cell("rnd_paired_95_upper", source, (PAIRED,)), float(less.mean()) + NORMAL_95 * error
-
-    def _rnd(self, name: str) -> Floats:
-        return np.array([trial_scores["rnd"] for trial_scores in self.found[name]])
-
-
-def _exposed(listed: Listed, orders: Orders) -> float:
-    """What the protected group has more of expected exposure than the other, on average."""
-    exposures, total = exposure(len(listed.cost)), 0.0
-    for order, weight in zip(orders.order, orders.weight, strict=True):
-        protected = listed.protected[order]
-        total += float(weight) * float(exposures[protected].mean() - exposures[~protected].mean())
-    return total
 
 
 def _metrics(protected: Bools) -> dict[Metric, float]:
@@ -289,21 +284,17 @@ def cells(decisions: Judged, ranked: Ranked, names: frozenset[str], trials: int)
         records = series.ranked(decisions, series.UNFAVOURABLE, refused).records
         yield from rows(decisions, name, changed, records.cost, records.group)
     if "fair_star" in names:
-        yield from _of_fair_star(decisions, ranked)
+        before, after = ranked.records.ranked(), fair_order(ranked)
+        for name, order in ((BEGINNING, before), (BASELINES_FA_IR, after)):
+            first = order[:TOP]
+            changed = np.bincount(ranked.records.group[np.setdiff1d(first, before[:TOP])], minlength=2)
+            yield from rows(decisions, name, changed, ranked.records.cost[first], ranked.records.group[first])
     if "foeir" in names:
         yield from _of_foeir(decisions, ranked, trials)
 
 
-def _of_fair_star(decisions: Judged, ranked: Ranked) -> Iterator[tuple[Cell, Value]]:
-    before, after = ranked.records.ranked(), fair_order(ranked)
-    for name, order in ((BEGINNING, before), (BASELINES_FA_IR, after)):
-        first = order[:TOP]
-        changed = np.bincount(ranked.records.group[np.setdiff1d(first, before[:TOP])], minlength=2)
-        yield from rows(decisions, name, changed, ranked.records.cost[first], ranked.records.group[first])
-
-
 def _of_foeir(decisions: Judged, ranked: Ranked, trials: int) -> Iterator[tuple[Cell, Value]]:
-    """Means over samples of 50. Points changed are those with another rank: FoEiR changes nobody's cost."""
+    """Means over samples of 50. Points changed are those with another rank: FoEiR changes no cost."""
     rng, group, cost = np.random.default_rng(SEED), ranked.records.group, ranked.records.cost
     trial_values: dict[Cell, list[float]] = {}
     for chosen in samples_of(Samples(ranked, SHORT, trials, {}), rng):
@@ -332,7 +323,7 @@ def fair_order(ranked: Ranked) -> Longs:
 
 
 def _refused(decisions: Judged, constraint: str) -> Bools:
-    """``(n,)`` whom thresholds by group refuse."""
+    """``(n,)`` rows that thresholds by group refuse."""
     from fairlearn.postprocessing import ThresholdOptimizer  # takes a second to import
 
     model = ThresholdOptimizer(
@@ -364,7 +355,7 @@ def example_cells() -> Mapping[Cell, Value]:
     actions, boundary = make_actions([0.5, 1.0], step=[0.05, 1.0]), Boundary(np.array([2.0, -1.0]), 0.0)
     boundary_targets = recourse.to_boundary(values, boundary, actions)
     records = make_records(values, boundary_targets, group, actions, boundary)
-    ended = rerank(records, representation_values(group, 2, _MEN), Reranking())
+    ended = rerank(records, representation.representation(group, 2, _MEN), Reranking())
     columns = {
         "cost": boundary_targets.cost,
         "counterfactual_loan_amount": boundary_targets.point[:, 0],
@@ -400,16 +391,16 @@ EVERYBODY = ", all listed"
 
 
 @dataclass(frozen=True)
-class Others:
+class BaselineRuns:
     """Which baselines are run, and on how many samples."""
 
     names: frozenset[str]
     trials: int
 
 
-def obtained_cells(decisions: Judged, baseline_options: Others) -> dict[Cell, Value]:
+def obtained_cells(decisions: Judged, baseline_options: BaselineRuns) -> dict[Cell, Value]:
     """Returns all cells of a data set."""
-    refused, everybody = (series.ranked(decisions, who) for who in (series.UNFAVOURABLE, series.ALL))
+    refused, everybody = (series.ranked(decisions, listing) for listing in (series.UNFAVOURABLE, series.ALL))
     values: dict[Cell, Value] = dict(series.unfair_blocks(everybody, series.ALL))
     values |= dict(series.unfair_counts(refused, series.UNFAVOURABLE)) | dict(
         series.unfair_counts(everybody, series.ALL)
@@ -423,7 +414,7 @@ def obtained_cells(decisions: Judged, baseline_options: Others) -> dict[Cell, Va
     return values
 
 
-def obtained_laws(values: dict[Cell, Value], baseline_options: Others, dataset: str) -> Iterator[Figure]:
+def obtained_laws(values: dict[Cell, Value], baseline_options: BaselineRuns, dataset: str) -> Iterator[Figure]:
     """Yields the expected results for the cells of a data set."""
     for name in known(baseline_options.names):
         yield from laws(values, name)
@@ -441,12 +432,8 @@ def rerankings(decisions: Judged, ranked: Ranked, suffix: str) -> Iterator[tuple
         (OBTAINED_RAGUEL, rerank(records, representation, Reranking())),
         (BLOCKWISE, series.in_blocks(ranked, representation, BLOCKS)),
     ):
-        yield from rows(decisions, name + suffix, _changed(ranked, ended), ended.cost, records.group)
-
-
-def _changed(ranked: Ranked, ended: Reranked) -> Longs:
-    """``(2,)`` records of each group that were modified."""
-    return np.bincount(ranked.records.group[modified(ranked.records, ended)], minlength=2)
+        changed = np.bincount(records.group[modified(records, ended)], minlength=2)
+        yield from rows(decisions, name + suffix, changed, ended.cost, records.group)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -476,8 +463,10 @@ _DURATION: Final = "counterfactual_loan_duration"
 def ratio_by_blocks(cells: Mapping[Cell, Value]) -> Drawing:
     """Figure 2: the ratio of the whole list against the number of blocks, for each tolerance and list."""
     lines = {
-        f"t = 1/{round(1 / t)}, {words}": [_at(cells, "overall_ratio", f"{who}, blocks", t, n) for n in series.BLOCKS]
-        for who, words in ((series.UNFAVOURABLE, "refused"), (series.ALL, "everybody"))
+        f"t = 1/{round(1 / t)}, {words}": [
+            _at(cells, "overall_ratio", f"{listing}, blocks", t, n) for n in series.BLOCKS
+        ]
+        for listing, words in ((series.UNFAVOURABLE, "refused"), (series.ALL, "everybody"))
         for t in series.TOLERANCES
     }
     title = "Recourse ratio after RAGUEL-Block by number of blocks and tolerance"
@@ -492,7 +481,11 @@ def block_shares(ranked: Ranked) -> Drawing:
     if ended.block is None or ended.block_before is None:
         raise ValueError("the list was not cut into blocks")
     share = float((ranked.records.group != ranked.reference).mean())
-    before, after = (_shares(ranked, block) for block in (ended.block_before, ended.block))
+    protected = ranked.records.group != ranked.reference
+    before, after = (
+        (np.bincount(block, weights=protected) / np.bincount(block)).tolist()
+        for block in (ended.block_before, ended.block)
+    )
     lines = {
         "before": before,
         "after": after,
@@ -524,12 +517,6 @@ def by_records(cells: Mapping[Cell, Value], most: int) -> tuple[Drawing, Drawing
         Drawing("ratio-by-records", "Figure 4", title + "recourse ratios", x, "ratio", curves(places, of_ratios)),
         Drawing("quality-by-records", "Figure 4", title + "ranking quality", x, "metric", curves(places, of_quality)),
     )
-
-
-def _shares(ranked: Ranked, block: Longs) -> list[float]:
-    protected = ranked.records.group != ranked.reference
-    shares: list[float] = (np.bincount(block, weights=protected) / np.bincount(block)).tolist()
-    return shares
 
 
 def _at(cells: Mapping[Cell, Value], quantity: str, group: str, *at: float) -> float:

@@ -29,7 +29,7 @@ BASELINES = ("thresholds", "fair_star", "foeir", "ar", "mace")
 """What the paper compares itself with: fairlearn's thresholds by group, fair rankings, and counterfactual sources."""
 
 TOLD_OTHERWISE = frozenset({"blocks_made_fair"})
-"""What ``unfair_blocks`` tells as well."""
+"""What ``unfair_blocks`` has as well."""
 
 Obtained = tuple[dict[Cell, Value], list[Figure], tuple[Drawing, ...]]
 """Cells, requirements on them, and drawings."""
@@ -54,27 +54,29 @@ class Experiments(Paper):
     """Baselines that are run; all if None."""
 
     def compared(self, dataset: str, data: Path, publication: Mapping[str, Any]) -> Compared:
-        """Runs a data set and returns figures of the paper, requirements on the default, and what is shown beside."""
+        """Runs a data set and returns figures of the paper, requirements on the default, and cells next to both."""
         figures = list(research_figures.figures(publication, dataset))
         cells, expected, drawings = self._obtained(dataset, data)
+        not_run = f"{NOT_RUN}: the baseline was not asked for"
+        if dataset == SERIES:
+            not_run = f"{NOT_RUN}: lists are drawn up to {self.records:,} records"
         for figure in figures:
-            cells.setdefault(figure.cell, self._not_run(dataset))
+            cells.setdefault(figure.cell, not_run)
         figures += expected
         quantities = (cell for cell in cells if cell.quantity not in TOLD_OTHERWISE)
         return Compared([*figures, *research_figures.beside(figures, quantities)], cells, drawings)
 
-    def _not_run(self, dataset: str) -> str:
-        """Why a figure has nothing of ours beside it."""
-        if dataset == SERIES:
-            return f"{NOT_RUN}: lists are drawn up to {self.records:,} records"
-        return f"{NOT_RUN}: the baseline was not asked for"
-
     def _obtained(self, dataset: str, data: Path) -> Obtained:
         """All cells that our code fills, the requirements on them, and drawings."""
+        from research.raguel import cells, series
+
         if dataset == EXAMPLE:
-            return _of_example()
+            values = dict(cells.example_cells())
+            return values, [], (cells.worked_example(values),)
         if dataset == SERIES:
-            return _of_series(self.records, self.trials)
+            values = dict(series.cells(self.records, self.trials))
+            expected = [*series.figures(self.records), *series.falling(values, self.records)]
+            return values, expected, cells.by_records(values, self.records)
         return _of_people(dataset, judged(PEOPLE[dataset], data), self.baseline, self.samples)
 
 
@@ -87,30 +89,15 @@ def judged(experiment: Experiment, data: Path, **overrides: str) -> "Judged":
     return decisions
 
 
-def _of_example() -> Obtained:
-    from research.raguel import cells
-
-    found = dict(cells.example_cells())
-    return found, [], (cells.worked_example(found),)
-
-
-def _of_series(records: int, trials: int) -> Obtained:
-    from research.raguel import cells, series
-
-    found = dict(series.cells(records, trials))
-    expected = [*series.figures(records), *series.falling(found, records)]
-    return found, expected, cells.by_records(found, records)
-
-
 def _of_people(dataset: str, decisions: "Judged", baseline: tuple[str, ...] | None, samples: int) -> Obtained:
     from research.raguel import cells, series
 
     ranked = {listing: series.ranked(decisions, listing) for listing in series.LISTS}
     laws = [law for listing in series.LISTS for law in series.never_lower(ranked[listing], listing)]
-    baselines = cells.Others(frozenset(BASELINES if baseline is None else baseline), samples)
-    told = {**cells.obtained_cells(decisions, baselines), **{figure.cell: value for figure, value in laws}}
-    expected = [figure for figure, _ in laws] + list(cells.obtained_laws(told, baselines, dataset))
-    drawings = [cells.ratio_by_blocks(told)]
+    baselines = cells.BaselineRuns(frozenset(BASELINES if baseline is None else baseline), samples)
+    values = {**cells.obtained_cells(decisions, baselines), **{figure.cell: value for figure, value in laws}}
+    expected = [figure for figure, _ in laws] + list(cells.obtained_laws(values, baselines, dataset))
+    drawings = [cells.ratio_by_blocks(values)]
     if dataset == "default-credit":
         drawings.append(cells.block_shares(ranked[series.ALL]))
-    return told, expected, tuple(drawings)
+    return values, expected, tuple(drawings)

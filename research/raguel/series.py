@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from research.figures import ASKED, Cell, Figure, Value
-from schemas.audit.column import ColumnSpec
 from schemas.audit.spec import AuditSpec
 from schemas.terms import Constraint, Kind
 from tasks.counterfactuals.algorithm import recourse
@@ -71,7 +70,7 @@ class People:
     lower: Floats
     """``(d,)`` what nothing may be moved below: a bound of the spec, or the least value that anybody has."""
     upper: Floats
-    """``(d,)`` likewise, above."""
+    """``(d,)`` what nothing may be moved above: a bound of the spec, or the largest value that anybody has."""
 
 
 def read(spec: AuditSpec) -> People:
@@ -89,16 +88,12 @@ def read(spec: AuditSpec) -> People:
         table.label,
         np.array([column.constraint is not Constraint.IMMUTABLE for column in specs]),
         np.array([column.recourse.weight for column in specs]),
-        np.array([_step(column) for column in specs]),
+        # without a step in the spec one category, or any amount of a number
+        np.array([c.recourse.step or (0.0 if c.type is Kind.CONTINUOUS else 1.0) for c in specs]),
         np.array([_WAYS[column.constraint] for column in specs]),
         np.maximum(low, columns.values.min(axis=0)),
         np.minimum(high, columns.values.max(axis=0)),
     )
-
-
-def _step(column: ColumnSpec) -> float:
-    """Step without one in the spec: one category for categories, any amount for numbers."""
-    return column.recourse.step or (0.0 if column.type is Kind.CONTINUOUS else 1.0)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -147,7 +142,7 @@ class Ranked:
     rows: Longs
     """``(r,)`` the person that each record is."""
     refused: int
-    """People of the list whom no permitted change leads to the boundary; they are left out."""
+    """People of the list without a permitted change to the boundary; they are left out."""
     reference: int
 
     def held(self, tolerance: float) -> Representation:
@@ -236,8 +231,8 @@ def draw(records: int, rng: np.random.Generator, ratio: float = 0.83, spread: fl
 #
 # The paper plots a "fairness ratio" of at least 0.95 after 0.83. It cannot be that of the whole list: exchanges with
 # the next block only change a group's mean by no more than the width of a block. The mean of the blocks' own ratios
-# does what is plotted, and is compared with it; the overall ratio stands beside it. Ours alone is the form that takes
-# from any depth, of which an overall ratio is asked.
+# does what is plotted, and is compared with it; the overall ratio is reported with it. Ours alone is the form that
+# takes from any depth, with a requirement on the overall ratio.
 
 
 log = logging.getLogger("evenhand")
@@ -252,7 +247,7 @@ CLOSE_TOLERANCE: Final = 0.02
 """Of the form that takes from any depth: what a block is off its share by is what the overall ratio is off by."""
 LEAST: Final = 0.95
 LEAST_RECORDS: Final = 10_000
-"""From which length on it is asked to reach that: in shorter lists the last blocks weigh too much."""
+"""The least length for that requirement: in shorter lists the last blocks weigh too much."""
 
 
 def figures(most: int) -> Iterator[Figure]:
@@ -283,14 +278,14 @@ def lengths(most: int) -> list[int]:
 def cells(most: int, trials: int) -> Iterator[tuple[Cell, Value]]:
     """Re-ranks lists of each length and yields means over so many draws."""
     for records in lengths(most):
-        trial_values = [_told(records, seed) for seed in range(trials)]
+        trial_values = [_draw_figures(records, seed) for seed in range(trials)]
         at = (float(records),)
         log.info("%s records, %d lists drawn and re-ranked", f"{records:,}", trials)
         for quantity, group in trial_values[0]:
             yield Cell(quantity, group, at), float(np.mean([trial[quantity, group] for trial in trial_values]))
 
 
-def _told(length: int, seed: int) -> dict[tuple[str, str], float]:
+def _draw_figures(length: int, seed: int) -> dict[tuple[str, str], float]:
     records = draw(length, np.random.default_rng(seed))
     cost, group = records.cost, records.group
     exact, close = (representation(group, 2, REFERENCE, t) for t in (TOLERANCE, CLOSE_TOLERANCE))
@@ -340,10 +335,10 @@ def never_lower(ranked: Ranked, listing: str) -> Iterator[tuple[Figure, Value]]:
     for tolerance in TOLERANCES:
         representation = ranked.held(tolerance)
         cell = Cell("overall_ratio", f"{listing}, Algorithm 1", (tolerance,))
-        yield _asked(cell, before), _ratio(ranked, rerank(records, representation, Reranking()))
+        yield _requirement(cell, before), _ratio(ranked, rerank(records, representation, Reranking()))
         for blocks in BLOCKS:
             cell = Cell("overall_ratio", f"{listing}, blocks", (tolerance, float(blocks)))
-            yield _asked(cell, before), _ratio(ranked, in_blocks(ranked, representation, blocks))
+            yield _requirement(cell, before), _ratio(ranked, in_blocks(ranked, representation, blocks))
 
 
 def unfair_blocks(ranked: Ranked, listing: str) -> Iterator[tuple[Cell, Value]]:
@@ -371,7 +366,7 @@ def in_blocks(ranked: Ranked, representation: Representation, blocks: int) -> Re
     return rerank_blocks(ranked.records, representation, block_size(len(ranked.rows), blocks), BlockRules())
 
 
-def _asked(cell: Cell, before: float) -> Figure:
+def _requirement(cell: Cell, before: float) -> Figure:
     return Figure(ASKED, False, cell, before, ROUNDING, at_least=True)
 
 

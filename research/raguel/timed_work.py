@@ -51,7 +51,7 @@ def costs(records: str, kind: str) -> dict[str, Any]:
         actions = make_actions(weight, direction=np.resize([1, -1, 0], ATTRIBUTES), lower=-4.0, upper=4.0)
     compiled = _compiled(lambda: recourse.costs_to_boundary(values[:WARM_RECORDS], boundary, actions))
     seconds = _least(lambda: recourse.costs_to_boundary(values, boundary, actions))
-    return _told(n, seconds, compiled)
+    return _report(n, seconds, compiled)
 
 
 def steps(people: People, most: str) -> dict[str, Any]:
@@ -63,50 +63,50 @@ def steps(people: People, most: str) -> dict[str, Any]:
     stepped = in_steps(values, boundary, actions, limit)
     seconds = time.perf_counter() - start
     refused, unproven = int((~stepped.targets.reached).sum()), int((~stepped.proven).sum())
-    return _told(len(values), seconds, compiled, cases=stepped.cases, refused=refused, unproven=unproven)
+    return _report(len(values), seconds, compiled, cases=stepped.cases, refused=refused, unproven=unproven)
 
 
 def one_by_one(people: People) -> dict[str, Any]:
     """Times Algorithm 1 on everybody, at every tolerance of the paper: the slowest of them."""
     listed = people.records()
     few = listed.rows(np.arange(min(WARM_RECORDS, len(listed.cost))))
-    compiled = _compiled(lambda: rerank(few, _held(few.group), Reranking()))
-    seconds = {t: _least(lambda t=t: rerank(listed, _held(listed.group, t), Reranking())) for t in TOLERANCES}  # type: ignore[misc]
-    return _told(len(listed.cost), max(seconds.values()), compiled)
+    compiled = _compiled(lambda: rerank(few, _representation(few.group), Reranking()))
+    seconds = {t: _least(lambda t=t: rerank(listed, _representation(listed.group, t), Reranking())) for t in TOLERANCES}  # type: ignore[misc]
+    return _report(len(listed.cost), max(seconds.values()), compiled)
 
 
 def in_blocks(people: People) -> dict[str, Any]:
     """Times Algorithm 2 on everybody, at every setting of the paper's grid: the slowest of them."""
     listed = people.records()
     few = listed.rows(np.arange(min(WARM_RECORDS, len(listed.cost))))
-    compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), 20, BlockRules()))
+    compiled = _compiled(lambda: rerank_blocks(few, _representation(few.group), 20, BlockRules()))
     seconds = {}
     for tolerance in TOLERANCES:
-        representation = _held(listed.group, tolerance)
+        representation = _representation(listed.group, tolerance)
         for blocks in BLOCKS:
             size = block_size(len(listed.cost), blocks)
             seconds[blocks, tolerance] = _least(partial(rerank_blocks, listed, representation, size, BlockRules()))
     slowest = max(seconds, key=lambda setting: seconds[setting])
     median = float(np.median(list(seconds.values())))
-    return _told(len(listed.cost), seconds[slowest], compiled, slowest=slowest, median_s=median)
+    return _report(len(listed.cost), seconds[slowest], compiled, slowest=slowest, median_s=median)
 
 
 def drawn(records: str) -> dict[str, Any]:
     """Times Algorithm 2 on a drawn list in blocks of 100, with the sort."""
     few, listed = (draw(n, np.random.default_rng(0)) for n in (WARM_RECORDS, int(records)))
-    compiled = _compiled(lambda: rerank_blocks(few, _held(few.group), SIZE, BlockRules()))
-    representation = _held(listed.group)
+    compiled = _compiled(lambda: rerank_blocks(few, _representation(few.group), SIZE, BlockRules()))
+    representation = _representation(listed.group)
     cpu = time.process_time()
     seconds = _least(lambda: rerank_blocks(listed, representation, SIZE, BlockRules()))
     cpu_s = (time.process_time() - cpu) / REPETITIONS
-    return _told(len(listed.cost), seconds, compiled, cpu_s=cpu_s, sort_s=_least(listed.ranked))
+    return _report(len(listed.cost), seconds, compiled, cpu_s=cpu_s, sort_s=_least(listed.ranked))
 
 
-def _told(rows: int, seconds: float, compiled: float, **extra: Any) -> dict[str, Any]:
+def _report(rows: int, seconds: float, compiled: float, **extra: Any) -> dict[str, Any]:
     return {"rows": rows, "seconds": seconds, "compile_s": compiled, "peak_mb": peak_mb(), **extra}
 
 
-def _held(group: Ints, tolerance: float = TOLERANCE) -> Representation:
+def _representation(group: Ints, tolerance: float = TOLERANCE) -> Representation:
     return representation(group, 2, 0, tolerance)
 
 

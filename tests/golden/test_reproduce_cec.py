@@ -150,7 +150,7 @@ def test_baselines_are_told_of_as_far_as_they_can_be(bridge):
             decided = models.MITIGATION_OF[column](split, models.SETTINGS).predicted
             right = (decided & label[held]).sum()
             hits.setdefault(column, []).append(2 * right / (decided.sum() + label[held].sum()))
-    found = models.baselines_cells(models.told(bridge.rows, ("Hardt", "adversarial", "DIR"), Course(2)))
+    found = models.baselines_cells(models.mitigation_outcomes(bridge.rows, ("Hardt", "adversarial", "DIR"), Course(2)))
     for column, f1 in hits.items():
         assert found[Cell("f1", column)] == pytest.approx(np.mean(f1))
     assert 0 < found[Cell("cec", "adversarial")] < 1
@@ -161,7 +161,7 @@ def test_baselines_are_told_of_as_far_as_they_can_be(bridge):
 
 
 def test_what_a_fold_lacks_has_no_mean(bridge):
-    net = models.Told(
+    net = models.FoldOutcome(
         models.outcomes(bridge.rows, models.variants(all_variants=False), Course())[0].performance, {"cec": 0.2}
     )
     found = models.means([net, replace(net, consistency={})])
@@ -232,7 +232,7 @@ def test_the_quick_form_has_nothing_that_differs(dataset):
 def test_the_remover_on_all_folds_of_german_credit_is_as_in_the_trial():
     """AUC, F1, SP and CEC of a trial within 0.02, regime B within 3 points."""
     rows, _ = data.of_spec(paper_spec("german-credit-gender.yaml", {"source.path": str(GERMAN)}))
-    found = models.baselines_cells(models.told(rows, ("DIR",), Course(5)))
+    found = models.baselines_cells(models.mitigation_outcomes(rows, ("DIR",), Course(5)))
     trial = {"auc": 0.787, "f1": 0.834, "sp_gap": 0.042, "cec": 0.587}
     assert {name: found[Cell(name, "DIR")] for name in trial} == pytest.approx(trial, abs=0.02)
     assert found[Cell("regime_b_percent", "DIR")] == pytest.approx(66.5, abs=3)

@@ -204,7 +204,7 @@ def altered(tmp_path, file, change):
 
 def off(golden, loan):
     """What differs, by quantity and place."""
-    told = golden.told(loan)
+    told = golden.differences(loan)
     return {(f.cell.quantity, f.cell.at): ours for f, ours in told if not abs(ours - f.value) <= f.tolerance}
 
 

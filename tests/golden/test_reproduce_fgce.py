@@ -5,7 +5,7 @@ from conftest import SHARED
 
 from research.fgce import cells, systems
 from research.fgce.experiments import EXPERIMENTS
-from research.fgce.systems import Asked
+from research.fgce.systems import Request
 from research.figures import Cell
 from tasks.in_memory import tables_through
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.data(EXPERIMENTS["compas"].sources[0])
 def asked():
     spec = EXPERIMENTS["compas"].read(SHARED)
     tables = tables_through(spec, "connect")
-    return Asked(cells.problem_of(tables, spec), tables, cells.settings_of(spec))
+    return Request(cells.problem_of(tables, spec), tables, cells.settings_of(spec))
 
 
 @pytest.fixture(scope="module")
@@ -57,5 +57,5 @@ def test_what_is_possible_is_valid_and_more_of_it_without_rules(obtained):
 
 def test_connectivity_at_the_papers_epsilon_is_that_of_its_table(asked):
     shown = cells.connected(asked.problem, asked.tables, asked.settings, asked.epsilon)
-    assert [shown.found[Cell("components_by_epsilon", group, (0.3,))] for group in ("Female", "Male")] == [19, 37]
+    assert [shown.cells[Cell("components_by_epsilon", group, (0.3,))] for group in ("Female", "Male")] == [19, 37]
     assert len(shown.drawings) == 4

@@ -12,7 +12,7 @@ from research.figures import Cell, Figure, Verdict, compare, paper_spec
 from research.gcfn import rivals, truth
 from research.gcfn.experiments import EXPERIMENTS, FORMS, LAW_SCHOOL, Experiments
 from research.gcfn.rivals import FROM, TO
-from research.gcfn.truth import DEFAULT, FAIR, MEAN, PAPER, QUANTILES, SCORE, WHOLE_FILE, Told
+from research.gcfn.truth import DEFAULT, FAIR, MEAN, PAPER, QUANTILES, SCORE, WHOLE_FILE, Summary
 from research.reproduction import Asked, as_json, reproduce, summary
 from schemas.errors import InfrastructureError, SpecError
 from tasks.counterfactuals.algorithm.gan.networks import GanSettings
@@ -144,7 +144,7 @@ def test_models_are_compared_by_truth_and_by_generators(runs, compared):
 def test_systems_of_other_papers_are_measured_on_the_same_rows(runs):
     run = runs[0].at_most(600)
     assert len(run.train.category) == 600
-    told = rivals.compared(run, ("cfua", "cfan")).told
+    told = rivals.compared(run, ("cfua", "cfan")).summaries
     assert list(told) == ["CFUA", "CFAN"]
     assert (told["CFUA"].cf_true, told["CFUA"].cf_worst_generated) == (0, 0)
     assert 0 < told["CFAN"].cf_true < 0.001  # the noise of a regression, which is not quite that of the equation
@@ -153,7 +153,7 @@ def test_systems_of_other_papers_are_measured_on_the_same_rows(runs):
 
 def swept(cf=(0.6, 0.5, 0.4, 0.3, 0.2, 0.1), accuracy=0.8):
     """The models of a sweep with such CF."""
-    return {variant.name: Told(accuracy - 0.001 * at, cf[at], 0.0) for at, variant in enumerate(truth.SWEEP)}
+    return {variant.name: Summary(accuracy - 0.001 * at, cf[at], 0.0) for at, variant in enumerate(truth.SWEEP)}
 
 
 def test_directions_are_read_off_the_means():
@@ -175,7 +175,7 @@ def test_directions_are_read_off_the_means():
 
 
 def test_utilities_by_hand():
-    models = [{**swept(accuracy=0.8 + 0.01 * at), "CFUA": Told(0.7, 0.0, 0.0)} for at in range(3)]
+    models = [{**swept(accuracy=0.8 + 0.01 * at), "CFUA": Summary(0.7, 0.0, 0.0)} for at in range(3)]
     found = rivals.utilities_cells(models)
     to = models[1][TO]  # the mean over the runs
     assert found[Cell("utility_gamma_0.5", TO)] == pytest.approx(to.accuracy - 0.5 * 0.4)

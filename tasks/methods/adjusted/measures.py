@@ -14,20 +14,19 @@ from tasks.pipeline.method import Form, Values, whole
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures: of the primary rung without parameters, and of every rung and estimator."""
-    asked = spec.methods.of(AdjustedSettings)
-    if asked is None:
+    ladder = spec.methods.of(AdjustedSettings)
+    if ladder is None:
         return
-    names = [block.name for block in settings.blocks_of(spec, asked)]
-    rungs: Values = (NO_BLOCK, *names, *((CROSS,) if asked.cross else ()))
+    names = [block.name for block in settings.blocks_of(spec, ladder)]
+    rungs: Values = (NO_BLOCK, *names, *((CROSS,) if ladder.cross else ()))
     yield whole(Form(EFFECT, {}, -1.0, 1.0))
-    if "overlap" in asked.estimators:
+    if "overlap" in ladder.estimators:
         yield whole(Form(OVERLAP, {}, -1.0, 1.0))
     model_features = spec.model.takes(spec.features()) if spec.model.is_given else ()
     if any(name in model_features for p in spec.protected for name in p.columns):
         yield whole(Form(EXCHANGED, {}, -1.0, 1.0, makers=(DecisionMaker.MODEL,)))
-    yield whole(
-        Form(EFFECT, {"rung": rungs, "estimator": asked.estimators, "over": ("own", "all", "overlap")}, -1.0, 1.0)
-    )
+    of: dict[str, Values] = {"rung": rungs, "estimator": ladder.estimators, "over": ("own", "all", "overlap")}
+    yield whole(Form(EFFECT, of, -1.0, 1.0))
 
 
 def lacks(spec: AuditSpec) -> str:
@@ -38,8 +37,8 @@ def lacks(spec: AuditSpec) -> str:
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
     """Errors in the settings, checked against the columns and limits of the spec."""
     yield from settings.faults(spec)
-    asked = spec.methods.of(AdjustedSettings)
-    if asked is None or "logit" in asked.estimators:
+    ladder = spec.methods.of(AdjustedSettings)
+    if ladder is None or "logit" in ladder.estimators:
         return
     for number, limit in enumerate(spec.thresholds):
         if limit.measure == EFFECT and not limit.parameters:

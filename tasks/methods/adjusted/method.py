@@ -1,4 +1,4 @@
-"""What adjusted disparities declare of themselves: the registry reads nothing else of them."""
+"""Declaration of adjusted disparities, the only part of the method that the registry reads."""
 
 from schemas.terms import DecisionMaker, Theory
 from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_EXCHANGED, ADJUSTED_ROWS, TABLES
@@ -6,11 +6,11 @@ from tasks.pipeline.method import Judged, Method
 
 _LENDER, _MODEL = DecisionMaker.LENDER, DecisionMaker.MODEL
 METHOD = Method(
-    "adjusted",
-    "Adjusted disparities (denial ladder)",
-    (ADJUSTED, ADJUSTED_EXCHANGED, ADJUSTED_ROWS),
-    ("adjusted_effect", "overlap_effect", "exchanged_effect"),
-    {"adjusted_effect": "adjusted difference of denial"},
+    name="adjusted",
+    title="Adjusted disparities (denial ladder)",
+    reads=(ADJUSTED, ADJUSTED_EXCHANGED, ADJUSTED_ROWS),
+    measures=("adjusted_effect", "overlap_effect", "exchanged_effect"),
+    headline={"adjusted_effect": "adjusted difference of denial"},
     of_reference=False,
     shows=TABLES,
     judged=(

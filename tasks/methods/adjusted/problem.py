@@ -13,17 +13,23 @@ from tasks.numerics.statistics.intervals import Changes
 from tasks.pipeline.method import ProblemTables
 
 
-def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
+def own(tables: ProblemTables, maker: str, attribute: str) -> Steps:
     """The estimates of one decision maker and protected attribute."""
     is_of_decision = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
-    rows = given.of_method(ADJUSTED).filter(is_of_decision).to_pylist()
-    exchanged = given.of_method(ADJUSTED_EXCHANGED).filter(is_of_decision).to_pylist()
+    rows = tables.of_method(ADJUSTED).filter(is_of_decision).to_pylist()
+    exchanges = []
+    for row in tables.of_method(ADJUSTED_EXCHANGED).filter(is_of_decision).to_pylist():
+        if row["effect"] is None:
+            exchanges.append(DetectionExchange(row["group"], row["n"], reason=row["reason"]))
+        else:
+            changes = Changes(row["raised"], row["lowered"], row["n"])
+            exchanges.append(DetectionExchange(row["group"], row["n"], changes, (row["low"], row["high"])))
 
     def number(value: float | None) -> float:
         return math.nan if value is None else value
 
     is_used = is_of_decision & pc.field("used") & pc.field("group").is_valid()
-    used = {r["group"]: (r["rows"], r["denied"]) for r in given.of_method(ADJUSTED_ROWS).filter(is_used).to_pylist()}
+    used = {r["group"]: (r["rows"], r["denied"]) for r in tables.of_method(ADJUSTED_ROWS).filter(is_used).to_pylist()}
     primary_rungs = {(row["group"], row["blocks"]) for row in rows if row["primary"]}
     linear = {(r["group"], r["blocks"]): r for r in rows if r["estimator"] == "lpm"}
 
@@ -49,11 +55,4 @@ def own(given: ProblemTables, maker: str, attribute: str) -> Steps:
             unseen=beside.get("unseen") or 0.0,
         )
 
-    return Steps(tuple(map(step, rows)), tuple(map(_exchange, exchanged)), used)
-
-
-def _exchange(row: Mapping[str, Any]) -> DetectionExchange:
-    if row["effect"] is None:
-        return DetectionExchange(row["group"], row["n"], reason=row["reason"])
-    changes = Changes(row["raised"], row["lowered"], row["n"])
-    return DetectionExchange(row["group"], row["n"], changes, (row["low"], row["high"]))
+    return Steps(tuple(map(step, rows)), tuple(exchanges), used)

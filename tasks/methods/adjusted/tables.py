@@ -8,7 +8,7 @@ BLOCKS = Column("blocks", "string", "blocks of control columns that the rung adj
 ESTIMATOR = Column("estimator", "string", "how the difference is estimated", codes=("logit", "lpm", "overlap", "aipw"))
 REASON = Column("reason", "string", "why there is no value, or what qualifies it; empty for a plain one")
 RUNG_OF_GROUP = (RUNG, BLOCKS, DECISION_MAKER, PROTECTED_ATTRIBUTE, GROUP)
-"""Leading columns: a rung, and whom it is about."""
+"""Leading columns: a rung, and the group that it is about."""
 
 ADJUSTED = Table(
     "adjusted",

@@ -21,7 +21,13 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     settings = spec.methods.of(CecSettings)
     if settings is None:
         return
-    scores = list(_of_scores())
+    names = ("cec", "cec_floor", "flip_share", "unmatched_share", "no_direction_share", "incomplete_share")
+    scores = [
+        *(share(name, makers=_MODEL) for name in names),
+        Form("cec_above_floor", {}, -1.0, 1.0, makers=_MODEL),
+        share("regime_share", {"regime": _REGIMES}, makers=_MODEL),
+        *(Form(name, makers=_MODEL) for name in ("match_distance", "completeness_error")),
+    ]
     yield from scores
     if settings.pairs != "reference":
         yield from (replace(form, parameters={**form.parameters, "matched_with": None}) for form in scores)
@@ -37,7 +43,10 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     yield without_interval(Form("match_distance_quantile", {"quantile": _QUANTILES}, makers=_MODEL))
     for measure in ("match_reuse", "match_reuse_largest"):
         yield without_interval(Form(measure, makers=_MODEL))
-    yield _of_own_group(settings, spec.model.kind)
+    # attributions in closed form are compared with relabelled groups; only refits give an interval
+    beside = ("null",) if settings.relabelled_draws and spec.model.kind in REFITTED else ()
+    above_own_group = Form("cec_above_own_group", {}, -1.0, 1.0, beside, _MODEL)
+    yield whole(above_own_group, "" if settings.refits else NO_INTERVAL)
     if settings.training is not None:
         yield from map(without_interval, _of_training(settings.training))
 
@@ -49,22 +58,6 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
         return
     message = f"a model of kind {spec.model.kind} is not fitted again on resampled rows, only {' and '.join(REFITTED)}"
     yield SpecError(f"{message}; set refits: 0, the measure is then descriptive", ("methods", "cec", "refits"))
-
-
-def _of_own_group(settings: CecSettings, kind: str) -> Form:
-    """Attributions in closed form are held against relabelled groups; only refits give an interval."""
-    beside = ("null",) if settings.relabelled_draws and kind in REFITTED else ()
-    form = Form("cec_above_own_group", {}, -1.0, 1.0, beside, _MODEL)
-    return whole(form, "" if settings.refits else NO_INTERVAL)
-
-
-def _of_scores() -> Iterator[Form]:
-    for measure in ("cec", "cec_floor", "flip_share", "unmatched_share", "no_direction_share", "incomplete_share"):
-        yield share(measure, makers=_MODEL)
-    yield Form("cec_above_floor", {}, -1.0, 1.0, makers=_MODEL)
-    yield share("regime_share", {"regime": _REGIMES}, makers=_MODEL)
-    for measure in ("match_distance", "completeness_error"):
-        yield Form(measure, makers=_MODEL)
 
 
 def _of_training(settings: CecTraining) -> Iterator[Form]:

@@ -11,7 +11,7 @@ from tasks.pipeline.method import NO_INTERVAL, RANGE, Form, Values, share, whole
 _VARIANTS: Values = ("cst", "cst_with_centres", "st")
 _CF = {"variant": ("cf",)}
 _MODEL = ("model",)
-"""Counterfactual fairness asks a model anew, which a lender cannot be."""
+"""Counterfactual fairness needs repeated decisions, which a lender does not make."""
 
 
 def measures(spec: AuditSpec) -> Iterator[Form]:
@@ -19,8 +19,22 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     settings = spec.methods.of(CstSettings)
     if settings is None:
         return
-    yield from _of_variants(settings)
-    yield from _of_null(settings)
+    of: dict[str, Values] = {"k": settings.ks, "variant": _VARIANTS}
+    for measure in ("share_significant", "share_detected", "share_positive"):
+        yield share(measure, of)
+    yield Form("delta", of, -1.0, 1.0)
+    yield share("delta_share", {"from": None, "to": None})
+    yield share("share_detected_at", {"k": (settings.k,), "variant": _VARIANTS, "tau": settings.taus})
+    for measure in ("share_detected", "share_positive"):
+        yield share(measure, _CF, makers=_MODEL)
+    # the headline forms, and what is found under permuted labels
+    has_permutations = settings.null_permutations > 0
+    yield share("share_significant", beside=("null", "null_difference") if has_permutations else ())
+    yield share("share_detected", beside=("null",) if has_permutations else ())
+    if has_permutations:
+        yield without_interval(share("share_significant_p"))
+        for measure in ("share_significant_null", "share_detected_null"):
+            yield replace(share(measure, {"k": (settings.k,), "variant": ("cst", "st")}), unjudged=RANGE)
     descriptive = NO_INTERVAL if settings.generator in ("gan", "quantile") else ""
     yield _effect("st_effect")
     yield _effect("cst_effect", unjudged=descriptive)
@@ -28,7 +42,7 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     if settings.null_draws:
         yield without_interval(share("st_effect_p"))
     for numerator, why in (("raw", NO_INTERVAL), ("adjusted", "")):
-        of: dict[str, Values] = {"numerator": (numerator,), "variant": ("cst", "st")}
+        of = {"numerator": (numerator,), "variant": ("cst", "st")}
         yield _effect("excess_share_of_denials", of, why)
     if settings.sensitivity and settings.generator == "scm":
         lifted = tuple(" -> ".join(edge) for edge in spec.causal_graph.edges)
@@ -42,28 +56,6 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
         for measure in ("share_multiple", "share_multiple_significant"):
             yield share(measure, {"k": settings.ks, "variant": _VARIANTS})
         yield share("share_multiple", _CF, makers=_MODEL)
-
-
-def _of_variants(settings: CstSettings) -> Iterator[Form]:
-    of: dict[str, Values] = {"k": settings.ks, "variant": _VARIANTS}
-    for measure in ("share_significant", "share_detected", "share_positive"):
-        yield share(measure, of)
-    yield Form("delta", of, -1.0, 1.0)
-    yield share("delta_share", {"from": None, "to": None})
-    yield share("share_detected_at", {"k": (settings.k,), "variant": _VARIANTS, "tau": settings.taus})
-    for measure in ("share_detected", "share_positive"):
-        yield share(measure, _CF, makers=_MODEL)
-
-
-def _of_null(settings: CstSettings) -> Iterator[Form]:
-    """The headline forms, and what is found under permuted labels."""
-    has_permutations = settings.null_permutations > 0
-    yield share("share_significant", beside=("null", "null_difference") if has_permutations else ())
-    yield share("share_detected", beside=("null",) if has_permutations else ())
-    if has_permutations:
-        yield without_interval(share("share_significant_p"))
-        for measure in ("share_significant_null", "share_detected_null"):
-            yield replace(share(measure, {"k": (settings.k,), "variant": ("cst", "st")}), unjudged=RANGE)
 
 
 def _effect(measure: str, parameters: Mapping[str, Values] | None = None, unjudged: str = "") -> Form:

@@ -1,4 +1,4 @@
-"""What CST declares of itself: the registry reads nothing else of it."""
+"""Declaration of CST, the only part of the method that the registry reads."""
 
 from schemas.tables.applications import APPLICANTS, MODELS
 from schemas.tables.counterfactuals import COUNTERFACTUAL_DECISIONS, COUNTERFACTUALS, MEDIATED, MEDIATED_DECISIONS
@@ -6,26 +6,36 @@ from schemas.terms import DecisionMaker, Theory
 from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
-    "cst",
-    "Counterfactual situation testing (CST)",
-    (APPLICANTS, MODELS),
-    (
-        *("share_significant", "share_detected", "share_positive", "delta", "delta_share", "share_detected_at"),
-        *(
-            "share_detected_without",
-            "share_significant_without",
-            "share_multiple",
-            "share_multiple_significant",
-        ),
-        *("clipped_share", "no_width_share"),
-        *("cst_effect", "st_effect", "mediated_effect", "st_effect_p", "excess_share_of_denials"),
+    name="cst",
+    title="Counterfactual situation testing (CST)",
+    reads=(APPLICANTS, MODELS),
+    measures=(
+        "share_significant",
+        "share_detected",
+        "share_positive",
+        "delta",
+        "delta_share",
+        "share_detected_at",
+        "share_detected_without",
+        "share_significant_without",
+        "share_multiple",
+        "share_multiple_significant",
+        "clipped_share",
+        "no_width_share",
+        "cst_effect",
+        "st_effect",
+        "mediated_effect",
+        "st_effect_p",
+        "excess_share_of_denials",
         "share_significant_p",
     ),
-    {"cst_effect": "CST effect (total)", "st_effect": "ST effect (direct)"},
+    headline={"cst_effect": "CST effect (total)", "st_effect": "ST effect (direct)"},
     partitions={"delta_share": ("from", "to")},
     generators={
-        **dict.fromkeys(("scm", "nearest"), (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS)),
-        **dict.fromkeys(("gan", "quantile"), (MEDIATED, MEDIATED_DECISIONS)),
+        "scm": (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),
+        "nearest": (COUNTERFACTUALS, COUNTERFACTUAL_DECISIONS),
+        "gan": (MEDIATED, MEDIATED_DECISIONS),
+        "quantile": (MEDIATED, MEDIATED_DECISIONS),
     },
     of_reference=False,
     asked="sampled",

@@ -15,19 +15,8 @@ _NEVER_AGAIN = "has no interval while methods.fgce.resolves is 0"
 def measures(spec: AuditSpec) -> Iterator[Form]:
     """The planned measures; sizes of subgroups are none, as a limit is about whole groups."""
     settings = spec.methods.of(FgceSettings)
-    if settings is not None:
-        yield from _of_groups(settings, tuple(spec.features()))
-        if settings.exact:
-            for measure in ("coverage_optimum", "greedy_gap"):
-                yield without_interval(share(measure, {"k": up_to(settings.k), "d": None}, COMPARED))
-        if settings.relabelled_draws:
-            yield without_interval(Form("infeasible_share_relabelled", {}, -1.0, 1.0))
-            yield without_interval(share("infeasible_share_under_relabelling"))
-        if settings.ablations:
-            yield from _of_ablations(settings, tuple(spec.features()))
-
-
-def _of_groups(settings: FgceSettings, features: Values) -> Iterator[Form]:
+    if settings is None:
+        return
     has_draws = settings.size_matched_draws > 0
     alone = ("size_matched",) if has_draws else ()
     beside = (*COMPARED, *(("size_matched", "size_matched_difference") if has_draws else ()))
@@ -39,7 +28,7 @@ def _of_groups(settings: FgceSettings, features: Values) -> Iterator[Form]:
     yield share("coverage", {"k": ks, "d": None, "denominator": _DENOMINATORS}, alone)
     yield share("kauc", {"k": ks, "denominator": _DENOMINATORS}, beside)
     yield share("dauc", {"d": None, "denominator": _DENOMINATORS}, beside)
-    yield share("acf", {"attribute": features}, beside)
+    yield share("acf", {"attribute": tuple(spec.features())}, beside)
     yield Form("cost_over_face", {"cost": settings.face, "k": ks}, beside=beside)
     yield whole(Form("kauc_saturation", {"k": ks}, beside=beside))
     yield whole(Form("dauc_saturation", {"d": None}, beside=beside))
@@ -50,13 +39,17 @@ def _of_groups(settings: FgceSettings, features: Values) -> Iterator[Form]:
     yield whole(Form("least_cost", {"k": up_to(settings.k), "c": settings.shares}, beside=beside), least)
     for measure in ("cauc", "cauc_saturation"):
         yield whole(Form(measure, {"c": settings.shares}, beside=beside), least)
-
-
-def _of_ablations(settings: FgceSettings, features: tuple[str, ...]) -> Iterator[Form]:
-    beside = ("size_matched",) if settings.ablation_draws else ()
-    lifted = {"without": (*_LIFTED, *features), "nearest": None}
-    yield share("infeasible_share_without", lifted, beside)
-    yield Form("burden_without", lifted, beside=beside)
-    for measure in ("components", "strong_components", "singletons"):
-        yield without_interval(Form(measure, {"epsilon": None}, beside=beside, makers=("lender",)))
-    yield without_interval(share("density", {"epsilon": None}, beside, ("lender",)))
+    if settings.exact:
+        for measure in ("coverage_optimum", "greedy_gap"):
+            yield without_interval(share(measure, {"k": up_to(settings.k), "d": None}, COMPARED))
+    if settings.relabelled_draws:
+        yield without_interval(Form("infeasible_share_relabelled", {}, -1.0, 1.0))
+        yield without_interval(share("infeasible_share_under_relabelling"))
+    if settings.ablations:
+        beside = ("size_matched",) if settings.ablation_draws else ()
+        lifted = {"without": (*_LIFTED, *spec.features()), "nearest": None}
+        yield share("infeasible_share_without", lifted, beside)
+        yield Form("burden_without", lifted, beside=beside)
+        for measure in ("components", "strong_components", "singletons"):
+            yield without_interval(Form(measure, {"epsilon": None}, beside=beside, makers=("lender",)))
+        yield without_interval(share("density", {"epsilon": None}, beside, ("lender",)))

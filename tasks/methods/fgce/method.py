@@ -1,23 +1,45 @@
-"""What FGCE declares of itself: the registry reads nothing else of it."""
+"""Declaration of FGCE, the only part of the method that the registry reads."""
 
 from schemas.tables.counterfactuals import FEASIBILITY_EDGES, FEASIBILITY_NODES
 from schemas.terms import Theory
 from tasks.pipeline.method import Judged, Method
 
 METHOD = Method(
-    "fgce",
-    "Feasible group counterfactual explanations (FGCE)",
-    (FEASIBILITY_NODES, FEASIBILITY_EDGES),
-    (
-        *("infeasible_share", "burden", "burden_at_k", "coverage", "coverage_at_k", "kauc", "dauc", "acf"),
-        *("cost_over_face", "k0", "d0", "d0_at_k0", "least_cost", "cauc", "coverage_optimum", "greedy_gap"),
-        *("kauc_saturation", "dauc_saturation", "cauc_saturation"),
-        *("component_nodes", "component_candidates"),
-        *("components", "strong_components", "singletons", "density"),
-        *("infeasible_share_without", "burden_without"),
-        *("infeasible_share_relabelled", "infeasible_share_under_relabelling"),
+    name="fgce",
+    title="Feasible group counterfactual explanations (FGCE)",
+    reads=(FEASIBILITY_NODES, FEASIBILITY_EDGES),
+    measures=(
+        "infeasible_share",
+        "burden",
+        "burden_at_k",
+        "coverage",
+        "coverage_at_k",
+        "kauc",
+        "dauc",
+        "acf",
+        "cost_over_face",
+        "k0",
+        "d0",
+        "d0_at_k0",
+        "least_cost",
+        "cauc",
+        "coverage_optimum",
+        "greedy_gap",
+        "kauc_saturation",
+        "dauc_saturation",
+        "cauc_saturation",
+        "component_nodes",
+        "component_candidates",
+        "components",
+        "strong_components",
+        "singletons",
+        "density",
+        "infeasible_share_without",
+        "burden_without",
+        "infeasible_share_relabelled",
+        "infeasible_share_under_relabelling",
     ),
-    {
+    headline={
         "infeasible_share": "no feasible path",
         "infeasible_share_size_matched": "reference at its size",
         "burden": "burden",

@@ -19,7 +19,21 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
     if settings is None:
         return
     mediators = tuple(name for name, column in spec.features().items() if Role.MEDIATOR in column.role)
-    yield from _of_model(settings)
+    yield whole(Form("share_changed", {}, -1.0, 1.0, makers=_MODEL), NO_INTERVAL)
+    yield whole(Form("relative_change", {}, -math.inf, 1.0, makers=_MODEL))
+    yield share("decision_flip_share", beside=COMPARED, makers=_MODEL)
+    yield share("decision_flip_share", {"over": ("networks",)}, makers=_MODEL)
+    yield share("flip_direction_share", {"direction": ("to_favourable", "to_unfavourable")}, makers=_MODEL)
+    yield Form("score_change", {}, -1.0, 1.0, makers=_MODEL)
+    for measure in ("score_change_absolute", "score_change_squared", "unmediated_share"):
+        yield share(measure, makers=_MODEL)
+    yield share("score_change_quantile", {"quantile": (settings.quantile,)}, makers=_MODEL)
+    if settings.networks > 1 and settings.generator == "gan":
+        yield share("not_identified_share", makers=_MODEL)
+        yield Form("mediator_spread", makers=_MODEL)
+        yield share("mediator_spread_share", {"from": None, "to": None}, makers=_MODEL)
+    yield share("flip_share_by_band", _BY, makers=_MODEL)
+    yield share("large_change_share_by_band", {"above": None, **_BY}, makers=_MODEL)
     for measure in ("mediator_share", "imagined_mediator_share"):
         yield share(measure, {"mediator": mediators, "from": None, "to": None}, makers=_LENDER)
     if settings.prediction is not None:
@@ -35,27 +49,8 @@ def measures(spec: AuditSpec) -> Iterator[Form]:
 
 
 def faults(spec: AuditSpec) -> Iterator[SpecError]:
-    """Refits where nothing tells who is identified."""
+    """An error for refits with one network alone, which does not show the identified counterfactuals."""
     settings = spec.methods.of(GcfnSettings)
     if settings is not None and settings.refits and not settings.several:
         message = "refits tell only of a group most of which is identified, which takes several networks to see"
         yield SpecError(f"{message}; set generator: gan and networks: 10, or refits: 0", ("methods", "gcfn", "refits"))
-
-
-def _of_model(settings: GcfnSettings) -> Iterator[Form]:
-    net = Form("share_changed", {}, -1.0, 1.0, makers=_MODEL)
-    yield whole(net, NO_INTERVAL)
-    yield whole(Form("relative_change", {}, -math.inf, 1.0, makers=_MODEL))
-    yield share("decision_flip_share", beside=COMPARED, makers=_MODEL)
-    yield share("decision_flip_share", {"over": ("networks",)}, makers=_MODEL)
-    yield share("flip_direction_share", {"direction": ("to_favourable", "to_unfavourable")}, makers=_MODEL)
-    yield Form("score_change", {}, -1.0, 1.0, makers=_MODEL)
-    for measure in ("score_change_absolute", "score_change_squared", "unmediated_share"):
-        yield share(measure, makers=_MODEL)
-    yield share("score_change_quantile", {"quantile": (settings.quantile,)}, makers=_MODEL)
-    if settings.networks > 1 and settings.generator == "gan":
-        yield share("not_identified_share", makers=_MODEL)
-        yield Form("mediator_spread", makers=_MODEL)
-        yield share("mediator_spread_share", {"from": None, "to": None}, makers=_MODEL)
-    yield share("flip_share_by_band", _BY, makers=_MODEL)
-    yield share("large_change_share_by_band", {"above": None, **_BY}, makers=_MODEL)

@@ -12,42 +12,31 @@ from tasks.numerics.arrays import Floats, Longs
 from tasks.pipeline.method import ProblemTables
 
 
-def own(given: ProblemTables, maker: str, attribute: str) -> Mediated | None:
+def own(tables: ProblemTables, maker: str, attribute: str) -> Mediated | None:
     """What the model would have decided on the mediators that ``mediate`` left; None without, or for a lender."""
-    if maker != DecisionMaker.MODEL or not given.mediated.num_rows:
+    if maker != DecisionMaker.MODEL or not tables.mediated.num_rows:
         return None
-    reassigned, decided = _of(given.mediated, attribute), _of(given.mediated_decisions, attribute)
+    reassigned, decided = _of_attribute(tables.mediated, attribute), _of_attribute(tables.mediated_decisions, attribute)
     frame = reassigned.select(["row_id", "to_group", "spread", "refusal"]).to_pandas()
     places = decided.select(["row_id", "to_group"]).to_pandas().assign(place=np.arange(decided.num_rows))
     frame = frame.merge(places, on=["row_id", "to_group"], how="left", validate="one_to_one")
-    frame["row"] = pd.Series(np.arange(len(given.ids)), index=given.ids).loc[frame["row_id"]].to_numpy()
+    frame["row"] = pd.Series(np.arange(len(tables.ids)), index=tables.ids).loc[frame["row_id"]].to_numpy()
     frame = frame.sort_values("row", kind="stable")
     place = frame["place"].fillna(-1).to_numpy(np.int64)
+    model_decisions = tables.decisions.filter(pc.equal(tables.decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    score = model_decisions.select(["row_id", "score"]).to_pandas().set_index("row_id")["score"].loc[tables.ids]
+    approval = score.to_numpy(np.float64)
+    refits = _of_attribute(tables.of_method(GENERATOR_REFITS), attribute).to_pandas().sort_values("refit")
     return Mediated(
         row=frame["row"].to_numpy(np.int64),
         spread=frame["spread"].to_numpy(np.float64),
         refusal=frame["refusal"].fillna("").to_numpy(dtype=str),
         flips=_by_network(decided["flips"], place, 0.0) == 1,
         change=_by_network(decided["score_changes"], place, np.nan),
-        denial=_denial(given),
-        refits=_refits(given.of_method(GENERATOR_REFITS), attribute),
+        # none of a model without probabilities, as a rule
+        denial=1 - approval if np.isfinite(approval).all() else np.zeros(0),
+        refits={str(group): rows["share_changed"].to_numpy(np.float64) for group, rows in refits.groupby("group")},
     )
-
-
-def _denial(inputs: ProblemTables) -> Floats:
-    """``(n,)`` the model's probability of denial; none of a model without probabilities, as a rule."""
-    model_decisions = inputs.decisions.filter(pc.equal(inputs.decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    score = model_decisions.select(["row_id", "score"]).to_pandas().set_index("row_id")["score"].loc[inputs.ids]
-    approval = score.to_numpy(np.float64)
-    return 1 - approval if np.isfinite(approval).all() else np.zeros(0)
-
-
-def _refits(refits: pa.Table, attribute: str) -> dict[str, Floats]:
-    """Values of each group, in the order of the refits; empty without refits."""
-    frame = _of(refits, attribute).to_pandas().sort_values("refit")
-    return {
-        str(group): group_refits["share_changed"].to_numpy(np.float64) for group, group_refits in frame.groupby("group")
-    }
 
 
 def _by_network(lists: pa.ChunkedArray, place: Longs, otherwise: float) -> Floats:
@@ -59,5 +48,5 @@ def _by_network(lists: pa.ChunkedArray, place: Longs, otherwise: float) -> Float
     return by_network
 
 
-def _of(table: pa.Table, attribute: str) -> pa.Table:
+def _of_attribute(table: pa.Table, attribute: str) -> pa.Table:
     return table.filter(pc.equal(table["protected_attribute"], attribute))

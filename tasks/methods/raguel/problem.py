@@ -9,14 +9,14 @@ from tasks.methods.raguel.tables import RERANKED, WHOLE
 from tasks.pipeline.method import ProblemTables
 
 
-def own(given: ProblemTables, maker: str, attribute: str) -> Ranks | None:
+def own(tables: ProblemTables, maker: str, attribute: str) -> Ranks | None:
     """The places of one decision maker and protected attribute; None where nothing was ranked."""
-    reranked = given.of_method(RERANKED)
+    reranked = tables.of_method(RERANKED)
     if not reranked.num_rows:
         return None
     selection = (pc.field("decision_maker") == maker) & (pc.field("protected_attribute") == attribute)
     ranked = reranked.filter(selection & pc.field("order").isin(WHOLE)).to_pandas()
-    at = pd.Series(np.arange(len(given.ids)), index=given.ids)
+    at = pd.Series(np.arange(len(tables.ids)), index=tables.ids)
     ranked = ranked.assign(row=at.loc[ranked["row_id"]].to_numpy()).sort_values("row")
     candidate = ranked["candidate"].map(at).fillna(-1)
     return Ranks(

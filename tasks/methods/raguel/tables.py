@@ -5,7 +5,7 @@ from schemas.tables.applications import DECISION_MAKER, GROUP, PROTECTED_ATTRIBU
 from schemas.terms import Refusal
 
 WHOLE = ("list", "fair_star", "foeir")
-"""Orders of the whole list at once; a spec asks for one of them."""
+"""Orders of the whole list at once; a spec has one of them."""
 
 ORDER = Column(
     "order",

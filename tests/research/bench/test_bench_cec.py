@@ -50,21 +50,24 @@ def test_an_epoch_is_timed_and_leaves_training_as_it_was(rows, variant):
 
 
 @pytest.mark.slow
-def test_double_backward_learns_the_same(rows):
+def test_double_backward_learns_the_same(rows, monkeypatch):
     bridge = Bridge(rows, Matching())
     given = cec_stages._training_rows(bridge, next(cec_stages._folds(bridge)))
     settings = cec_stages.VARIANTS["paper"]
-    with cec_stages._differentiated_twice():
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "integrated_gradients", training.twice_differentiated)
         twice = training.train(given, settings).checkpoint.history
     closed = training.train(given, settings).checkpoint.history
     assert np.allclose(twice, closed, atol=1e-4)
     assert closed[-1, 3] < closed[0, 3]
 
 
-def test_first_rows_keep_only_their_own_matches(rows):
-    bridge = Bridge(rows, Matching())
-    given = cec_stages._training_rows(bridge, next(cec_stages._folds(bridge)))
-    few = cec_stages._first(given, 64)
+def test_first_rows_keep_only_their_own_matches(rows, monkeypatch):
+    batches = []
+    monkeypatch.setattr(cec_stages, "WARM_ROWS", 64)
+    monkeypatch.setattr(cec_stages, "train", lambda given, _: batches.append(given))
+    cec_stages.epoch(rows, "plain", "600", "cpu")
+    few, given, *_ = batches
     assert len(few.inputs) == len(few.match) == 64
     matched = few.match != training.UNMATCHED
     assert 0 < matched.sum() < 64

@@ -16,9 +16,9 @@ from schemas.table import Table
 from schemas.terms import DecisionMaker, Kind
 from tasks.methods.adjusted.adjust.settings import AdjustSettings
 from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
-from tasks.methods.adjusted.algorithm.detection import TELLING, Exchange, effects, telling
+from tasks.methods.adjusted.algorithm.detection import TELLING, effects, telling
 from tasks.methods.adjusted.algorithm.estimators import Effect
-from tasks.methods.adjusted.algorithm.ladder import Interaction, Ladder
+from tasks.methods.adjusted.algorithm.ladder import Ladder
 from tasks.methods.adjusted.tables import (
     ADJUSTED,
     ADJUSTED_BENCHMARKS,
@@ -57,10 +57,16 @@ def cases(
     """
     for maker, rows, denied in _decided(applications, decisions, settings):
         ids = rows["row_id"].to_numpy()
-        own_blocks = tuple(_blocks(rows, left_out, settings))
+        controls_of_block = {
+            block.name: tuple(
+                control(rows, name, settings.columns[name]) for name in block.columns if name not in left_out
+            )
+            for block in settings.blocks
+        }
+        own_blocks = tuple(Block(name, controls) for name, controls in controls_of_block.items() if controls)
         groups = groups_of(memberships, ids, settings.protected)
         cluster = _clusters(rows, settings)
-        for p in (each for each in settings.protected if groups[each.name].compared):
+        for p in (protected for protected in settings.protected if groups[protected.name].compared):
             other_attributes = _others(rows, memberships, p, settings) if settings.ladder.cross else ()
             blocks = (*own_blocks, Block(CROSS, other_attributes)) if other_attributes else own_blocks
             yield Case(maker, p.name, Applications(denied, **vars(groups[p.name]), blocks=blocks, cluster=cluster))
@@ -88,25 +94,15 @@ def _decided(
     The lender decided on every application, the model on the complete ones; of its decisions those count which it
     made on rows that it was not fitted to.
     """
-    explained_decisions = (
-        decisions.filter(decisions["explained"]).select(["row_id", "decision_maker", "favourable"]).to_pandas()
-    )
+    explained = decisions.filter(decisions["explained"]).select(["row_id", "decision_maker", "favourable"]).to_pandas()
     if DecisionMaker.LENDER in settings.explain.decision_makers:
         yield str(DecisionMaker.LENDER), applications, ~applications["favourable"].to_numpy()
-    model = explained_decisions[explained_decisions["decision_maker"] == str(DecisionMaker.MODEL)].set_index("row_id")[
-        "favourable"
-    ]
+    by_model = explained[explained["decision_maker"] == str(DecisionMaker.MODEL)]
+    model = by_model.set_index("row_id")["favourable"]
     if DecisionMaker.MODEL in settings.explain.decision_makers and len(model):
         ids = applications["row_id"].to_pandas()
         rows = applications.filter(pa.array(ids.isin(model.index)))
         yield str(DecisionMaker.MODEL), rows, ~model.loc[rows["row_id"].to_pylist()].to_numpy(dtype=bool)
-
-
-def _blocks(rows: pa.Table, left_out: set[str], settings: AdjustSettings) -> Iterator[Block]:
-    for block in settings.blocks:
-        names = [name for name in block.columns if name not in left_out]
-        if names:
-            yield Block(block.name, tuple(control(rows, name, settings.columns[name]) for name in names))
 
 
 def control(rows: pa.Table, name: str, column: ColumnSpec) -> Control:
@@ -185,23 +181,27 @@ def _rows(
     record: dict[str, Any], model_decisions: pa.Table, decided: pa.Table, grouped: Grouped, level: float
 ) -> Iterator[dict[str, Any]]:
     """A row for each group other than the reference group; the stage ``score`` wrote both tables in one order."""
-    whose = {"decision_maker": str(DecisionMaker.MODEL), **record}
+    identity = {"decision_maker": str(DecisionMaker.MODEL), **record}
     denied = ~model_decisions["favourable"].to_numpy()
     if record["reason"]:
         for number, group in enumerate(grouped.groups):
             of = grouped.group == number
             if number != grouped.reference:
-                yield whose | {"group": group, "n": int(of.sum()), "events": int(np.sum(denied & of))}
+                yield identity | {"group": group, "n": int(of.sum()), "events": int(np.sum(denied & of))}
         return
     exchanged_denied = ~decided["favourable"].to_numpy()
     for effect in effects(denied, exchanged_denied, grouped.group, len(grouped.groups), grouped.reference, level):
-        yield whose | {"group": grouped.groups[effect.group], **_numbers(effect)}
-
-
-def _numbers(exchange: Exchange) -> dict[str, Any]:
-    of = exchange.changes
-    counts = {"n": of.n, "events": exchange.denied, "raised": of.raised, "lowered": of.lowered}
-    return counts | {"effect": exchange.value, "low": exchange.low, "high": exchange.high}
+        changes = effect.changes
+        yield identity | {
+            "group": grouped.groups[effect.group],
+            "n": changes.n,
+            "events": effect.denied,
+            "raised": changes.raised,
+            "lowered": changes.lowered,
+            "effect": effect.value,
+            "low": effect.low,
+            "high": effect.high,
+        }
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -218,19 +218,25 @@ def rows_of(case: Case, ladder: Ladder, settings: AdjustSettings) -> dict[str, p
     blocks = {
         n: JOINED.join(block.name for block in applications.blocks[:n]) for n in range(len(applications.blocks) + 1)
     }
+    controls = {control.name: control for block in applications.blocks for control in block.controls}
+    interactions = []
+    for interaction in ladder.interactions:  # numbers in the user's units, categories by name
+        names = controls[interaction.column].categories
+        at = None if math.isnan(interaction.at) else names[int(interaction.at)] if names else f"{interaction.at:.6g}"
+        interactions.append(_of_group(case, interaction) | {"at": at})
     rows: Mapping[Table, Iterable[Mapping[str, Any]]] = {
         ADJUSTED: (_effect(case, effect, settings, block_of_control) for effect in ladder.effects),
         ADJUSTED_SUPPORT: (_of_group(case, support) | {"blocks": blocks[support.rung]} for support in ladder.support),
-        ADJUSTED_INTERACTIONS: (_interaction(case, interaction) for interaction in ladder.interactions),
+        ADJUSTED_INTERACTIONS: interactions,
         ADJUSTED_BENCHMARKS: (row for effect in ladder.effects for row in _benchmarks(case, effect, settings)),
-        ADJUSTED_ROWS: (*_used(case, ladder), *(_counted(case, *astuple(left_out)) for left_out in ladder.left_out)),
+        ADJUSTED_ROWS: (*_used(case, ladder), *(_count_row(case, *astuple(left_out)) for left_out in ladder.left_out)),
     }
     return {table.name: _table(table, list(table_rows)) for table, table_rows in rows.items()}
 
 
 def of_columns(case: Case, reasons: Mapping[str, str]) -> dict[str, pa.Table]:
     """The controls that the ladder leaves out because the decision sets them."""
-    rows = [_counted(case, reason, -1, 0, 0) for reason in reasons.values()]
+    rows = [_count_row(case, reason, -1, 0, 0) for reason in reasons.values()]
     return {ADJUSTED_ROWS.name: _table(ADJUSTED_ROWS, rows)}
 
 
@@ -240,22 +246,19 @@ def _effect(
     own_logit = (effect.estimator, effect.average_over) == ("logit", "own")
     telling_ones = ", ".join(name for name, block in block_of_control.items() if block in effect.blocks)
     reasons = [effect.reason, f"{TELLING}: {telling_ones}" if telling_ones else ""]
+    # how far a column of unit strength moves the linear effect; NaN where that was not fitted
+    unseen = math.nan
+    if effect.unseen is not None:
+        unseen = effect.unseen.estimate.se * math.sqrt(effect.unseen.estimate.df)
     return _of_group(case, effect) | {
         "blocks": JOINED.join(effect.blocks),
         "form": settings.ladder.form,
         "primary": own_logit and _is_primary(effect, settings),
         "strongest": effect.strongest or None,
-        "unseen": _unit_bias(effect),
+        "unseen": unseen,
         "reason": "; ".join(reason for reason in reasons if reason),
         "method": effect.fit or None,
     }
-
-
-def _unit_bias(effect: Effect) -> float:
-    """How far a column of unit strength moves the linear effect; NaN where it was not fitted."""
-    if effect.unseen is None:
-        return math.nan
-    return effect.unseen.estimate.se * math.sqrt(effect.unseen.estimate.df)
 
 
 def _is_primary(effect: Effect, settings: AdjustSettings) -> bool:
@@ -283,47 +286,39 @@ def _benchmarks(case: Case, effect: Effect, settings: AdjustSettings) -> Iterato
         }
 
 
-def _interaction(case: Case, interaction: Interaction) -> dict[str, Any]:
-    """Row of an interaction: numbers in the user's units, categories by name."""
-    controls = {control.name: control for block in case.applications.blocks for control in block.controls}
-    names = controls[interaction.column].categories
-    at = None if math.isnan(interaction.at) else names[int(interaction.at)] if names else f"{interaction.at:.6g}"
-    return _of_group(case, interaction) | {"at": at}
-
-
 def _of_group(case: Case, row: Any) -> dict[str, Any]:
     """A dataclass of the ladder as a row."""
-    return {**vars(row), **_whose(case), "group": case.applications.groups[row.group]}
+    return {**vars(row), **_identity(case), "group": case.applications.groups[row.group]}
 
 
 def _used(case: Case, ladder: Ladder) -> Iterator[dict[str, Any]]:
-    """What is left of each group without the rows left out."""
+    """Rows and denials of each group without the rows left out."""
     applications = case.applications
     for number in range(len(applications.groups)):
-        in_group, out = (
-            applications.group == number,
-            [left_out for left_out in ladder.left_out if left_out.group == number],
-        )
+        in_group = applications.group == number
+        out = [left_out for left_out in ladder.left_out if left_out.group == number]
         rows = int(in_group.sum()) - sum(left_out.rows for left_out in out)
         denied = int(applications.denied[in_group].sum()) - sum(left_out.denied for left_out in out)
         if rows:
-            yield _counted(case, "", number, rows, denied)
+            yield _count_row(case, "", number, rows, denied)
 
 
-def _counted(case: Case, reason: str, group: int, rows: int, denied: int) -> dict[str, Any]:
+def _count_row(case: Case, reason: str, group: int, rows: int, denied: int) -> dict[str, Any]:
     name = case.applications.groups[group] if group >= 0 else None
     counts = {"group": name, "used": not reason, "reason": reason, "rows": rows, "denied": denied}
-    return _whose(case) | counts
+    return _identity(case) | counts
 
 
-def _whose(case: Case) -> dict[str, str]:
+def _identity(case: Case) -> dict[str, str]:
     return {"decision_maker": case.decision_maker, "protected_attribute": case.attribute}
 
 
 def _table(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as the table declares them; a number that is not finite is one that is not there."""
-    return table.build(**{c.name: [_finite(row[c.name]) for row in rows] for c in table.columns})
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """Rows as the table declares them; a number that is not finite becomes a missing value."""
+    values = {c.name: [row[c.name] for row in rows] for c in table.columns}
+    return table.build(
+        **{
+            name: [None if isinstance(value, float) and not math.isfinite(value) else value for value in column]
+            for name, column in values.items()
+        }
+    )

@@ -33,7 +33,7 @@ from tasks.numerics.arrays import Bools
 # --------------------------------------------------------------------------------------------------------------------
 # Control columns of the ladder by block: from the spec where it names them, else by role and name.
 #
-# Scope: names of columns, and what is wrong with them beside the rest of the spec. Their values: ``columns``.
+# Scope: names of columns, and their errors against the rest of the spec. Their values: ``columns``.
 
 
 METHOD = "adjusted"
@@ -120,14 +120,12 @@ def faults(spec: AuditSpec) -> Iterator[SpecError]:
             message = f"{block!r} is the name of a rung of its own; give the block another name"
             yield SpecError(message, (*AT, "blocks", block))
     block_of_column: dict[str, str] = {}
-    for twice_block, twice_columns in settings.blocks.items():
-        for i, twice_name in enumerate(twice_columns):
-            if twice_name in block_of_column:
-                yield SpecError(
-                    f"{twice_name!r} is in the block {block_of_column[twice_name]!r} already",
-                    (*AT, "blocks", twice_block, i),
-                )
-            block_of_column.setdefault(twice_name, twice_block)
+    for block, columns in settings.blocks.items():
+        for i, name in enumerate(columns):
+            if name in block_of_column:
+                message = f"{name!r} is in the block {block_of_column[name]!r} already"
+                yield SpecError(message, (*AT, "blocks", block, i))
+            block_of_column.setdefault(name, block)
     block_names = [block.name for block in blocks_of(spec, settings)]
     if settings.cluster_bootstrap and cluster_of(spec, settings) is None:
         yield SpecError("there are no clusters to draw; name their column in `cluster`", (*AT, "cluster_bootstrap"))
@@ -264,11 +262,11 @@ class AdjustSettings(StageSettings):
     named: dict[str, Location]
     """Controls that the spec itself puts into a block, with their places: they are refused, and never left out."""
     personal: tuple[str, ...]
-    """Columns that the rung ``cross`` adds beside the other protected attributes."""
+    """Columns that the rung ``cross`` adds to the other protected attributes."""
     primary: str
-    """The block whose rung is judged."""
+    """The block of the rung that is judged."""
     cluster: str | None
-    """The column whose values are clusters of dependent rows."""
+    """The column with the clusters of dependent rows."""
     ladder: AdjustedSettings
     columns: dict[str, ColumnSpec]
     """Of the controls."""
@@ -291,10 +289,8 @@ def settings_of(spec: AuditSpec) -> AdjustSettings | None:
     raise_together(list(faults(spec)))
     named_columns = named(spec, method_settings)
     check_names(spec, named_columns)
-    blocks, personal_columns = (
-        blocks_of(spec, method_settings),
-        personal(spec, method_settings) if method_settings.cross else (),
-    )
+    blocks = blocks_of(spec, method_settings)
+    personal_columns = personal(spec, method_settings) if method_settings.cross else ()
     controls = {*personal_columns, *(name for block in blocks for name in block.columns)}
     return AdjustSettings.of(
         spec,

@@ -66,7 +66,7 @@ POOLED = "(rare)"
 CLIPPED = (0.01, 0.99)
 """Quantiles at which the form ``squared`` clips a number."""
 CONSTANT = 1e-10
-"""A standard deviation so small beside the largest value is rounding."""
+"""A standard deviation this small relative to the largest value is rounding."""
 
 Form = Literal["squared", "linear"]
 
@@ -132,8 +132,10 @@ def own_levels(control: Control, used: Bools, names: tuple[str, ...]) -> Floats:
 
 
 def level_name(control: Control, level: float) -> str:
-    """Name of a level's indicator."""
-    return f"{control.name}: {_level(control, level)}"
+    """Name of a level's indicator: with the level's own name, or its number where it has none."""
+    place = int(level)
+    has_name = 0 <= place < len(control.categories) and place == level
+    return f"{control.name}: {control.categories[place] if has_name else f'{level:g}'}"
 
 
 def _code_category(control: Control, values: Floats, denied: Bools) -> Coded:
@@ -155,12 +157,6 @@ def _code_category(control: Control, values: Floats, denied: Bools) -> Coded:
 
 def _stacked(columns: list[Bools], n: int) -> Floats:
     return np.column_stack(columns).astype(np.float64) if columns else np.zeros((n, 0))
-
-
-def _level(control: Control, level: float) -> str:
-    """Name of a level, or its number where it has none."""
-    place = int(level)
-    return control.categories[place] if 0 <= place < len(control.categories) and place == level else f"{level:g}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -225,18 +221,14 @@ def complete_rows(applications: Applications) -> Rows:
     for outcome, none in (("denials", events == 0), ("approvals", events == counts)):
         code[ok & (code < 0) & np.append(none, False)[np.where(ok, group, count)]] = len(reasons)
         reasons.append(f"no {outcome} in the group")
-    has_group = (applications.group >= 0) & (applications.group < len(applications.groups))
-    left_out_group = np.where(has_group, applications.group, -1)
-    exclusions = []
-    for number, left_out_reason in enumerate(reasons):
+    known_group = np.where((group >= 0) & (group < count), group, -1)
+    left_out = []
+    for number, reason in enumerate(reasons):
         of_reason = code == number
-        for group_code in np.unique(left_out_group[of_reason]):
-            rows = of_reason & (left_out_group == group_code)
-            exclusions.append(
-                LeftOut(left_out_reason, int(group_code), int(rows.sum()), int(applications.denied[rows].sum()))
-            )
-    left_out = tuple(exclusions)
-    return Rows(code < 0, left_out, counts, events)
+        for group_code in np.unique(known_group[of_reason]):
+            rows = of_reason & (known_group == group_code)
+            left_out.append(LeftOut(reason, int(group_code), int(rows.sum()), int(applications.denied[rows].sum())))
+    return Rows(code < 0, tuple(left_out), counts, events)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -249,7 +241,7 @@ COLLINEAR = 1e-10
 """A column whose square left beside the others is so small a share of its square is a combination of them."""
 
 MOST_COLUMNS = 300
-"""A rung with more columns has no logit: fixed effects of many lenders or counties are told by the linear fit."""
+"""A rung with more columns has no logit: fixed effects of many lenders or counties are left to the linear fit."""
 
 
 @dataclass(frozen=True)
@@ -305,7 +297,9 @@ def build_design(applications: Applications, rows: Rows, form: Form) -> Design:
         for block_control in block.controls:
             coded = code_control(block_control, applications.denied, used, form)
             varies: Bools = np.asarray(coded.columns.any(axis=0), np.bool_)
-            without[-1] += _without(block_control, coded, varies)
+            # what of a control gets no column, and why
+            constant = not varies.any() and not coded.merged
+            without[-1] += [f"{block_control.name} (constant)"] if constant else coded.merged
             columns.append(coded.columns[:, varies])
             names += [name for name, is_varying in zip(coded.names, varies, strict=True) if is_varying]
             control += [number] * int(varies.sum())
@@ -345,11 +339,6 @@ def independent(x: Floats) -> Bools:
                 np.outer(residual_gram[j + 1 :, j], residual_gram[j, j + 1 :]) / residual_gram[j, j]
             )
     return is_independent
-
-
-def _without(control: Control, coded: Coded, varies: Bools) -> list[str]:
-    """What of a control gets no column, and why."""
-    return list(coded.merged) if varies.any() or coded.merged else [f"{control.name} (constant)"]
 
 
 def renumbered(cluster: Ints) -> Ints:

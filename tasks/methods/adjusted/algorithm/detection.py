@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from schemas.terms import Note
-from tasks.methods.adjusted.algorithm.design import Applications, Control
+from tasks.methods.adjusted.algorithm.design import Applications
 from tasks.methods.adjusted.algorithm.estimators import FEW, INDEPENDENT
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.numerics.arrays import Bools, Ints
@@ -23,7 +23,7 @@ from tasks.numerics.statistics.intervals import Changes, error, lower, upper
 # such category all were decided alike, whatever their group, and an effect of 0 says nothing about how they came into
 # it.
 #
-# Scope: which controls. That no verdict rests on an effect beside one: ``detection``.
+# Scope: which controls. That no verdict rests on an effect with such a control: ``detection``.
 
 
 TELLING: Final = "tells_decision"
@@ -32,36 +32,27 @@ FEWEST_APPROVED, MOST_DENIED = 0.05, 0.95
 """Categories tell the decision if those that are commoner among the denied hold fewer than the first share of the
 approved, and more than the second of the denied."""
 ROWS_A_CATEGORY = 20
-"""With fewer on average a column tells it by chance, as names and numbers of files do."""
+"""With fewer on average a column determines it by chance, as names and numbers of files do."""
 MOST_VALUES = 2
 """Of a number that counts as a category: 0 and 1."""
 
 
 def telling(applications: Applications) -> dict[str, str]:
     """Name of each control that determines the decision -> the name of its block."""
-    return {
-        control.name: block.name
-        for block in applications.blocks
-        for control in _categorical(block.controls)
-        if _tells(control, applications.denied)
-    }
-
-
-def _categorical(controls: tuple[Control, ...]) -> Iterator[Control]:
-    for control in controls:
-        finite_values = control.values[np.isfinite(control.values)]
-        if control.kind == "category" or len(np.unique(finite_values)) <= MOST_VALUES:
-            yield control
-
-
-def _tells(control: Control, denied: Bools) -> bool:
-    finite = np.isfinite(control.values)
-    side, (names, code) = denied[finite], np.unique(control.values[finite], return_inverse=True)
-    if not side.any() or side.all() or len(names) * ROWS_A_CATEGORY > len(code):
-        return False
-    shares = [np.bincount(code[of], minlength=len(names)) / of.sum() for of in (~side, side)]
-    commoner = shares[1] > shares[0]
-    return bool(shares[0][commoner].sum() < FEWEST_APPROVED and shares[1][commoner].sum() > MOST_DENIED)
+    telling_blocks = {}
+    for block in applications.blocks:
+        for control in block.controls:
+            finite = np.isfinite(control.values)
+            side, (names, code) = applications.denied[finite], np.unique(control.values[finite], return_inverse=True)
+            if control.kind != "category" and len(names) > MOST_VALUES:
+                continue
+            if not side.any() or side.all() or len(names) * ROWS_A_CATEGORY > len(code):
+                continue
+            shares = [np.bincount(code[of], minlength=len(names)) / of.sum() for of in (~side, side)]
+            commoner = shares[1] > shares[0]
+            if shares[0][commoner].sum() < FEWEST_APPROVED and shares[1][commoner].sum() > MOST_DENIED:
+                telling_blocks[control.name] = block.name
+    return telling_blocks
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -118,7 +109,7 @@ def effects(
 # --------------------------------------------------------------------------------------------------------------------
 # Adjusted disparities: how much more often a group is denied than applicants like them in the reference group.
 #
-# Nobody has a finding: a regression compares groups, and says nothing of a single applicant. Its estimates are measures
+# No row has a finding: a regression compares groups, and says nothing of a single applicant. Its estimates are measures
 # of groups, each with the interval of its own formula. The fits are made before, by the stage ``adjust``.
 #
 # Scope: measures of estimates. The estimates: ``ladder``.
@@ -127,7 +118,7 @@ def effects(
 EFFECT: Final = "adjusted_effect"
 """The measure: without parameters that of the primary rung, by logit, over the group's own rows."""
 OVERLAP: Final = "overlap_effect"
-"""The overlap-weighted difference of the primary rung, which stands beside it."""
+"""The overlap-weighted difference of the primary rung, reported with it."""
 EXCHANGED: Final = "exchanged_effect"
 """What a given model does to a group by its own answer, with the attribute exchanged."""
 NORMAL_95: Final = 1.959963984540054
@@ -152,7 +143,7 @@ class Step:
     group: str
     estimator: str
     over: str
-    """Over whose rows it is averaged."""
+    """The rows that it is averaged over."""
     primary: bool
     value: float
     """Difference of the probability of denial; NaN where refused."""
@@ -166,7 +157,7 @@ class Step:
     se: float = math.nan
     df: float = math.inf
     judged_rung: bool = False
-    """Whether it is of the rung that is judged, by whatever estimator."""
+    """Whether it is of the rung that is judged, by any estimator."""
     robustness: float = math.nan
     """Robustness value of the linear effect of that rung."""
     unseen: float = 0.0
@@ -216,11 +207,17 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
     """
     steps = problem.own if isinstance(problem.own, Steps) else Steps(())
     numbers = {group: number for number, group in enumerate(problem.groups)}
-    steps_of_groups = [step for step in steps.every if step.group in numbers]
     aggregates: list[Aggregate] = []
-    for step in steps_of_groups:
-        row_counts = steps.counted(step.group, problem.groups[problem.reference])
-        aggregates += _measures(step, numbers[step.group], row_counts)
+    for step in steps.every:
+        if step.group not in numbers:
+            continue
+        group, row_counts = numbers[step.group], steps.counted(step.group, problem.groups[problem.reference])
+        if step.primary:
+            aggregates.append(_measure(step, group, {}, EFFECT, row_counts))
+        if step.judged_rung and step.estimator == "overlap":
+            aggregates.append(_measure(step, group, {}, OVERLAP, row_counts))
+        parameters = {"rung": step.block, "estimator": step.estimator, "over": step.over}
+        aggregates.append(_measure(step, group, parameters, EFFECT))
     aggregates += [
         _exchanged(exchange, numbers[exchange.group]) for exchange in steps.exchanged if exchange.group in numbers
     ]
@@ -230,17 +227,27 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
     return Detected(*nobody, (), (), tuple(aggregates))
 
 
-def _measures(step: Step, group: int, row_counts: Counted | None) -> Iterator[Aggregate]:
-    if step.primary:
-        yield _measure(step, group, {}, EFFECT, row_counts)
-    if step.judged_rung and step.estimator == "overlap":
-        yield _measure(step, group, {}, OVERLAP, row_counts)
-    yield _measure(step, group, {"rung": step.block, "estimator": step.estimator, "over": step.over}, EFFECT)
-
-
 def _measure(
     step: Step, group: int, parameters: Mapping[str, float | str], measure: str, row_counts: Counted | None = None
 ) -> Aggregate:
+    """A step as a measure: why there is no value, or why it is not judged, and its error."""
+    notes: list[str] = []
+    inference = interval = None
+    if not math.isfinite(step.value):
+        notes = [step.reason or "not estimated"]
+    else:
+        # overlap weights look only where both groups are
+        if step.estimator != "overlap" and step.support < ENOUGH_SUPPORT:
+            notes.append(Note.POOR_SUPPORT)
+        notes += [note for reason_text, note in _UNJUDGED.items() if reason_text in step.reason]
+        interval, se, above = (step.low, step.high), step.se, math.nan
+        if not math.isfinite(se):  # a penalised fit has a likelihood interval, so each half gives one error
+            se, above = (abs(step.value - end) / NORMAL_95 for end in interval)
+        if not parameters:
+            robustness, unseen = step.robustness, step.unseen
+            inference = Inference(
+                se, df=step.df, robustness=robustness, unseen=unseen, se_above=above, counted=row_counts
+            )
     return Aggregate(
         group,
         0,
@@ -249,9 +256,9 @@ def _measure(
         step.value,
         step.n,
         compared=False,
-        reason=_qualified(step),
-        interval=(step.low, step.high) if math.isfinite(step.value) else None,
-        inference=None if parameters else _inference(step, row_counts),
+        reason="; ".join(notes),
+        interval=interval,
+        inference=inference,
     )
 
 
@@ -272,22 +279,3 @@ def _exchanged(exchange: DetectionExchange, group: int) -> Aggregate:
         interval=exchange.interval,
         inference=Inference(error(of), raised=of.raised, lowered=of.lowered),
     )
-
-
-def _inference(step: Step, row_counts: Counted | None) -> Inference | None:
-    """Standard error of a step. A penalised fit has a likelihood interval, so each half gives one error."""
-    if not math.isfinite(step.value):
-        return None
-    se, above = step.se, math.nan
-    if not math.isfinite(se):
-        se, above = (abs(step.value - end) / NORMAL_95 for end in (step.low, step.high))
-    return Inference(se, df=step.df, robustness=step.robustness, unseen=step.unseen, se_above=above, counted=row_counts)
-
-
-def _qualified(step: Step) -> str:
-    """Why there is no value, or why it is not judged; an overlap-weighted one looks where both groups are."""
-    if not math.isfinite(step.value):
-        return step.reason or "not estimated"
-    poor = step.estimator != "overlap" and step.support < ENOUGH_SUPPORT
-    notes = [Note.POOR_SUPPORT] * poor + [note for reason_text, note in _UNJUDGED.items() if reason_text in step.reason]
-    return "; ".join(notes)

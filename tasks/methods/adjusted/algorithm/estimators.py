@@ -54,19 +54,19 @@ HALVINGS = 30
 class Statistic:
     """The t of one coefficient for any null b0 and weights of clusters; residuals are linear in b0.
 
-    ``outcome`` and ``own`` are ``(G, p)`` cluster sums of x times what the other columns leave of y and of the
+    ``outcome`` and ``residual`` are ``(G, p)`` cluster sums of x times what the other columns leave of y and of the
     coefficient's own column; ``row`` is its row of (X'X)^-1, ``slopes (G, p)`` that row times each cluster's X'X.
     """
 
     outcome: Floats
-    own: Floats
+    residual: Floats
     row: Floats
     slopes: Floats
     bread: Floats
 
     def t(self, null: float, weights: Floats) -> Floats:
         """``(draws,)`` of the weights ``(draws, G)``, without small-sample factor; weights of 1: the estimate's own."""
-        sums = self.outcome - null * self.own
+        sums = self.outcome - null * self.residual
         shifted_sums = weights * (sums @ self.row)
         residual_sums = shifted_sums - (weights @ sums @ self.bread) @ self.slopes.T
         error = np.sqrt((residual_sums**2).sum(axis=1))
@@ -115,7 +115,7 @@ def wild_statistic(x: Floats, y: Floats, column: int, cluster: Ints, clusters: i
     row = bread[column]
     return Statistic(
         outcome=cluster_sums(x * outcome[:, None], cluster, clusters),
-        own=cluster_sums(x * column_residuals[:, None], cluster, clusters),
+        residual=cluster_sums(x * column_residuals[:, None], cluster, clusters),
         row=row,
         slopes=cluster_sums(x * (x @ row)[:, None], cluster, clusters),
         bread=bread,
@@ -162,7 +162,7 @@ class Effect:
     group: int
     estimator: Estimator
     average_over: Literal["own", "all", "overlap"]
-    """Over whose rows the effect is averaged: the group's own, all, or those where both groups are."""
+    """The rows that the effect is averaged over: the group's own, all, or those where both groups are."""
     value: float
     """Difference of the probability of denial, group minus reference (0.1 is 10 percentage points)."""
     low: float
@@ -178,7 +178,7 @@ class Effect:
     events: int = 0
     """Denials among them."""
     support: float = math.nan
-    """Share of the group's rows whose propensity, at equal sizes of both groups, is inside [0.05, 0.95]."""
+    """Share of the group's rows with a propensity, at equal sizes of both groups, inside [0.05, 0.95]."""
     rv: float = math.nan
     rv_alpha: float = math.nan
     """Robustness values (Cinelli and Hazlett 2020) of the linear fit: at the estimate, and at the interval's end."""
@@ -190,7 +190,7 @@ class Effect:
     adjusted_by_strongest: float = math.nan
     """The effect if a column as strong as the strongest one were unseen."""
     unseen: Sensitivity | None = None
-    """Of the linear fit: what every control explains, and the effect beside a column as strong."""
+    """Of the linear fit: what every control explains, and the effect given a column as strong."""
     fit: Fit = ""
     reason: str = ""
     """Why there is no value, or what the reader must know of it (dropped columns, poor support)."""
@@ -201,11 +201,11 @@ class Effect:
 
 
 FEW = "few_clusters"
-"""How a reason begins that says so."""
+"""How the reason of few clusters begins."""
 INDEPENDENT = "which take rows as independent"
-"""What a reason says of intervals that leave out the clusters."""
+"""The reason of intervals that leave out the clusters."""
 PLACE = "place"
-"""The block whose categories are fixed effects."""
+"""The block of fixed effects."""
 
 Over = Literal["own", "all", "overlap"]
 
@@ -257,12 +257,14 @@ class Rung:
         **fields: Any,
     ) -> Effect:
         """An effect with the counts of its group, and the reasons that hold for the whole rung."""
+        design = self.design
+        dropped = design.dropped_until(self.number)
         every = (
             estimate.reason,
             *reasons,
             *self.notes.get(group, ()),
-            *self._dropped(),
-            *self._terms(),
+            f"left out: {', '.join(dropped)}" if dropped else "",
+            f"terms added: {', '.join(design.terms)}" if design.terms else "",
             self._few_clusters(group),
         )
         return Effect(
@@ -275,27 +277,13 @@ class Rung:
             low=estimate.low,
             high=estimate.high,
             se=estimate.se,
-            df=self._df,
+            df=math.inf if design.cluster is None else float(len(np.unique(design.cluster)) - 1),
             n=int(self.counts[group]),
             events=int(self.events[group]),
             support=self.support.get(group, math.nan),
             reason="; ".join(dict.fromkeys(reason for reason in every if reason)),
             **fields,
         )
-
-    @property
-    def _df(self) -> float:
-        """Of intervals: clusters less one."""
-        return math.inf if self.design.cluster is None else float(len(np.unique(self.design.cluster)) - 1)
-
-    def _dropped(self) -> tuple[str, ...]:
-        """Columns left out."""
-        dropped = self.design.dropped_until(self.number)
-        return (f"left out: {', '.join(dropped)}",) if dropped else ()
-
-    def _terms(self) -> tuple[str, ...]:
-        """Terms that were added."""
-        return (f"terms added: {', '.join(self.design.terms)}",) if self.design.terms else ()
 
     def _few_clusters(self, group: int) -> str:
         """Too few clusters, in all or with members of the group (MacKinnon and Webb 2017); empty where enough."""
@@ -314,7 +302,7 @@ class Rung:
 # --------------------------------------------------------------------------------------------------------------------
 # Rows of the linear probability model: coefficient of the group, and what an unseen column could do to it.
 #
-# It takes curvature for an effect where controls differ between groups, so it stands beside the logit and never
+# It takes curvature for an effect where controls differ between groups, so it is reported with the logit and never
 # decides.
 
 
@@ -421,17 +409,14 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
     fit = fit_logit(x, y, first)
     if fit.separated:
         return _firth_rows(rung, fit), None
-    return {g: _rows(rung, g, fit) for g in rung.groups}, fit.coefficients
-
-
-def _rows(rung: Rung, group: int, fit: LogitFit) -> list[Effect]:
-    """Own and all-row effects of a maximum likelihood fit."""
-    effects = []
-    for over in OVER:
-        changed = change(fit.coefficients, _averaged(rung, group, over), rung.design.indicators[group], rung.indicators)
-        estimate = effect_of(changed, fit, rung.x, rung.design.y, rung.level, rung.design.cluster)
-        effects.append(_denial_logit_row(rung, group, over, estimate, changed.on, fit.coefficients, "newton"))
-    return effects
+    effects: dict[int, list[Effect]] = {}
+    for g in rung.groups:
+        effects[g] = []
+        for over in OVER:
+            changed = change(fit.coefficients, _averaged(rung, g, over), rung.design.indicators[g], rung.indicators)
+            estimate = effect_of(changed, fit, x, y, rung.level, rung.design.cluster)
+            effects[g].append(_denial_logit_row(rung, g, over, estimate, changed.on, fit.coefficients, "newton"))
+    return effects, fit.coefficients
 
 
 def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
@@ -491,7 +476,7 @@ def _denial_logit_row(
 
 
 POOR = 0.8
-"""A smaller share of the group's rows on support is said in the reason."""
+"""A smaller share of the group's rows on support is named in the reason."""
 
 
 def propensities(rung: Rung) -> dict[int, Propensity]:

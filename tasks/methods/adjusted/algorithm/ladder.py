@@ -12,7 +12,6 @@ from tasks.methods.adjusted.algorithm.design import (
     MOST_COLUMNS,
     RARE,
     Applications,
-    Block,
     Control,
     Design,
     LeftOut,
@@ -55,7 +54,7 @@ PAIRED = ((0.5, 0.5), (0.75, 0.25))
 MOST = 400
 """Most terms looked at; of more the products that vary most."""
 AT_ONCE = 8
-"""Terms of which all rows are held."""
+"""Terms with all rows in memory."""
 
 
 @dataclass(frozen=True)
@@ -152,12 +151,9 @@ def _meet(first: Factor, other: Factor) -> bool:
         return False
     if "plain" in (first.sort, other.sort):
         hinge, plain = (first, other) if other.sort == "plain" else (other, first)
-        return hinge.sort in ("plain", "above 0") and (hinge.sort == "plain" or _is_indicator(plain.values))
+        is_indicator = bool(((plain.values == 0) | (plain.values == 1)).all())
+        return hinge.sort == "plain" or (hinge.sort == "above 0" and is_indicator)
     return first.sort[-1] == other.sort[-1]
-
-
-def _is_indicator(values: Floats) -> bool:
-    return bool(((values == 0) | (values == 1)).all())
 
 
 def _factors(design: Design, number: int, control: Control, used: Bools) -> Iterator[Factor]:
@@ -177,15 +173,15 @@ def _factors(design: Design, number: int, control: Control, used: Bools) -> Iter
         values = control.values[used]
         for share in KNOTS:
             yield Factor(
-                _named(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot"
+                _hinge_name(control, "above", values, share), number, np.maximum(z - np.quantile(z, share), 0), "knot"
             )
         for rank, (above, below) in enumerate(PAIRED):
             over, under = np.maximum(z - np.quantile(z, above), 0), np.maximum(np.quantile(z, below) - z, 0)
-            yield Factor(_named(control, "above", values, above), number, over, f"above {rank}")
-            yield Factor(_named(control, "below", values, below), number, under, f"below {rank}")
+            yield Factor(_hinge_name(control, "above", values, above), number, over, f"above {rank}")
+            yield Factor(_hinge_name(control, "below", values, below), number, under, f"below {rank}")
 
 
-def _named(control: Control, side: str, values: Floats, share: float) -> str:
+def _hinge_name(control: Control, side: str, values: Floats, share: float) -> str:
     return f"{control.name} {side} {np.quantile(values, share):.3g}"
 
 
@@ -198,29 +194,22 @@ def added(design: Design, terms: Terms, chosen: list[int], rung: int) -> Design:
     width = design.widths[rung]
     if not chosen:
         return design
-    controls = design.x[:, np.r_[0, design.first_control : width]]
-    columns = _orthogonal(controls, terms.values(slice(None), np.array(chosen, np.int32)))
+    # standardised residuals of the terms, given the controls and the terms before
+    basis, columns = np.linalg.qr(design.x[:, np.r_[0, design.first_control : width]])[0], []
+    for term in terms.values(slice(None), np.array(chosen, np.int32)).T:
+        residual = term - basis @ (basis.T @ term)
+        columns.append(standardised(residual - basis @ (basis.T @ residual)))
+        basis = np.column_stack([basis, columns[-1] / np.sqrt(len(residual))])
     first, second = terms.control[terms.first[chosen]], terms.control[terms.second[chosen]]
     return replace(
         design,
-        x=np.hstack([design.x[:, :width], columns]),
+        x=np.hstack([design.x[:, :width], np.column_stack(columns)]),
         names=(*design.names[:width], *(terms.name(k) for k in chosen)),
         control=(*design.control[:width], *(int(term) for term in second)),
         widths=(*design.widths[:rung], width + len(chosen)),
         partners={width + place: int(term) for place, term in enumerate(first) if term >= 0},
         terms=tuple(terms.name(k) for k in chosen),
     )
-
-
-def _orthogonal(controls: Floats, columns: Floats) -> Floats:
-    """Standardised residuals of the columns ``(n, k)`` given the controls ``(n, p)`` and the preceding columns."""
-    basis = np.linalg.qr(controls)[0]
-    orthogonal_columns = []
-    for column in columns.T:
-        residual = column - basis @ (basis.T @ column)
-        orthogonal_columns.append(standardised(residual - basis @ (basis.T @ residual)))
-        basis = np.column_stack([basis, orthogonal_columns[-1] / np.sqrt(len(residual))])
-    return np.column_stack(orthogonal_columns)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -240,13 +229,13 @@ MOST_ADDED = 20
 SHARE = 10
 """Most of them that denial chooses before the groups, and that these choose, two of each at least."""
 LOOKED_AT = 8
-"""Terms of a step, the best under equal variances, whose errors are made without."""
+"""Terms of a step, the best under equal variances, before their robust errors are computed."""
 NEW = 1e-4
 """Share of a term's square that has to be left beside the columns."""
 CHUNK = 2048
-"""Rows of which terms are held at a time."""
+"""Rows with terms in memory at a time."""
 FACTOR_ROWS = 200_000
-"""Rows of which factors are held a second time."""
+"""Rows with factors in memory a second time."""
 
 
 @dataclass(frozen=True)
@@ -257,8 +246,8 @@ class Equation:
     """``(n,)`` rows of the design."""
     x: Floats
     """``(m, p)`` columns."""
-    kept: Bools
-    """``(p,)`` those that are no combination of others on these rows."""
+    independent: Bools
+    """``(p,)`` columns that are no combination of others on these rows."""
     residual: Floats
     """``(m,)``; the columns are orthogonal to it."""
     weight: Floats
@@ -296,7 +285,6 @@ def with_terms(design: Design, applications: Applications, used: Bools, rung: in
     chosen = choose(_denial(design, rung), terms, min(room, SHARE))
     chosen = _of_groups(added(design, terms, chosen, rung), terms, chosen, rung, room)
     chosen += choose(_denial(added(design, terms, chosen, rung), rung), terms, room - len(chosen))
-    chosen = chosen
     while chosen:
         wide = added(design, terms, chosen, rung)
         if independent(wide.x).all() and not fit_logit(wide.x, wide.y).separated:
@@ -334,11 +322,11 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
     if most <= 0:
         return chosen
     gram = _products(equation, terms) if gram is None else gram
-    column_mask = np.append(equation.kept, np.ones(len(terms.first), np.bool_))
+    column_mask = np.append(equation.independent, np.ones(len(terms.first), np.bool_))
     gram, columns, p = (
         gram[np.ix_(column_mask, column_mask)],
-        _columns(equation.x, equation.kept),
-        int(equation.kept.sum()),
+        _columns(equation.x, equation.independent),
+        int(equation.independent.sum()),
     )
     score = _scores(equation, terms)
     beside = np.linalg.solve(gram[:p, :p], gram[:p, p:])
@@ -349,7 +337,7 @@ def choose(equation: Equation, terms: Terms, most: int, gram: Floats | None = No
         new = residual_size > NEW * size
         t = np.where(new, np.abs(score) / np.sqrt(np.where(new, residual_size, 1.0) * equation.variance), 0.0)
         best = np.argsort(-t, kind="stable")[:LOOKED_AT].astype(np.int32)
-        orthogonal = _beside(columns, terms.values(equation.rows, best), equation.weight)
+        orthogonal = _term_residuals(columns, terms.values(equation.rows, best), equation.weight)
         errors = [standard_error(column * residual, equation.cluster) for column in orthogonal.T]
         robust = np.nan_to_num(np.where(new[best], np.abs(orthogonal.T @ residual) / np.maximum(errors, 1e-12), 0.0))
         place = int(robust.argmax())
@@ -399,7 +387,7 @@ def _equation(design: Design, rows: Bools, x: Floats, y: Floats, *, logit: bool)
 
 
 def _columns(x: Floats, column_mask: Bools) -> Floats:
-    """Those that are kept; no second array where all are."""
+    """The columns of the mask; no second array where that is all of them."""
     return x if column_mask.all() else x[:, column_mask]
 
 
@@ -427,7 +415,7 @@ def _scores(equation: Equation, terms: Terms) -> Floats:
     return scores
 
 
-def _beside(x: Floats, values: Floats, weight: Floats) -> Floats:
+def _term_residuals(x: Floats, values: Floats, weight: Floats) -> Floats:
     """Residuals of the terms ``(m, k)`` after a weighted regression on the columns ``(m, p)``."""
     weighted = x * weight[:, None]
     residuals: Floats = values - x @ np.linalg.solve(x.T @ weighted, weighted.T @ values)
@@ -440,7 +428,7 @@ def _beside(x: Floats, values: Floats, weight: Floats) -> Floats:
 # For each group and block the logit of the judged rung gets the group's indicator times the columns of the block: a
 # number's own column (not its square), a category's indicators. Where that fit is separated, each column has a fit
 # alone.
-# Joint Wald tests by column with the sandwich, Holm (1979) over all columns of a group. The effect is told at the
+# Joint Wald tests by column with the sandwich, Holm (1979) over all columns of a group. The effect is reported at the
 # column's 10th, 50th and 90th percentile; at every level of a category without order. A level that the design does not
 # tell apart (rare ones) or that applicants of one side alone have is left out: the fit says nothing of it.
 
@@ -505,7 +493,12 @@ def interaction_rows(
     interactions = []
     for group in groups:
         if start.separated:
-            interactions += _separated(applications.blocks[:rung], group, start.separated)
+            reason = f"separated: {start.separated}"
+            interactions += [
+                Interaction(group, block.name, control.name, 0, reason=reason)
+                for block in applications.blocks[:rung]
+                for control in block.controls
+            ]
             continue
         rows, number = [], 0
         for block in applications.blocks[:rung]:
@@ -517,14 +510,6 @@ def interaction_rows(
             number += len(block.controls)
         interactions += _holm(rows)
     return tuple(interactions)
-
-
-def _separated(blocks: tuple[Block, ...], group: int, sign: str) -> list[Interaction]:
-    """A row with a reason for each control."""
-    reason = f"separated: {sign}"
-    return [
-        Interaction(group, block.name, control.name, 0, reason=reason) for block in blocks for control in block.controls
-    ]
 
 
 def _fit(design: Design, x: Floats, group: int, controls: list[int], start: LogitFit) -> _Fit:
@@ -639,7 +624,6 @@ def _holm(rows: list[Interaction]) -> list[Interaction]:
 # refused by name; so is everything where the reference group has too few.
 
 
-"""The block of fixed effects, which is not judged by default."""
 OVER: dict[Estimator, tuple[Over, ...]] = {
     "logit": ("own", "all"),
     "lpm": ("all",),

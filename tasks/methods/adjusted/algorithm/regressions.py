@@ -136,7 +136,7 @@ FARTHEST = 40.0
 MOST_FITS = 25
 """Of one end: one that is not found by then counts as none, which makes the interval wider."""
 NEAR = 1e-6
-"""How near the profile comes to the quantile at an end."""
+"""Tolerance of the profile to the quantile at an end."""
 
 
 @dataclass(frozen=True)

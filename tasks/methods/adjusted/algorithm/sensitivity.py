@@ -183,12 +183,13 @@ def strengths(outcome: Fit, membership: Fit, group: int, named: Mapping[str, Seq
 
 def benchmarks(estimate: Estimate, columns: Mapping[str, Confounder]) -> tuple[Benchmark, ...]:
     """The effect, adjusted for confounders once, twice and three times as strong as each column."""
-    return tuple(_benchmark(estimate, name, of, times) for name, of in columns.items() for times in TIMES)
-
-
-def _benchmark(estimate: Estimate, name: str, column: Confounder, times: int) -> Benchmark:
-    confounder = times_as_strong(column, times)
-    return Benchmark(name, times, confounder, None if confounder is None else adjusted(estimate, confounder))
+    rows = []
+    for name, column in columns.items():
+        for times in TIMES:
+            confounder = times_as_strong(column, times)
+            effect = None if confounder is None else adjusted(estimate, confounder)
+            rows.append(Benchmark(name, times, confounder, effect))
+    return tuple(rows)
 
 
 def times_as_strong(column: Confounder, times: float) -> Confounder | None:

@@ -120,7 +120,13 @@ def fit_batches(batches: Batches, absorbed: int = 0) -> LinearFit:
     Raises:
         CollinearError: A column is a combination of the others, or there are no more rows than columns.
     """
-    n, gram, moments = _cross_products(batches)
+    n, gram, moments = 0, np.zeros((0, 0)), np.zeros(0)
+    for batch in batches():
+        if n == 0:
+            gram, moments = np.zeros((batch.x.shape[1],) * 2), np.zeros(batch.x.shape[1])
+        n += len(batch.y)
+        gram += batch.x.T @ batch.x
+        moments += batch.x.T @ batch.y
     df = n - len(moments) - absorbed
     if df < 1:
         raise CollinearError(f"{n} rows are too few for {len(moments) + absorbed} columns")
@@ -138,18 +144,6 @@ def fit_batches(batches: Batches, absorbed: int = 0) -> LinearFit:
         return LinearFit(refined, bread * squares / df, hc1, None, df)
     cr1 = sandwich(bread, by.meat, cr1_factor(n, df, by.clusters))
     return LinearFit(refined, bread * squares / df, hc1, cr1, df, by.clusters)
-
-
-def _cross_products(batches: Batches) -> tuple[int, Floats, Floats]:
-    """Rows, X'X ``(p, p)`` and X'y ``(p,)``."""
-    n, gram, moments = 0, np.zeros((0, 0)), np.zeros(0)
-    for batch in batches():
-        if n == 0:
-            gram, moments = np.zeros((batch.x.shape[1],) * 2), np.zeros(batch.x.shape[1])
-        n += len(batch.y)
-        gram += batch.x.T @ batch.x
-        moments += batch.x.T @ batch.y
-    return n, gram, moments
 
 
 def inverse(gram: Floats) -> Floats:
@@ -221,10 +215,8 @@ def fit_logit(batches: Batches, start: Floats | None = None, sample: int = SAMPL
     Returns:
         ``converged`` is false where columns separate the outcomes, or 25 steps do not do.
     """
-    return _climb(batches, start) if start is not None else _from_sample(batches, sample)
-
-
-def _from_sample(batches: Batches, sample: int) -> Newton:
+    if start is not None:
+        return _climb(batches, start)
     few = every(batches, sample)
     start = np.zeros(few.x.shape[1])
     if sample > 1 and len(few.y) >= LEAST_ROWS * len(start):
@@ -443,8 +435,7 @@ def within(values: Floats, effects: Sequence[Ints]) -> Floats:
         for levels in effects:
             counts = np.maximum(np.bincount(levels), 1)
             means = np.column_stack([np.bincount(levels, column) / counts for column in residuals.T])
-            centred: Floats = residuals - means[levels]
-            residuals = centred
+            residuals = residuals - means[levels]
         if len(effects) == 1 or float((np.abs(residuals - before) / scale).max(initial=0.0)) <= APART:
             return residuals
     raise ValueError(f"fixed effects did not settle in {MOST_ROUNDS} rounds")

@@ -5,17 +5,14 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec.algorithm import own_group
-from tasks.methods.cec.algorithm import pairs as algorithm_pairs
 from tasks.methods.cec.algorithm import pairs as cec_pairs
-from tasks.methods.cec.algorithm import pairs as cec_tallies
 from tasks.methods.cec.algorithm.own_group import Reasons, without
 from tasks.methods.cec.algorithm.pairs import Scored, View
 from tasks.methods.cec.settings import CecSettings
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Ints, Longs
 from tasks.numerics.encoding import Columns
 from tasks.numerics.problem import ModelView, Problem, Refit
 from tasks.numerics.results import Aggregate, Detected, Draws, Evidence, Findings, Tally
@@ -37,7 +34,7 @@ MATCH, PARTED = "match", "parts_in"
 """Roles in the evidence: the match, its value a distance; and, with the feature after a colon, where reasons part."""
 
 FEATURES = 3
-"""Features told of each pair."""
+"""Features in the evidence of each pair."""
 
 
 def findings(of_groups: Sequence[Scored], settings: CecSettings) -> Findings:
@@ -46,7 +43,7 @@ def findings(of_groups: Sequence[Scored], settings: CecSettings) -> Findings:
     cec = np.concatenate([np.zeros(0), *(scored.compared.cec for scored in of_groups)])
     flip = np.concatenate([np.zeros(0), *(scored.compared.flip for scored in of_groups)])
     refusal = np.concatenate([np.zeros(0, dtype=str), *(scored.reason for scored in of_groups)])
-    regime = algorithm_pairs.regimes(cec, flip, settings.theta)
+    regime = cec_pairs.regimes(cec, flip, settings.theta)
     order = np.argsort(row)
     return Findings(
         row=row[order],
@@ -58,30 +55,31 @@ def findings(of_groups: Sequence[Scored], settings: CecSettings) -> Findings:
 
 
 def evidence(of_groups: Sequence[Scored], names: tuple[str, ...]) -> Evidence:
-    """The match of every matched row, then the features in which a scored pair parts most, if it parts at all."""
+    """The match of every matched row, then the features in which a scored pair differs most, if it differs at all."""
     empty = np.zeros(0, np.int64), np.zeros(0, dtype=str), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0)
     parts = [empty]
     for scored in of_groups:
-        parts += [_matches(scored), _features(scored, names)]
+        matches, matched = scored.matches, np.flatnonzero(scored.matches.matched)
+        ones = np.ones(len(matched), np.int32)
+        parts.append(
+            (
+                matches.row[matched],
+                np.full(len(matched), MATCH),
+                ones,
+                matches.match[matched],
+                matches.distance[matched],
+            )
+        )
+        parted = np.nan_to_num(scored.compared.parted)
+        largest = cec_pairs.largest(parted, FEATURES)
+        distance = np.take_along_axis(parted, largest, axis=1)
+        at, place = np.nonzero(distance > 0)
+        features = np.array([f"{PARTED}: {name}" for name in names])[largest[at, place]]
+        ranks = (place + 1).astype(np.int32)
+        parts.append((matches.row[at], features, ranks, matches.match[at], distance[at, place]))
     row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.lexsort((rank, role != MATCH, row))
     return Evidence(row[order], role[order], rank[order], other[order], value[order])
-
-
-def _matches(scored: Scored) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
-    m, at = scored.matches, np.flatnonzero(scored.matches.matched)
-    return m.row[at], np.full(len(at), MATCH), np.ones(len(at), np.int32), m.match[at], m.distance[at]
-
-
-def _features(
-    scored: Scored, names: tuple[str, ...]
-) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
-    m, parted = scored.matches, np.nan_to_num(scored.compared.parted)
-    largest = algorithm_pairs.largest(parted, FEATURES)
-    value = np.take_along_axis(parted, largest, axis=1)
-    at, rank = np.nonzero(value > 0)
-    role = np.array([f"{PARTED}: {name}" for name in names])[largest[at, rank]]
-    return m.row[at], role, rank.astype(np.int32) + 1, m.match[at], value[at, rank]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -90,7 +88,7 @@ def _features(
 # A model may give two comparable applicants of different groups the same answer for different reasons. Every row
 # outside the reference group is matched with the most comparable member of the reference group with the same outcome.
 # The model's attributions for both, from one baseline, are reduced to directions and compared. The score is printed
-# beside its matching floor: the score of a model of the financial features alone on the same pairs.
+# with its matching floor: the score of a model of the financial features alone on the same pairs.
 #
 # Scope: the order of the method. Steps: ``pairs``, ``score``, ``tallies`` by group, ``findings`` by row, and
 # ``training`` for consistency. Matching: ``tasks.counterfactuals.algorithm.nearest``.
@@ -110,13 +108,13 @@ class Audited:
     columns: Columns | None = None
     """What all applicants handed in, but for columns that the groups are made of."""
     refit: Refit | None = None
-    asked: Asked | None = None
-    """Who is asked of a large problem; None: everybody. Whom they are matched with is never sampled."""
+    sample: Asked | None = None
+    """The rows of a sample that are matched; None: all. The rows that they are matched with are never sampled."""
 
     def rows(self, group: int) -> Longs:
         """Queried members of a group, ascending."""
         member = np.equal(self.group, group)
-        return np.flatnonzero(member if self.asked is None else member & self.asked.drawn)
+        return np.flatnonzero(member if self.sample is None else member & self.sample.drawn)
 
 
 def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) -> Detected:
@@ -148,16 +146,13 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
         problem.resamples,
         columns=None if applicants is None else without(applicants.columns, applicants.attribute_columns),
         refit=problem.refit,
-        asked=problem.asked,
+        sample=problem.asked,
     )
     return assess(audited, settings, rng)
 
 
 def units(problem: Problem) -> Bools:
-    """Rows with a finding, ``(n,)``: rows outside the reference group; none if no model can be explained.
-
-    Of a large problem, those who are asked.
-    """
+    """Rows with a finding, ``(n,)``: outside the reference group and in the sample; none without model explanations."""
     outside: Bools = (problem.group != problem.reference) & problem.drawn
     return outside if problem.look_into is not None else np.zeros(len(problem.group), np.bool_)
 
@@ -171,8 +166,14 @@ def assess(audited: Audited, settings: CecSettings, rng: np.random.Generator) ->
     aggregates: list[Aggregate] = []
     within = {group: _within(audited, model_views, group) for group in other_groups}
     for group, group_scores in scored.items():
-        tallies += [replace(t, group=group) for t in _tallies(group_scores, within[group], audited, settings)]
-        group_aggregates = cec_tallies.aggregates(group_scores, audited.explained.features, audited.resamples, rng)
+        group_tallies = list(cec_pairs.scores(group_scores, settings, {}, headline=True))
+        own_scores = within[group]
+        if own_scores is not None:
+            group_tallies += cec_pairs.within(group_scores, own_scores)
+        group_tallies += cec_pairs.theta_curve(group_scores, settings)
+        group_tallies += cec_pairs.features(group_scores, audited.explained.features)
+        tallies += [replace(t, group=group) for t in group_tallies]
+        group_aggregates = cec_pairs.aggregates(group_scores, audited.explained.features, audited.resamples, rng)
         aggregates += [replace(a, group=group) for a in group_aggregates]
     tallies += _of_other_pairs(audited, model_views, settings)
     own_aggregates, draws = _above_own_group(audited, model_views, scored, within, settings, rng)
@@ -205,7 +206,7 @@ def _above_own_group(
 ) -> tuple[list[Aggregate], list[Draws]]:
     """What a verdict on reasons rests on, of every group outside the reference group."""
     of = Reasons(
-        audited.explained, model_views, audited.group, audited.reference, audited.columns, audited.refit, audited.asked
+        audited.explained, model_views, audited.group, audited.reference, audited.columns, audited.refit, audited.sample
     )
     measured = [group for group, own_scores in within.items() if own_scores is not None]
     resampled = of.resampled(measured, settings, rng)
@@ -213,18 +214,12 @@ def _above_own_group(
     draws: list[Draws] = []
     for group, own_scores in within.items():
         null_draws = of.draws(group, settings.relabelled_draws if own_scores is not None else 0, rng)
-        aggregate, against = own_group.told(group, scored[group], own_scores, null_draws, resampled.get(group))
+        aggregate, against = own_group.above_own_group(
+            group, scored[group], own_scores, null_draws, resampled.get(group)
+        )
         aggregates.append(aggregate)
         draws += against
     return aggregates, draws
-
-
-def _tallies(scored: Scored, within: Scored | None, audited: Audited, settings: CecSettings) -> Iterator[Tally]:
-    yield from cec_tallies.scores(scored, settings, {}, headline=True)
-    if within is not None:
-        yield from cec_tallies.within(scored, within)
-    yield from cec_tallies.theta_curve(scored, settings)
-    yield from cec_tallies.features(scored, audited.explained.features)
 
 
 def _of_other_pairs(audited: Audited, model_views: tuple[View, ...], settings: CecSettings) -> Iterator[Tally]:
@@ -234,5 +229,5 @@ def _of_other_pairs(audited: Audited, model_views: tuple[View, ...], settings: C
         is_requested = settings.pairs == "all" or (settings.pairs == "both_ways" and group == audited.reference)
         if is_requested and to != audited.reference:
             scored = pairs(audited, model_views, group, to)
-            for t in cec_tallies.scores(scored, settings, {"matched_with": audited.groups[to]}, headline=False):
+            for t in cec_pairs.scores(scored, settings, {"matched_with": audited.groups[to]}, headline=False):
                 yield replace(t, group=group)

@@ -153,7 +153,8 @@ def split(population: Population, folds: int, seed: int) -> Iterator[Fold]:
     cell = population.favourable * 2 + population.protected
     splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
     for number, (fitted, test_rows) in enumerate(splitter.split(cell, cell)):
-        yield Fold(number, fitted, test_rows, _standardised(population.features, fitted))
+        mean, deviation = scale(population.features, fitted)
+        yield Fold(number, fitted, test_rows, (population.features - mean) / deviation)
 
 
 def evaluate(
@@ -239,12 +240,6 @@ def scale(features: Floats, fitted: Longs) -> tuple[Floats, Floats]:
     """Mean and standard deviation ``(d,)`` of some rows; a deviation of 1 for what is constant among them."""
     mean, deviation = features[fitted].mean(axis=0), features[fitted].std(axis=0)
     return mean, np.where(deviation > 0, deviation, 1.0)
-
-
-def _standardised(features: Floats, fitted: Longs) -> Floats:
-    """All rows by mean and standard deviation of some; what is constant among those is only centred."""
-    mean, deviation = scale(features, fitted)
-    return (features - mean) / deviation
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -355,7 +350,7 @@ class Mitigated:
     scores: Floats | None
     """``(t,)`` logits, or the share of a mixture that accepts; None where there is neither."""
     net: nn.Sequential | None
-    """The net whose logit decides."""
+    """The net with the logit that decides."""
     reason: str
     """Why there is no net, and so no consistency; empty where there is one."""
     repair: Repair | None = None

@@ -12,7 +12,6 @@ from tasks.counterfactuals.algorithm import nearest
 from tasks.counterfactuals.algorithm.nearest import Matching
 from tasks.methods.cec.algorithm import mitigations
 from tasks.methods.cec.algorithm import pairs as cec_pairs
-from tasks.methods.cec.algorithm import pairs as cec_score
 from tasks.methods.cec.algorithm.mitigations import (
     Fold,
     Population,
@@ -74,13 +73,13 @@ class Consistency:
     pairs: int
     """Rows with a score."""
     unscored: int
-    """Rows without: nobody to be matched with, or no direction."""
+    """Rows without a score: no match, or no direction."""
     cec: float
     """Mean over the pairs, as the two that follow; NaN where there are none."""
     cec_floor: float
     cec_above_floor: float
     flips: int
-    """Pairs whose predictions differ."""
+    """Pairs with different predictions."""
     regimes: tuple[int, ...]
     """Pairs in each of ``algorithm.score.REGIMES``."""
 
@@ -150,8 +149,8 @@ def consistency(scored: tuple[Scored, ...], theta: float = THETA) -> Consistency
             *((s.compared.cec, s.compared.floor, s.above_floor, s.compared.flip) for s in scored), strict=True
         )
     )
-    regime = cec_score.regimes(cec, flip, theta)
-    has_regime = regime != cec_score.NO_REGIME
+    regime = cec_pairs.regimes(cec, flip, theta)
+    has_regime = regime != cec_pairs.NO_REGIME
     return Consistency(
         pairs=int(has_regime.sum()),
         unscored=int((~has_regime).sum()),
@@ -159,7 +158,7 @@ def consistency(scored: tuple[Scored, ...], theta: float = THETA) -> Consistency
         cec_floor=_mean(floor[has_regime]),
         cec_above_floor=_mean(above[has_regime]),
         flips=int(flip[has_regime].sum()),
-        regimes=tuple(np.bincount(regime[has_regime], minlength=len(cec_score.REGIMES)).tolist()),
+        regimes=tuple(np.bincount(regime[has_regime], minlength=len(cec_pairs.REGIMES)).tolist()),
     )
 
 
@@ -175,7 +174,7 @@ def summary(scored: tuple[Scored, ...], theta: float = THETA) -> dict[str, float
         "unscored_percent": 100 * measured.unscored / max(measured.pairs + measured.unscored, 1),
         **{
             f"regime_{name.lower()}_percent": 100 * count / pairs
-            for name, count in zip(cec_score.REGIMES, measured.regimes, strict=True)
+            for name, count in zip(cec_pairs.REGIMES, measured.regimes, strict=True)
         },
     }
 
@@ -196,7 +195,7 @@ def _mean(values: Floats) -> float:
 
 UNCONSTRAINED: Final = "unconstrained"
 _ENDS: Final = (UNCONSTRAINED, "full")
-"""The variants that are trained whatever is left out."""
+"""The variants that are always trained."""
 
 
 @dataclass(frozen=True)
@@ -421,37 +420,33 @@ def aggregates(trials: Sequence[Trial], group: int) -> Iterator[Aggregate]:
         group: Number of the group that is held against the reference group.
     """
     best = _non_dominated(trials)
-    for model, model_trials in _by_model(trials).items():
+    trials_of_model: dict[Model, list[Trial]] = {}
+    for trial in trials:
+        trials_of_model.setdefault(trial.model, []).append(trial)
+    for model, model_trials in trials_of_model.items():
         figures_of_measure = {
             name: [_figures(trial)[name] for trial in model_trials] for name in _figures(model_trials[0])
         }
         for (measure, regime), figures in figures_of_measure.items():
             of: Parameters = {"regime": regime} if regime else {}
-            yield _over_folds(group, measure, {**_named(model), **of}, figures, "mean")
-            yield _over_folds(group, measure, {**_named(model), **of}, figures, "sd")
+            yield _over_folds(group, measure, {**_parameters(model), **of}, figures, "mean")
+            yield _over_folds(group, measure, {**_parameters(model), **of}, figures, "sd")
         yield _over_folds(
-            group, "trained_collapsed", _named(model), [_collapsed(trial) for trial in model_trials], "mean"
+            group, "trained_collapsed", _parameters(model), [_collapsed(trial) for trial in model_trials], "mean"
         )
         if not model.grid:
             on_frontier = [best[trial.fold, model] for trial in model_trials]
-            yield _over_folds(group, "trained_non_dominated", _named(model), on_frontier, "mean")
+            yield _over_folds(group, "trained_non_dominated", _parameters(model), on_frontier, "mean")
 
 
 def refused(models: Iterable[Model], group: int, rows: int, reason: str) -> Iterator[Aggregate]:
     """Models that cannot be trained on this number of rows, reference group included, with the reason."""
     for model in models:
         if not model.grid:
-            yield _over_folds(group, "trained_cec", _named(model), [Figure(np.nan, rows, reason=reason)], "mean")
+            yield _over_folds(group, "trained_cec", _parameters(model), [Figure(np.nan, rows, reason=reason)], "mean")
 
 
-def _by_model(trials: Sequence[Trial]) -> dict[Model, list[Trial]]:
-    of: dict[Model, list[Trial]] = {}
-    for trial in trials:
-        of.setdefault(trial.model, []).append(trial)
-    return of
-
-
-def _named(model: Model) -> Parameters:
+def _parameters(model: Model) -> Parameters:
     if model.lambdas is None:
         return {"model": model.name}
     return {"model": model.name, "lambda_eo": model.lambdas[0], "lambda_cec": model.lambdas[1]}
@@ -486,22 +481,18 @@ def _figures(trial: Trial) -> dict[Name, Figure]:
 
 
 def _of_reasons(trial: Trial) -> dict[Name, Figure]:
-    consistency, shares = (
-        trial.consistency,
-        [("trained_flip_share", ""), *(("trained_regime_share", r) for r in REGIMES)],
-    )
+    consistency = trial.consistency
+    shares = [("trained_flip_share", ""), *(("trained_regime_share", r) for r in REGIMES)]
     if consistency is None or not consistency.pairs:
         names = [*((f"trained_{name}", "") for name in OF_REASONS), *shares]
         missing = Figure(np.nan, trial.rows, reason=trial.reason if consistency is None else NO_PAIRS)
         return dict.fromkeys(names, missing)
-    means = {(f"trained_{name}", ""): _figures_mean(getattr(consistency, name), consistency) for name in OF_REASONS}
+    means = {}
+    for name in OF_REASONS:  # the floor is not defined where the reference has no direction for any pair
+        value = getattr(consistency, name)
+        means[f"trained_{name}", ""] = Figure(value, consistency.pairs, reason=NO_PAIRS if np.isnan(value) else "")
     counts = zip(shares, (consistency.flips, *consistency.regimes), strict=True)
     return means | {name: Figure(count / consistency.pairs, consistency.pairs, count) for name, count in counts}
-
-
-def _figures_mean(value: float, consistency: Consistency) -> Figure:
-    """The floor is not defined where the reference has no direction for any pair."""
-    return Figure(value, consistency.pairs, reason=NO_PAIRS if np.isnan(value) else "")
 
 
 def _collapsed(trial: Trial) -> Figure:

@@ -28,7 +28,7 @@ from tasks.numerics.statistics.sampling import Asked
 # Nearest rows under relabelled groups: each row's neighbours are listed once, and every relabelling filters the lists.
 #
 # The match of a row under a relabelling is the first of its list that carries the wanted label. A list that runs out is
-# searched anew among all rows with that label, never cut short: the result is that of a search from the start.
+# searched again among all rows with that label, never cut short: the result is that of a search from the start.
 #
 # Scope: rows of one model with one outcome. Pairs and scores: ``pairing``.
 
@@ -82,7 +82,7 @@ class Lists:
             places = encoding.gather(self.index.at[candidates])
             assigned_places, distance = nearest.match(self.index.at[self.rows[at]], places)
             return self._within_reach(np.where(assigned_places < 0, UNMATCHED, candidates[assigned_places]), distance)
-        matches, distance, sure = _first(self.near, self.away, at, is_candidate, len(self.pool))
+        matches, distance, sure = _first_candidate(self.near, self.away, at, is_candidate, len(self.pool))
         anew = np.flatnonzero(~sure)
         if len(anew):
             candidates = np.flatnonzero(self.in_pool & is_candidate)
@@ -126,28 +126,24 @@ def lists(
         for outcome in (False, True):
             same_outcome = among & (index.label == outcome)
             group_rows = same_outcome & explained.rows_of(number)
-            rows, pool_rows = (
-                np.flatnonzero(group_rows if of is None else group_rows & of),
-                np.flatnonzero(same_outcome & pool),
-            )
+            rows = np.flatnonzero(group_rows if of is None else group_rows & of)
+            pool_rows = np.flatnonzero(same_outcome & pool)
             if len(rows) and len(pool_rows):
-                at = index.at
-                nearest_depth = min(depth, len(pool_rows))
                 # public data hold thousands of equal rows, on which a balanced tree would be slow to build
-                tree = cKDTree(at[pool_rows], balanced_tree=False)
-                nearest_away, place = tree.query(at[rows], k=np.arange(1, nearest_depth + 1), workers=encoding.WORKERS)
-                nearest_near = pool_rows[place]
-                order = np.lexsort((nearest_near, nearest_away.astype(np.float32)), axis=-1)
-                near, away = (
-                    np.take_along_axis(nearest_near, order, axis=1),
-                    np.take_along_axis(nearest_away, order, axis=1),
-                )
+                tree = cKDTree(index.at[pool_rows], balanced_tree=False)
+                ks = np.arange(1, min(depth, len(pool_rows)) + 1)
+                away, place = tree.query(index.at[rows], k=ks, workers=encoding.WORKERS)
+                near = pool_rows[place]
+                order = np.lexsort((near, away.astype(np.float32)), axis=-1)
+                near, away = (np.take_along_axis(values, order, axis=1) for values in (near, away))
                 out.append(Lists(number, index, rows, pool_rows, near, away))
     return tuple(out)
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _first(near: Longs, away: Floats, at: Longs, is_candidate: Bools, pool: int) -> tuple[Longs, Floats, Bools]:
+def _first_candidate(
+    near: Longs, away: Floats, at: Longs, is_candidate: Bools, pool: int
+) -> tuple[Longs, Floats, Bools]:
     """The first wanted row of some lists, its distance, and whether no row beyond the list can take its place.
 
     A list that ends before the pool of ``pool`` rows does may have left out rows as near as its last.
@@ -200,8 +196,8 @@ class Ground:
     among: Bools
     """``(n,)`` the rows of both groups."""
     lists: tuple[Lists, ...]
-    asked: Bools | None = None
-    """``(n,)`` the rows that are asked if they are members; None: all."""
+    sample: Bools | None = None
+    """``(n,)`` the rows that are matched if they are members; None: all."""
 
     @classmethod
     def lay(cls, explained: ModelView, views: tuple[View, ...], among: Bools, depth: int = DEPTH) -> "Ground":
@@ -228,7 +224,7 @@ class Ground:
 
     def _parts(self, member: Bools) -> Iterator[Floats]:
         members, other_rows = np.flatnonzero(member), self.among & ~member
-        query_rows = members if self.asked is None else members[self.asked[members]]
+        query_rows = members if self.sample is None else members[self.sample[members]]
         for neighbours in self.lists:
             at, cell = neighbours.place[query_rows], members[neighbours.in_pool[members]]
             at = at[at >= 0]
@@ -470,15 +466,15 @@ class Reasons:
     """Models and groups of one protected attribute."""
 
     explained: ModelView
-    seen: tuple[View, ...]
+    views: tuple[View, ...]
     group: Ints
     """``(n,)``."""
     reference: int
     columns: Columns | None
     """What all applicants handed in, but for columns that the groups are made of; without, no label is exchanged."""
     refit: Refit | None
-    asked: Asked | None = None
-    """Who is asked of a large problem; None: everybody."""
+    sample: Asked | None = None
+    """The rows of a sample that are matched; None: all."""
 
     @cached_property
     def lists(self) -> tuple[Lists, ...]:
@@ -488,8 +484,8 @@ class Reasons:
         """
         everyone = np.ones(len(self.group), np.bool_)
         groups = [group for group in np.unique(self.group).tolist() if group != self.reference]
-        below = [self.asked.below(group) for group in groups] if self.asked is not None else []
-        return listed(self.explained, self.seen, everyone, of=np.logical_or.reduce(below) if below else None)
+        below = [self.sample.below(group) for group in groups] if self.sample is not None else []
+        return listed(self.explained, self.views, everyone, of=np.logical_or.reduce(below) if below else None)
 
     def draws(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, str]:
         """The statistic of a group under relabelled groups, or none of it and why."""
@@ -498,8 +494,8 @@ class Reasons:
         if not all(model.exact for model in self.explained.models):
             return np.zeros(0), NOT_EXACT
         member = np.equal(self.group, group)
-        # relabelled members are asked by the same hashes, so that as many are as of the group
-        below = None if self.asked is None else self.asked.below(group)
+        # relabelled members are sampled by the same hashes, so that their number is that of the group's sample
+        below = None if self.sample is None else self.sample.below(group)
         ground = Ground(self.explained, member | np.equal(self.group, self.reference), self.lists, below)
         null_values = draws(ground, member, self.columns, count, rng)
         return null_values, "" if len(null_values) else NOT_EXCHANGEABLE
@@ -509,10 +505,10 @@ class Reasons:
         if not settings.refits or self.refit is None or not groups:
             return {}
 
-        is_drawn = np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
+        is_drawn = np.ones(len(self.group), np.bool_) if self.sample is None else self.sample.drawn
 
         def values(view: ModelView, rows: Longs) -> dict[int, float]:
-            # copies of those asked alone: their number varies as a sample's does, so that the spread counts the design
+            # copies of sampled rows alone: their number varies as a sample's does, so that the spread counts the design
             return above(view, self.group[rows], groups, self.reference, Matching.of(settings), is_drawn[rows])
 
         return resampled(self.explained, self.group, groups, self.refit, settings.refits, values, rng)
@@ -549,7 +545,7 @@ def above(
     return out
 
 
-def told(
+def above_own_group(
     group: int, scored: Scored, within: Scored | None, null_draws: tuple[Floats, str], resampled: Floats | None
 ) -> tuple[Aggregate, list[Draws]]:
     """The aggregate of a group, and what it is held against.

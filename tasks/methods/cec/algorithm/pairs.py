@@ -147,7 +147,7 @@ NO_MODEL, NO_BASELINE, NO_DIRECTION = "no_model", "no_baseline", "no_direction"
 and group; its input, or its match's, is the baseline itself, as in a cell of a single member."""
 
 BATCH = 16384
-"""Pairs whose attributions are held at a time."""
+"""Pairs with attributions in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class View:
     """Logit from which it decides favourably."""
     index: Index
     weights: Floats
-    """``(f,)`` of the regression on financial features alone, whose score is the floor."""
+    """``(f,)`` of the regression on financial features alone; its score is the floor."""
 
 
 @dataclass(frozen=True)
@@ -204,16 +204,13 @@ def views(explained: ModelView, group: Ints, matching: Matching) -> tuple[View, 
     Raises:
         DataQualityError: If a financial feature is constant or not finite, or a model learnt from one label alone.
     """
-    return tuple(_view(explained, group, number, matching) for number in range(len(explained.models)))
-
-
-def _view(explained: ModelView, group: Ints, number: int, matching: Matching) -> View:
-    pool = explained.pools[number]
-    at = nearest.standardise(explained.financial, explained.financial_names, pool, matching.winsorise)
-    index = nearest.index(at, explained.label, group, pool, matching)
-    return View(
-        explained.models[number], explained.cut(number), index, reference_weights(at[pool], explained.label[pool])
-    )
+    model_views = []
+    for number, pool in enumerate(explained.pools):
+        at = nearest.standardise(explained.financial, explained.financial_names, pool, matching.winsorise)
+        index = nearest.index(at, explained.label, group, pool, matching)
+        weights = reference_weights(at[pool], explained.label[pool])
+        model_views.append(View(explained.models[number], explained.cut(number), index, weights))
+    return tuple(model_views)
 
 
 def reference_weights(financial: Floats, label: Bools) -> Floats:
@@ -243,11 +240,8 @@ def score_pairs(explained: ModelView, model_views: tuple[View, ...], rows: Longs
     """
     n = len(rows)
     matches = Matches(rows, np.full(n, nearest.UNMATCHED), np.full(n, np.nan), np.full(n, NO_MODEL, dtype="<U32"))
-    nothing_rows = len(rows)
-    cec, floor, flip, nothing_incompleteness = np.full((4, nothing_rows), np.nan)
-    compared = Compared(
-        cec, floor, flip, nothing_incompleteness, np.full((nothing_rows, len(explained.features)), np.nan)
-    )
+    cec, floor, flip, incompleteness = np.full((4, n), np.nan)
+    compared = Compared(cec, floor, flip, incompleteness, np.full((n, len(explained.features)), np.nan))
     reason = matches.reason.copy()
     for number, view in enumerate(model_views):
         positions = np.flatnonzero(explained.explainer[rows] == number)

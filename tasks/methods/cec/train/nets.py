@@ -85,10 +85,8 @@ def trained(
     outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
     label = outcome.loc[applicants["row_id"].to_numpy()].to_numpy(dtype=bool)
     population = Population(everyone_inputs.x, label, np.zeros(len(label), dtype=bool))
-    everyone, inputs = (
-        Lending(population, everyone_inputs.column, columns.names, *financial(columns, encodings)),
-        everyone_inputs.names,
-    )
+    everyone = Lending(population, everyone_inputs.column, columns.names, *financial(columns, encodings))
+    inputs = everyone_inputs.names
     cases = list(_cases(memberships, applicants["row_id"].to_numpy(), settings))
     models = algorithm_models.models(settings.training)
     aggregates, nets = [AGGREGATES.empty()], [TRAINED_NETS.empty()]
@@ -101,8 +99,8 @@ def trained(
             n = len(rows.population.favourable)
             aggregates.append(_table(case, list(algorithm_models.refused(models, case.group, n, reason))))
             continue
-        with progress(len(models) * settings.training.folds, f"training for {case.said}") as tell:
-            trials = list(_trials(rows, case, settings, scratch, tell))
+        with progress(len(models) * settings.training.folds, f"training for {case.said}") as report:
+            trials = list(_trials(rows, case, settings, scratch, report))
         aggregates.append(_table(case, list(algorithm_models.aggregates(trials, case.group))))
         nets.append(_nets(case, trials, inputs))
     tables = {AGGREGATES.name: pa.concat_tables(aggregates), TRAINED_NETS.name: pa.concat_tables(nets)}
@@ -119,12 +117,13 @@ def _cases(
                 yield _Case(name, of, group, f"{position}-{group}")
 
 
-def _trials(rows: Lending, case: _Case, settings: TrainSettings, scratch: Scratch, tell: Tell) -> Iterator[Trial]:
+def _trials(rows: Lending, case: _Case, settings: TrainSettings, scratch: Scratch, report: Tell) -> Iterator[Trial]:
     """Trains every model on every fold and logs each one. An error names the folder of the checkpoints."""
     states = States(scratch, case.number)
     try:
         for trial in algorithm_models.trials(rows, settings.cec, settings.seed, states):
-            tell(_said(trial, settings.training.folds))
+            cec = f"CEC {trial.consistency.cec:.3f}" if trial.consistency else "no CEC"
+            report(f"fold {trial.fold + 1} of {settings.training.folds}, {trial.model.name}: {cec}")
             yield trial
     except DivergedError as error:
         message = f"{case.said}, {error.run}: {error}{scratch.where(states.file(error.run))}"
@@ -132,13 +131,6 @@ def _trials(rows: Lending, case: _Case, settings: TrainSettings, scratch: Scratc
     except IntegrityError as error:
         home = scratch.path("")
         raise IntegrityError(f"{case.said}: {error}; remove {home} to train from the start") from error
-
-
-def _said(trial: Trial, parts: int) -> str:
-    """A trial in a line."""
-    consistency = trial.consistency
-    cec = f"CEC {consistency.cec:.3f}" if consistency else "no CEC"
-    return f"fold {trial.fold + 1} of {parts}, {trial.model.name}: {cec}"
 
 
 def _table(case: _Case, aggregates: list[Aggregate]) -> pa.Table:

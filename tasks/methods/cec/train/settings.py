@@ -9,7 +9,7 @@ class TrainSettings(StageSettings):
     """Settings of the nets."""
 
     protected: tuple[Protected, ...]
-    """The attributes whose groups nets are trained for."""
+    """Nets are trained for the groups of these attributes."""
     cec: CecSettings
     """``training``, how rows are matched and ``theta``; all else as by default, since it decides nothing here."""
     seed: int
@@ -33,14 +33,12 @@ def settings_of(spec: AuditSpec) -> TrainSettings | None:
         return None
     decides = ("theta", "winsorise", "maximum_distance", "replacement", "training")
     network_settings = CecSettings.model_validate({name: getattr(method_settings, name) for name in decides})
-    protected = spec.protected
-    attribute_names = method_settings.training.attributes
-    where = ("methods", "cec", "training", "attributes")
-    declared_names = [p.name for p in protected]
-    for position, name in enumerate(attribute_names):
+    requested, where = method_settings.training.attributes, ("methods", "cec", "training", "attributes")
+    declared_names = [p.name for p in spec.protected]
+    for position, name in enumerate(requested):
         if name not in declared_names:
             raise SpecError(f"no protected attribute {name!r}; {nearest(name, declared_names)}", (*where, position))
-    chosen = tuple(p for p in protected if (p.name in attribute_names if attribute_names else len(p.columns) == 1))
+    chosen = tuple(p for p in spec.protected if (p.name in requested if requested else len(p.columns) == 1))
     if not chosen:
         raise SpecError("all protected attributes cross columns; name those that nets are to be trained for", where)
     return TrainSettings.of(spec, protected=chosen, cec=network_settings)

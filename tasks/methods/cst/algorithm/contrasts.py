@@ -92,7 +92,7 @@ class Side:
     inverse: Floats
     """``(d, d)`` generalised inverse of Z'Z."""
     logit: Floats
-    """``(d,)`` of the regression that tells its noise."""
+    """``(d,)`` of the regression for its noise."""
     variance: Floats
     """``(s,)`` s_j^2 = (y_j - p_j)^2 / (1 - h_j)^2: the noise of each decision, given the applicants."""
 
@@ -163,7 +163,7 @@ def inverse_of(z: Floats) -> tuple[Floats, int]:
 #
 # The mean difference of situation testing is linear in the decisions, so that its error has a closed form: the sum of
 # w_j^2 s_j^2 counts every decision once, however many complainants share it as a neighbour. It is also a mean over
-# complainants, so that where a sample of them is asked the design adds s^2/m (1 - m/N).
+# complainants, so that where a sample of them is queried the design adds s^2/m (1 - m/N).
 
 
 NOBODY = -1
@@ -179,23 +179,23 @@ class Lists(NamedTuple):
     """``(c, w)`` rows of their control groups, -1 beyond the last."""
     test: Longs
     """``(c, w)`` rows of their test groups."""
-    moved: Floats | None = None
+    counterfactuals: Floats | None = None
     """``(c, p)`` values around which the test groups were sought; None for the complainants' own."""
 
 
 class Design(NamedTuple):
     """A sample of complainants, and how far each of them moves both sides of an effect."""
 
-    asked: int
+    sample: int
     of: int
     control: Floats
-    """``(n,)`` of each row, about 0; 0 of who was not asked, or has no neighbours."""
+    """``(n,)`` of each row, about 0; 0 of a row out of the sample, or without neighbours."""
     test: Floats
     """``(n,)``"""
 
     def variance(self, control: float = 1.0, test: float = -1.0) -> float:
         """That the design adds to so many times the control side plus so many times the other."""
-        return design_variance(control * self.control + test * self.test, self.asked, self.of)
+        return design_variance(control * self.control + test * self.test, self.sample, self.of)
 
     def less(self, other: "Design") -> "Design":
         """Of the difference of two effects, of the same sample."""
@@ -205,7 +205,7 @@ class Design(NamedTuple):
 class Sides(NamedTuple):
     """Both sides of a comparison."""
 
-    own: Side
+    group: Side
     other: Side
     score: Floats | None = None
     """Coefficients of the score of denial, where the designs have one."""
@@ -213,14 +213,14 @@ class Sides(NamedTuple):
     def variance(self, size: int) -> Floats:
         """``(n,)`` noise of each decision of the file; 0 for a row on neither side."""
         variances = np.zeros(size)
-        for side in (self.own, self.other):
+        for side in (self.group, self.other):
             variances[side.rows] = side.variance
         return variances
 
     @property
     def unchanging(self) -> bool:
         """Whether all rows of each side have the same decision."""
-        return all(np.ptp(side.denied) == 0 for side in (self.own, self.other))
+        return all(np.ptp(side.denied) == 0 for side in (self.group, self.other))
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ class Contrast:
     structural: float = 0.0
     """Variance that comes from the estimated causal model; 0 where nothing is estimated."""
     design: Design | None = None
-    """Of a sample of complainants; None where all are asked."""
+    """Of a sample of complainants; None without a sample."""
 
     def value(self, denied: Floats) -> float:
         """The effect: positive where the group is denied more often."""
@@ -301,17 +301,20 @@ def contrast(sides: Sides, values: Floats, lists: Lists, part: tuple[int, int] |
     """
     size = len(values)
     control, test = served(lists.control, size), served(lists.test, size)
-    own_values, counterfactual_values = values[lists.row], lists.moved if lists.moved is not None else values[lists.row]
+    own_values, counterfactual_values = (
+        values[lists.row],
+        lists.counterfactuals if lists.counterfactuals is not None else values[lists.row],
+    )
     weights = np.zeros(size)
     for side, share, target, sign in (
-        (sides.own, control, own_values, 1.0),
+        (sides.group, control, own_values, 1.0),
         (sides.other, test, counterfactual_values, -1.0),
     ):
         zbar = side.design.of(target).mean(axis=0)
         weights[side.rows] = sign * side.adjusted(share[side.rows], zbar)
     design = None
     if part is not None and part[0] < part[1]:
-        of_rows = (sides.own, lists.control, own_values), (sides.other, lists.test, counterfactual_values)
+        of_rows = (sides.group, lists.control, own_values), (sides.other, lists.test, counterfactual_values)
         design = Design(*part, *(_influence(*side_members, lists.row, size) for side_members in of_rows))
     return Contrast(weights, control - test, control, len(lists.row), design=design)
 
@@ -358,7 +361,7 @@ def served(members: Longs, size: int) -> Floats:
 
 
 NO_DENIALS = "no_denials"
-"""Reason of a refusal: nobody in the control groups was denied."""
+"""Reason of a refusal: no member of the control groups was denied."""
 
 RAW, ADJUSTED = "raw", "adjusted"
 """Both shares as counted among neighbours, or regression-adjusted for what neighbours still differ in."""
@@ -412,7 +415,7 @@ def excess_share(
 # --------------------------------------------------------------------------------------------------------------------
 # Deep lists of neighbours: searched once among rows of both labels, then filtered for any labels.
 #
-# A list that runs out before ``k`` rows of a label is searched anew among the rows of that label, never cut short.
+# A list that runs out before ``k`` rows of a label is searched again among the rows of that label, never cut short.
 
 
 DEEPEST = 700

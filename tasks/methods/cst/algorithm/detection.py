@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from schemas.terms import Refusal
 from tasks.methods.cst.algorithm import neighbours, situations
-from tasks.methods.cst.algorithm import situations as cst_tallies
 from tasks.methods.cst.algorithm.effects import Frame, GroupEffects, aggregates, of_group
 from tasks.methods.cst.algorithm.situations import (
     HEADLINE,
@@ -57,7 +56,12 @@ def findings(of_groups: Sequence[tuple[Comparison, Tests]], settings: CstSetting
 
     tests_of_group = [tests for _, tests in of_groups]
     delta = of_all([tests.delta for tests in tests_of_group])
-    refusal = [_refusal(compared, tests.delta[at]) for compared, tests in of_groups]
+    refusal = []
+    for compared, tests in of_groups:
+        imagined = np.zeros(len(tests.delta[at]), dtype=bool)
+        imagined[compared.tested] = True
+        reason = np.where(imagined, str(Refusal.TOO_FEW_NEIGHBOURS), str(Refusal.NO_COUNTERFACTUAL))
+        refusal.append(np.where(np.isnan(tests.delta[at]), reason, ""))
     return Findings(
         row=row[order],
         subgroup=np.zeros(len(row), np.int32),
@@ -73,14 +77,6 @@ def findings(of_groups: Sequence[tuple[Comparison, Tests]], settings: CstSetting
             q=of_all([tests.q for tests in tests_of_group]),
         ),
     )
-
-
-def _refusal(compared: Comparison, delta: Floats) -> NDArray[np.str_]:
-    """Why each of ``(c,)`` complainants was not tested; empty for those who were."""
-    imagined = np.zeros(len(delta), dtype=bool)
-    imagined[compared.tested] = True
-    reason = np.where(imagined, str(Refusal.TOO_FEW_NEIGHBOURS), str(Refusal.NO_COUNTERFACTUAL))
-    return np.where(np.isnan(delta), reason, "")
 
 
 class Groups(NamedTuple):
@@ -117,28 +113,23 @@ class Surroundings:
     groups: tuple[Groups, ...]
 
     def pieces(self) -> Iterator[Evidence]:
-        """By row and role; complainants of all groups by turns, as their rows come."""
+        """By row and role, complainants of all groups in the order of their rows; ranks count from 1."""
         row = np.sort(np.concatenate([np.zeros(0, np.int64), *(group.row for group in self.groups)]))
         width = max((group.control.rows.shape[1] for group in self.groups), default=1)
         size = max(1, PIECE // (2 * width))
+        nobody = Members(np.zeros((0, 1), np.int32), np.zeros((0, 1)))
         for start in range(0, max(len(row), 1), size):
-            some = row[start : start + size]
-            yield _evidence([group.between(some[0], some[-1]) for group in self.groups] if len(some) else [])
+            some, parts = row[start : start + size], [_evidence_rows(np.zeros(0, np.int64), CONTROL, nobody)]
+            for group in self.groups if len(some) else ():
+                piece = group.between(some[0], some[-1])
+                parts.append(_evidence_rows(piece.row, CONTROL, piece.control))
+                parts.append(_evidence_rows(piece.tested, TEST, piece.test))
+            rows, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
+            order = np.lexsort((rank, role == TEST, rows))
+            yield Evidence(rows[order], role[order], rank[order], other[order], value[order])
 
 
-def _evidence(of_groups: Sequence[Groups]) -> Evidence:
-    """Control and test group of every complainant at ``settings.k``, by row and role. Ranks count from 1."""
-    nobody = Members(np.zeros((0, 1), np.int32), np.zeros((0, 1)))
-    parts = [_listed(np.zeros(0, np.int64), CONTROL, nobody)]
-    for group in of_groups:
-        parts.append(_listed(group.row, CONTROL, group.control))
-        parts.append(_listed(group.tested, TEST, group.test))
-    row, role, rank, other, value = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((rank, role == TEST, row))
-    return Evidence(row[order], role[order], rank[order], other[order], value[order])
-
-
-def _listed(
+def _evidence_rows(
     row: Longs, role: str, members: Members
 ) -> tuple[Longs, NDArray[np.str_], NDArray[np.int32], Longs, Floats]:
     """The members of each complainant's group, one after the other."""
@@ -150,12 +141,12 @@ def _listed(
 # --------------------------------------------------------------------------------------------------------------------
 # Counterfactual situation testing (CST; Alvarez and Ruggieri, EAAMO 2023): the method.
 #
-# Every row outside the reference group is a complainant, whatever its decision; of a large group a sample is asked
+# Every row outside the reference group is a complainant, with any decision; of a large group a sample is queried
 # (``Problem.asked``), among the same neighbours. A complainant's control group are the most similar rows of its own
 # group. Its test group are the rows of the reference group that are most similar to its counterfactual. The complainant
 # is detected if the control group was refused more often than the test group. Each difference is tested, with q-values
 # over all complainants. Situation testing (ST), with test groups around the factual complainants, and counterfactual
-# fairness (CF) are printed beside it.
+# fairness (CF) are printed with it.
 #
 # Scope: the order of the method. Steps: ``comparisons`` (searches), ``situations`` (counts), ``significance``,
 # ``tallies`` by group, ``null``, ``several_attributes``, ``findings`` by complainant.
@@ -166,13 +157,13 @@ SIGNIFICANT = "share_significant"
 
 
 @dataclass(frozen=True)
-class Found:
-    """What was found in one group."""
+class GroupResult:
+    """The results of one group."""
 
     group: int
     compared: Comparison
     """Without its neighbours, which are those of ``near``."""
-    judged: dict[str, Tests]
+    tests: dict[str, Tests]
     """By variant, the one that findings are about first."""
     effects: GroupEffects
     near: Groups
@@ -181,7 +172,7 @@ class Found:
     @property
     def main(self) -> Tests:
         """The tests that findings are about."""
-        return next(iter(self.judged.values()))
+        return next(iter(self.tests.values()))
 
 
 def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) -> Detected:
@@ -201,14 +192,18 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     Raises:
         ValueError: If the problem has no applicants.
     """
-    ground = _laid(problem, settings)
-    frame, group_results = Frame(ground, problem.asked), list[Found]()
+    ground = _search_space(problem, settings)
+    frame, group_results = Frame(ground, problem.asked), list[GroupResult]()
     complainants = [int(group) for group in np.unique(problem.group[units(problem)])]
     for group in complainants:
-        group_results.append(
-            _found(frame, group, np.flatnonzero((ground.group == group) & problem.drawn), group_results)
-        )
-    singles = [_laid(single, settings) for single in ground.applicants.singles]
+        # lists of neighbours take the most memory: only those that findings rest on outlive this step
+        compared = compare(ground, group, np.flatnonzero((ground.group == group) & problem.drawn))
+        tests_of_variant = {variant: judge(pair, settings) for variant, pair in compared.pairs.items()}
+        group_effects = of_group(frame, group, compared, [group_result.effects for group_result in group_results])
+        near = Groups.of(compared)
+        group_results.append(GroupResult(group, compared.counted(), tests_of_variant, group_effects, near))
+        del compared
+    singles = [_search_space(single, settings) for single in ground.applicants.singles]
     tallies = [
         *_tallies(group_results, settings),
         *_sensitivity(problem, group_results, ground),
@@ -217,12 +212,14 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
     for group_result in group_results:
         multiple = situations.tallies(singles, group_result.compared.row, settings)
         tallies += [replace(t, group=group_result.group) for t in multiple]
-    draws = tuple(_draws(problem, ground, rng))
+    draws: tuple[Draws, ...] = ()
+    if settings.null_permutations:
+        draws = tuple(situations.draws(problem, settings.model_copy(update={"ks": (settings.k,)}), rng))
     tests = _permuted(group_results, draws, settings)
     effects = aggregates(frame, [group_result.effects for group_result in group_results], rng)
     tested = findings([(group_result.compared, group_result.main) for group_result in group_results], settings)
-    near = Surroundings(tuple(group_result.near for group_result in group_results))
-    return Detected(tested, near, tuple(tallies), draws, (*effects, *tests))
+    surroundings = Surroundings(tuple(group_result.near for group_result in group_results))
+    return Detected(tested, surroundings, tuple(tallies), draws, (*effects, *tests))
 
 
 def units(problem: Problem) -> Bools:
@@ -231,42 +228,29 @@ def units(problem: Problem) -> Bools:
     return outside
 
 
-def _laid(problem: Problem, settings: CstSettings) -> SearchSpace:
+def _search_space(problem: Problem, settings: CstSettings) -> SearchSpace:
     return lay(problem, settings, problem.group, applicants_of(problem).counterfactuals)
 
 
-def _found(frame: Frame, group: int, row: Longs, before: Sequence[Found]) -> Found:
-    """The complainants ``row`` of one group, after the groups before it.
-
-    All that looks at its neighbours is made here: lists of them are the most that the method holds, and only those that
-    findings rest on are kept.
-    """
-    ground = frame.ground
-    compared = compare(ground, group, row)
-    tests_of_variant = {variant: judge(pair, frame.settings) for variant, pair in compared.pairs.items()}
-    effects = of_group(frame, group, compared, [group_result.effects for group_result in before])
-    return Found(group, compared.counted(), tests_of_variant, effects, Groups.of(compared))
-
-
-def _tallies(group_results: Sequence[Found], settings: CstSettings) -> Iterator[Tally]:
+def _tallies(group_results: Sequence[GroupResult], settings: CstSettings) -> Iterator[Tally]:
     for group_result in group_results:
-        of_cf = () if group_result.compared.unfair is None else cst_tallies.of_unfair(group_result.compared.unfair)
-        of_main = cst_tallies.without_width(group_result.main, settings)
-        for t in (*cst_tallies.of_variants(group_result.judged, settings), *of_main, *of_cf):
+        of_cf = () if group_result.compared.unfair is None else situations.of_unfair(group_result.compared.unfair)
+        of_main = situations.without_width(group_result.main, settings)
+        for t in (*situations.of_variants(group_result.tests, settings), *of_main, *of_cf):
             yield replace(t, group=group_result.group)
 
 
-def _clipped(group_results: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
+def _clipped(group_results: Sequence[GroupResult], ground: SearchSpace) -> Iterator[Tally]:
     """Tallies of the complainants with values clipped before the distance computation."""
     applicants = ground.applicants
     looked_at = neighbours.looked_at(applicants.columns, ground.settings, applicants.attribute_columns)
     names, beyond = neighbours.beyond(looked_at, ground.settings)
     for group_result in group_results:
-        for t in cst_tallies.clipped(names, beyond[group_result.compared.row]):
+        for t in situations.clipped(names, beyond[group_result.compared.row]):
             yield replace(t, group=group_result.group)
 
 
-def _sensitivity(problem: Problem, group_results: Sequence[Found], ground: SearchSpace) -> Iterator[Tally]:
+def _sensitivity(problem: Problem, group_results: Sequence[GroupResult], ground: SearchSpace) -> Iterator[Tally]:
     """The same with each edge of the causal graph left out; control groups stay as they are."""
     imagine, settings = ground.applicants.imagine, ground.settings
     if imagine is None or ground.imagined is None or not settings.sensitivity:
@@ -276,26 +260,14 @@ def _sensitivity(problem: Problem, group_results: Sequence[Found], ground: Searc
     for edge in ground.applicants.edges:
         reduced_space = lay(problem, once, problem.group, imagine(everyone, problem.group, edge))
         for group_result in group_results:
-            tests = judge(
-                cst_pair(
-                    reduced_space,
-                    group_result.group,
-                    group_result.compared.row,
-                    group_result.compared.control.alone.only(at),
-                ),
-                once,
-            )
-            yield from (replace(t, group=group_result.group) for t in cst_tallies.without(edge, tests, once))
+            control = group_result.compared.control.alone.only(at)
+            tests = judge(cst_pair(reduced_space, group_result.group, group_result.compared.row, control), once)
+            yield from (replace(t, group=group_result.group) for t in situations.without(edge, tests, once))
 
 
-def _draws(problem: Problem, ground: SearchSpace, rng: np.random.Generator) -> Iterator[Draws]:
-    """The null calibration, at ``settings.k`` alone."""
-    settings = ground.settings.model_copy(update={"ks": (ground.settings.k,)})
-    if settings.null_permutations:
-        yield from situations.draws(problem, settings, rng)
-
-
-def _permuted(group_results: Sequence[Found], draws: Sequence[Draws], settings: CstSettings) -> Iterator[Aggregate]:
+def _permuted(
+    group_results: Sequence[GroupResult], draws: Sequence[Draws], settings: CstSettings
+) -> Iterator[Aggregate]:
     """The p of the share significant with labels permuted: a test that the attribute moves nothing at all."""
     null = {
         group_draws.group: group_draws.values

@@ -62,23 +62,25 @@ class Mover(NamedTuple):
 
     row: Longs
     """``(c,)`` complainants with a counterfactual, ascending."""
-    moved: Floats
+    counterfactuals: Floats
     """``(c, p)`` their counterfactuals by the model of the audit."""
     reference: Side
     worth: Floats
     """``(c,)`` z(x^CF)'b of each."""
 
     @classmethod
-    def of(cls, row: Longs, moved: Floats, reference: Side) -> "Mover":
+    def of(cls, row: Longs, counterfactuals: Floats, reference: Side) -> "Mover":
         """The complainants ``(c,)`` of a group, their counterfactuals ``(c, p)``, and the reference side."""
-        return cls(row, moved, reference, reference.design.of(moved) @ reference.coefficients)
+        return cls(row, counterfactuals, reference, reference.design.of(counterfactuals) @ reference.coefficients)
 
     def some(self, rng: np.random.Generator) -> "Mover":
         """At most ``MOST_COMPLAINANTS`` of them."""
         if len(self.row) <= MOST_COMPLAINANTS:
             return self
         chosen = np.sort(rng.choice(len(self.row), MOST_COMPLAINANTS, replace=False))
-        return self._replace(row=self.row[chosen], moved=self.moved[chosen], worth=self.worth[chosen])
+        return self._replace(
+            row=self.row[chosen], counterfactuals=self.counterfactuals[chosen], worth=self.worth[chosen]
+        )
 
     def shift(self, counterfactuals: Counterfactuals) -> float:
         """Mean change of z(x^CF)'b. A complainant without a counterfactual in this refit counts as unchanged."""
@@ -187,7 +189,7 @@ def studentised(ground: Ground, member: Bools) -> float:
 # Effects of one group from arrays: situation testing (direct) and CST (total), each with its standard error.
 #
 # Scope: applicants, labels, decisions and counterfactuals in, two effects out; no problem, no settings of an audit
-# beside those of the search. Aggregates of an audit: ``aggregates``.
+# except those of the search. Aggregates of an audit: ``aggregates``.
 
 
 TOO_FEW_FOR_ADJUSTMENT = "too_few_for_adjustment"
@@ -259,14 +261,14 @@ def effects(
     space = neighbours.place(columns, scale)
     variance = sides.variance(len(y))
     control = nearest_rows(index(space, row), space.rows(row), settings.k, settings, exclude=row).rows
-    st = _listed(sides, columns.values, Lists(row, control, _around(space, other_rows, space.rows(row), settings)))
+    st = _contrast(sides, columns.values, Lists(row, control, _around(space, other_rows, space.rows(row), settings)))
     if counterfactual_values is None:
         return EffectOf.of(st, y, variance), None
     counterfactual_space = neighbours.place(
         Columns(columns.names, columns.kinds, columns.categories, counterfactual_values), scale
     )
     lists = Lists(row, control, _around(space, other_rows, counterfactual_space, settings), counterfactual_values)
-    cst = _listed(sides, columns.values, lists)
+    cst = _contrast(sides, columns.values, lists)
     if again is not None:
         mover = Mover.of(row, counterfactual_values, sides.other)
         cst = _with_refits(cst, mover, again, group_member, rng or np.random.default_rng(0))
@@ -277,10 +279,10 @@ def _around(space: Space, other_rows: Longs, centres: Space, settings: CstSettin
     return nearest_rows(index(space, other_rows), centres, settings.k, settings).rows
 
 
-def _listed(sides: Sides, values: Floats, lists: Lists) -> Contrast:
+def _contrast(sides: Sides, values: Floats, lists: Lists) -> Contrast:
     """The contrast of the complainants who have ``k`` neighbours on both sides."""
     full = (lists.control >= 0).all(axis=1) & (lists.test >= 0).all(axis=1)
-    counterfactual_rows = None if lists.moved is None else lists.moved[full]
+    counterfactual_rows = None if lists.counterfactuals is None else lists.counterfactuals[full]
     return contrast(sides, values, Lists(lists.row[full], lists.control[full], lists.test[full], counterfactual_rows))
 
 
@@ -310,8 +312,8 @@ class Frame:
     """The rows of an audit as the effects of all its groups see them."""
 
     ground: SearchSpace
-    asked: Asked | None = None
-    """Who is asked of a large problem; None: everybody."""
+    sample: Asked | None = None
+    """The complainants of a sample; None: all."""
 
     @property
     def settings(self) -> CstSettings:
@@ -360,7 +362,7 @@ class GroupEffects:
 
     group: int
     rows: tuple[Longs, Longs]
-    """Of the group, and of whom it is compared with."""
+    """Of the group, and of its comparison group."""
     variants: tuple[str, ...]
     """``st``, and ``cst`` where complainants were imagined."""
     reason: str = ""
@@ -370,13 +372,13 @@ class GroupEffects:
     """By variant."""
     mover: Mover | None = None
     """Of CST."""
-    asked: int | None = None
-    """Members who were asked; None: all."""
+    queried: int | None = None
+    """Queried members; None: all."""
 
     @property
     def complainants(self) -> int:
         """Queried members of the group."""
-        return len(self.rows[0]) if self.asked is None else self.asked
+        return len(self.rows[0]) if self.queried is None else self.queried
 
 
 def with_refits(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Generator) -> list[GroupEffects]:
@@ -398,7 +400,13 @@ def with_refits(frame: Frame, effects: Sequence[GroupEffects], rng: np.random.Ge
 
     variances = structural_variances(again, [effect.mover for effect in structural if effect.mover], group, rng)
     by_group = {effect.group: variance for effect, variance in zip(structural, variances, strict=True)}
-    return [_estimated(effect, by_group.get(effect.group, 0.0)) for effect in effects]
+    estimated = []
+    for effect in effects:
+        if effect.mover is not None:
+            cst = effect.contrasts[-1].estimated(by_group.get(effect.group, 0.0))
+            effect = replace(effect, contrasts=(*effect.contrasts[:-1], cst))
+        estimated.append(effect)
+    return estimated
 
 
 def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Sequence[GroupEffects]) -> GroupEffects:
@@ -410,12 +418,12 @@ def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Se
         compared: Its searches, with its neighbours.
         earlier_effects: The groups before it, where searches start.
     """
-    near = (
-        None if frame.ground.applicants.crossed else next((e.sides for e in reversed(earlier_effects) if e.sides), None)
-    )
+    near = None
+    if not frame.ground.applicants.crossed:
+        near = next((e.sides for e in reversed(earlier_effects) if e.sides), None)
     rows = frame.rows(group)
     variants = (ST, CST) if frame.imagined is not None else (ST,)
-    none = GroupEffects(group, rows, variants, asked=len(compared.row))
+    none = GroupEffects(group, rows, variants, queried=len(compared.row))
     lists = [_lists(frame, compared, variant) for variant in variants]
     least = max(2 * frame.settings.k, math.ceil(MATCHED * len(compared.row)))
     if any(len(neighbour_list.row) < least for neighbour_list in lists):
@@ -423,10 +431,10 @@ def of_group(frame: Frame, group: int, compared: Comparison, earlier_effects: Se
     sides = sides_of(frame.designs, frame.columns.values, rows, frame.denied, near)
     if sides is None:
         return replace(none, reason=TOO_FEW_FOR_ADJUSTMENT)
-    part = None if frame.asked is None else frame.asked.part(group)
+    part = None if frame.sample is None else frame.sample.part(group)
     contrasts = tuple(contrast(sides, frame.columns.values, neighbour_list, part) for neighbour_list in lists)
     last = lists[-1]
-    mover = None if last.moved is None else Mover.of(last.row, last.moved, sides.other)
+    mover = None if last.counterfactuals is None else Mover.of(last.row, last.counterfactuals, sides.other)
     return replace(none, sides=sides, contrasts=contrasts, mover=mover)
 
 
@@ -441,13 +449,6 @@ def _lists(frame: Frame, compared: Comparison, variant: str) -> Lists:
     if not alone and frame.imagined is not None:
         counterfactual_values = frame.imagined.values[np.searchsorted(frame.imagined.row, row)]
     return Lists(row, control[full], test[full], counterfactual_values)
-
-
-def _estimated(effects: GroupEffects, structural: float) -> GroupEffects:
-    """The same, with the variance of the causal model in CST."""
-    if effects.mover is None:
-        return effects
-    return replace(effects, contrasts=(*effects.contrasts[:-1], effects.contrasts[-1].estimated(structural)))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -502,34 +503,30 @@ def _effects(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
 
 
 def _excess(frame: Frame, group_effects: GroupEffects) -> Iterator[Aggregate]:
+    """Excess shares, without a verdict. A note marks few complainants with an interval that contains 0."""
+    n = group_effects.complainants
     for place, variant in enumerate(group_effects.variants):
         for numerator in (RAW, ADJUSTED):
             share = ExcessShare(reason=group_effects.reason)
             if group_effects.sides is not None:
+                estimate, rows = group_effects.contrasts[place], group_effects.rows[0]
                 variance = group_effects.sides.variance(len(frame.denied))
-                share = excess_share(
-                    group_effects.contrasts[place], group_effects.rows[0], frame.denied, variance, numerator, LEVEL
-                )
-            yield _of_share(frame, group_effects, variant, numerator, share)
-
-
-def _of_share(frame: Frame, group_effects: GroupEffects, variant: str, numerator: str, share: ExcessShare) -> Aggregate:
-    """An excess share, without a verdict. A note marks few complainants with an interval that contains 0."""
-    left_out = LEFT_OUT.get(frame.settings.generator, "") if variant == CST and np.isfinite(share.value) else ""
-    interval = None if left_out.startswith("no interval") else share.interval
-    few = interval is not None and interval[0] < 0 < interval[1] and group_effects.complainants < FEW
-    notes = (share.reason, left_out, f"fewer than {FEW} complainants" * few)
-    return Aggregate(
-        group=group_effects.group,
-        subgroup=0,
-        measure="excess_share_of_denials",
-        parameters={"numerator": numerator, "variant": variant},
-        value=share.value,
-        n=group_effects.complainants,
-        compared=False,
-        reason="; ".join(note for note in notes if note),
-        interval=interval,
-    )
+                share = excess_share(estimate, rows, frame.denied, variance, numerator, LEVEL)
+            left_out = LEFT_OUT.get(frame.settings.generator, "") if variant == CST and np.isfinite(share.value) else ""
+            interval = None if left_out.startswith("no interval") else share.interval
+            few = interval is not None and interval[0] < 0 < interval[1] and n < FEW
+            notes = (share.reason, left_out, f"fewer than {FEW} complainants" * few)
+            yield Aggregate(
+                group=group_effects.group,
+                subgroup=0,
+                measure="excess_share_of_denials",
+                parameters={"numerator": numerator, "variant": variant},
+                value=share.value,
+                n=n,
+                compared=False,
+                reason="; ".join(note for note in notes if note),
+                interval=interval,
+            )
 
 
 def _aggregate(frame: Frame, group_effects: GroupEffects, measure: str, effect: EffectOf) -> Aggregate:
@@ -538,6 +535,12 @@ def _aggregate(frame: Frame, group_effects: GroupEffects, measure: str, effect: 
     half = float(norm.ppf((1 + LEVEL) / 2)) * effect.se
     has_interval = effect.se > 0 and not left_out.startswith("no interval")
     notes = (effect.reason, left_out if np.isfinite(effect.value) else "")
+    inference = None
+    if has_interval and not left_out:
+        (n, denials), (other_n, other_denials) = (
+            (len(rows), int(frame.denied[rows].sum())) for rows in group_effects.rows
+        )
+        inference = Inference(se=effect.se, counted=(n, denials, other_n, other_denials))
     return Aggregate(
         group=group_effects.group,
         subgroup=0,
@@ -548,16 +551,8 @@ def _aggregate(frame: Frame, group_effects: GroupEffects, measure: str, effect: 
         compared=False,
         reason="; ".join(note for note in notes if note),
         interval=(effect.value - half, effect.value + half) if has_interval else None,
-        inference=Inference(se=effect.se, counted=_counted(frame, group_effects))
-        if has_interval and not left_out
-        else None,
+        inference=inference,
     )
-
-
-def _counted(frame: Frame, group_effects: GroupEffects) -> tuple[int, int, int, int]:
-    """Applications and denials on either side."""
-    of = [(len(rows), int(frame.denied[rows].sum())) for rows in group_effects.rows]
-    return (*of[0], *of[1])
 
 
 def _randomized(frame: Frame, group_effects: GroupEffects, rng: np.random.Generator) -> Iterator[Aggregate]:
@@ -568,20 +563,15 @@ def _randomized(frame: Frame, group_effects: GroupEffects, rng: np.random.Genera
     p, reason = float("nan"), group_effects.reason
     if not reason and len(rows) > settings.null_rows:
         reason = TOO_MANY_ROWS
-    if not reason:
-        p = _p(frame, group_effects, rows, rng)
+    sides = group_effects.sides
+    if not reason and sides is not None and not sides.unchanging:
+        member = frame.ground.group[rows] == group_effects.group
+        z = sides.group.design.of(frame.columns.values[rows])
+        stratum = strata(propensity(z, member))
+        if settings.null == "labels":
+            stratum = strata_of(frame.columns, frame.ground.applicants.reached)[rows]
+        lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings)
+        ground = Ground(lists, z, frame.denied[rows])
+        p = randomization_p(ground, member, stratum, settings.null_draws, rng)
     n = group_effects.complainants
     yield Aggregate(group_effects.group, 0, "st_effect_p", {}, p, n, compared=False, reason=reason)
-
-
-def _p(frame: Frame, group_effects: GroupEffects, rows: Longs, rng: np.random.Generator) -> float:
-    settings, sides = frame.settings, group_effects.sides
-    if sides is None or sides.unchanging:
-        return float("nan")
-    member = frame.ground.group[rows] == group_effects.group
-    z = sides.own.design.of(frame.columns.values[rows])
-    stratum = strata(propensity(z, member))
-    if settings.null == "labels":
-        stratum = strata_of(frame.columns, frame.ground.applicants.reached)[rows]
-    lists = DeepLists.of(frame.ground.space.rows(rows), int(member.sum()), settings)
-    return randomization_p(Ground(lists, z, frame.denied[rows]), member, stratum, settings.null_draws, rng)

@@ -45,7 +45,7 @@ class Space:
     numeric: Floats
     """``(n, a)`` coordinates, scaled."""
     nominal: Floats
-    """``(n, b)`` numbers of categories, or where the categories lie if they are not to be told apart as 0 and 1."""
+    """``(n, b)`` numbers of categories, or the positions of the categories if they are not 0 or 1 apart."""
     overlap: bool
     """Whether two nominal values are 0 or 1 apart, and not their difference."""
     divisor: float
@@ -70,11 +70,11 @@ class Scale:
     """``(a,)`` values are clipped to these first; infinite where they are not."""
     centre: Floats
     width: Floats
-    """``(a,)`` then centred and divided; infinite for a constant attribute, which so never tells anybody apart."""
+    """``(a,)`` then centred and divided; infinite for a constant attribute, which so adds no distance."""
     positions: tuple[Floats, ...] | None = None
     """For each nominal attribute where its categories lie, ``(categories,)``; None where they are 0 or 1 apart."""
     propensity: tuple[Floats, float] | None = None
-    """Weights, ``(w,)``, and intercept of the score that stands for all attributes, if one does."""
+    """Weights, ``(w,)``, and intercept of the score that replaces all attributes, if one does."""
 
 
 def looked_at(columns: Columns, settings: CstSettings, protected: Sequence[str]) -> Columns:
@@ -125,20 +125,24 @@ def fit(attributes: Columns, settings: CstSettings, favourable: Bools, protected
     # Mean and population standard deviation of each column, `(a,)` each; infinite deviation for a constant.
     mean = np.array([math.fsum(column) for column in inside.T]) / len(inside)
     variance = np.array([math.fsum(column) for column in ((inside - mean) ** 2).T]) / len(inside)
-    mean_and_deviation = mean, np.where(_varies(inside), np.sqrt(variance), np.inf)
-    scale = Scale(low, high, *mean_and_deviation)
+    scale = Scale(low, high, mean, np.where(_varies(inside), np.sqrt(variance), np.inf))
     if settings.distance == "hvdm":
-        # Where the categories of each nominal attribute lie, so that differences are normalised value differences.
-        lines = []
+        # where the categories of each nominal attribute lie, so that differences are normalised value differences
+        positions = []
         for column in np.flatnonzero(~_numeric(attributes)):
             codes, categories = attributes.values[:, column].astype(np.int64), len(attributes.categories[column])
             rows = np.bincount(codes, minlength=categories)
             share = np.bincount(codes, favourable, minlength=categories) / np.maximum(rows, 1)
-            lines.append(np.sqrt(2) * np.where(rows > 0, share, favourable.mean()))
-        positions = tuple(lines)
-        return replace(scale, width=4 * scale.width, positions=positions)
+            positions.append(np.sqrt(2) * np.where(rows > 0, share, favourable.mean()))
+        return replace(scale, width=4 * scale.width, positions=tuple(positions))
     if settings.distance == "propensity":
-        return replace(scale, propensity=_propensity(_predictors(attributes, scale), protected))
+        predictors = _predictors(attributes, scale)
+        if protected.all() or not protected.any():
+            raise DataQualityError(
+                "a propensity score needs rows inside and outside the protected group; found one of both"
+            )
+        model = LogisticRegression(max_iter=1000).fit(predictors, protected)
+        return replace(scale, propensity=(model.coef_[0], float(model.intercept_[0])))
     return scale
 
 
@@ -233,16 +237,6 @@ def _predictors(attributes: Columns, scale: Scale) -> Floats:
     return np.column_stack([_scaled(attributes, scale), *sets]).astype(np.float64)
 
 
-def _propensity(predictors: Floats, protected: Bools) -> tuple[Floats, float]:
-    """Weights and intercept of a logistic regression of membership in the protected group."""
-    if protected.all() or not protected.any():
-        raise DataQualityError(
-            "a propensity score needs rows inside and outside the protected group; found one of both"
-        )
-    model = LogisticRegression(max_iter=1000).fit(predictors, protected)
-    return model.coef_[0], float(model.intercept_[0])
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # The compiled search of nearest neighbours: one query at a time, block by block of rows that lie close together.
 #
@@ -259,7 +253,7 @@ BLOCK = 64
 """Most rows of a block: few enough for the first cache, enough for a loop over them to use wide registers."""
 
 NOBODY = np.iinfo(np.int64).max
-"""The worst of all keys: what stands where no row was found."""
+"""The worst of all keys: the placeholder where no row was found."""
 
 BANDS = 64
 """Bands into which groups are sorted by nominal distance; up to 64 nominal columns each mismatch has its own."""
@@ -458,10 +452,10 @@ def _sort(distances: Floats, keys: Longs) -> None:
 
 
 SHARES = 8
-"""Pieces of work per thread, so that a thread whose queries were easy can take over from another."""
+"""Pieces of work per thread, so that a thread with easy queries can take over from another."""
 
 NEIGHBOUR_BYTES = 64
-"""Memory of one neighbour: its id and its distance, and what counting among neighbours takes beside them."""
+"""Memory of one neighbour: its id and its distance, and what counting among neighbours takes as well."""
 
 
 class Neighbours(NamedTuple):
@@ -485,18 +479,16 @@ def index(space: Space, members: Longs) -> Blocks:
     starts = np.append(np.flatnonzero(new), len(members))
     numeric = space.numeric[members]
     for start, stop in pairwise(starts):
-        # Order rows so that every `BLOCK` of them lie close together: halved where they spread most, again and again.
-        gather_order = order[start:stop]
-        pending = [gather_order] if numeric.shape[1] else []
+        # rows are ordered so that every `BLOCK` of them lie close together: halved where they spread most
+        pending = [order[start:stop]] if numeric.shape[1] else []
         while pending:
             rows = pending.pop()
             if len(rows) <= BLOCK:
                 continue
             values = numeric[rows]
             widest = int(np.argmax(values.max(axis=0) - values.min(axis=0)))
-            middle = BLOCK * (
-                (len(rows) + BLOCK) // (2 * BLOCK)
-            )  # whole blocks, so that only a group's last one is short
+            # whole blocks, so that only a group's last one is short
+            middle = BLOCK * ((len(rows) + BLOCK) // (2 * BLOCK))
             rows[:] = rows[np.argpartition(values[:, widest], middle)]
             pending += [rows[:middle], rows[middle:]]
     blocks = -(-np.diff(starts) // BLOCK)
@@ -548,16 +540,15 @@ def nearest_rows(
     sign = 1 if settings.ties == "ascending" else -1
     keys = np.full((len(queries.numeric), k), NOBODY)
     distances = np.full(keys.shape, np.inf if settings.maximum_distance is None else settings.maximum_distance)
-    # The queries as the kernel reads them, and the order in which those after each other read the same blocks.
-    ask_exclude = np.full(len(keys), -1) if exclude is None else exclude
+    # queries are answered in an order in which those after each other read the same blocks
     numeric = np.array(queries.numeric, np.float64, order="C")
     nominal = np.array(queries.nominal, np.float64, order="C")
-    ask_order, new = _by_combination(nominal, then=numeric[:, 0] if numeric.shape[1] else None)
-    combination = np.empty(len(ask_order), np.int64)
-    combination[ask_order] = np.cumsum(new) - 1
-    excluded = np.where(ask_exclude < 0, NOBODY, sign * ask_exclude)
-    ordered_queries, order = Queries(numeric, nominal, combination, excluded), ask_order
-    _run(blocks._replace(key=sign * blocks.key), ordered_queries, order, distances, keys)
+    order, new = _by_combination(nominal, then=numeric[:, 0] if numeric.shape[1] else None)
+    combination = np.empty(len(order), np.int64)
+    combination[order] = np.cumsum(new) - 1
+    excluded = np.full(len(keys), NOBODY) if exclude is None else np.where(exclude < 0, NOBODY, sign * exclude)
+    signed, kernel_queries = blocks._replace(key=sign * blocks.key), Queries(numeric, nominal, combination, excluded)
+    _run(signed, kernel_queries, order, distances, keys)
     missing = keys == NOBODY
     keys *= sign
     keys[missing], distances[missing] = -1, np.inf

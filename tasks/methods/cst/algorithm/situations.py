@@ -72,7 +72,9 @@ def judge(pair: Pair, settings: CstSettings) -> Tests:
     low, high = bounds(pair, settings.interval, quantile(settings.alpha, settings.decimals))
     p = p_values(pair, settings.interval, settings.tau)
     q = np.stack([benjamini_hochberg(p_row) for p_row in p])
-    delta, low, high = (_rounded(values, settings.decimals) for values in (pair.delta, low, high))
+    delta = pair.delta
+    if settings.decimals is not None:
+        delta, low, high = (np.round(values, settings.decimals) for values in (delta, low, high))
     return Tests(pair, delta, low, high, p, q)
 
 
@@ -89,10 +91,6 @@ def unfair(refused: Bools, imagined: Bools) -> Floats:
 def flags(yes: Bools, statistics: Floats) -> Floats:
     """1 or 0, and NaN where ``statistics`` is NaN."""
     return np.where(np.isnan(statistics), np.nan, yes)
-
-
-def _rounded(values: Floats, decimals: int | None) -> Floats:
-    return values if decimals is None else np.round(values, decimals)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -170,14 +168,14 @@ def control_side(near: Neighbours, row: Longs, refused: Bools, settings: CstSett
         refused: ``(n,)`` unfavourable decisions on all rows.
         settings: ``ks``, ``k`` and ``duplicates``.
     """
-    met, itself, ks = _counted(near, refused), near.rows == row[:, None], np.array(settings.ks)[:, None]
+    met, itself, ks = _cumulative_refusals(near, refused), near.rows == row[:, None], np.array(settings.ks)[:, None]
     place = np.where(itself.any(axis=1), itself.argmax(axis=1), near.rows.shape[1])
     neighbour_count = (near.rows != NOBODY).sum(axis=1) - itself.any(axis=1)
     within, refused_self = place <= ks, refused[row]
     n = ks + (~within & (settings.duplicates == "kept"))
     alone = _take(met, n + within) - (within & refused_self)
     members = _members(near, itself, n[settings.ks.index(settings.k)], neighbour_count, settings)
-    # k + 1 duplicates, kept, are as many as the complainant and k others: it is not counted beside them
+    # k + 1 duplicates, kept, are as many as the complainant and k others: it is not counted as well
     centred = alone + (refused_self & (n == ks))
     return Side(_counts(alone, n, neighbour_count >= ks), _counts(centred, ks + 1, neighbour_count >= ks), members)
 
@@ -195,16 +193,13 @@ def test_side(near: Neighbours, row: Longs, refused: Bools, imagined: Bools | No
         imagined: ``(c,)`` unfavourable decisions on the counterfactuals; None where they are not known.
         settings: ``ks``, ``k``, ``duplicates`` and ``ties``.
     """
-    met, neighbour_count, ks = (
-        _counted(near, refused),
-        (near.rows != NOBODY).sum(axis=1),
-        np.array(settings.ks)[:, None],
-    )
+    met, neighbour_count = _cumulative_refusals(near, refused), (near.rows != NOBODY).sum(axis=1)
+    ks = np.array(settings.ks)[:, None]
     n = ks + np.zeros(near.rows.shape[0], dtype=np.int64)
     last = near.rows[:, settings.ks].T
     before = last > row if settings.ties == "descending" else last < row
-    crowded_out_crowded: Bools = (near.distances[:, settings.ks].T == 0) & (last != NOBODY) & before
-    crowded = crowded_out_crowded & (settings.duplicates == "kept")
+    duplicates_before: Bools = (near.distances[:, settings.ks].T == 0) & (last != NOBODY) & before
+    crowded = duplicates_before & (settings.duplicates == "kept")
     alone = _counts(_take(met, n), n, neighbour_count >= ks)
     has_centre = imagined is not None
     centre = imagined if imagined is not None else np.zeros(len(row), dtype=bool)
@@ -229,7 +224,7 @@ def joined(sides: Sequence[Side]) -> Side:
     )
 
 
-def _counted(near: Neighbours, refused: Bools) -> Longs:
+def _cumulative_refusals(near: Neighbours, refused: Bools) -> Longs:
     """``(c, m + 1)`` how many of the first 0, 1, 2 ... neighbours were refused."""
     cumulative_refusals = np.zeros((near.rows.shape[0], near.rows.shape[1] + 1), dtype=np.int64)
     np.cumsum(refused[near.rows] & (near.rows != NOBODY), axis=1, out=cumulative_refusals[:, 1:])
@@ -485,13 +480,9 @@ def of_variants(tests_of_variant: Mapping[str, Tests], settings: CstSettings) ->
             yield from flagged("share_detected", of, tests.detected(settings.tau)[at])
             yield from flagged("share_positive", of, tests.positive(settings.tau)[at])
             yield from alone(mean("delta", of, tests.delta[at]))
-        yield from _by_tau(variant, tests.delta[place], settings)
-
-
-def _by_tau(variant: str, delta: Floats, settings: CstSettings) -> Iterator[Tally]:
-    for tau in settings.taus:
-        of: Parameters = {"k": settings.k, "variant": variant, "tau": tau}
-        yield from flagged("share_detected_at", of, flags(delta > tau, delta))
+        for tau in settings.taus:
+            parameters: Parameters = {"k": settings.k, "variant": variant, "tau": tau}
+            yield from flagged("share_detected_at", parameters, flags(tests.delta[place] > tau, tests.delta[place]))
 
 
 def of_unfair(unfair: Floats) -> Iterator[Tally]:
@@ -581,12 +572,18 @@ def permuted(group: Ints, strata: Longs, rng: np.random.Generator) -> Ints:
 
 def _shares(problem: Problem, group: Ints, settings: CstSettings, rng: np.random.Generator) -> Shares:
     """Run the pipeline under labels ``(n,)``."""
-    some = {
-        number: _some(np.flatnonzero(group == number), settings, rng)
-        for number in np.unique(group).tolist()
-        if number != problem.reference
-    }
-    ground = lay(problem, settings, group, _imagined(problem, group, list(some.values()), settings))
+    some = {}
+    for number in np.unique(group).tolist():
+        if number != problem.reference:
+            rows = np.flatnonzero(group == number)
+            some[number] = np.sort(rng.choice(rows, min(len(rows), settings.null_complainants), replace=False))
+    imagine, counterfactuals = applicants_of(problem).imagine, None
+    if imagine is not None and some:
+        # of everyone where the distance is scaled to the counterfactuals
+        everyone = settings.scaling == "z_scores"
+        rows = np.flatnonzero(group != problem.reference) if everyone else np.sort(np.concatenate(list(some.values())))
+        counterfactuals = imagine(rows, group, None)
+    ground = lay(problem, settings, group, counterfactuals)
     shares: Shares = {}
     for number, row in some.items():
         for variant, pair in compare(ground, number, row).pairs.items():
@@ -597,26 +594,11 @@ def _shares(problem: Problem, group: Ints, settings: CstSettings, rng: np.random
     return shares
 
 
-def _some(rows: Longs, settings: CstSettings, rng: np.random.Generator) -> Longs:
-    """At most ``null_complainants`` of a group's rows, ascending."""
-    return np.sort(rng.choice(rows, min(len(rows), settings.null_complainants), replace=False))
-
-
-def _imagined(problem: Problem, group: Ints, some: list[Longs], settings: CstSettings) -> Counterfactuals | None:
-    """Counterfactuals under these labels: of those looked at, or of everyone where the distance is scaled to them."""
-    imagine = applicants_of(problem).imagine
-    if imagine is None or not some:
-        return None
-    everyone = settings.scaling == "z_scores"
-    rows = np.flatnonzero(group != problem.reference) if everyone else np.sort(np.concatenate(some))
-    return imagine(rows, group, None)
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Several protected attributes: who is detected under every one of them (multiple discrimination).
 #
 # Where an attribute crosses several columns, each of its groups is audited as a group of its own (intersectional);
-# beside it is the share of its members that are detected under each single attribute. These are tested at alpha divided
+# with it is the share of its members that are detected under each single attribute. These are tested at alpha divided
 # by the number of attributes (specs of CST, 'Confidence').
 
 
@@ -652,17 +634,6 @@ def tallies(singles: Sequence[SearchSpace], row: Longs, settings: CstSettings) -
 
 def _single(ground: SearchSpace, row: Longs, settings: CstSettings, attributes: int) -> Single:
     """The rows tested together are the given ones, not the whole group under the single attribute."""
-    pairs, unfair = _gathered(ground, row)
-    tests_of_variant = {variant: judge(pair, settings) for variant, pair in pairs.items()}
-    return Single(
-        {variant: tests.detected(settings.tau) for variant, tests in tests_of_variant.items()},
-        {variant: tests.significant(settings.alpha / attributes) for variant, tests in tests_of_variant.items()},
-        unfair,
-    )
-
-
-def _gathered(ground: SearchSpace, row: Longs) -> tuple[dict[str, Pair], Floats | None]:
-    """Rows compared group by group of a single attribute, put together again."""
     pairs: dict[str, Pair] = {}
     unfair = None
     for group in np.unique(ground.group[row]):
@@ -677,4 +648,9 @@ def _gathered(ground: SearchSpace, row: Longs) -> tuple[dict[str, Pair], Floats 
         if compared.unfair is not None:
             unfair = np.full(len(row), np.nan) if unfair is None else unfair
             unfair[positions] = flags(compared.unfair > 0, compared.unfair)
-    return pairs, unfair
+    tests_of_variant = {variant: judge(pair, settings) for variant, pair in pairs.items()}
+    return Single(
+        {variant: tests.detected(settings.tau) for variant, tests in tests_of_variant.items()},
+        {variant: tests.significant(settings.alpha / attributes) for variant, tests in tests_of_variant.items()},
+        unfair,
+    )

@@ -1,7 +1,7 @@
 """Searches for recourse with a constraint lifted, at other epsilons, and on relabelled draws."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from schemas.audit.partition import as_sampled
-from schemas.audit.spec import Explain, Protected
+from schemas.audit.spec import Protected
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.terms import Constraint, DecisionMaker
 from tasks.detection.problems import decided, explained_and_candidates
@@ -21,10 +21,10 @@ from tasks.feasibility_graph.rows import rules_of, strata_of
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.ablate.settings import AblateSettings
 from tasks.methods.fgce.algorithm import ablation, connectivity
-from tasks.methods.fgce.algorithm.ablation import Asked, Matched, Searched, Variant
+from tasks.methods.fgce.algorithm.ablation import Matched, Query, Searched, Variant
 from tasks.methods.fgce.algorithm.connectivity import Backwards
 from tasks.methods.fgce.settings import NOTHING
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Floats
 from tasks.numerics.results import Aggregate
 from tasks.pipeline.method import Origin
 from tasks.pipeline.stage import Produced
@@ -32,7 +32,7 @@ from tasks.pipeline.stage import Produced
 # --------------------------------------------------------------------------------------------------------------------
 # Runs the relabelled draws of ``ablate``: the graph of all groups together, and the shares of sets of its rows.
 #
-# All groups stand in one graph here, which the protected attribute does not divide: columns that it is made of are left
+# All groups are in one graph here, which the protected attribute does not divide: columns that it is made of are left
 # out, and so are other attributes that share some of them. All other rules and strata are those of the audit.
 
 
@@ -47,7 +47,7 @@ class Grouped:
 
     @property
     def reference(self) -> int:
-        """Number of the reference group; -1 where nobody belongs to it."""
+        """Number of the reference group; -1 where it has no rows."""
         return self.groups.index(self.protected.reference) if self.protected.reference in self.groups else -1
 
 
@@ -66,73 +66,47 @@ class Shared:
 
 
 def aggregates(
-    shared: Shared, attributes: Sequence[Grouped], queries: Mapping[str, Asked], freed: pa.Table, at: int
+    shared: Shared, attributes: Sequence[Grouped], queries: Mapping[str, Query], freed: pa.Table, at: int
 ) -> Iterator[tuple[str, list[Aggregate]]]:
-    """By decision maker, what is measured of the groups of one attribute.
+    """By decision maker, the measures of the groups of one attribute.
 
     Args:
         shared: Rows and rules.
         attributes: All protected attributes.
-        queries: By decision maker, whose recourse is searched for.
+        queries: By decision maker, the rows to explain and the candidates.
         freed: The encodings without rules on the columns of the attribute.
         at: Which of the attributes it is.
     """
     attribute = attributes[at]
-    n = len(shared.encoded)
-    own_columns = set(attributes[at].protected.columns)
-    attribute_groups = [
-        attribute.group for attribute in attributes if not own_columns & set(attribute.protected.columns)
-    ]
-    strata = np.column_stack(attribute_groups).astype(np.int32) if attribute_groups else np.zeros((n, 0), np.int32)
-    encoded = np.where(
-        np.isin(freed["feature"].to_numpy(zero_copy_only=False), list(attribute.protected.columns)), 0.0, shared.encoded
-    )
+    own_columns = list(attribute.protected.columns)
+    strata_groups = [other.group for other in attributes if not set(own_columns) & set(other.protected.columns)]
+    strata = np.zeros((len(shared.encoded), 0), np.int32)
+    if strata_groups:
+        strata = np.column_stack(strata_groups).astype(np.int32)
+    is_own = np.isin(freed["feature"].to_numpy(zero_copy_only=False), own_columns)
+    encoded = np.where(is_own, 0.0, shared.encoded)
     rules, codes = rules_of(shared.encoded, freed)
     distinct = algorithm.collapse(encoded, codes, strata, rules)
-    built = algorithm.build(distinct, rules, shared.epsilon, shared.settings).graph
-    joined = _Joined(encoded, strata, Backwards.of(built, distinct.node))
+    graph = Backwards.of(algorithm.build(distinct, rules, shared.epsilon, shared.settings).graph, distinct.node)
     for number, name in enumerate(attribute.groups):
         if number == attribute.reference:
             continue
         rows = np.flatnonzero(np.isin(attribute.group, (number, attribute.reference)))
         rng = np.random.default_rng([shared.seed, crc32(f"relabel|{attribute.protected.name}|{name}".encode())])
-        of_rows = {maker: maker_queries.of(rows) for maker, maker_queries in queries.items()}
-        for maker, group_aggregates in _of_group(
-            joined.rows(rows), attribute.group[rows] == number, of_rows, shared.draws, rng
-        ):
-            yield maker, [replace(aggregate, group=number) for aggregate in group_aggregates]
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """Rows in a graph that the attribute does not divide."""
-
-    encoded: Floats
-    """``(n, p)`` features in [0, 1], without those that the attribute is made of."""
-    strata: Ints
-    """``(n, s)`` other attributes, which no step crosses."""
-    graph: Backwards
-
-    def rows(self, chosen: Longs) -> "_Joined":
-        """The same of some rows, ``(r,)``."""
-        return _Joined(self.encoded[chosen], self.strata[chosen], self.graph.rows(chosen))
-
-
-def _of_group(
-    joined: _Joined, member: Bools, queries: Mapping[str, Asked], draws: int, rng: np.random.Generator
-) -> Iterator[tuple[str, list[Aggregate]]]:
-    """The draws of one group, the same for every decision maker."""
-    counts = {maker: int((maker_queries.factual & member).sum()) for maker, maker_queries in queries.items()}
-    labels = None
-    for maker, maker_queries in queries.items():
-        n = counts[maker]
-        if not n or member.all():
-            yield maker, list(connectivity.refused(0, connectivity.NOBODY_ELSE if n else connectivity.NO_FACTUAL, n))
-            continue
-        if labels is None:
-            labels = connectivity.labels(connectivity.design(joined.encoded, joined.strata), member, draws, rng)
-        share = connectivity.shares(joined.graph, labels, maker_queries)
-        yield maker, list(connectivity.relabelled_aggregates(0, share, labels.alone, n))
+        # the same draws for every decision maker
+        member, labels = attribute.group[rows] == number, None
+        for maker, maker_queries in queries.items():
+            group_queries = maker_queries.of(rows)
+            n = int((group_queries.factual & member).sum())
+            if not n or member.all():
+                reason = connectivity.NOBODY_ELSE if n else connectivity.NO_FACTUAL
+                yield maker, list(connectivity.refused(number, reason, n))
+                continue
+            if labels is None:
+                design = connectivity.design(encoded[rows], strata[rows])
+                labels = connectivity.labels(design, member, shared.draws, rng)
+            share = connectivity.shares(graph.rows(rows), labels, group_queries)
+            yield maker, list(connectivity.relabelled_aggregates(number, share, labels.alone, n))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -158,7 +132,7 @@ class _Attribute:
     """How many rows the graph is of, of how many; empty where it is of all."""
 
     def origin(self, maker: str) -> Origin:
-        """What is said of the groups, and by whose decisions."""
+        """The groups and the decision maker that results are of."""
         sampled = dict.fromkeys(range(len(self.groups)), self.sampled) if self.sampled else {}
         return Origin(METHOD, maker, self.name, self.groups, sampled)
 
@@ -167,7 +141,6 @@ class _Attribute:
 class _Rows:
     """The applications as arrays, aligned by row."""
 
-    ids: list[str]
     encoded: NDArray[np.float64]
     strata: NDArray[np.int32]
     attributes: tuple[_Attribute, ...]
@@ -186,22 +159,30 @@ def searched(
     row_count = features.num_rows
     first_draw = nodes.filter(pc.equal(nodes["draw"], 0))["row_id"].combine_chunks()
     features = features.filter(pc.is_in(features["row_id"], first_draw))
-    rows_features = features
-    rows_row_count = row_count
-    ids = rows_features["row_id"].to_pylist()
-    encoded = np.column_stack([rows_features[name].to_numpy() for name in rows_features.column_names[1:]])
+    ids = features["row_id"].to_pylist()
+    sample_note = as_sampled(len(ids), row_count) if len(ids) < row_count else ""
     group_of = memberships.to_pandas().pivot(index="row_id", columns="protected_attribute", values="group").loc[ids]
-    attributes = (
-        _attribute(p, group_of[p.name].to_numpy(dtype=str), settings, rows_row_count) for p in settings.protected
-    )
-    rows = _Rows(ids, encoded, strata_of(ids, memberships), tuple(attributes))
-    queries = _asked(rows.ids, decisions, settings.explain)
+    attributes = []
+    for protected in settings.protected:
+        names, codes = np.unique(group_of[protected.name].to_numpy(dtype=str), return_inverse=True)
+        group, reference = codes.astype(np.int32), int(np.searchsorted(names, protected.reference))
+        rng = np.random.default_rng([settings.seed, crc32(f"ablate|{protected.name}".encode())])
+        sizes = ablation.matched(group, len(names), reference, settings.draws, rng)
+        attributes.append(_Attribute(protected.name, tuple(names.tolist()), group, sizes, sample_note))
+    encoded = np.column_stack([features[name].to_numpy() for name in features.column_names[1:]])
+    rows = _Rows(encoded, strata_of(ids, memberships), tuple(attributes))
+    queries = {}
+    for maker, frame in decided(decisions, settings.explain):
+        maker_decisions = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
+        queries[maker] = Query(*explained_and_candidates(maker_decisions, maker, settings.explain))
+    # the radius that the stage `connect` chose
+    epsilon = float(dict(zip(facts["fact"].to_pylist(), facts["value"].to_pylist(), strict=True))["epsilon"])
     tallies: list[pa.Table] = []
     draws: list[pa.Table] = []
     thinned: list[pa.Table] = []
-    aggregates = list(_relabelled(rows, encodings, queries, _epsilon(facts), settings))
+    aggregates = list(_relabelled(rows, encodings, queries, epsilon, settings))
     if settings.ablations:
-        variants = _variants(rows.encoded, encodings, _epsilon(facts))
+        variants = _variants(rows.encoded, encodings, epsilon)
         tallies, draws = _searched(rows, variants, queries, settings.graph)
         connected, thinned = _connected(rows, variants[0], settings.graph)
         aggregates += connected
@@ -215,7 +196,7 @@ def searched(
 
 
 def _relabelled(
-    rows: _Rows, encodings: pa.Table, queries: dict[str, Asked], epsilon: float, settings: AblateSettings
+    rows: _Rows, encodings: pa.Table, queries: dict[str, Query], epsilon: float, settings: AblateSettings
 ) -> Iterator[pa.Table]:
     """Aggregates of every protected attribute and decision maker, with labels drawn within propensity strata."""
     if not settings.relabelled_draws:
@@ -230,31 +211,6 @@ def _relabelled(
         open_ = freed(encodings, protected.columns)
         for maker, maker_aggregates in aggregates(shared, grouped, queries, open_, at):
             yield attribute.origin(maker).aggregates(maker_aggregates)
-
-
-def _attribute(
-    protected: Protected, group_of: NDArray[np.str_], settings: AblateSettings, row_count: int
-) -> _Attribute:
-    names, codes = np.unique(group_of, return_inverse=True)
-    group, reference = codes.astype(np.int32), int(np.searchsorted(names, protected.reference))
-    rng = np.random.default_rng([settings.seed, crc32(f"ablate|{protected.name}".encode())])
-    sizes = ablation.matched(group, len(names), reference, settings.draws, rng)
-    sample_note = as_sampled(len(group_of), row_count) if len(group_of) < row_count else ""
-    return _Attribute(protected.name, tuple(names.tolist()), group, sizes, sample_note)
-
-
-def _asked(ids: list[str], decisions: pa.Table, explain: Explain) -> dict[str, Asked]:
-    """By decision maker, whose recourse is searched for: as ``detect`` has it."""
-    queries = {}
-    for maker, frame in decided(decisions, explain):
-        maker_decisions = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
-        queries[maker] = Asked(*explained_and_candidates(maker_decisions, maker, explain))
-    return queries
-
-
-def _epsilon(facts: pa.Table) -> float:
-    """The radius that ``connect`` chose."""
-    return float(dict(zip(facts["fact"].to_pylist(), facts["value"].to_pylist(), strict=True))["epsilon"])
 
 
 def _variants(encoded: NDArray[np.float64], encodings: pa.Table, epsilon: float) -> list[Variant]:
@@ -279,7 +235,7 @@ def freed(encodings: pa.Table, features: Sequence[str]) -> pa.Table:
 
 
 def _searched(
-    rows: _Rows, variants: list[Variant], queries: dict[str, Asked], graph: GraphSettings
+    rows: _Rows, variants: list[Variant], queries: dict[str, Query], graph: GraphSettings
 ) -> tuple[list[pa.Table], list[pa.Table]]:
     """Tallies and draws of every variant, one graph in memory at a time."""
     sizes = [size for attribute in rows.attributes for size in attribute.sizes]
@@ -292,29 +248,19 @@ def _searched(
         if search_result is None:
             search_result = ablation.search(rows.encoded, rows.strata, bound, tuple(queries.values()), sizes, graph)
             earlier_searches.append((bound, search_result))
-        tallies += _tallied(rows, variant, queries, search_result)
-        draws += _drawn(rows, variant, queries, search_result)
+        parameters = variant.parameters(search_result.nearest)
+        for (maker, maker_queries), costs in zip(queries.items(), search_result.costs, strict=True):
+            factual = maker_queries.factual
+            for attribute in rows.attributes:
+                shares = ablation.tallies(parameters, costs[factual], attribute.group[factual], len(attribute.groups))
+                tallies.append(attribute.origin(maker).tallies(list(shares)))
+        matched = [(attribute, size.group) for attribute in rows.attributes for size in attribute.sizes]
+        for (attribute, group), group_draws in zip(matched, search_result.subsamples, strict=True):
+            for (maker, maker_queries), maker_draws in zip(queries.items(), group_draws, strict=True):
+                if (attribute.group[maker_queries.factual] == group).any():
+                    rows_of_draws = list(ablation.draws(parameters, maker_draws, group))
+                    draws.append(attribute.origin(maker).draws(rows_of_draws))
     return tallies, draws
-
-
-def _tallied(rows: _Rows, variant: Variant, queries: dict[str, Asked], search_result: Searched) -> Iterator[pa.Table]:
-    """Tallies of one variant, for each decision maker and protected attribute."""
-    for (maker, maker_queries), costs in zip(queries.items(), search_result.costs, strict=True):
-        for attribute in rows.attributes:
-            factual_costs = costs[maker_queries.factual], attribute.group[maker_queries.factual], len(attribute.groups)
-            yield attribute.origin(maker).tallies(
-                list(ablation.tallies(variant.parameters(search_result.nearest), *factual_costs))
-            )
-
-
-def _drawn(rows: _Rows, variant: Variant, queries: dict[str, Asked], search_result: Searched) -> Iterator[pa.Table]:
-    """Draws of one variant, for each decision maker, protected attribute and group with factuals."""
-    matched = [(attribute, size.group) for attribute in rows.attributes for size in attribute.sizes]
-    for (attribute, group), group_draws in zip(matched, search_result.drawn, strict=True):
-        for (maker, maker_queries), maker_draws in zip(queries.items(), group_draws, strict=True):
-            if (attribute.group[maker_queries.factual] == group).any():
-                draw_rows = ablation.draws(variant.parameters(search_result.nearest), maker_draws, group)
-                yield attribute.origin(maker).draws(list(draw_rows))
 
 
 def _connected(rows: _Rows, variant: Variant, graph: GraphSettings) -> tuple[list[pa.Table], list[pa.Table]]:

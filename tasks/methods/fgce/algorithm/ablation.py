@@ -8,7 +8,6 @@ import numba
 import numpy as np
 
 from tasks.feasibility_graph import algorithm
-from tasks.feasibility_graph import algorithm as feasibility
 from tasks.feasibility_graph.algorithm import IMMUTABLE, Distinct, Rules, Words
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.settings import EPSILON, EVERY, EVERY_AND_EPSILON
@@ -30,7 +29,7 @@ class Matched:
     """The reference group, subsampled to the size of a group."""
 
     group: int
-    """The group whose size it is."""
+    """The group of that size."""
     rows: tuple[Longs, ...]
     """For each draw ``(size,)`` rows of the reference group, ascending."""
 
@@ -54,7 +53,7 @@ def matched(group: Ints, groups: int, reference: int, draws: int, rng: np.random
 
 
 def thinned(distinct: Distinct, rows: Longs) -> tuple[Distinct, Longs]:
-    """The nodes that ``rows`` ``(r,)`` stand at, for these rows alone, and their numbers ``(m,)`` among all nodes.
+    """The nodes of ``rows`` ``(r,)``, for these rows alone, and their numbers ``(m,)`` among all nodes.
 
     They keep their order, so that buckets stay slices and the subgraph induced by the numbers is theirs.
     """
@@ -78,17 +77,17 @@ def thinned(distinct: Distinct, rows: Longs) -> tuple[Distinct, Longs]:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Whose recourse is searched for: the rows of one decision maker."""
+class Query:
+    """A search for recourse: the rows to explain and the candidates of one decision maker."""
 
     factual: Bools
     """``(n,)`` rows to explain."""
     candidate: Bools
     """``(n,)`` rows that may serve as a counterfactual."""
 
-    def of(self, rows: Longs) -> "Asked":
-        """The same question about some rows only."""
-        return Asked(self.factual[rows], self.candidate[rows])
+    def of(self, rows: Longs) -> "Query":
+        """The same search, of some rows only."""
+        return Query(self.factual[rows], self.candidate[rows])
 
 
 @dataclass(frozen=True)
@@ -107,48 +106,33 @@ class Joined:
         return Joined(distinct, self.rules, graph)
 
 
-def cheapest(joined: Joined, queries: Sequence[Asked]) -> tuple[Floats, ...]:
+def cheapest(joined: Joined, queries: Sequence[Query]) -> tuple[Floats, ...]:
     """Cost of each row's cheapest feasible candidate.
 
     Returns:
-        For each question ``(n,)``; NaN where there is no feasible candidate or none is asked for.
+        For each query ``(n,)``; NaN where there is no feasible candidate or the row is not to be explained.
     """
-    nodes = [_nodes(joined.distinct, query) for query in queries]
-    if joined.graph is None:
-        costs = _by_steps(joined, nodes)
-    else:
-        costs = _by_paths(joined.distinct.encoded, joined.graph, nodes)
-    finite_costs = (np.where(np.isfinite(cost), cost, np.nan)[joined.distinct.node] for cost in costs)
+    distinct, size = joined.distinct, len(joined.distinct.bucket)
+    at_nodes = [
+        Query(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (query.factual, query.candidate)))
+        for query in queries
+    ]
+    costs = [np.full(size, np.inf) for _ in queries]
+    if joined.graph is None:  # one permitted step leads to the candidate
+        space = algorithm.space_of(distinct, joined.rules)
+        for cost, query in zip(costs, at_nodes, strict=True):
+            factuals, candidates = np.flatnonzero(query.factual), np.flatnonzero(query.candidate)
+            cost[factuals] = algorithm.nearest_of(space, factuals, candidates)
+    else:  # a directed path leads to it
+        points, factual = distinct.encoded, np.any([query.factual for query in at_nodes], axis=0)
+        candidate = np.any([query.candidate for query in at_nodes], axis=0)
+        for part in algorithm.reachable(joined.graph, factual, candidate).active:
+            for cost, query in zip(costs, at_nodes, strict=True):
+                is_factual, is_candidate = query.factual[part.factuals], query.candidate[part.candidates]
+                near, far = part.factuals[is_factual], part.candidates
+                cost[near] = _cheapest_reached(points[near], points[far], part.bits[is_factual], is_candidate)
+    finite_costs = (np.where(np.isfinite(cost), cost, np.nan)[distinct.node] for cost in costs)
     return tuple(np.where(query.factual, cost, np.nan) for query, cost in zip(queries, finite_costs, strict=True))
-
-
-def _nodes(distinct: Distinct, query: Asked) -> Asked:
-    """The question about nodes: those with a factual row, and those with a candidate row."""
-    size = len(distinct.bucket)
-    return Asked(*(np.bincount(distinct.node[rows], minlength=size) > 0 for rows in (query.factual, query.candidate)))
-
-
-def _by_steps(joined: Joined, queries: Sequence[Asked]) -> list[Floats]:
-    """Cost of the cheapest candidate that one permitted step leads to, ``(m,)`` each; infinite if there is none."""
-    space = feasibility.space_of(joined.distinct, joined.rules)
-    costs = [np.full(len(joined.distinct.bucket), np.inf) for _ in queries]
-    for cost, query in zip(costs, queries, strict=True):
-        factuals, candidates = np.flatnonzero(query.factual), np.flatnonzero(query.candidate)
-        cost[factuals] = algorithm.nearest_of(space, factuals, candidates)
-    return costs
-
-
-def _by_paths(points: Floats, graph: FeasibilityGraph, queries: Sequence[Asked]) -> list[Floats]:
-    """Cost of the cheapest candidate that a directed path leads to, ``(m,)`` each; infinite if there is none."""
-    costs = [np.full(len(points), np.inf) for _ in queries]
-    factual = np.any([query.factual for query in queries], axis=0)
-    candidate = np.any([query.candidate for query in queries], axis=0)
-    for part in algorithm.reachable(graph, factual, candidate).active:
-        for cost, query in zip(costs, queries, strict=True):
-            is_factual = query.factual[part.factuals]
-            near, is_candidate = part.factuals[is_factual], query.candidate[part.candidates]
-            cost[near] = _cheapest_reached(points[near], points[part.candidates], part.bits[is_factual], is_candidate)
-    return costs
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -199,7 +183,7 @@ class Variant:
     """Radius of one step; ``inf`` where a step may be of any length."""
 
     def parameters(self, nearest: int | None) -> dict[str, float | str]:
-        """What tells the measures of this variant from the others', and of how much of its graph they are."""
+        """The parameters of this variant's measures: what was lifted, and how many steps its graph keeps per node."""
         return {"without": self.without} | ({} if nearest is None else {"nearest": nearest})
 
 
@@ -210,9 +194,9 @@ class Searched:
     nearest: int | None
     """Out-edges kept per node, where the graph had to be cut down to them."""
     costs: tuple[Floats, ...]
-    """For each question ``(n,)``: cost of the cheapest feasible candidate, NaN where there is none or none is asked."""
-    drawn: tuple[Floats, ...]
-    """For each size ``(questions, draws, 2)``: infeasible share and burden, NaN where no row has one."""
+    """For each query ``(n,)``: cost of the cheapest feasible candidate, NaN without one or without a search."""
+    subsamples: tuple[Floats, ...]
+    """For each size ``(queries, draws, 2)``: infeasible share and burden, NaN where no row has one."""
 
 
 def variants(base: Variant, lifted: Mapping[str, tuple[Rules, Ints]], every: Rules) -> list[Variant]:
@@ -250,7 +234,7 @@ def binding(variant: Variant, encoded: Floats) -> Variant:
 
 
 def alike(first: Variant, other: Variant) -> bool:
-    """Whether two variants have the same rules and radius, whatever each says was lifted."""
+    """Whether two variants have the same rules and radius; the lifted rules may differ."""
     moves, other_moves = first.rules.transitions, other.rules.transitions
     return (
         first.epsilon == other.epsilon
@@ -265,7 +249,7 @@ def search(
     encoded: Floats,
     strata: Ints,
     variant: Variant,
-    queries: Sequence[Asked],
+    queries: Sequence[Query],
     sizes: Sequence[Matched],
     settings: GraphSettings,
 ) -> Searched:
@@ -293,21 +277,19 @@ def search(
     if math.isfinite(variant.epsilon):
         built = algorithm.build(distinct, variant.rules, variant.epsilon, settings)
         joined, nearest = replace(joined, graph=built.graph), settings.nearest if built.capped else None
-    drawn_shares = tuple(np.stack([_drawn(joined, rows, queries) for rows in size.rows], axis=1) for size in sizes)
+    drawn_shares = tuple(np.stack([_subsample(joined, rows, queries) for rows in size.rows], axis=1) for size in sizes)
     return Searched(nearest, cheapest(joined, queries), drawn_shares)
 
 
-def _drawn(joined: Joined, rows: Longs, queries: Sequence[Asked]) -> Floats:
-    """Infeasible share and burden of a subsample, ``(questions, 2)``."""
-    alone = [query.of(rows) for query in queries]
-    costs = cheapest(joined.thinned(rows), alone)
-    return np.array([_share_and_burden(paid[query.factual]) for paid, query in zip(costs, alone, strict=True)])
-
-
-def _share_and_burden(costs: Floats) -> tuple[float, float]:
-    """Means over factual rows by their ``costs``; NaN where there is no row to take one of."""
-    paid = costs[~np.isnan(costs)]
-    return 1 - len(paid) / len(costs) if len(costs) else math.nan, float(paid.mean()) if len(paid) else math.nan
+def _subsample(joined: Joined, rows: Longs, queries: Sequence[Query]) -> Floats:
+    """Infeasible share and burden of a subsample, ``(queries, 2)``; NaN where there is no row to take a mean of."""
+    alone, means = [query.of(rows) for query in queries], []
+    for costs, query in zip(cheapest(joined.thinned(rows), alone), alone, strict=True):
+        factual_costs = costs[query.factual]
+        paid = factual_costs[~np.isnan(factual_costs)]
+        refused = 1 - len(paid) / len(factual_costs) if len(factual_costs) else math.nan
+        means.append((refused, float(paid.mean()) if len(paid) else math.nan))
+    return np.array(means)
 
 
 def tallies(parameters: Mapping[str, float | str], costs: Floats, group: Ints, groups: int) -> Iterator[Tally]:
@@ -336,7 +318,7 @@ def draws(parameters: Mapping[str, float | str], drawn_shares: Floats, group: in
 
     Args:
         parameters: What was lifted (``Variant.parameters``).
-        drawn_shares: ``(draws, 2)`` of one question (``Searched.drawn``).
+        drawn_shares: ``(draws, 2)`` of one question (``Searched.subsamples``).
         group: The group.
     """
     for measure, values in zip((SHARE, BURDEN), drawn_shares.T, strict=True):
@@ -362,7 +344,7 @@ class Proposed:
     strata: Ints
     """``(n + f, s)`` integers never to be crossed."""
     applicant: Longs
-    """``(f,)`` row of the applicant whom each proposal is for."""
+    """``(f,)`` row of the applicant of each proposal."""
 
     @property
     def rows(self) -> int:
@@ -385,21 +367,22 @@ def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> B
         ValueError: If lengths differ.
         DataQualityError: If an encoded value is not finite, or a transition rule does not know a code.
     """
-    distinct = feasibility.collapse(proposed.encoded, variant.codes, proposed.strata, variant.rules)
+    distinct = algorithm.collapse(proposed.encoded, variant.codes, proposed.strata, variant.rules)
     start, end = distinct.node[proposed.applicant], distinct.node[proposed.rows :]
     if not math.isfinite(variant.epsilon):
-        space = feasibility.space_of(distinct, variant.rules)
+        space = algorithm.space_of(distinct, variant.rules)
         steps = [
-            algorithm.nearest_of(space, one, other)[0] for one, other in zip(start[:, None], end[:, None], strict=True)
+            algorithm.nearest_of(space, source, other)[0]
+            for source, other in zip(start[:, None], end[:, None], strict=True)
         ]
-        is_one_step: Bools = np.isfinite(steps)
-        return is_one_step
-    built = feasibility.build(distinct, variant.rules, variant.epsilon, settings)
+        return np.asarray(np.isfinite(steps))
+    built = algorithm.build(distinct, variant.rules, variant.epsilon, settings)
     data = np.zeros(built.graph.size, dtype=np.bool_)
     data[distinct.node[: proposed.rows]] = True
-    graph = _without_steps(built.graph, ~data)
-    start = start
-    end = end
+    # a proposal has no steps of its own: all edges out of nodes without a row of the data go
+    is_kept = np.repeat(data, np.diff(built.graph.indptr))
+    indptr = np.concatenate([[0], np.cumsum(is_kept)])[built.graph.indptr]
+    graph = FeasibilityGraph(indptr, built.graph.indices[is_kept], built.graph.distances[is_kept])
     factual, candidate = np.zeros((2, graph.size), dtype=np.bool_)
     factual[start] = True
     candidate[end] = True
@@ -411,10 +394,3 @@ def possible(proposed: Proposed, variant: Variant, settings: GraphSettings) -> B
         inside = np.isin(start, part.factuals) & np.isin(end, part.candidates)
         is_reached[inside] = part.reach()[row[inside], column[inside]]
     return is_reached
-
-
-def _without_steps(graph: FeasibilityGraph, nodes: Bools) -> FeasibilityGraph:
-    """The graph without the edges out of some nodes, given as ``(m,)``."""
-    is_kept_edge = ~np.repeat(nodes, np.diff(graph.indptr))
-    indptr = np.concatenate([[0], np.cumsum(is_kept_edge)])[graph.indptr]
-    return FeasibilityGraph(indptr, graph.indices[is_kept_edge], graph.distances[is_kept_edge])

@@ -12,7 +12,7 @@ from tasks.feasibility_graph import algorithm as feasibility
 from tasks.feasibility_graph.algorithm import Distinct, Rules, Words, components, induced
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm import ablation
-from tasks.methods.fgce.algorithm.ablation import Asked, Matched
+from tasks.methods.fgce.algorithm.ablation import Matched, Query
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import FeasibilityGraph
 from tasks.numerics.results import Aggregate, Draws, Inference
@@ -98,20 +98,16 @@ def nested(distinct: Distinct, rules: Rules, epsilons: Sequence[float], settings
 
 def connections(joined: Nested) -> list[Connection]:
     """The nodes at each epsilon, ascending."""
-    connection_list, graph = [], joined.graph
+    by_epsilon, graph, multiplicity = [], joined.graph, joined.distinct.multiplicity
     for epsilon in reversed(joined.epsilons):
         graph = within(graph, epsilon, joined.strict)
-        multiplicity = joined.distinct.multiplicity
         weak, strong = components(graph)
-        connection_joined = np.diff(graph.indptr) > 0
-        connection_joined[graph.indices] = True
+        has_edge = np.diff(graph.indptr) > 0
+        has_edge[graph.indices] = True
         passed = np.concatenate([[0], np.cumsum(multiplicity[graph.indices])])
-        neighbour_counts = np.diff(passed[graph.indptr]) + multiplicity - 1
-        connection = Connection(
-            epsilon, weak, strong, ~connection_joined & (multiplicity == 1), multiplicity * neighbour_counts
-        )
-        connection_list.append(connection)
-    return connection_list[::-1]
+        links = multiplicity * (np.diff(passed[graph.indptr]) + multiplicity - 1)
+        by_epsilon.append(Connection(epsilon, weak, strong, ~has_edge & (multiplicity == 1), links))
+    return by_epsilon[::-1]
 
 
 def within(graph: FeasibilityGraph, epsilon: float, strict: bool) -> FeasibilityGraph:
@@ -133,7 +129,7 @@ def aggregates(
         distinct: The nodes.
         group: ``(n,)`` group of each row; rows that share a node share a group.
         groups: Number of groups.
-        epsilons: Radii that were asked for; one without a connection is refused with its reason.
+        epsilons: The requested radii; one without a connection is refused with its reason.
 
     Raises:
         ValueError: If a component reaches into two groups: the protected attribute is then no stratum of the graph.
@@ -146,7 +142,6 @@ def aggregates(
             group_nodes = np.flatnonzero(of_node == number)
             rows = int(distinct.multiplicity[group_nodes].sum())
             if rows:
-                # The four measures of the nodes `group_nodes`, which stand for `rows` rows.
                 connection = connection_of_epsilon.get(epsilon)
                 values, reason = dict.fromkeys(MEASURES, math.nan), TOO_LARGE
                 if connection is not None:
@@ -178,7 +173,7 @@ def draws(joined: Nested, sizes: Sequence[Matched]) -> Iterator[Draws]:
 
 
 def _values(connection: Connection, rows: int) -> dict[str, float]:
-    """The four measures of all nodes of a connection, which stand for ``rows`` rows; no density of one row."""
+    """The four measures of all nodes of a connection, ``rows`` rows in all; no density of one row."""
     pairs = rows * (rows - 1)
     return {
         COMPONENTS: len(np.unique(connection.weak)),
@@ -274,7 +269,7 @@ class Backwards:
         return Backwards(self.starts, self.sources, self.node[chosen])
 
 
-def shares(graph: Backwards, member_labels: Labels, query: Asked) -> Floats:
+def shares(graph: Backwards, member_labels: Labels, query: Query) -> Floats:
     """Infeasible share of each set of members in the graph that its rows induce, ``(draws + 1,)``; NaN without factual.
 
     Args:
@@ -286,25 +281,22 @@ def shares(graph: Backwards, member_labels: Labels, query: Asked) -> Floats:
     return np.concatenate([_shares(graph, member_labels.member[first : first + WORD], query) for first in firsts])
 
 
-def _shares(graph: Backwards, member: Bools, query: Asked) -> Floats:
+def _shares(graph: Backwards, member: Bools, query: Query) -> Floats:
     """The same of at most ``WORD`` sets, each of them one bit."""
-    words = np.zeros(member.shape[1], np.uint64)
+    bits, node = np.zeros(member.shape[1], np.uint64), graph.node
     for bit, labels_of_draw in enumerate(member):
-        words |= labels_of_draw.astype(np.uint64) << np.uint64(bit)
-    bits, node = words, graph.node
+        bits |= labels_of_draw.astype(np.uint64) << np.uint64(bit)
     inside, reached = (np.zeros(len(graph.starts) - 1, np.uint64) for _ in range(2))
     np.bitwise_or.at(inside, node, bits)
     np.bitwise_or.at(reached, node[query.candidate], bits[query.candidate])
     _spread(graph.starts, graph.sources, inside, reached)
     refused = bits[query.factual] & ~reached[node[query.factual]]
-    count, every = (_counted(words, len(member)) for words in (refused, bits[query.factual]))
+    count, every = (
+        np.array([float(((words >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(len(member))])
+        for words in (refused, bits[query.factual])
+    )
     refused_shares: Floats = np.divide(count, every, out=np.full(len(member), np.nan), where=every > 0)
     return refused_shares
-
-
-def _counted(bits: Words, sets: int) -> Floats:
-    """Rows whose bit is set, by set."""
-    return np.array([float(((bits >> np.uint64(bit)) & np.uint64(1)).sum()) for bit in range(sets)])
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]

@@ -127,7 +127,7 @@ NEGLIGIBLE = 40.0
 """A kernel is left out of the sum when it is below exp(-40) = 4e-18 of the largest one."""
 
 TILE = 128
-"""Points whose distances are held at a time."""
+"""Points with distances in memory at a time."""
 
 SAMPLE, FOLDS = 2_000, 5
 """Distinct points and folds of the cross-validation."""
@@ -182,7 +182,7 @@ def bandwidth(points: Floats, multiplicity: Longs, rule: Rule, rng: np.random.Ge
 
 def _by_rule(points: Floats, multiplicity: Longs, rule: str, rng: np.random.Generator) -> float:
     """The rule's value, 0.0 or NaN where there is none."""
-    if (points == points[:1]).all():  # asked before any sum: rounding would leave a spread above 0
+    if (points == points[:1]).all():  # before any sum: rounding would leave a spread above 0
         return 0.0
     n = float(multiplicity.sum())
     if rule == "authors":
@@ -294,23 +294,21 @@ def edge_weights(
     for start in range(0, len(edges), BLOCK):
         block = edges[start : start + BLOCK]
         middle = (points[source[block]] + points[graph.indices[block]]) / 2
-        weights[block] = _weigh(graph.distances[block], log_density(density, middle), form)
+        log_densities = log_density(density, middle)
+        # in logarithms: in many columns the density itself may not fit into a float
+        with np.errstate(divide="ignore", over="ignore"):
+            length = np.log(graph.distances[block])
+            if form == "product":
+                weights[block] = np.exp(length + log_densities)
+            else:
+                power = 2.0 if form == "authors" else 1.0
+                weights[block] = np.exp(power * length - np.logaddexp(log_densities, np.log(FLOOR)))
     if not np.isfinite(weights[edges]).all():
         raise DataQualityError(
             f"a weight of the form {form} at bandwidth {density.bandwidth} is not finite, expected a number for every "
             "edge; take a larger bandwidth, or the form quotient"
         )
     return weights
-
-
-def _weigh(distances: Floats, log_densities: Floats, form: Form) -> Floats:
-    """The formula in logarithms: in many columns the density itself may not fit into a float."""
-    with np.errstate(divide="ignore", over="ignore"):
-        length = np.log(distances)
-        if form == "product":
-            return np.exp(length + log_densities)
-        power = 2.0 if form == "authors" else 1.0
-        return np.exp(power * length - np.logaddexp(log_densities, np.log(FLOOR)))
 
 
 # --------------------------------------------------------------------------------------------------------------------

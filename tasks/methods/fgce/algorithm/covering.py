@@ -225,7 +225,7 @@ def _search(cover: Bools, bits: Words, k: int, nodes: int) -> tuple[int, Longs]:
             if open_count == 0:
                 return FOUND, picks[:depth]
             # a row to branch on, or none where even the largest gains cannot cover what is left
-            branch[depth] = _first(open_[depth]) if open_count <= most * (k - depth) else rows
+            branch[depth] = _first_open(open_[depth]) if open_count <= most * (k - depth) else rows
             column[depth] = 0
         row, place = branch[depth], column[depth]
         while row < rows and place < columns and not (cover[row, place] and barred[place] > k):
@@ -260,7 +260,7 @@ def _gains(open_: Words, bits: Words, barred: Longs, k: int) -> tuple[int, int]:
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _first(open_: Words) -> int:
+def _first_open(open_: Words) -> int:
     """The first open row."""
     word = 0
     while open_[word] == 0:
@@ -336,8 +336,16 @@ class Frontier:
     """The k at which a solver was stopped, and the note it left."""
 
     def settle(self, k: int, solver: Solver) -> None:
-        """Ask the solver for the optimum at ``k``, and carry over what it says of fewer and of more candidates."""
-        problem, names = _programme(self.cover, self.weight, k)
+        """Solve for the optimum at ``k``, and carry its bounds over to fewer and to more candidates."""
+        # fewest rows left open by at most k columns
+        problem = pulp.LpProblem("max_cover", pulp.LpMinimize)
+        names = [f"u{column}" for column in range(self.cover.shape[1])]
+        use = [problem.add_variable(name, cat="Binary") for name in names]
+        uncovered = [problem.add_variable(f"o{row}", 0, 1) for row in range(len(self.cover))]
+        problem += pulp.lpSum(int(rows) * open_ for rows, open_ in zip(self.weight, uncovered, strict=True))
+        problem += pulp.lpSum(use) <= k
+        for open_, row in zip(uncovered, self.cover, strict=True):
+            problem += open_ + pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
         solution = solve(problem, solver)
         chosen = tuple(j for j, name in enumerate(names) if solution.values.get(name, 0) > 0.5)
         covered = int(self.weight[self.cover[:, chosen].any(axis=1)].sum())
@@ -363,19 +371,6 @@ def frontier(part: Part, limit: float) -> Frontier:
     start = greedy(cover, weight)
     prefixes = [start.picks[:k] for k in range(len(start.picks) + 1)]
     return Frontier(cover, weight, columns, prefixes, start.covered, start.upper)
-
-
-def _programme(cover: Bools, weight: Longs, k: int) -> tuple[pulp.LpProblem, list[str]]:
-    """Fewest rows left open by at most ``k`` columns, and the names of the columns' variables."""
-    problem = pulp.LpProblem("max_cover", pulp.LpMinimize)
-    names = [f"u{column}" for column in range(cover.shape[1])]
-    use = [problem.add_variable(name, cat="Binary") for name in names]
-    uncovered = [problem.add_variable(f"o{row}", 0, 1) for row in range(len(cover))]
-    problem += pulp.lpSum(int(rows) * open_ for rows, open_ in zip(weight, uncovered, strict=True))
-    problem += pulp.lpSum(use) <= k
-    for open_, row in zip(uncovered, cover, strict=True):
-        problem += open_ + pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
-    return problem, names
 
 
 @dataclass(frozen=True)
@@ -473,21 +468,21 @@ class Fewest:
 
     low: int
     """No fewer do."""
-    needed: tuple[int, ...]
+    required: tuple[int, ...]
     """Columns taken out by the reductions."""
-    left: Bools
+    remaining: Bools
     """``(f', c')`` what they leave."""
     columns: Longs
     """``(c',)`` places of its columns in the part."""
     chosen: tuple[int, ...]
-    """Columns that cover ``left``."""
+    """Columns that cover ``remaining``."""
     note: str = ""
     """What stopped the solver."""
 
     @property
     def picks(self) -> tuple[int, ...]:
         """Columns of the part that cover it; as many as ``low`` once the number is exact."""
-        return (*self.needed, *self.columns[list(self.chosen)].tolist())
+        return (*self.required, *self.columns[list(self.chosen)].tolist())
 
 
 def least_count(parts: Sequence[Part], solver: Solver, limit: float = np.inf) -> Optimum:
@@ -531,7 +526,7 @@ def fewest(cover: Bools) -> Fewest:
 def settled(state: Fewest, solver: Solver, most: int) -> Fewest:
     """Raise ``low`` until it is the number of picks or exceeds ``most``: larger numbers are equivalent."""
     while state.low < len(state.picks) and state.low <= most and not state.note:
-        outcome, chosen = cover_of(state.left, state.low - len(state.needed))
+        outcome, chosen = cover_of(state.remaining, state.low - len(state.required))
         if outcome == FOUND:
             state = replace(state, chosen=chosen)
         elif outcome == NONE:
@@ -565,15 +560,15 @@ def reduced(cover: Bools) -> tuple[list[int], Bools, Longs]:
 def _solved(state: Fewest, solver: Solver) -> Fewest:
     """The same after the solver has had its turn."""
     problem = pulp.LpProblem("set_cover", pulp.LpMinimize)
-    use = [problem.add_variable(f"u{column}", cat="Binary") for column in range(state.left.shape[1])]
+    use = [problem.add_variable(f"u{column}", cat="Binary") for column in range(state.remaining.shape[1])]
     problem += pulp.lpSum(use)
-    for row in state.left:
+    for row in state.remaining:
         problem += pulp.lpSum(use[column] for column in np.flatnonzero(row)) >= 1
     solution = solve(problem, solver)
     chosen = tuple(column for column in range(len(use)) if solution.values.get(f"u{column}", 0) > 0.5)
-    if len(chosen) >= len(state.chosen) or not state.left[:, chosen].any(axis=1).all():
+    if len(chosen) >= len(state.chosen) or not state.remaining[:, chosen].any(axis=1).all():
         chosen = state.chosen
     # a bound on a whole number, to the solver's tolerance
-    low = len(state.needed) + int(np.ceil(solution.bound - 1e-6)) if np.isfinite(solution.bound) else 0
+    low = len(state.required) + int(np.ceil(solution.bound - 1e-6)) if np.isfinite(solution.bound) else 0
     state = replace(state, low=max(state.low, low), chosen=chosen)
     return state if state.low == len(state.picks) else replace(state, note=solution.note or "the solver gave no proof")

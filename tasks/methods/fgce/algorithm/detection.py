@@ -8,7 +8,7 @@ import numpy as np
 from schemas.terms import Refusal
 from tasks.methods.fgce.algorithm import covering, optima, recourse
 from tasks.methods.fgce.algorithm.optima import Full, Least, Limits, Resampled, Scale
-from tasks.methods.fgce.algorithm.recourse import Explained, Kind, Pricing, Searched, nearest
+from tasks.methods.fgce.algorithm.recourse import Explained, Pricing, Searched, nearest
 from tasks.methods.fgce.settings import FgceSettings
 from tasks.numerics.arrays import Bools, Floats, Ints, Longs
 from tasks.numerics.problem import Problem
@@ -41,7 +41,7 @@ class Solved:
 def solve(
     explained: Explained, limits: Limits, settings: FgceSettings, at: Resampled, rng: np.random.Generator
 ) -> Solved:
-    """The optima of ``explained`` and, as often as ``settings.resolves`` says, of resamples of its rows.
+    """The optima of ``explained`` and of ``settings.resolves`` resamples of its rows.
 
     ``at`` is its coverage on resamples, for the bounds that follow from the selection.
     """
@@ -52,7 +52,11 @@ def solve(
         return Solved(optima.bounds(explained), optima.as_least(costs), costs)
     solver = optima.solver_of(settings)
     parts = optima.parts_of(tables, searched.weight)
-    drawn_parts = [optima.parts_of(tables, _redrawn(explained, rng)) for _ in range(settings.resolves)]
+    drawn_parts = []
+    for _ in range(settings.resolves):  # as many factual rows as there are, drawn with replacement
+        drawn_rows = rng.choice(searched.at, len(searched.at))
+        weight = np.bincount(drawn_rows, minlength=len(searched.weight)).astype(np.int64)
+        drawn_parts.append(optima.parts_of(tables, weight))
     again = [optima.full(draw_parts, solver) for draw_parts in drawn_parts]
     full = optima.full(parts, solver)
     if not settings.exact:
@@ -64,12 +68,6 @@ def solve(
         for c in settings.shares
     }
     return Solved(full, least[-1], costs, again)
-
-
-def _redrawn(explained: Explained, rng: np.random.Generator) -> Longs:
-    """Factual rows at each node after drawing as many with replacement, ``(m,)``."""
-    at = explained.searched.at
-    return np.bincount(rng.choice(at, len(at)), minlength=len(explained.searched.weight)).astype(np.int64)
 
 
 def of_full(solved: Solved) -> Iterator[Aggregate]:
@@ -183,7 +181,7 @@ def costs(cheapest: Floats) -> Iterator[Tally]:
 
 
 def selection(explained: Explained) -> Iterator[Tally]:
-    """What the selected candidates cost and whom they serve, whatever the cost."""
+    """Cost and coverage of the selected candidates without limit on cost."""
     most = explained.paid.shape[1]
     yield mean("burden_at_k", {"k": most}, nearest(explained.paid)[0], headline=True)
     free = explained.turn[-1]
@@ -214,7 +212,7 @@ def areas(explained: Explained, limits: Limits) -> Iterator[Tally]:
 
 
 def changes(explained: Explained, problem: Problem) -> Iterator[Tally]:
-    """Attribute change frequency: share of served rows whose attribute differs from their counterfactual's (ACF).
+    """Attribute change frequency (ACF): share of served rows with another attribute than their counterfactual.
 
     A row's counterfactual is the cheapest of the selected candidates; a one-hot set is one attribute.
     """
@@ -317,7 +315,8 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
     explained = [recourse.explain(group_search, limits.levels, settings.k) for group_search in searched]
     curve = [_resampled(*pair, problem.resamples) for pair in zip(explained, children, strict=True)]
     solved = [
-        solve(found, limits, settings, at, child) for found, at, child in zip(explained, curve, children, strict=True)
+        solve(group_explained, limits, settings, at, child)
+        for group_explained, at, child in zip(explained, curve, children, strict=True)
     ]
     frame = Frame(problem, settings, pricing, limits, optima.scale([s.least for s in solved if s.full.n]))
     tallied: list[Tally] = []
@@ -329,7 +328,9 @@ def detect(problem: Problem, settings: FgceSettings, rng: np.random.Generator) -
             continue
         if group != problem.reference:
             draws += _draws(frame, members[problem.reference], group, len(members[group]), child.spawn(1)[0])
-        tallied += [replace(t, group=group) for t in _tallies(explained[group], frame)]
+        tallied += [replace(t, group=group) for t in _of_group(explained[group], frame)]
+        for number, alone in _subgroups(explained[group], frame):
+            tallied += [replace(t, group=group, subgroup=number, headline=False) for t in _of_rows(alone, frame)]
         other_aggregates += [
             replace(a, group=group) for a in _aggregates(explained[group], curve[group], solved[group], frame)
         ]
@@ -355,19 +356,16 @@ def _resampled(explained: Explained, rng: np.random.Generator, draws: int) -> Re
     return optima.resampled(explained.turn, explained.feasible, explained.paid.shape[1], draws, rng)
 
 
-def _tallies(explained: Explained, frame: Frame) -> Iterator[Tally]:
-    """Means over the rows of a group and of its largest subgroups."""
-    yield from _of_group(explained, frame)
-    for number, alone in _subgroups(explained, frame):
-        yield from (replace(t, subgroup=number, headline=False) for t in _of_rows(alone, frame))
-
-
 def _of_group(explained: Explained, frame: Frame) -> Iterator[Tally]:
     """Every mean over a whole group's rows, always the same ones in the same order."""
     yield from _of_rows(explained, frame)
     yield from coverage(explained, frame.limits)
+    searched, pricing = explained.searched, frame.pricing
     for cost in frame.settings.face:
-        yield from face(cost, *_in_cost(explained, cost, frame))
+        paid, optimum = explained.paid, explained.cheapest
+        if cost != frame.settings.cost:  # a cost that did not select the candidates
+            paid, optimum = explained.in_cost(pricing.by(cost, searched.graph, searched.points, searched.reach))
+        yield from face(cost, paid, optimum)
 
 
 def _of_rows(explained: Explained, frame: Frame) -> Iterator[Tally]:
@@ -375,14 +373,6 @@ def _of_rows(explained: Explained, frame: Frame) -> Iterator[Tally]:
     yield from selection(explained)
     yield from areas(explained, frame.limits)
     yield from changes(explained, frame.problem)
-
-
-def _in_cost(explained: Explained, cost: Kind, frame: Frame) -> tuple[Floats, Floats]:
-    """What the selected candidates and the cheapest one cost each row, by a cost that need not have selected them."""
-    if cost == frame.settings.cost:
-        return explained.paid, explained.cheapest
-    searched = explained.searched
-    return explained.in_cost(frame.pricing.by(cost, searched.graph, searched.points, searched.reach))
 
 
 def _subgroups(explained: Explained, frame: Frame) -> Iterator[tuple[int, Explained]]:
@@ -419,27 +409,22 @@ def _draws(frame: Frame, reference: Longs, group: int, size: int, rng: np.random
         rows = np.sort(rng.choice(reference, size, replace=False))
         searched = recourse.search(frame.problem, rows, frame.pricing.costs)
         explained = recourse.explain(searched, frame.limits.levels, settings.k)
-        drawn_values.append(list(_values(explained, frame, rng)))
+        # every measure of a whole group, always in the same order
+        values: list[Said] = []
+        for tally in _of_group(explained, frame):
+            defined = ~np.isnan(tally.values)
+            n = int(tally.counts[defined].sum())
+            average = float(tally.counts[defined] @ tally.values[defined] / n) if n else float("nan")
+            values.append((tally.measure, tally.parameters, average, ""))
+        at = _resampled(explained, rng, 0)
+        solved = solve(explained, frame.limits, _once(settings), at, rng)
+        values += [(a.measure, a.parameters, a.value, a.reason) for a in _aggregates(explained, at, solved, frame)]
+        drawn_values.append(values)
     for measure_draws in zip(*drawn_values, strict=True):
         measure, parameters, *_ = measure_draws[0]
         bounds = sum(bool(reason) and np.isfinite(value) for _, _, value, reason in measure_draws)
         reason = f"{bounds} of {len(measure_draws)} subsamples have a bound only" if bounds else ""
         yield Draws(group, measure, parameters, np.array([value for _, _, value, _ in measure_draws]), reason)
-
-
-def _values(explained: Explained, frame: Frame, rng: np.random.Generator) -> Iterator[Said]:
-    """Every measure of a whole group by name and parameters, always in the same order."""
-    for t in _of_group(explained, frame):
-        values = t.values
-        counts = t.counts
-        defined = ~np.isnan(values)
-        n = int(counts[defined].sum())
-        average = float(counts[defined] @ values[defined] / n) if n else float("nan")
-        yield t.measure, t.parameters, average, ""
-    at = _resampled(explained, rng, 0)
-    solved = solve(explained, frame.limits, _once(frame.settings), at, rng)
-    for a in _aggregates(explained, at, solved, frame):
-        yield a.measure, a.parameters, a.value, a.reason
 
 
 def _once(settings: FgceSettings) -> FgceSettings:
@@ -451,25 +436,24 @@ def _findings(explained: list[Explained]) -> Findings:
     row = np.concatenate([group.searched.factuals for group in explained])
     cost = np.concatenate([group.cheapest for group in explained])
     subgroup = np.concatenate([group.searched.subgroup[group.searched.at] for group in explained])
-    reason = np.concatenate([np.full(len(group.cheapest), _reason(group)) for group in explained])
+    reasons = []
+    for group in explained:
+        has_candidate = (group.searched.candidate >= 0).any()
+        reason = str(Refusal.NO_FEASIBLE_PATH if has_candidate else Refusal.NO_CANDIDATE)
+        reasons.append(np.full(len(group.cheapest), reason))
     order = np.argsort(row)
     return Findings(
         row=row[order],
         subgroup=subgroup[order],
         verdict=np.where(np.isnan(cost), "infeasible", "feasible")[order],
         statistic=cost[order],
-        refusal=np.where(np.isnan(cost), reason, "")[order],
+        refusal=np.where(np.isnan(cost), np.concatenate(reasons), "")[order],
     )
-
-
-def _reason(explained: Explained) -> str:
-    """Why a factual of this group has no counterfactual, where it has none."""
-    return str(Refusal.NO_FEASIBLE_PATH if (explained.searched.candidate >= 0).any() else Refusal.NO_CANDIDATE)
 
 
 def _evidence(explained: list[Explained]) -> Evidence:
     """Pairs of a factual row and a candidate row: the cheapest, then the assigned one. Ranks count from 1."""
-    found_pairs = []
+    pairs = []
     for group in explained:
         assigned, rank = recourse.nearest(group.paid)
         for role, node, place, cost in (
@@ -478,7 +462,7 @@ def _evidence(explained: list[Explained]) -> Evidence:
         ):
             has = node >= 0
             row, other = group.searched.factuals[has], group.searched.candidate[node[has]]
-            found_pairs.append((row, np.full(len(row), role), place[has] + 1, other, cost[has]))
-    row, roles, rank, other, value = (np.concatenate(column) for column in zip(*found_pairs, strict=True))
+            pairs.append((row, np.full(len(row), role), place[has] + 1, other, cost[has]))
+    row, roles, rank, other, value = (np.concatenate(column) for column in zip(*pairs, strict=True))
     order = np.lexsort((roles == ASSIGNED, row))
     return Evidence(row[order], roles[order], rank[order].astype(np.int32), other[order], value[order])

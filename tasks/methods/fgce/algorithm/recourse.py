@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tasks.feasibility_graph import algorithm
-from tasks.feasibility_graph.algorithm import Component, Reach, Words
+from tasks.feasibility_graph.algorithm import Reach, Words
 from tasks.methods.fgce.algorithm import costs as algorithm_costs
 from tasks.methods.fgce.algorithm.costs import Costs, Tabled, Vector
 from tasks.methods.fgce.settings import FgceSettings
@@ -73,29 +73,26 @@ def price(reach: Reach, costs: Costs, weight: Longs, grid: Floats) -> Offers:
     """
     if len(grid) >= NEVER - 1:
         raise ValueError(f"{len(grid)} limits on cost; at most {NEVER - 2} fit into one byte per pair")
-    cuts, parts = [(0, 0, 0)], []
+    cuts = [(0, 0, 0)]
+    parts: list[tuple[NDArray[np.generic], ...]] = []
     for part in reach.active:
-        parts.append((part.factuals, part.candidates, *_priced(part, costs, weight[part.factuals], grid)))
-        f, c, pairs = cuts[-1]
-        size = len(part.factuals), len(part.candidates)
-        cuts.append((f + size[0], c + size[1], pairs + size[0] * size[1]))
+        f, c = len(part.factuals), len(part.candidates)
+        # levels of the pairs, rows and cost by candidate and level, each factual's cheapest cost and its place
+        prices = (
+            np.full(f * c, NEVER, dtype=np.uint8),
+            np.zeros((c, len(grid) + 1), dtype=np.int64),
+            np.zeros((c, len(grid) + 1)),
+            np.full(f, np.nan),
+            np.full(f, -1, dtype=np.int64),
+        )
+        part_weight = weight[part.factuals]
+        for start in range(0, f, BLOCK):
+            rows = slice(start, min(start + BLOCK, f))
+            _price(costs.rows(part, rows), part.bits[rows], part_weight[rows], grid, start, *prices)
+        parts.append((part.factuals, part.candidates, *prices))
+        factuals, candidates, pairs = cuts[-1]
+        cuts.append((factuals + f, candidates + c, pairs + f * c))
     return _offers(parts, cuts, weight, len(grid) + 1)
-
-
-def _priced(part: Component, costs: Costs, weight: Longs, grid: Floats) -> tuple[NDArray[np.generic], ...]:
-    """Levels ``(f * c,)``, rows and cost by level ``(c, L)``, each factual's cheapest cost and its place."""
-    f, c = len(part.factuals), len(part.candidates)
-    out = (
-        np.full(f * c, NEVER, dtype=np.uint8),
-        np.zeros((c, len(grid) + 1), dtype=np.int64),
-        np.zeros((c, len(grid) + 1)),
-        np.full(f, np.nan),
-        np.full(f, -1, dtype=np.int64),
-    )
-    for start in range(0, f, BLOCK):
-        rows = slice(start, min(start + BLOCK, f))
-        _price(costs.rows(part, rows), part.bits[rows], weight[rows], grid, start, *out)
-    return out
 
 
 def _offers(
@@ -334,7 +331,7 @@ def _cover(
 
 
 CostsOf = Callable[[FeasibilityGraph, Floats, Reach], Costs]
-"""Costs of the pairs of an induced graph, from the graph, its points and who can reach whom."""
+"""Costs of the pairs of an induced graph, from the graph, its points and its feasible pairs."""
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -413,7 +410,7 @@ class Explained:
 
 
 def search(problem: Problem, rows: Longs, costs_of: CostsOf) -> Searched:
-    """Who can reach whom among ``rows`` ``(r,)`` of one group, ascending, and what it costs."""
+    """The feasible pairs among ``rows`` ``(r,)`` of one group, ascending, and their costs."""
     nodes, first, local = np.unique(problem.node[rows].astype(np.int64), return_index=True, return_inverse=True)
     points = problem.encoded[rows[first]]
     factual, candidates = problem.factual[rows], np.flatnonzero(problem.candidate[rows])
@@ -487,21 +484,27 @@ class Pricing:
     problem: Problem
     settings: FgceSettings
     rng: np.random.Generator
-    """For the cross-validation of the bandwidth, if that is asked for."""
+    """For the cross-validation of the bandwidth, where the settings choose it."""
 
     def costs(self, graph: FeasibilityGraph, points: Floats, reach: Reach) -> Costs:
         """Costs of an induced graph's pairs, by the cost of the settings."""
         return self.by(self.settings.cost, graph, points, reach)
 
     def by(self, kind: Kind, graph: FeasibilityGraph, points: Floats, reach: Reach) -> Costs:
-        """Costs of an induced graph's pairs: the graph, its points ``(m, p)``, and who can reach whom."""
+        """Costs of an induced graph's pairs: the graph, its points ``(m, p)``, and its feasible pairs."""
         if kind == "vector":
             return Vector(points)
         if kind == "hops":
             hops = algorithm_costs.hop_costs
             return Tabled({part.label: hops(graph, part.factuals, part.candidates) for part in reach.active})
-        weights = self._weights(graph, points, reach)
-        return Tabled({part.label: _table(graph, weights, part) for part in reach.active})
+        weights = np.full(len(graph.indices), np.inf)
+        if reach.active:  # only edges that some path from a factual to a candidate can use need a weight
+            factuals = np.concatenate([part.factuals for part in reach.active])
+            candidates = np.concatenate([part.candidates for part in reach.active])
+            usable = algorithm_costs.usable_edges(graph, factuals, candidates)
+            weights = algorithm_costs.edge_weights(graph, points, self._density, self.settings.weights, usable)
+        paths = algorithm_costs.path_costs
+        return Tabled({part.label: paths(graph, weights, part.factuals, part.candidates) for part in reach.active})
 
     def dearest(self, searched: Sequence[Searched]) -> float:
         """The cost at which the grid of limits ends.
@@ -511,21 +514,14 @@ class Pricing:
         """
         if self.settings.cost == "vector":
             return float(np.sqrt(len(self.problem.features)))
-        finite = [
-            _largest(group_search.costs.rows(part, slice(None)))
+        # one table of costs in memory at a time
+        tables = (
+            group_search.costs.rows(part, slice(None))
             for group_search in searched
             for part in group_search.reach.active
-        ]
+        )
+        finite = [float(np.max(table, initial=0.0, where=np.isfinite(table))) for table in tables]
         return max(finite, default=1.0) or 1.0
-
-    def _weights(self, graph: FeasibilityGraph, points: Floats, reach: Reach) -> Floats:
-        """Weights of the edges that some path from a factual to a candidate can use; the others are barred."""
-        if not reach.active:
-            return np.full(len(graph.indices), np.inf)
-        factuals = np.concatenate([part.factuals for part in reach.active])
-        candidates = np.concatenate([part.candidates for part in reach.active])
-        usable = algorithm_costs.usable_edges(graph, factuals, candidates)
-        return algorithm_costs.edge_weights(graph, points, self._density, self.settings.weights, usable)
 
     @cached_property
     def _density(self) -> algorithm_costs.Density:
@@ -533,11 +529,3 @@ class Pricing:
         points = self.problem.encoded[first]
         width = algorithm_costs.bandwidth(points, rows, self.settings.bandwidth, self.rng)
         return algorithm_costs.Density(points, rows, width)
-
-
-def _table(graph: FeasibilityGraph, weights: Floats, part: Component) -> Floats:
-    return algorithm_costs.path_costs(graph, weights, part.factuals, part.candidates)
-
-
-def _largest(costs: Floats) -> float:
-    return float(np.max(costs, initial=0.0, where=np.isfinite(costs)))

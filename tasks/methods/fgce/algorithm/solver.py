@@ -77,7 +77,7 @@ def cbc_path() -> str:
     executable = shutil.which(bundled) or shutil.which(pulp.COIN_CMD().path)
     if executable is None:
         raise InfrastructureError(
-            f"CBC was not found at {bundled}, nor on the path; reinstall PuLP, whose wheel ships it "
+            f"CBC was not found at {bundled} or on the path; reinstall PuLP, which ships it "
             "(`pip install --force-reinstall 'pulp>=3.3,<4'`)"
         )
     return executable

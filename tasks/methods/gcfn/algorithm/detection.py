@@ -31,7 +31,7 @@ from tasks.numerics.statistics.sampling import design_variance
 MEASURE, CHANGED_RELATIVE = "share_changed", "relative_change"
 
 IDENTIFIED = 0.5
-"""Share of a group that has to be identified before its standard error is told (verdicts, section 4)."""
+"""Share of a group that has to be identified before it has a standard error (verdicts, section 4)."""
 FEWEST = 0.8
 """Share of the refits that must have a value."""
 
@@ -68,7 +68,7 @@ def share_changed(reassigned: Moved, refits: Floats, part: tuple[int, int] = (0,
 
 
 def relative_change(change: Floats, denial: Floats, resamples: int, rng: np.random.Generator) -> Aggregate | None:
-    """Sum of the score changes over the sum of the own probabilities of denial; None where nobody has both.
+    """Sum of the score changes over the sum of the own probabilities of denial; None where no row has both.
 
     A ratio of sums, never a mean of ratios: of who is hardly ever denied, the own ratio is noise.
 
@@ -118,7 +118,7 @@ KEPT, CHANGES, DETECTION_NOT_IDENTIFIED, NOT_TESTED = (
 """Verdicts; a row that could not be imagined was not tested."""
 
 RELATIVE = "relative_change"
-"""Role in the evidence, of a row beside itself: change of the score over the own probability of denial."""
+"""Role in the evidence, of a row with itself: change of the score over the own probability of denial."""
 
 
 @dataclass(frozen=True)
@@ -154,10 +154,7 @@ class Mediated:
 
 
 def units(problem: Problem) -> Bools:
-    """Who gets a finding, ``(n,)``: rows outside the reference group; nobody where no model was asked.
-
-    Of a large problem, those who are asked.
-    """
+    """Rows with a finding, ``(n,)``: outside the reference group and in the sample; none without a model."""
     outside: Bools = (problem.group != problem.reference) & problem.drawn
     return outside if _mediated(problem) is not None else np.zeros(len(problem.group), np.bool_)
 
@@ -195,7 +192,7 @@ def detect(problem: Problem, settings: GcfnSettings, rng: np.random.Generator) -
 def _of_groups(
     problem: Problem, mediated: Mediated, doubtful: Bools, favourable: Bools, rng: np.random.Generator
 ) -> Iterator[Aggregate]:
-    """Net changes of the groups outside the reference group, who were imagined in it and nowhere else."""
+    """Net changes of the groups outside the reference group: their counterfactuals are in it alone."""
     for group in np.unique(problem.group).tolist():
         if group == problem.reference:
             continue
@@ -229,7 +226,7 @@ def unidentified(mediated: Mediated, wide: float) -> Bools:
 
 
 def of_rows(mediated: Mediated, doubtful: Bools, favourable: Bools, rows: Longs) -> Moved:
-    """What was found of some rows ``(n,)``, ascending, as means over the groups that each was imagined in."""
+    """The results of some rows ``(n,)``, ascending, as means over the groups of each row's counterfactuals."""
     mask = (mediated.refusal == "") & np.isin(mediated.row, rows)
     place = np.searchsorted(rows, mediated.row[mask])
 
@@ -256,34 +253,28 @@ def _mean_by(place: Longs, values: Floats, n: int) -> Floats:
 
 
 def _mediated(problem: Problem) -> Mediated | None:
-    """What the model would have decided on those who are asked."""
+    """The model's decisions on counterfactual mediators, of the sampled rows."""
     if not isinstance(problem.own, Mediated):
         return None
     return problem.own if problem.asked is None else problem.own.of(problem.drawn)
 
 
 def _findings(problem: Problem, mediated: Mediated | None, doubtful: Bools) -> Findings:
-    """One entry per row outside the reference group, which was imagined in it and nowhere else."""
+    """One entry per row outside the reference group, with counterfactuals in it alone."""
     if mediated is None:
         nothing = np.zeros(0, dtype=str)
         return Findings(np.zeros(0, np.int64), np.zeros(0, np.int32), nothing, np.zeros(0), nothing)
     outside = problem.group[mediated.row] != problem.reference
     refusal, flips = mediated.refusal[outside], np.asarray(mediated.flips[:, outside].all(axis=0))
-    cases = list(_cases(refusal != "", doubtful[outside], flips))
+    cases = [(refusal != "", NOT_TESTED), (doubtful[outside], DETECTION_NOT_IDENTIFIED), (flips, CHANGES)]
     return Findings(
         row=mediated.row[outside],
         subgroup=np.zeros(int(outside.sum()), np.int32),
+        # the first verdict that applies
         verdict=np.select([met for met, _ in cases], [verdict for _, verdict in cases], KEPT),
         statistic=mediated.change[:, outside].mean(axis=0),
         refusal=refusal,
     )
-
-
-def _cases(refused: Bools, doubtful: Bools, flips: Bools) -> Iterator[tuple[Bools, str]]:
-    """Verdicts in the order in which they come first."""
-    yield refused, NOT_TESTED
-    yield doubtful, DETECTION_NOT_IDENTIFIED
-    yield flips, CHANGES
 
 
 def _no_evidence() -> Evidence:

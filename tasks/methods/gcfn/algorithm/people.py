@@ -22,7 +22,7 @@ from tasks.numerics.statistics.intervals import Parameters, alone, as_said, mean
 
 
 OTHERS: Final = "(others)"
-"""Categories that are told together, since each by itself has few people."""
+"""Categories that are reported together, because each alone has few people."""
 
 _DIGITS, _WHOLE_DIGITS = (1.0, 2.0, 2.5, 5.0, 10.0), (1.0, 2.0, 5.0, 10.0)
 _FIFTHS = (0.2, 0.4, 0.6, 0.8)
@@ -162,7 +162,7 @@ def _between(ends: Floats) -> tuple[Interval, ...]:
 
 
 DENSITIES_PEOPLE: Final = 50
-"""Fewest people of whom a density is told: with fewer it is as ragged as they are. Our choice."""
+"""Fewest people of a density: with fewer it is too ragged. Our choice."""
 
 _INTERVALS = 25
 
@@ -252,7 +252,7 @@ def tallies(reassigned: Moved) -> Iterator[Tally]:
 def aggregates(
     reassigned: Moved, settings: GcfnSettings, resamples: int, rng: np.random.Generator
 ) -> Iterator[Aggregate]:
-    """The quantile of the size of the change, with ``resamples`` of the rows imagined."""
+    """The quantile of the size of the change, with ``resamples`` of the rows that have counterfactuals."""
     sizes = reassigned.absolute[worst_network(reassigned.absolute)][reassigned.imagined]
     if len(sizes):
         quantiles = [np.quantile(rng.choice(sizes, len(sizes)), settings.quantile) for _ in range(resamples)]
@@ -293,7 +293,7 @@ PEOPLE: Final = 30
 """Fewest people of a group in a band: a share of fewer is not read. Our choice."""
 
 LARGE: Final = 0.95
-"""Share of all applicants imagined whose change of score is no large one. Our choice."""
+"""Share of all counterfactual applicants without a large change of score. Our choice."""
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,7 @@ def large_change(several: Sequence[Moved]) -> float:
 
 
 def band_tallies(reassigned: Moved, by: Sequence[Sorting], above: float) -> Iterator[Tally]:
-    """Of one group, by band: share decided otherwise, and share whose score would move far.
+    """Of one group, by band: share with another decision, and share with a large change of the score.
 
     Both are under the network under which they are largest for the whole group, so that bands add up to the group.
 

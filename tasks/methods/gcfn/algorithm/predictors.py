@@ -43,7 +43,7 @@ Sees = Literal["mediators", "covariates", "noise"]
 
 @dataclass(frozen=True)
 class PredictorSettings:
-    """Section 5.1 and appendix 14.1; what is not said there is ours."""
+    """Section 5.1 and appendix 14.1 of the paper; what it leaves open is our choice."""
 
     hidden: tuple[int, ...] = (64,)
     """Widths of the hidden layers, ReLU between them. Not in the paper."""
@@ -90,23 +90,23 @@ def sweep(values: tuple[float, ...] = SWEEP) -> tuple[Variant, ...]:
 
 @dataclass(frozen=True)
 class Applicants:
-    """``n`` applicants. Inputs of imagined mediators are float32: there are many."""
+    """``n`` applicants. Inputs of counterfactual mediators are float32, because they are many."""
 
     covariates: Floats
     """``(n, c)``."""
     mediators: Floats
-    """``(n, d)``, or whatever else a predictor sees besides covariates."""
+    """``(n, d)``, or the other inputs of a predictor besides covariates."""
     imagined: "np.ndarray[tuple[int, ...], np.dtype[np.float32]]"
     """``(s, k - 1, n, d)`` the same in the other categories, ascending, by each generator."""
     label: Bools
     """``(n,)`` what is predicted."""
 
     def without_mediators(self) -> "Applicants":
-        """The same, of whom covariates alone are seen."""
+        """The same with covariates alone."""
         return replace(self, mediators=self.mediators[:, :0], imagined=self.imagined[..., :0])
 
     def by_noise(self, noise: Floats) -> "Applicants":
-        """The same, of whom noise ``(n, r)`` is seen in the place of mediators: it is kept in every category."""
+        """The same with noise ``(n, r)`` in the place of mediators: it stays the same in every category."""
         shape = (*self.imagined.shape[:2], *noise.shape)
         return replace(self, mediators=noise, imagined=np.broadcast_to(noise.astype(np.float32), shape))
 
@@ -124,7 +124,7 @@ class Scales:
         return cls(_moments(inputs_of(rows.covariates)), _moments(inputs_of(rows.mediators)))
 
     def applicants(self, rows: Mediation, imagined: Floats, label: Bools) -> Applicants:
-        """Lay out rows, their mediators ``(s, k, n, p)`` as imagined, and labels ``(n,)``."""
+        """Lay out rows, their counterfactual mediators ``(s, k, n, p)``, and labels ``(n,)``."""
         scaled_worlds = [
             [self._mediators(rows, values).astype(np.float32) for values in network]
             for network in in_other_categories(imagined, rows.category)
@@ -444,7 +444,7 @@ class Lending:
     label: Bools
     """``(n,)`` whether the outcome was favourable."""
     abducted: Mapping[str, Floats] = field(default_factory=dict)
-    """Mediator -> the noise behind it by a causal model, ``(n, d)``; NaN of whom it could not be found."""
+    """Mediator -> the noise behind it by a causal model, ``(n, d)``; NaN of rows without abducted noise."""
 
 
 def variants(rows: Mediation, settings: GcfnPrediction, abducted: Collection[str] = ()) -> tuple[Variant, ...]:
@@ -460,7 +460,7 @@ def variants(rows: Mediation, settings: GcfnPrediction, abducted: Collection[str
 
 
 def noisy(rows: Mediation, abducted: Collection[str]) -> tuple[str, ...]:
-    """The mediators of which CFAN sees the noise: those whose noise was abducted, and all others that are numbers."""
+    """The mediators with noise that CFAN sees: those with abducted noise, and all others that are numbers."""
     numeric_flags = zip(rows.mediators.names, rows.numeric, strict=True)
     return tuple(name for name, number in numeric_flags if number or name in abducted)
 
@@ -503,7 +503,12 @@ def noise_of(lending: Lending, learnt: Longs, seed: int) -> Floats | None:
     rows, names = lending.rows, noisy(lending.rows, lending.abducted)
     by_mediator = _residuals(rows, learnt, seed) if set(names) - set(lending.abducted) else {}
     parts = [lending.abducted[name] if name in lending.abducted else by_mediator[name] for name in names]
-    return _standardised(np.hstack(parts), learnt) if parts else None
+    if not parts:
+        return None
+    noise = np.ma.masked_invalid(np.hstack(parts))
+    centre, deviation = (of(noise[learnt], axis=0).filled(0.0) for of in (np.ma.mean, np.ma.std))
+    standardised: Floats = ((noise - centre) / np.where(deviation > 0, deviation, 1.0)).filled(0.0)
+    return standardised
 
 
 def abducted_shares(lending: Lending, chosen: Longs) -> Iterator[Aggregate]:
@@ -523,10 +528,3 @@ def _residuals(rows: Mediation, learnt: Longs, seed: int) -> dict[str, Floats]:
     differences = residuals(mean, rows.category, rows.mediators.values[:, rows.numeric])
     names = [name for name, number in zip(rows.mediators.names, rows.numeric, strict=True) if number]
     return {name: differences[:, [at]] for at, name in enumerate(names)}
-
-
-def _standardised(noise: Floats, learnt: Longs) -> Floats:
-    masked = np.ma.masked_invalid(noise)
-    centre, deviation = (of(masked[learnt], axis=0).filled(0.0) for of in (np.ma.mean, np.ma.std))
-    standardised: Floats = ((masked - centre) / np.where(deviation > 0, deviation, 1.0)).filled(0.0)
-    return standardised

@@ -21,14 +21,10 @@ from schemas.tables.counterfactuals import (
 from schemas.tables.findings import TALLIES
 from schemas.terms import DecisionMaker, Kind
 from tasks.counterfactuals.algorithm import diagnostics
-from tasks.counterfactuals.algorithm import diagnostics as gcfn_checks
 from tasks.counterfactuals.algorithm.diagnostics import Check, spread
 from tasks.counterfactuals.gan import Case, Generated, cases, generate
-from tasks.methods.gcfn.algorithm import detection as gcfn
-from tasks.methods.gcfn.algorithm import people
-from tasks.methods.gcfn.algorithm import people as mediator_densities
+from tasks.methods.gcfn.algorithm import detection, people
 from tasks.methods.gcfn.algorithm.detection import Mediated
-from tasks.methods.gcfn.algorithm.people import Sorting
 from tasks.methods.gcfn.mediate.settings import MediateSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.encoding import Columns
@@ -58,7 +54,7 @@ class Reassigned:
     spread: Floats
     """``(m,)``; NaN for a single network."""
     network: Longs
-    """``(m,)`` the network whose answer is the most typical."""
+    """``(m,)`` the network with the most typical answer."""
 
     @classmethod
     def of(cls, case: Case, imagined: Floats, to: int) -> "Reassigned":
@@ -85,11 +81,11 @@ class ReassignedDecisions:
     """``(s, m)`` score then less score now."""
 
     @classmethod
-    def of(cls, case: Case, moved: Reassigned, decide: Decide) -> "ReassignedDecisions":
+    def of(cls, case: Case, reassigned: Reassigned, decide: Decide) -> "ReassignedDecisions":
         """Obtains the model's decisions on applicants and on the counterfactuals of every network."""
-        rows = case.categories.rows[moved.at]
+        rows = case.categories.rows[reassigned.at]
         favourable, score = decide(case.columns.rows(rows), rows)
-        then = [decide(_as_members(case, moved, values), rows) for values in moved.values]
+        then = [decide(_as_members(case, reassigned, values), rows) for values in reassigned.values]
         flips = np.array([decision != favourable for decision, _ in then])
         return cls(favourable, score, flips, np.array([new_score - score for _, new_score in then]))
 
@@ -101,9 +97,8 @@ def _as_members(case: Case, reassigned: Reassigned, mediators: Floats) -> Column
     for name in case.protected.columns:
         if name in case.columns.names:
             place = case.columns.names.index(name)
-            unique_values, counts = np.unique(
-                case.columns.values[case.grouped.group == group, place], return_counts=True
-            )
+            own_values = case.columns.values[case.grouped.group == group, place]
+            unique_values, counts = np.unique(own_values, return_counts=True)
             values[:, place] = unique_values[counts.argmax()]
     values[:, case.places] = mediators
     return replace(case.columns, values=values)
@@ -112,7 +107,7 @@ def _as_members(case: Case, reassigned: Reassigned, mediators: Floats) -> Column
 # --------------------------------------------------------------------------------------------------------------------
 # Computes per-group tallies of the mediator counterfactuals: densities, and changed decisions.
 #
-# Both count people by bands. Densities are of the applications, whoever decides on them, and so are stored with the
+# Both count people by bands. Densities are of the applications, for any decision maker, and so are stored with the
 # lender; changed decisions are of the audited model.
 
 
@@ -121,56 +116,43 @@ METHOD = "gcfn"
 
 def densities(case: Case, several: Sequence[Reassigned]) -> pa.Table:
     """Counts continuous mediators by bands in every group, and in all others as members of the reference group."""
-    return _origin(case, DecisionMaker.LENDER).tallies(list(_densities(case, several)))
+    mediators = case.rows.mediators
+    to_reference = next(r for r in several if int(case.categories.groups[r.to]) == case.grouped.reference)
+    tallies: list[Tally] = []
+    for place, (name, labels) in enumerate(zip(mediators.names, mediators.categories, strict=True)):
+        values, imagined = mediators.values[:, place], to_reference.values[..., place]
+        among = () if labels else people.intervals(values)
+        for category, group in enumerate(case.categories.groups.tolist()):
+            rows = case.rows.category == category
+            factual = people.factual(name, values[rows], among)
+            counterfactual = people.imagined(name, imagined[:, rows[to_reference.at]], among)
+            tallies += [replace(tally, group=group) for tally in (*factual, *counterfactual)]
+    return _origin(case, DecisionMaker.LENDER).tallies(tallies)
 
 
 def who(case: Case, several: Sequence[Reassigned], decided: Sequence[ReassignedDecisions]) -> pa.Table:
     """Counts changed decisions and large changes of the score, by bands of score and mediators of every group."""
-    return _origin(case, DecisionMaker.MODEL).tallies(list(_who(case, several, decided)))
-
-
-def _origin(case: Case, maker: str) -> Origin:
-    return Origin(METHOD, maker, case.protected.name, case.grouped.groups)
-
-
-def _densities(case: Case, several: Sequence[Reassigned]) -> Iterator[Tally]:
-    mediators, to_reference = (
-        case.rows.mediators,
-        next(reassigned for reassigned in several if _is_reference(case, reassigned.to)),
-    )
-    for place, (name, labels) in enumerate(zip(mediators.names, mediators.categories, strict=True)):
-        values, imagined = mediators.values[:, place], to_reference.values[..., place]
-        among = () if labels else mediator_densities.intervals(values)
-        for category, group in enumerate(case.categories.groups.tolist()):
-            rows = case.rows.category == category
-            density_tallies = [*mediator_densities.factual(name, values[rows], among)]
-            density_tallies += mediator_densities.imagined(name, imagined[:, rows[to_reference.at]], among)
-            yield from (replace(tally, group=group) for tally in density_tallies)
-
-
-def _is_reference(case: Case, category: int) -> bool:
-    return int(case.categories.groups[category]) == case.grouped.reference
-
-
-def _who(case: Case, several: Sequence[Reassigned], decided: Sequence[ReassignedDecisions]) -> Iterator[Tally]:
     favourable, score = np.zeros(len(case.rows), np.bool_), np.zeros(len(case.rows))
     for reassigned, decisions in zip(several, decided, strict=True):
         favourable[reassigned.at], score[reassigned.at] = decisions.favourable, decisions.score
     mediated, groups = _mediated(several, decided), case.categories.groups.tolist()
     rows = [np.flatnonzero(case.rows.category == category) for category in range(len(groups))]
     nobody = np.zeros(len(mediated.row), np.bool_)
-    parts = [gcfn.of_rows(mediated, nobody, favourable, group_rows) for group_rows in rows]
+    parts = [detection.of_rows(mediated, nobody, favourable, group_rows) for group_rows in rows]
     above, by = people.large_change(parts), people.sortings(case.rows.mediators, score)
+    tallies: list[Tally] = []
     for group, part, group_rows in zip(groups, parts, rows, strict=True):
-        yield from (replace(tally, group=group) for tally in people.band_tallies(part, _of(by, group_rows), above))
+        sortings = [sorting.rows(group_rows) for sorting in by]
+        tallies += [replace(tally, group=group) for tally in people.band_tallies(part, sortings, above)]
+    return _origin(case, DecisionMaker.MODEL).tallies(tallies)
 
 
-def _of(by: Sequence[Sorting], rows: Longs) -> list[Sorting]:
-    return [sorting.rows(rows) for sorting in by]
+def _origin(case: Case, maker: str) -> Origin:
+    return Origin(METHOD, maker, case.protected.name, case.grouped.groups)
 
 
 def _mediated(several: Sequence[Reassigned], decided: Sequence[ReassignedDecisions]) -> Mediated:
-    """All that was decided again, in the shape in which the audit is given it."""
+    """All repeated decisions, in the shape that the audit reads."""
 
     def joined(parts: Sequence[Floats]) -> Floats:
         return np.concatenate(parts, axis=-1)
@@ -231,27 +213,23 @@ def _of_group(case: Case, to: int, number: int, at: Longs, imagined: Floats) -> 
 def tables_checks(case: Case, generated: Generated) -> pa.Table:
     """Returns all checks; logs a warning about covariates that predict the group."""
     rows, seed = case.rows, case.settings.seed
-    results = list(gcfn_checks.of_networks(generated.imagined, rows, case.trained, seed))
+    results = list(diagnostics.of_networks(generated.imagined, rows, case.trained, seed))
     if generated.convergence is not None:
-        results += gcfn_checks.of_training(generated.convergence, len(case.trained))
-    leaks = list(gcfn_checks.of_covariates(rows, seed))
+        results += diagnostics.of_training(generated.convergence, len(case.trained))
+    leaks = list(diagnostics.of_covariates(rows, seed))
     for leak in leaks:
         if leak.doubtful:
-            _warn(case.protected.name, leak)
+            log.warning(
+                "%s: %s foretells the group with an AUC of %.3f, so that hardly anybody with these covariates is of "
+                "another group, and mediators there are guessed; leave what gives the group away out of the covariates",
+                *(case.protected.name, leak.column, leak.value),
+            )
     results += leaks
     n = len(results)
     return GENERATOR_CHECKS.build(
         protected_attribute=[case.protected.name] * n,
         generator=[case.settings.gan.generator] * n,
         **{name: [getattr(check, name) for check in results] for name in Check._fields},
-    )
-
-
-def _warn(attribute: str, leak: Check) -> None:
-    log.warning(
-        "%s: %s foretells the group with an AUC of %.3f, so that hardly anybody with these covariates is of another "
-        "group, and mediators there are guessed; leave what gives the group away out of the covariates",
-        *(attribute, leak.column, leak.value),
     )
 
 
@@ -307,12 +285,19 @@ def mediated(
     """Does the work of the stage ``mediate``."""
     columns, ids = columns_of(applicants, encodings), applicants["row_id"].to_numpy()
     decide = decider(settings.model, models, encodings, decisions)
-    declared = MEDIATED.extended(_own(columns, settings))
+    words = "as it would have been; none of a refused row, or of an attribute that is made of it"
+    kinds = {name: columns.kinds[columns.names.index(name)] for name in settings.mediators}
+    declared = MEDIATED.extended(
+        Column(name, "double" if kind is Kind.CONTINUOUS else "string", words, nullable=True)
+        for name, kind in kinds.items()
+    )
     writes = (declared, MEDIATED_DECISIONS, MEDIATOR_EFFECTS, GENERATOR_CHECKS, GENERATOR_HISTORY, GENERATORS, TALLIES)
     parts = {table.name: [table.empty()] for table in writes}
     expected = 0
     for case in cases(columns, memberships, ids, settings):
-        expected += _expected(case)
+        # all outside the reference group are imagined once, its members once for each other category
+        inside = int((case.grouped.group == case.grouped.reference).sum())
+        expected += len(case.grouped.group) - inside + inside * max(0, len(case.categories.groups) - 1)
         parts[MEDIATED.name].append(_refused(case, ids, declared))
         if len(case.categories.groups):
             for name, table in _of_case(case, ids, declared, decide, scratch):
@@ -321,24 +306,10 @@ def mediated(
     return Produced(produced, rows_in=expected, declared={MEDIATED.name: declared})
 
 
-def _own(columns: Columns, settings: MediateSettings) -> Iterator[Column]:
-    """The audit's own columns: the mediators."""
-    for name in settings.mediators:
-        kind = columns.kinds[columns.names.index(name)]
-        words = "as it would have been; none of a refused row, or of an attribute that is made of it"
-        yield Column(name, "double" if kind is Kind.CONTINUOUS else "string", words, nullable=True)
-
-
-def _expected(case: Case) -> int:
-    """Applicants to be imagined: all outside the reference group once, its members once for each other category."""
-    inside = int((case.grouped.group == case.grouped.reference).sum())
-    return len(case.grouped.group) - inside + inside * max(0, len(case.categories.groups) - 1)
-
-
 def _of_case(
     case: Case, ids: Ids, declared: Table, decide: Decide | None, scratch: Scratch
 ) -> Iterator[tuple[str, pa.Table]]:
-    """All tables of a protected attribute whose groups can be learnt from."""
+    """All tables of a protected attribute with enough rows for generators in its groups."""
     generated = generate(case, scratch)
     several = [Reassigned.of(case, generated.imagined, to) for to in range(len(case.rows.categories))]
     for reassigned in several:
@@ -359,13 +330,14 @@ def _of_case(
 def _imagined(case: Case, reassigned: Reassigned, ids: Ids, declared: Table) -> pa.Table:
     rows, mediators = case.categories.rows[reassigned.at], case.rows.mediators
     network_values = reassigned.values[reassigned.network, np.arange(len(rows))]
-    mediator_columns = {
-        name: _as_handed_in(network_values[:, at], mediators.categories[at]) for at, name in enumerate(mediators.names)
-    }
+    mediator_columns = {}
+    for at, (name, categories) in enumerate(zip(mediators.names, mediators.categories, strict=True)):
+        values = network_values[:, at]  # as the applicants handed them in: categories by name
+        mediator_columns[name] = np.array(categories, dtype=object)[values.astype(np.int64)] if categories else values
     nothing = dict.fromkeys((c.name for c in declared.columns[len(MEDIATED.columns) :]), [None] * len(rows))
     return declared.build(
         **nothing | mediator_columns,
-        **_named(case, rows, ids, reassigned.to),
+        **_identity(case, rows, ids, reassigned.to),
         group=np.array(case.grouped.groups, dtype=object)[case.grouped.group[rows]],
         generator=[case.settings.gan.generator] * len(rows),
         network=reassigned.network,
@@ -391,7 +363,7 @@ def _refused(case: Case, ids: Ids, declared: Table) -> pa.Table:
     )
 
 
-def _named(case: Case, rows: Longs, ids: Ids, to: int) -> dict[str, Any]:
+def _identity(case: Case, rows: Longs, ids: Ids, to: int) -> dict[str, Any]:
     return {
         "row_id": ids[rows],
         "protected_attribute": [case.protected.name] * len(rows),
@@ -399,15 +371,11 @@ def _named(case: Case, rows: Longs, ids: Ids, to: int) -> dict[str, Any]:
     }
 
 
-def _as_handed_in(values: Floats, categories: tuple[str, ...]) -> "np.ndarray[Any, Any]":
-    return np.array(categories, dtype=object)[values.astype(np.int64)] if categories else values
-
-
 def _decided(case: Case, reassigned: Reassigned, ids: Ids, decided: ReassignedDecisions) -> pa.Table:
     """Whether the model decides otherwise on the mediators of each network, and by how much scores move."""
     rows = case.categories.rows[reassigned.at]
     return MEDIATED_DECISIONS.build(
-        **_named(case, rows, ids, reassigned.to),
+        **_identity(case, rows, ids, reassigned.to),
         decision_maker=[DecisionMaker.MODEL] * len(rows),
         score_changes=_lists(decided.change.T),
         flips=_lists(decided.flips.T.astype(np.float64)),

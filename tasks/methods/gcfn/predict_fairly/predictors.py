@@ -58,26 +58,26 @@ class _HeldOut:
     at: Longs
     """``(n,)`` among the rows of a case."""
     label: Bools
-    given: _Audited | None
+    audited: _Audited | None
     by: tuple[Sorting, ...]
-    """What tells them apart, as the audited model sees them; nothing without a model."""
+    """Bands of their scores by the audited model and of their mediators; nothing without a model."""
 
     @classmethod
-    def of(cls, case: Case, known: "_Known", settings: PredictSettings) -> "_HeldOut":
+    def of(cls, case: Case, observed: "_Observed", settings: PredictSettings) -> "_HeldOut":
         """Those of a case."""
         rows = case.categories.rows
-        _, at = predictors.split(case.rows, known.label[rows], settings.prediction.test, settings.seed)
-        audited = None if known.given is None else known.given.rows(rows[at])
+        _, at = predictors.split(case.rows, observed.label[rows], settings.prediction.test, settings.seed)
+        audited = None if observed.audited is None else observed.audited.rows(rows[at])
         by = () if audited is None else people.sortings(case.rows.rows(at).mediators, audited.score)
-        return cls(at, known.label[rows[at]], audited, by)
+        return cls(at, observed.label[rows[at]], audited, by)
 
 
 @dataclass(frozen=True)
-class _Known:
-    """What is known by row of the audit."""
+class _Observed:
+    """Outcomes and decisions by row of the audit."""
 
     label: Bools
-    given: _Audited | None
+    audited: _Audited | None
     """None without a model."""
     world: World | None
     """None where nothing is assumed to cause anything."""
@@ -108,7 +108,11 @@ def predictions(
     outcome = applications.select(["row_id", "outcome"]).to_pandas().set_index("row_id")["outcome"]
     columns = columns_of(applicants, encodings)
     world = World.of(columns, memberships, ids, settings) if settings.causal_graph.edges else None
-    observed = _Known(outcome.loc[ids].to_numpy(dtype=bool), _given(decisions), world)
+    model_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
+    audited = None
+    if model_decisions.num_rows:
+        audited = _Audited(model_decisions["favourable"].to_numpy(), model_decisions["score"].to_numpy())
+    observed = _Observed(outcome.loc[ids].to_numpy(dtype=bool), audited, world)
     tallies, aggregates = [TALLIES.empty()], [AGGREGATES.empty()]
     for case in cases(columns, memberships, ids, settings):
         origin = Origin(METHOD, DecisionMaker.LENDER, case.protected.name, case.grouped.groups)
@@ -118,18 +122,8 @@ def predictions(
     return Produced({TALLIES.name: pa.concat_tables(tallies), AGGREGATES.name: pa.concat_tables(aggregates)})
 
 
-def _given(decisions: pa.Table) -> _Audited | None:
-    """The audited model's decisions, in the order of the rows."""
-    model_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    return (
-        _Audited(model_decisions["favourable"].to_numpy(), model_decisions["score"].to_numpy())
-        if model_decisions.num_rows
-        else None
-    )
-
-
 def _of_case(
-    case: Case, observed: _Known, generators: pa.Table, settings: PredictSettings
+    case: Case, observed: _Observed, generators: pa.Table, settings: PredictSettings
 ) -> tuple[list[Tally], list[Aggregate]]:
     """Tallies and aggregates of one attribute; empty where its groups cannot be used for training."""
     if not len(case.categories.groups):
@@ -137,17 +131,15 @@ def _of_case(
     saved_generators = generators.filter(pc.equal(generators[GENERATORS.key[0]], case.protected.name))
     state = saved_generators["content"][0].as_py() if saved_generators.num_rows else None
     label, imagined = observed.label[case.categories.rows], regenerated(case, state)
-    lending, test_rows = (
-        Lending(case.rows, imagined, label, observed.noise(case)),
-        _HeldOut.of(case, observed, settings),
-    )
+    lending = Lending(case.rows, imagined, label, observed.noise(case))
+    test_rows = _HeldOut.of(case, observed, settings)
     fair_predictions, rng = _trained(case, lending, settings), np.random.default_rng([settings.seed, case.number])
     gammas, draws = settings.prediction.gammas, settings.bootstrap.draws
     tallies: list[Tally] = []
     aggregates: list[Aggregate] = []
     for number, group in enumerate(case.categories.groups.tolist()):
         rows = np.flatnonzero(case.rows.category[test_rows.at] == number)
-        tallies += [replace(t, group=group) for t in _told(fair_predictions, rows, test_rows, settings)]
+        tallies += [replace(t, group=group) for t in _tallies(fair_predictions, rows, test_rows, settings)]
         group_aggregates = predictors.aggregates(fair_predictions, rows, test_rows.label, gammas, draws, rng)
         abducted = predictors.abducted_shares(lending, test_rows.at[rows])
         aggregates += [replace(a, group=group) for a in (*group_aggregates, *abducted)]
@@ -159,33 +151,31 @@ def _trained(case: Case, lending: Lending, settings: PredictSettings) -> list[Pr
     number = len(predictors.variants(case.rows, settings.prediction, lending.abducted))
     fair_predictions: list[Predicted] = []
     try:
-        with progress(number, f"predictors for {case.protected.name}") as tell:
+        with progress(number, f"predictors for {case.protected.name}") as report:
             for prediction in predictors.predicted(lending, settings.prediction, settings.gan.device, settings.seed):
                 fair_predictions.append(prediction)
-                tell(f"{prediction.model}, lambda {prediction.fairness:g}")
+                report(f"{prediction.model}, lambda {prediction.fairness:g}")
     except DataQualityError as error:
         raise DataQualityError(f"{case.protected.name}: {error} (methods.gcfn.prediction)") from error
     return fair_predictions
 
 
-def _told(
+def _tallies(
     fair_predictions: list[Predicted], rows: Longs, test_rows: _HeldOut, settings: PredictSettings
 ) -> Iterator[Tally]:
     """Tallies of every predictor and of the audited model on the rows of a group."""
-    audited = None if test_rows.given is None else test_rows.given.favourable
+    audited = None if test_rows.audited is None else test_rows.audited.favourable
     for prediction in fair_predictions:
         yield from predictors.tallies(prediction, rows, test_rows.label, audited, settings.prediction)
     if audited is not None:
         yield from predictors.rates(audited[rows], test_rows.label[rows], GIVEN)
-        fairest, by = (
-            max(fair_predictions, key=lambda prediction: prediction.fairness),
-            [sorting.rows(rows) for sorting in test_rows.by],
-        )
+        fairest = max(fair_predictions, key=lambda prediction: prediction.fairness)
+        by = [sorting.rows(rows) for sorting in test_rows.by]
         differs = (fairest.favourable[rows] != audited[rows]).astype(np.float64)
         yield from people.by_band("treated_differently_by_band", fairest.named, differs, by)
 
 
-def _refused(case: Case, observed: _Known, settings: PredictSettings) -> Iterator[Aggregate]:
+def _refused(case: Case, observed: _Observed, settings: PredictSettings) -> Iterator[Aggregate]:
     """Groups that nothing is trained for."""
     compared = predictors.variants(case.rows, settings.prediction, observed.reached(case))
     models = [(v.name, v.fairness) for v in compared]

@@ -6,7 +6,6 @@ order of the rows, of its own. A training that fails leaves a refit without a va
 Scope: resamples of a case, and their table. Training: ``tasks.counterfactuals.algorithm.gan.training``.
 """
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 
@@ -63,25 +62,26 @@ def _table(case: Case, values: Floats) -> pa.Table:
 def _values(case: Case, decide: Decide, refits: int) -> Floats:
     """The net share of changed decisions by refit and category, ``(refits, k)``; NaN where training failed."""
     values = np.full((refits, len(case.rows.categories)), np.nan)
-    with progress(refits, f"refits of a generator for {case.protected.name}") as tell:
+    with progress(refits, f"refits of a generator for {case.protected.name}") as report:
         for number in range(refits):
-            # told apart from what draws the rows that generators learn from
+            # another stream of random numbers than for the rows that generators learn from
             rng = np.random.default_rng([case.settings.seed, case.number, 1, number])
             with suppress(DataQualityError):  # diverged, or a mediator that is constant among resampled rows
                 learnt, resample = resampled(case, rng)
-                # a number of its own gives each refit its weights and its order of the rows
+                # a separate number gives each refit its weights and its order of the rows
                 settings = replace(gan_settings(case.settings), networks=1, first=case.settings.gan.networks + number)
                 imaginer = train(case.rows.rows(learnt), settings).imaginer
                 reference = int(np.flatnonzero(case.categories.groups == case.grouped.reference)[0])
                 at = resample[case.rows.category[resample] != reference]
-                value_values = imaginer.imagine(case.rows.rows(at))[:, reference]
+                imagined = imaginer.imagine(case.rows.rows(at))[:, reference]
                 nothing = np.zeros(len(at))
-                decided = ReassignedDecisions.of(
-                    case, Reassigned(reference, at, value_values, nothing, nothing.astype(np.int64)), decide
-                )
+                reassigned = Reassigned(reference, at, imagined, nothing, nothing.astype(np.int64))
+                decided = ReassignedDecisions.of(case, reassigned, decide)
                 change = net_change(decided.flips[0].astype(np.float64), decided.favourable)
-                values[number] = np.array(list(_means(change, case.rows.category[at], len(case.rows.categories))))
-            tell(f"refit {number + 1} of {refits}")
+                category = case.rows.category[at]
+                groups = [change[category == group] for group in range(len(case.rows.categories))]
+                values[number] = np.array([float(group.mean()) if len(group) else np.nan for group in groups])
+            report(f"refit {number + 1} of {refits}")
     return values
 
 
@@ -99,9 +99,3 @@ def resampled(case: Case, rng: np.random.Generator) -> tuple[Longs, Longs]:
         parts[number % 2 == 1].append(members[rng.integers(0, len(members), len(members))])
     learnt = np.sort(np.concatenate(parts[True]))
     return learnt, np.sort(np.concatenate([learnt, *parts[False]]))
-
-
-def _means(values: Floats, category: Longs, categories: int) -> Iterator[float]:
-    for number in range(categories):
-        group_values = values[category == number]
-        yield float(group_values.mean()) if len(group_values) else np.nan

@@ -14,7 +14,7 @@ class RefitSettings(GeneratorSettings):
 
 
 def settings_of(spec: AuditSpec) -> RefitSettings | None:
-    """Returns the stage's settings; None where the audit spec asks for no refits, or has no model to ask again.
+    """Returns the stage's settings; None without refits in the audit spec, or without a model that can decide again.
 
     Raises:
         SpecError: as the settings of generators say.

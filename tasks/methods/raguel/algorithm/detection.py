@@ -23,7 +23,7 @@ KEPT, CHANGED, OFFERED, NOT_TESTED = "rank_kept", "rank_changed", "offered_recou
 """Verdicts: who has an offer, who changes places because others have one, and who could not be ranked."""
 
 NEAREST: Final = "nearest_candidate"
-"""Role in the evidence: the applicant whose place is the counterfactual point, where there is no boundary."""
+"""Role in the evidence: the applicant at the counterfactual point, where there is no boundary."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Ranks:
     refusal: NDArray[np.str_]
     """``(m,)`` empty, or the reason (``schemas.terms.Refusal``)."""
     candidate: Longs
-    """``(m,)`` the row whose place is the counterfactual point; -1 where it is nobody's."""
+    """``(m,)`` the row at the counterfactual point; -1 where no row is."""
 
 
 def units(problem: Problem) -> Bools:
@@ -58,16 +58,15 @@ def detect(problem: Problem, settings: RaguelSettings, rng: np.random.Generator)
     """What became of every applicant in the list of Algorithm 1.
 
     Args:
-        problem: One decision maker and one protected attribute, ``own`` is ``Ranks``; nobody has a finding without.
+        problem: One decision maker and one protected attribute, ``own`` is ``Ranks``; no row has a finding without.
         settings: Not read: the list was made before.
         rng: Not read: nothing is left to chance.
 
     Returns:
-        Findings by ascending row, with the recourse cost as their statistic, and whose place it leads to.
+        Findings by ascending row, with the recourse cost as their statistic, and the applicant at its target.
     """
-    nobody = np.zeros(0, np.int64)
-    nothing, no_names = np.zeros(0), np.zeros(0, dtype=str)
-    none = Ranks(nobody, nothing, nothing, nothing, np.zeros(0, np.bool_), no_names, nobody)
+    rows, numbers, names = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, dtype=str)
+    none = Ranks(rows, numbers, numbers, numbers, np.zeros(0, np.bool_), names, rows)
     places = problem.own if isinstance(problem.own, Ranks) else none
     refused = places.refusal != ""
     cases = [refused, places.offered, places.rank != places.rank_after]

@@ -29,7 +29,6 @@ from tasks.counterfactuals.algorithm.recourse import (
 from tasks.methods.raguel.algorithm import modification, representation, reranking
 from tasks.methods.raguel.algorithm.modification import Listed, Rules
 from tasks.methods.raguel.algorithm.representation import Bounds, Records, Representation
-from tasks.methods.raguel.algorithm.representation import representation as representation_values
 from tasks.methods.raguel.algorithm.reranking import (
     BlockRules,
     Reranked,
@@ -60,7 +59,7 @@ NO_CANDIDATE: Final = "no_candidate"
 
 
 @dataclass(frozen=True)
-class Found:
+class RowTargets:
     """Of ``n`` rows the counterfactual points."""
 
     targets: Targets
@@ -69,14 +68,14 @@ class Found:
     refusal: NDArray[np.str_]
     """``(n,)`` empty, or the reason."""
     candidate: Longs
-    """``(n,)`` the candidate whose place it is; -1 where it is nobody's."""
+    """``(n,)`` the candidate at the point; -1 where no candidate is."""
     boundary: Boundary | None = None
-    """Where one boundary is that of all rows, and a record that was modified pays its way to it anew."""
+    """The common boundary of all rows, to which a modified record pays its way again; None without one."""
 
 
 def of_source(
     values: Floats, fold: Ints, boundaries: Mapping[int, Boundary], actions: Actions, observed: Floats, source: str
-) -> Found:
+) -> RowTargets:
     """The points that another paper's system finds below the boundary of the model that decided on each row.
 
     The cost stays RAGUEL's: the weighted distance to that point.
@@ -95,12 +94,14 @@ def of_source(
         points = SOURCES[source](SearchSpace(values[rows], boundary, actions, observed))
         point[rows], reached[rows] = points.point, points.reached
     row_targets = recourse.given(values, np.where(reached[:, None], point, np.nan), actions)
-    return Found(row_targets, source, np.where(row_targets.reached, "", OUT_OF_REACH), np.full(len(values), NOBODY))
+    return RowTargets(
+        row_targets, source, np.where(row_targets.reached, "", OUT_OF_REACH), np.full(len(values), NOBODY)
+    )
 
 
 def to_boundaries(
     values: Floats, fold: Ints, boundaries: Mapping[int, Boundary], actions: Actions, settings: RaguelSettings
-) -> Found:
+) -> RowTargets:
     """The nearest permitted point of the boundary of the model that decided on each row.
 
     Args:
@@ -122,20 +123,20 @@ def to_boundaries(
         row_targets.point[rows], row_targets.cost[rows] = model_targets.point, model_targets.cost
     alone = next(iter(boundaries.values())) if len(boundaries) == 1 and not stepped else None
     refusal = np.where(row_targets.reached, "", OUT_OF_REACH)
-    return Found(row_targets, "steps" if stepped else "boundary", refusal, np.full(len(values), NOBODY), alone)
+    return RowTargets(row_targets, "steps" if stepped else "boundary", refusal, np.full(len(values), NOBODY), alone)
 
 
 def to_nearest(
     values: Floats, candidates: Floats, actions: Actions, queries: int = 1, favours: Favours | None = None
-) -> Found:
-    """The place of the nearest candidate that may be taken and, if a model can be asked, that it favours.
+) -> RowTargets:
+    """The place of the nearest candidate that the actions reach and, if there is a model to query, that it favours.
 
     Args:
         values: ``(n, d)`` rows in standard deviations.
         candidates: ``(c, d)`` favourably decided rows.
         actions: What may be done.
         queries: Candidates that are tried for each row.
-        favours: The model; None where nobody can be asked, and the nearest candidate has to do.
+        favours: The model; None where it cannot be queried, and the nearest candidate is taken.
     """
     chosen = nearest_favoured(values, candidates, actions, queries, favours)
     reached = chosen != NOBODY
@@ -143,7 +144,7 @@ def to_nearest(
     points[reached] = candidates[chosen[reached]]
     row_targets = recourse.given(values, points, actions)
     cost = np.where(reached, row_targets.cost, np.nan)
-    return Found(replace(row_targets, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
+    return RowTargets(replace(row_targets, cost=cost), "nearest", np.where(reached, "", NO_CANDIDATE), chosen)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -159,15 +160,12 @@ def to_nearest(
 # Scope: kernels and their frame. Boundaries: ``tasks.counterfactuals.algorithm.recourse``.
 
 
-ANY_DEPTH_NOBODY = -1
-
-
-def rerank_any(records: Records, held: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
+def rerank_any(records: Records, limits: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
     """Re-rank a list block by block, with records of the worst-off group from any later block.
 
     Args:
         records: All with a cost.
-        held: The bounds that every block is to keep.
+        limits: The bounds that every block is to keep.
         size: Records of a block, or ``(b,)`` of each.
         settings: ``rule``, ``delta`` and ``probes``; only the worst-off group moves, whatever ``direction`` says.
 
@@ -175,11 +173,11 @@ def rerank_any(records: Records, held: Representation, size: int | Longs, settin
         SpecError: If a block is to have fewer than one record, or all together not as many as there are.
     """
     start = starts(len(records.cost), size)
-    before, groups = records.ranked(), len(held.shares)
+    before, groups = records.ranked(), len(limits.shares)
     listed = records.listed(before)
     worst = representation.worst_off(records.cost, records.group, groups)
     least_ratio = settings.swaps(worst, groups).least_ratio
-    block, unfair = _fill(listed, records.rules, held.bounds, start, worst, least_ratio, settings.probes)
+    block, unfair = _fill(listed, records.rules, limits.bounds, start, worst, least_ratio, settings.probes)
     order = before[reranking.sorted_blocks(block, listed.cost, before, len(unfair))]
     return Reranked(
         order,
@@ -206,7 +204,7 @@ class Block(NamedTuple):
     """``(g,)`` their costs."""
     moves: Bools
     """``(g,)`` only the worst-off group."""
-    wanted: float
+    target: float
     """Records of the worst-off group that a block which is touched is filled up to."""
     worst: int
     least_ratio: float
@@ -224,21 +222,29 @@ def _fill(
     """
     n, groups = listed.cost.shape[0], bounds.shares.shape[0]
     blocks = start.shape[0] - 1
-    block_of, unfair = np.full(n, ANY_DEPTH_NOBODY), np.zeros(blocks, np.bool_)
-    following, queue = _queue(listed.group, worst)
+    block_of, unfair = np.full(n, NOBODY), np.zeros(blocks, np.bool_)
+    following, queue = np.full(n, NOBODY), NOBODY
+    for place in range(n - 1, -1, -1):
+        if listed.group[place] == worst:
+            following[place] = queue
+            queue = place
     back, head, moves, placed = np.empty(0, np.int64), 0, np.arange(groups) == worst, 0
     for b in range(blocks):
-        members, head = _first(back, block_of, head, start[b + 1] - start[b])
+        members, head = _next_records(back, block_of, head, start[b + 1] - start[b])
         counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
         for i in members:
             block_of[i] = b
             counts[listed.group[i]] += 1
             sums[listed.group[i]] += listed.cost[i]
-        target = _wanted(bounds, worst, start[b], placed, len(members))
-        block = Block(members, np.empty_like(members), counts, sums, moves, target, worst, least_ratio, probes)
+        # with so many of its records, the worst-off group has its share of the list up to the end of this block
+        target = np.round(bounds.shares[worst] * (start[b] + len(members))) - placed
+        if bounds.bounded[worst]:
+            low, high = representation.within(bounds, worst, len(members))
+            target = min(max(target, low), high)
+        block = Block(members, np.empty_like(members), counts, sums, moves, float(target), worst, least_ratio, probes)
         sent = 0
         if b < blocks - 1:
-            while queue != ANY_DEPTH_NOBODY and block_of[queue] != ANY_DEPTH_NOBODY:
+            while queue != NOBODY and block_of[queue] != NOBODY:
                 queue = following[queue]
             unfair[b], sent = _balance(listed, block, rules, bounds, block_of, following, queue, b)
         back = np.sort(np.append(back[len(members) :], block.gone[:sent]))
@@ -247,42 +253,13 @@ def _fill(
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _wanted(bounds: Bounds, worst: int, before: int, placed: int, size: int) -> float:
-    """Records of the worst-off group that give it its share of the list up to the end of a block, within bounds.
-
-    Args:
-        bounds: Of the counts.
-        worst: The group.
-        before: Records in the blocks before.
-        placed: How many of them are of the group.
-        size: Records of the block.
-    """
-    target = np.round(bounds.shares[worst] * (before + size)) - placed
-    if bounds.bounded[worst]:
-        low, high = representation.within(bounds, worst, size)
-        target = min(max(target, low), high)
-    return float(target)
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _queue(group: Ints, worst: int) -> tuple[Longs, int]:
-    """The next record of the worst-off group after each of them, and the first."""
-    following, first = np.full(group.shape[0], ANY_DEPTH_NOBODY), ANY_DEPTH_NOBODY
-    for place in range(group.shape[0] - 1, -1, -1):
-        if group[place] == worst:
-            following[place] = first
-            first = place
-    return following, first
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _first(back: Longs, block_of: Longs, head: int, count: int) -> tuple[Longs, int]:
+def _next_records(back: Longs, block_of: Longs, head: int, count: int) -> tuple[Longs, int]:
     """The next ``count`` records: those that were sent back, then from ``head`` on; and where to go on from."""
     members = np.empty(count, np.int64)
     filled = min(back.shape[0], count)
     members[:filled] = back[:filled]
     while filled < count:
-        if block_of[head] == ANY_DEPTH_NOBODY:
+        if block_of[head] == NOBODY:
             members[filled] = head
             filled += 1
         head += 1
@@ -304,7 +281,7 @@ def _balance(
     counts, sums, worst, size = block.counts, block.sums, block.worst, block.members.shape[0]
     edge, bottom, sent = listed.cost[block.members[size - 1]], size - 1, 0
     unfair = representation.violation(bounds, counts, size)
-    while unfair > 0.0 or (sent > 0 and counts[worst] < block.wanted):
+    while unfair > 0.0 or (sent > 0 and counts[worst] < block.target):
         over, under = reranking.out_of_bounds(bounds, counts, size)
         under[worst] = under[worst] or unfair == 0.0
         over[worst] = False
@@ -318,9 +295,9 @@ def _balance(
             bounds, counts, sums, max(unfair, 1.0), under & block.moves, leaves, listed.cost[z], block.least_ratio, edge
         )
         y = _next(listed, block, rules, block_of, following, queue, floors[worst], limits[worst])
-        if y == ANY_DEPTH_NOBODY:
+        if y == NOBODY:
             return unfair > 0.0, sent
-        block_of[y], block_of[z] = number, ANY_DEPTH_NOBODY
+        block_of[y], block_of[z] = number, NOBODY
         block.gone[sent] = z
         sent, bottom = sent + 1, bottom - 1
         counts[worst] += 1
@@ -344,8 +321,8 @@ def _next(
 ) -> int:
     """The next record of the worst-off group that can reach the required cost, modified; or -1."""
     probed, y = 0, queue
-    while y != ANY_DEPTH_NOBODY and probed < block.probes and floor <= limit:
-        if block_of[y] == ANY_DEPTH_NOBODY:
+    while y != NOBODY and probed < block.probes and floor <= limit:
+        if block_of[y] == NOBODY:
             probed += 1
             if floor <= listed.cost[y] <= limit:
                 return y
@@ -354,7 +331,7 @@ def _next(
                 modification.accept(listed, y, cost)
                 return y
         y = following[y]
-    return ANY_DEPTH_NOBODY
+    return NOBODY
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -415,7 +392,7 @@ LIST, BLOCKS, ANY = "list", "blocks", "any"
 """Algorithm 1, Algorithm 2, and blocks that take from any depth."""
 
 FAIR_STAR, FOEIR = "fair_star", "foeir"
-"""Orders of other papers, which stand in the place of Algorithm 1 where they are asked for."""
+"""Orders of other papers, which replace Algorithm 1 if the settings name them."""
 
 STRICT, IMPROVE = "strict", "improve"
 
@@ -434,7 +411,7 @@ class Ranked:
 
     def held(self, tolerance: float) -> Representation:
         """What the list is held against."""
-        return representation_values(self.records.group, self.groups, self.reference, tolerance)
+        return representation.representation(self.records.group, self.groups, self.reference, tolerance)
 
     @cached_property
     def block(self) -> Longs:
@@ -458,9 +435,9 @@ class Order:
     paid: Floats
     """``(n,)`` weighted distance that each is moved by its offer."""
     values: Floats
-    """``(n, d)`` where each stands with its offer."""
+    """``(n, d)`` values of each applicant with its offer."""
     reranked: Reranked | None = None
-    """None of an order in which nobody has an offer."""
+    """None of an order without offers."""
 
     @property
     def order(self) -> Longs:
@@ -519,19 +496,17 @@ def orders(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -
         BLOCKS: partial(rerank_blocks, ranked.records, representation, ranked.sizes, rules),
         ANY: partial(rerank_any, ranked.records, representation, ranked.sizes, rules),
     }
-    baseline_orders = () if whole(settings) == LIST else (_of_other_paper(ranked, settings, rng),)
-    return [*baseline_orders, *(_order(name, ranked, builders[name]()) for name in names(settings) if name in builders)]
-
-
-def _of_other_paper(ranked: Ranked, settings: RaguelSettings, rng: np.random.Generator) -> Order:
-    """An order that changes places and offers nothing; protected are all groups but the reference group."""
+    reranked_orders = [_order(name, ranked, builders[name]()) for name in names(settings) if name in builders]
+    if whole(settings) == LIST:
+        return reranked_orders
+    # an order of another paper changes places and offers nothing; protected are all groups but the reference group
     listed = RankingsListed.of(ranked.records.cost, ranked.records.group != ranked.reference)
     if settings.order == FAIR_STAR:
         ranking = fair_star(listed, settings.alpha, settings.top)
     else:
         ranking = RANKINGS[settings.order](listed)
     order = listed.by_cost if ranking.reason else ranking.drawn(rng)  # one group alone has nobody to change places with
-    return placed(settings.order, ranked, ranks(order))
+    return [placed(settings.order, ranked, ranks(order)), *reranked_orders]
 
 
 def block_rules(settings: RaguelSettings) -> BlockRules:
@@ -546,7 +521,7 @@ def _order(name: str, ranked: Ranked, reranked: Reranked) -> Order:
 
 
 def attained(ranked: Ranked, order: Order, delta: float) -> NDArray[np.str_]:
-    """By which rule each offer stands, ``(n,)``: empty without one.
+    """``(n,)`` the rule that each offer satisfies: empty without an offer.
 
     Under Algorithm 1 the ratio that counts is that of the list down to the applicant, else that of its block.
     """

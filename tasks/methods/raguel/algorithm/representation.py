@@ -1,6 +1,5 @@
 """Records of a ranking, fair representation, recourse ratio and ranking quality."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,9 +27,6 @@ TOO_SHORT = "the ranking ends at its first cut point, or before it"
 ONE_GROUP = "all records, or none, are of the protected group"
 MAJORITY = "rRD is defined for a protected minority only"
 
-Term = Callable[[Longs, Longs, int, int], Floats]
-"""What a cut point adds, from the protected records before it, the cut points, and protected and all records."""
-
 
 @dataclass(frozen=True)
 class Quality:
@@ -54,46 +50,28 @@ def quality(protected: Bools) -> Quality:
         return Quality(np.nan, np.nan, np.nan, ONE_GROUP)
     if n <= CUT:
         return Quality(np.nan, np.nan, np.nan, TOO_SHORT)
-    first, last = np.arange(n) < count, np.arange(n) >= n - count
-    one_then_all = (np.arange(n) > 0) & (np.arange(n) <= count)
-    rnd = _normalised(protected, _difference, (first, last))
-    rkl = _normalised(protected, _divergence, (first, last))
+    sums, first, last = map(_sums, (protected, np.arange(n) < count, np.arange(n) >= n - count))
+    rnd, rkl = sums[0] / max(first[0], last[0]), sums[1] / max(first[1], last[1])
     if 2 * count > n:
         return Quality(rnd, rkl, np.nan, MAJORITY)
-    return Quality(rnd, rkl, _normalised(protected, _ratio, (first, last, one_then_all)), "")
+    one_then_all = _sums((np.arange(n) > 0) & (np.arange(n) <= count))
+    return Quality(rnd, rkl, sums[2] / max(first[2], last[2], one_then_all[2]), "")
 
 
-def _normalised(protected: Bools, term: Term, worst: tuple[Bools, ...]) -> float:
-    """The metric of a ranking, divided by the largest that the ``worst`` rankings have."""
-    return _sum(protected, term) / max(_sum(ranking, term) for ranking in worst)
-
-
-def _sum(protected: Bools, term: Term) -> float:
-    """The weighted sum of a term over the cut points."""
-    cuts = np.arange(CUT, len(protected) + 1, CUT)
+def _sums(protected: Bools) -> tuple[float, float, float]:
+    """Weighted sums over the cut points, before they are normalised: of differences, divergences and ratios."""
+    n, count = len(protected), int(protected.sum())
+    cuts = np.arange(CUT, n + 1, CUT)
     inside: Longs = np.cumsum(protected, dtype=np.int64)[cuts - 1]
-    terms = term(inside, cuts, int(protected.sum()), len(protected))
-    return float((terms / np.log2(cuts)).sum())
-
-
-def _difference(inside: Longs, cuts: Longs, count: int, n: int) -> Floats:
-    return np.abs(inside / cuts - count / n)
-
-
-def _divergence(inside: Longs, cuts: Longs, count: int, n: int) -> Floats:
-    """KL((p_i, 1 - p_i) || (p, 1 - p)); rounding may bring it a little below 0 where it is 0."""
-    divergence: Floats = np.maximum(
-        rel_entr(inside / cuts, count / n) + rel_entr(1 - inside / cuts, 1 - count / n), 0.0
-    )
-    return divergence
-
-
-def _ratio(inside: Longs, cuts: Longs, count: int, n: int) -> Floats:
-    """The ratio of protected to other records, 0 where there are none of either."""
     outside = cuts - inside
+    difference = np.abs(inside / cuts - count / n)
+    # KL((p_i, 1 - p_i) || (p, 1 - p)); rounding may bring it a little below 0 where it is 0
+    divergence = np.maximum(rel_entr(inside / cuts, count / n) + rel_entr(1 - inside / cuts, 1 - count / n), 0.0)
+    # protected to other records, 0 where there are none of either
     ratio = np.divide(inside, outside, out=np.zeros(len(cuts)), where=outside > 0)
-    deviation: Floats = np.abs(ratio - count / (n - count))
-    return deviation
+    deviation = np.abs(ratio - count / (n - count))
+    weight = np.log2(cuts)
+    return float((difference / weight).sum()), float((divergence / weight).sum()), float((deviation / weight).sum())
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -166,31 +144,12 @@ def make_records(
     """
     if not (len(values) == len(targets.cost) == len(group)) or not targets.reached.all() or together < 1:
         raise ValueError(
-            f"{len(values)} records, {len(targets.cost)} targets of which {int(targets.reached.sum())} are reached, "
+            f"{len(values)} records, {len(targets.cost)} targets ({int(targets.reached.sum())} reached), "
             f"{len(group)} groups, {together} attributes together; leave refused records out first"
         )
-    return Records(
-        np.ascontiguousarray(values, np.float64),
-        np.ascontiguousarray(targets.point, np.float64),
-        np.ascontiguousarray(targets.cost, np.float64),
-        np.ascontiguousarray(targets.rate, np.float64),
-        np.ascontiguousarray(group, np.int32),
-        _rules(actions, boundary, together),
-    )
-
-
-def of_costs(cost: Floats, group: Ints) -> Records:
-    """Records of which only the costs are known: each has its cost as its one attribute, to be lowered at will to 0."""
-    values = np.ascontiguousarray(cost, np.float64)[:, None]
-    targets = Targets(np.zeros_like(values), values[:, 0], np.ones(len(values)))
-    return make_records(values, targets, group, make_actions([1.0]))
-
-
-def _rules(actions: Actions, boundary: Boundary | None, together: int) -> Rules:
-    nowhere = np.zeros(len(actions.weight))
-    line = boundary or Boundary(nowhere, 0.0)
+    line = boundary or Boundary(np.zeros(len(actions.weight)), 0.0)
     order = np.argsort(actions.weight, kind="stable")
-    return Rules(
+    rules = Rules(
         order[actions.changeable[order]].astype(np.int64),
         actions.step,
         actions.weight,
@@ -200,6 +159,21 @@ def _rules(actions: Actions, boundary: Boundary | None, together: int) -> Rules:
         float(np.sqrt(line.pull(actions) @ line.slope)),
         together,
     )
+    return Records(
+        np.ascontiguousarray(values, np.float64),
+        np.ascontiguousarray(targets.point, np.float64),
+        np.ascontiguousarray(targets.cost, np.float64),
+        np.ascontiguousarray(targets.rate, np.float64),
+        np.ascontiguousarray(group, np.int32),
+        rules,
+    )
+
+
+def of_costs(cost: Floats, group: Ints) -> Records:
+    """Records with known costs alone: each has its cost as its one attribute, which may fall by any amount to 0."""
+    values = np.ascontiguousarray(cost, np.float64)[:, None]
+    targets = Targets(np.zeros_like(values), values[:, 0], np.ones(len(values)))
+    return make_records(values, targets, group, make_actions([1.0]))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -218,7 +192,7 @@ class Bounds(NamedTuple):
     shares: Floats
     """``(g,)`` of the whole database."""
     bounded: Bools
-    """``(g,)`` groups whose count is bounded: all but the reference group."""
+    """``(g,)`` groups with a bounded count: all but the reference group."""
     tolerance: float
 
 
@@ -381,7 +355,7 @@ class Representation:
     shares: Floats
     """``(g,)`` share of each group in the whole database."""
     bounded: Bools
-    """``(g,)`` the groups whose count is bounded: all but the reference group."""
+    """``(g,)`` the groups with a bounded count: all but the reference group."""
     tolerance: float
     """``t``: the count of a group may depart by this share of what it should be."""
 

@@ -11,7 +11,7 @@ from schemas.errors import SpecError
 from tasks.methods.raguel.algorithm import modification, representation
 from tasks.methods.raguel.algorithm.modification import Listed, Rules
 from tasks.methods.raguel.algorithm.representation import Bounds, Records, Representation
-from tasks.numerics.arrays import Bools, Floats, Ints, Longs
+from tasks.numerics.arrays import Bools, Floats, Longs
 
 # --------------------------------------------------------------------------------------------------------------------
 # Defines a re-ranked list: the rank of every record, and the modification of those that rose.
@@ -41,7 +41,7 @@ class Reranked:
     block_before: Longs | None = None
     """``(n,)`` from 0; None without blocks."""
     block: Longs | None = None
-    """``(n,)`` likewise, after."""
+    """``(n,)`` from 0, after the exchanges; None without blocks."""
 
     @property
     def below_predecessor(self) -> int:
@@ -56,7 +56,7 @@ def modified(records: Records, reranked: Reranked) -> Bools:
 
 
 def distances(records: Records, reranked: Reranked) -> Floats:
-    """``(n,)`` weighted distance that each record was moved, 0 where it was not: what its modification costs."""
+    """``(n,)`` weighted distance between each record and its modification, 0 without one: the modification's cost."""
     squared = (reranked.values - records.values) ** 2
     return np.sqrt(squared @ records.rules.weight)
 
@@ -74,7 +74,7 @@ def ranks(order: Longs) -> Longs:
 
 
 def movable(worst: int, groups: int, direction: str) -> Bools:
-    """``(g,)`` groups whose records may be modified: the worst-off one, or ``both``, which is all."""
+    """``(g,)`` groups with records that may be modified: the worst-off one, or all of them (``both``)."""
     return np.asarray((np.arange(groups) == worst) | (direction == "both"))
 
 
@@ -96,7 +96,7 @@ class Choices(NamedTuple):
     """How Algorithm 1 is to decide. A tuple, because numba takes tuples."""
 
     movable: Bools
-    """``(g,)`` groups whose records may be modified."""
+    """``(g,)`` groups with records that may be modified."""
     enough: float
     """Ratio with which a modified record is accepted in any case: 1 - delta."""
     improve: bool
@@ -109,7 +109,7 @@ class Choices(NamedTuple):
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def grow(records: Listed, rules: Rules, bounds: Bounds, choices: Choices) -> tuple[Longs, Bools, int]:
-    """Put the records into a new list, one by one.
+    """Put each record in turn into a new list.
 
     Returns:
         ``(n,)`` record at each new place; ``(n,)`` places up to which representation is unfair all the same; and the
@@ -118,7 +118,11 @@ def grow(records: Listed, rules: Rules, bounds: Bounds, choices: Choices) -> tup
     n, groups = records.cost.shape[0], bounds.shares.shape[0]
     order, failed, remaining = np.empty(n, np.int64), np.zeros(n, np.bool_), np.ones(n, np.bool_)
     counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
-    following, first = _queues(records.group, groups)
+    # queues by group: `(n,)` the next record of the same group, and `(g,)` the first of each group
+    following, first = np.full(n, NOBODY), np.full(groups, NOBODY)
+    for place in range(n - 1, -1, -1):
+        following[place] = first[records.group[place]]
+        first[records.group[place]] = place
     head = 0
     for place in range(n):
         while not remaining[head]:
@@ -126,7 +130,9 @@ def grow(records: Listed, rules: Rules, bounds: Bounds, choices: Choices) -> tup
         chosen = head
         unfair = representation.violation_with(bounds, counts, place + 1, records.group[head], NOBODY)
         if unfair > 0.0:
-            _drop_taken(first, following, remaining)
+            for group in range(groups):  # every queue begins with a record that is still to be ranked
+                while first[group] != NOBODY and not remaining[first[group]]:
+                    first[group] = following[first[group]]
             cursors = _candidates(bounds, counts, place + 1, unfair, first, choices.movable)
             chosen = _fetch(records, rules, choices, counts, sums, cursors, following, remaining, head)
             if chosen == NOBODY:
@@ -144,24 +150,6 @@ def grow(records: Listed, rules: Rules, bounds: Bounds, choices: Choices) -> tup
         counts[records.group[chosen]] += 1
         sums[records.group[chosen]] += records.cost[chosen]
     return order, failed, -1
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _drop_taken(first: Longs, following: Longs, remaining: Bools) -> None:
-    """Let every queue begin with a record that is still to be ranked."""
-    for group in range(first.shape[0]):
-        while first[group] != NOBODY and not remaining[first[group]]:
-            first[group] = following[first[group]]
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _queues(group: Ints, groups: int) -> tuple[Longs, Longs]:
-    """The next record of the same group, ``(n,)``, and the first of each group, ``(g,)``."""
-    following, first = np.full(group.shape[0], NOBODY), np.full(groups, NOBODY)
-    for place in range(group.shape[0] - 1, -1, -1):
-        following[place] = first[group[place]]
-        first[group[place]] = place
-    return following, first
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -206,19 +194,16 @@ def _fetch(
         if remaining[y]:
             probed += 1
             cost = modification.find(rules, records, y, 0.0, limit)
-            if cost < np.inf and _accepted(choices, counts, sums, group, records.cost[y], cost):
-                modification.accept(records, y, cost)
-                return int(y)
+            if cost < np.inf:
+                ratio = representation.ratio_with(counts, sums, group, cost)
+                accepted = ratio >= choices.enough - EQUAL
+                if not accepted and choices.improve:  # no lower than with the record unmodified
+                    unmodified = representation.ratio_with(counts, sums, group, records.cost[y])
+                    accepted = ratio >= unmodified - EQUAL
+                if accepted:
+                    modification.accept(records, y, cost)
+                    return int(y)
     return NOBODY
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _accepted(choices: Choices, counts: Longs, sums: Floats, group: int, before: float, after: float) -> bool:
-    """Whether the ratio of the list with the modified record is high enough, or no lower than with it unmodified."""
-    then = representation.ratio_with(counts, sums, group, after)
-    if then >= choices.enough - EQUAL:
-        return True
-    return choices.improve and then >= representation.ratio_with(counts, sums, group, before) - EQUAL
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -247,15 +232,15 @@ class Reranking:
     """Lower-ranked records that are tried for one rank; without a limit the search is quadratic."""
 
 
-def rerank(records: Records, held: Representation, settings: Reranking) -> Reranked:
+def rerank(records: Records, limits: Representation, settings: Reranking) -> Reranked:
     """Re-rank a list (Algorithm 1).
 
     Args:
         records: All with a cost.
-        held: The bounds that every prefix of two records or more is to keep.
+        limits: The bounds that every prefix of two records or more is to keep.
         settings: Rules of acceptance, direction and failure.
     """
-    before, groups = records.ranked(), len(held.shares)
+    before, groups = records.ranked(), len(limits.shares)
     listed = records.listed(before)
     worst = representation.worst_off(records.cost, records.group, groups)
     choices = Choices(
@@ -265,7 +250,7 @@ def rerank(records: Records, held: Representation, settings: Reranking) -> Reran
         settings.failure == "exit",
         settings.probes,
     )
-    new, failed, exit_place = grow(listed, records.rules, held.bounds, choices)
+    new, failed, exit_place = grow(listed, records.rules, limits.bounds, choices)
     order = before[new]
     return Reranked(
         order,
@@ -292,7 +277,7 @@ class Swaps(NamedTuple):
     """How records may be exchanged. A tuple, because numba takes tuples."""
 
     movable: Bools
-    """``(g,)`` groups whose records may be modified and brought up."""
+    """``(g,)`` groups with records that may be modified and brought up."""
     least_ratio: float
     """Ratio that a block is to have after every swap; 0 where it only must not fall."""
 
@@ -319,9 +304,15 @@ def swap(window: Window, rules: Rules, bounds: Bounds, swaps: Swaps) -> Bools:
         ``(b,)`` blocks that were left unfair; the last is not looked at.
     """
     blocks, groups = window.start.shape[0] - 1, bounds.shares.shape[0]
+    group, cost = window.records.group, window.records.cost
     unfair_blocks = np.zeros(blocks, np.bool_)
     for b in range(blocks - 1):
-        counts, sums = _tally(window, b, groups)
+        # by group the records and costs that the block kept or received
+        counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
+        for i in range(window.start[max(b - 1, 0)], window.start[b + 1]):
+            if window.block[i] == b:
+                counts[group[i]] += 1
+                sums[group[i]] += cost[i]
         size = counts.sum()
         unfair = representation.violation(bounds, counts, size)
         first, last = np.full(groups, window.start[b + 1]), np.full(groups, window.start[b + 1] - 1)
@@ -337,8 +328,8 @@ def swap(window: Window, rules: Rules, bounds: Bounds, swaps: Swaps) -> Bools:
                 sums,
                 unfair,
                 under & swaps.movable,
-                window.records.group[z],
-                window.records.cost[z],
+                group[z],
+                cost[z],
                 swaps.least_ratio,
                 window.edge[b],
             )
@@ -346,20 +337,14 @@ def swap(window: Window, rules: Rules, bounds: Bounds, swaps: Swaps) -> Bools:
             if y == NOBODY:
                 unfair_blocks[b] = True
                 break
-            _exchange(window, b, y, z, counts, sums)
+            window.block[y], window.block[z] = b, b + 1
+            window.crossed[y], window.crossed[z] = True, True
+            counts[group[y]] += 1
+            sums[group[y]] += cost[y]
+            counts[group[z]] -= 1
+            sums[group[z]] -= cost[z]
             unfair = representation.violation(bounds, counts, size)
     return unfair_blocks
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _tally(window: Window, b: int, groups: int) -> tuple[Longs, Floats]:
-    """Records and costs of each group in a block: those it had that are still there, and those it received."""
-    counts, sums = np.zeros(groups, np.int64), np.zeros(groups)
-    for i in range(window.start[max(b - 1, 0)], window.start[b + 1]):
-        if window.block[i] == b:
-            counts[window.records.group[i]] += 1
-            sums[window.records.group[i]] += window.records.cost[i]
-    return counts, sums
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -438,18 +423,6 @@ def _coming(window: Window, b: int, floors: Floats, limits: Floats, first: Longs
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _exchange(window: Window, b: int, y: int, z: int, counts: Longs, sums: Floats) -> None:
-    """``y`` joins block ``b`` and ``z`` the next."""
-    group, cost = window.records.group, window.records.cost
-    window.block[y], window.block[z] = b, b + 1
-    window.crossed[y], window.crossed[z] = True, True
-    counts[group[y]] += 1
-    sums[group[y]] += cost[y]
-    counts[group[z]] -= 1
-    sums[group[z]] -= cost[z]
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def sorted_blocks(block: Longs, cost: Floats, number: Longs, blocks: int) -> Longs:
     """Places of the records by block, cost and number.
 
@@ -470,23 +443,17 @@ def sorted_blocks(block: Longs, cost: Floats, number: Longs, blocks: int) -> Lon
     for b in range(blocks):
         members = places[ends[b] : ends[b + 1]]
         members = members[np.argsort(cost[members], kind="mergesort")]
-        _sort_ties(members, cost, number)
+        first = 0
+        while first < members.shape[0]:  # records of equal cost are put in order of their number
+            last = first + 1
+            while last < members.shape[0] and cost[members[last]] == cost[members[first]]:
+                last += 1
+            if last - first > 1:
+                run = members[first:last].copy()
+                members[first:last] = run[np.argsort(number[run], kind="mergesort")]
+            first = last
         places[ends[b] : ends[b + 1]] = members
     return places
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _sort_ties(members: Longs, cost: Floats, number: Longs) -> None:
-    """Put runs of equal cost in order of number."""
-    first = 0
-    while first < members.shape[0]:
-        last = first + 1
-        while last < members.shape[0] and cost[members[last]] == cost[members[first]]:
-            last += 1
-        if last - first > 1:
-            run = members[first:last].copy()
-            members[first:last] = run[np.argsort(number[run], kind="mergesort")]
-        first = last
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -512,7 +479,7 @@ class BlockRules:
     """Records that are tried for one place where they may come from any depth; one border needs no limit."""
 
     def swaps(self, worst: int, groups: int) -> Swaps:
-        """As the kernels read it, for a list whose worst-off group is ``worst``."""
+        """The exchange rules for the kernels, for a list with the worst-off group ``worst``."""
         return Swaps(movable(worst, groups, self.direction), 1.0 - self.delta if self.rule == "strict" else 0.0)
 
 
@@ -527,12 +494,12 @@ def block_size(records: int, blocks: int) -> int:
     return -(-records // blocks)
 
 
-def rerank_blocks(records: Records, held: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
+def rerank_blocks(records: Records, limits: Representation, size: int | Longs, settings: BlockRules) -> Reranked:
     """Re-rank a list block by block (Algorithm 2).
 
     Args:
         records: All with a cost.
-        held: The bounds that every block is to keep.
+        limits: The bounds that every block is to keep.
         size: Records of a block, or ``(b,)`` of each.
         settings: Direction and rule of acceptance.
 
@@ -540,13 +507,13 @@ def rerank_blocks(records: Records, held: Representation, size: int | Longs, set
         SpecError: If a block is to have fewer than one record, or all together not as many as there are.
     """
     start = starts(len(records.cost), size)
-    before, groups = records.ranked(), len(held.shares)
+    before, groups = records.ranked(), len(limits.shares)
     listed = records.listed(before)
     block = np.repeat(np.arange(len(start) - 1), np.diff(start))
     crossed = np.zeros(len(before), np.bool_)
     window = Window(start, listed.cost[start[1:] - 1], crossed, block.copy(), listed)
     swaps = settings.swaps(representation.worst_off(records.cost, records.group, groups), groups)
-    unfair = swap(window, records.rules, held.bounds, swaps)
+    unfair = swap(window, records.rules, limits.bounds, swaps)
     order = before[sorted_blocks(window.block, listed.cost, before, len(unfair))]
     return Reranked(
         order,
@@ -572,5 +539,5 @@ def starts(records: int, size: int | Longs) -> Longs:
     if isinstance(size, int):
         return np.append(np.arange(0, records, size), records)
     if size.sum() != records:
-        raise SpecError(f"blocks of {size.sum()} records in all were asked for, of a list of {records}")
+        raise SpecError(f"the blocks hold {size.sum()} records in all, the list {records}")
     return np.append(0, np.cumsum(size))

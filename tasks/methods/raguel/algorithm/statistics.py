@@ -92,7 +92,13 @@ class Attribute:
             before: ``(r,)`` the same as the model takes them.
             after: ``(r,)`` what they are moved to; between two steps, it is the further one that is meant.
         """
-        way, goal = np.sign(after - before), self._on_a_step(before, after)
+        way, goal, step = np.sign(after - before), after, self.input_step
+        if step != 0.0:
+            steps = np.ceil(np.abs(after - before) / step - WHOLE)
+            goal = before + way * steps * step
+            # a value beyond the bounds may stay where it is; none is moved there
+            low, high = self.input_bounds
+            goal = np.where(steps == 0, before, np.clip(goal, np.minimum(low, before), np.maximum(high, before)))
         if self.scale is None or self.categories:
             return self._plain(goal)
         if self.scale.bins is None:
@@ -105,15 +111,6 @@ class Attribute:
             short = way * (goal - encode_continuous(edge, self.scale)) * (self.scale.bins - 1) > INSIDE
             edge = np.where(short, edge + way * self.step, edge)
         return np.where(way == 0, now, edge)
-
-    def _on_a_step(self, before: Floats, after: Floats) -> Floats:
-        step, (low, high) = self.input_step, self.input_bounds
-        if step == 0.0:
-            return after
-        steps = np.ceil(np.abs(after - before) / step - WHOLE)
-        goal = before + np.sign(after - before) * steps * step
-        # a value beyond the bounds may stay where it is; none is moved there
-        return np.where(steps == 0, before, np.clip(goal, np.minimum(low, before), np.maximum(high, before)))
 
     def _plain(self, inputs: Floats) -> Floats:
         if self.scale is None:
@@ -137,7 +134,7 @@ class Space:
     """The inputs of a model in standard deviations, and what may be done about them."""
 
     attributes: tuple[Attribute | None, ...]
-    """``(d,)`` by input; None where it stands for one category of several."""
+    """``(d,)`` by input; None where it represents one category of several."""
     unit: Floats
     """``(d,)`` by which an input is divided."""
     actions: Actions
@@ -148,7 +145,7 @@ class Space:
         return x / self.unit
 
     def decoded(self, now: Floats, x: Floats, values: Floats, column: Ints) -> Floats:
-        """Columns in the user's units, where records are moved to ``values``.
+        """Columns in the user's units after changes of records to ``values``.
 
         Args:
             now: ``(r, p)`` columns as they are; categories by their numbers.
@@ -243,14 +240,14 @@ class Applied:
     x: Floats
     """``(n, d)`` inputs."""
     answers: Answers | None
-    """None where nobody can be asked."""
+    """None where the model cannot be queried."""
 
     def moved(self, values: Floats) -> Floats:
-        """``(n, p)`` columns in the user's units where records are moved to ``(n, d)``."""
+        """``(n, p)`` columns in the user's units after changes of records to ``(n, d)``."""
         return self.space.decoded(self.now, self.x, values, self.column)
 
     def confirmed(self, points: Floats, unfavourable: Bools) -> Floats:
-        """Whether the model favours each point, ``(n,)`` 1 or 0; NaN of who is favoured as it is, or if nobody knows.
+        """``(n,)`` 1 where the model favours a point, else 0; NaN of favoured applicants, or if it cannot be queried.
 
         Args:
             points: ``(n, d)`` counterfactual points.
@@ -261,7 +258,7 @@ class Applied:
         return np.where(unfavourable, self.favoured(points), np.nan)
 
     def favoured(self, points: Floats) -> Bools:
-        """The model's decisions ``(n,)`` at points ``(n, d)``; nobody is favoured by whom nobody can ask."""
+        """``(n,)`` the model's decisions at points ``(n, d)``; all unfavourable where it cannot be queried."""
         return (
             np.zeros(len(self.row), np.bool_) if self.answers is None else self.answers(self.row, self.moved(points))[0]
         )
@@ -319,7 +316,7 @@ class ListSummary:
     columns: tuple[str, ...]
     """Names of what offers change, by number."""
     confirmed: Floats
-    """``(n,)`` whether the model favours the counterfactual point: 1 or 0; NaN where it was not asked."""
+    """``(n,)`` whether the model favours the counterfactual point: 1 or 0; NaN where it was not queried."""
     offers_confirmed: Mapping[str, Floats]
     """By order ``(n,)``."""
     cells: tuple[Cell, ...] = ()
@@ -363,7 +360,17 @@ def tallies(summary: ListSummary, group: int) -> Iterator[Tally]:
         at: Parameters = {"order": order.name}
         yield from alone(mean("recourse_cost", at, order.cost[members]))
         yield from _blocks(summary, order, group, at)
-        yield from _offers(summary, order, group, at)
+        offered, offers = order.offered & members, summary.offers[order.name]
+        if not offered.any():
+            continue
+        yield from alone(_confirmation("offer_not_confirmed_share", at, summary.offers_confirmed[order.name][offered]))
+        of_group = offered[offers.record]
+        change = (offers.after - offers.before)[of_group]
+        for number in np.unique(offers.attribute[of_group]).tolist():
+            parameters: Parameters = {**at, "attribute": summary.columns[number]}
+            size = change[offers.attribute[of_group] == number]
+            yield from alone(counted("offer_share", parameters, int(offered.sum()) - len(size), len(size), 0))
+            yield from alone(mean("offer_size", parameters, size))
 
 
 def unreached(refused: Bools) -> Iterator[Tally]:
@@ -384,20 +391,6 @@ def _blocks(summary: ListSummary, order: Order, group: int, at: Parameters) -> I
         yield from alone(counted("block_share", {**at, "block": number}, everybody - group_count, group_count, 0))
 
 
-def _offers(summary: ListSummary, order: Order, group: int, at: Parameters) -> Iterator[Tally]:
-    offered, offers = order.offered & summary.of(group), summary.offers[order.name]
-    if not offered.any():
-        return
-    yield from alone(_confirmation("offer_not_confirmed_share", at, summary.offers_confirmed[order.name][offered]))
-    of_group = offered[offers.record]
-    change = (offers.after - offers.before)[of_group]
-    for number in np.unique(offers.attribute[of_group]).tolist():
-        named: Parameters = {**at, "attribute": summary.columns[number]}
-        size = change[offers.attribute[of_group] == number]
-        yield from alone(counted("offer_share", named, int(offered.sum()) - len(size), len(size), 0))
-        yield from alone(mean("offer_size", named, size))
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # The reference group's mean recourse cost over a group's, with an interval that counts the model among what is drawn.
 #
@@ -411,7 +404,7 @@ def _offers(summary: ListSummary, order: Order, group: int, at: Parameters) -> I
 MEASURE: Final = "recourse_cost_reference_over_group"
 
 FEWEST: Final = 10
-"""Applicants of either group who were denied and have a way, below whom there is no ratio: as verdicts have it."""
+"""Fewest denied applicants with a way in either group for a ratio: as verdicts have it."""
 
 ENOUGH: Final = 0.9
 """Share of resamples that need a ratio, or there is no interval."""
@@ -432,10 +425,10 @@ class Costs:
     """``(r,)`` how often each counts: 1 but in a resample."""
 
     @classmethod
-    def of(cls, cost: Floats, group: Ints, counted: Bools | Floats) -> "Costs":
-        """Those among all rows who count and have a cost that is no NaN."""
-        at = np.flatnonzero((counted > 0) & np.isfinite(cost))
-        return cls(cost[at], group[at], counted[at].astype(np.float64))
+    def of(cls, cost: Floats, group: Ints, weight: Bools | Floats) -> "Costs":
+        """The rows with a positive weight and a cost that is no NaN."""
+        at = np.flatnonzero((weight > 0) & np.isfinite(cost))
+        return cls(cost[at], group[at], weight[at].astype(np.float64))
 
     def means(self, groups: int) -> Floats:
         """``(groups,)`` mean costs; NaN of a group without anybody."""
@@ -462,7 +455,7 @@ def aggregates(
         costs: Of the audit's model on the audit's rows.
         groups: Groups with rows, the reference group perhaps among them.
         reference: The reference group.
-        errors: ``(groups,)`` standard errors of its logarithm, NaN where there is none; or why nobody knows them.
+        errors: ``(groups,)`` standard errors of its logarithm, NaN where there is none; or why they are unknown.
         level: Of the intervals.
     """
     numbers = [group for group in groups if group != reference and len(costs.cost)]
@@ -470,27 +463,23 @@ def aggregates(
     n, value = np.bincount(costs.group, minlength=size), cost_ratios(costs.means(size), reference)
     rows = []
     for number in numbers:
-        few = min(n[number], n[reference]) < FEWEST
-        if few or not np.isfinite(value[number]):
+        few, ratio, count = min(n[number], n[reference]) < FEWEST, float(value[number]), int(n[number])
+        if few or not np.isfinite(ratio):
             why = f"fewer than {FEWEST} applicants of one of the groups were denied and have a way" if few else NOTHING
-            rows.append(Aggregate(number, 0, MEASURE, {}, math.nan, int(n[number]), compared=False, reason=why))
-        else:
-            error = errors if isinstance(errors, str) else float(errors[number])
-            rows.append(_aggregate(number, float(value[number]), int(n[number]), error, level))
+            rows.append(Aggregate(number, 0, MEASURE, {}, math.nan, count, compared=False, reason=why))
+            continue
+        error = errors if isinstance(errors, str) else float(errors[number])
+        if isinstance(error, str) or not math.isfinite(error):
+            why = NOT_COVERING + error if isinstance(error, str) else REFUSED
+            rows.append(Aggregate(number, 0, MEASURE, {}, ratio, count, compared=False, reason=why))
+            continue
+        reach = NormalDist().inv_cdf((1 + level) / 2) * error
+        ends, inference = (ratio * math.exp(-reach), ratio * math.exp(reach)), Inference(error, "log")
+        rows.append(Aggregate(number, 0, MEASURE, {}, ratio, count, compared=False, interval=ends, inference=inference))
     return rows
 
 
 NOTHING: Final = "one of the groups has nothing to pay"
-
-
-def _aggregate(group: int, value: float, n: int, error: float | str, level: float) -> Aggregate:
-    if isinstance(error, str) or not math.isfinite(error):
-        reason = NOT_COVERING + error if isinstance(error, str) else REFUSED
-        return Aggregate(group, 0, MEASURE, {}, value, n, compared=False, reason=reason)
-    reach = NormalDist().inv_cdf((1 + level) / 2) * error
-    ends = value * math.exp(-reach), value * math.exp(reach)
-    inference = Inference(error, "log")
-    return Aggregate(group, 0, MEASURE, {}, value, n, compared=False, interval=ends, inference=inference)
 
 
 def errors_of_draws(means: Floats, reference: int) -> Floats:
@@ -581,9 +570,11 @@ class _About:
         yield from self._over_blocks("ratio_of_costs", order, at)
         fair = fair_blocks(self.held, self.summary.group, order.block)
         yield self._of_list("unfair_blocks", at, float((~fair).sum()))
+        n = int(self.own.sum())
         for quantile in QUANTILES:
             value = float(np.quantile(order.cost[self.own], quantile))
-            yield self._of_group("recourse_cost_quantile", {**at, "quantile": quantile}, value)
+            parameters: Parameters = {**at, "quantile": quantile}
+            yield Aggregate(self.group, 0, "recourse_cost_quantile", parameters, value, n, compared=False)
 
     def offered(self, order: Order, at: Parameters) -> Iterator[Aggregate]:
         """Numbers of offers and changed ranks, and the cost of the offers."""
@@ -668,8 +659,7 @@ class _About:
             resampled_mean = estimate(values, counts.astype(np.int64), self.rng, self.resamples, 0.95, share=False)
             means.append(resampled_mean.replicates)
         most, least = np.max(means, axis=0), np.min(means, axis=0)
-        least_ratio: Floats = np.divide(least, most, out=np.ones(len(most)), where=most > 0)
-        replicates = least_ratio
+        replicates: Floats = np.divide(least, most, out=np.ones(len(most)), where=most > 0)
         notes = "; ".join(part for part in (self.summary.note, FIXED if at else "") if part)
         n = int(rows.sum())
         return Aggregate(
@@ -697,9 +687,6 @@ class _About:
     def _of_list(self, measure: str, at: Parameters, value: float, reason: str = "", n: int | None = None) -> Aggregate:
         size = self.n if n is None else n
         return Aggregate(self.group, 0, measure, at, value, size, compared=False, reason=reason)
-
-    def _of_group(self, measure: str, at: Parameters, value: float) -> Aggregate:
-        return Aggregate(self.group, 0, measure, at, value, int(self.own.sum()), compared=False)
 
     def _count(self, measure: str, at: Parameters, mask: Bools) -> Aggregate:
         count, n = int(mask.sum()), int(self.own.sum())

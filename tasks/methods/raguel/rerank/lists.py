@@ -1,7 +1,7 @@
 """Ranks applicants for every decision maker and protected attribute."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,10 +22,7 @@ from schemas.terms import Constraint, DecisionMaker, Kind, Refusal
 from tasks.counterfactuals.algorithm.recourse import Boundary, Targets
 from tasks.detection.problems import decided, explained_and_candidates
 from tasks.methods.raguel.algorithm import lists, statistics
-from tasks.methods.raguel.algorithm import lists as raguel_targets
-from tasks.methods.raguel.algorithm import statistics as raguel_aggregates
-from tasks.methods.raguel.algorithm import statistics as raguel_tallies
-from tasks.methods.raguel.algorithm.lists import Found, Ranked
+from tasks.methods.raguel.algorithm.lists import Ranked, RowTargets
 from tasks.methods.raguel.algorithm.representation import make_records
 from tasks.methods.raguel.algorithm.statistics import (
     Answers,
@@ -33,7 +30,6 @@ from tasks.methods.raguel.algorithm.statistics import (
     Attribute,
     Costs,
     ListSummary,
-    Offers,
     Space,
     Thresholded,
     offers,
@@ -78,7 +74,7 @@ class Maker:
     linear: Mapping[int, Linear] | None
     """By number of the model, above 0 for a favourable decision; None without such a form."""
     answers: Answers | None
-    """None where it cannot be asked."""
+    """None where it cannot be queried."""
     scores: Floats
     """``(n,)`` probabilities; NaN where there are none."""
 
@@ -111,14 +107,14 @@ def maker_of(
     taken_as: TakenAs = "codes" if model.rule is not None else model.taken_as
     inputs = inputs_of(columns, encodings, taken_as)
     decide = decider(model, models, encodings, decisions)
-    answers_cut = None if model.rule is not None else float(logit(decisions["threshold"][0].as_py()))
-    answers = None if decide is None else partial(_asked, decide, columns, answers_cut)
     if model.rule is not None:
+        answers = None if decide is None else partial(_answers, decide, columns, None)
         weights = np.array([model.rule.weights.get(name, 0.0) for name in columns.names])
         form = {0: above(Linear(weights), model.rule.limit)}
         return Maker(name, inputs, taken_as, np.zeros(n, np.int32), form, answers, scores)
-    forms = {number: linear_form(model_content) for number, model_content in stored(models, model).items()}
     cut = float(logit(decisions["threshold"][0].as_py()))
+    answers = None if decide is None else partial(_answers, decide, columns, cut)
+    forms = {number: linear_form(content) for number, content in stored(models, model).items()}
     linear = {number: above(form, cut) for number, form in forms.items() if form is not None}
     fold = decisions["fold"].to_numpy().astype(np.int32)
     return Maker(name, inputs, taken_as, fold, linear if len(linear) == len(forms) else None, answers, scores)
@@ -129,7 +125,7 @@ def above(form: Linear, cut: float) -> Linear:
     return Linear(form.coefficients, form.intercept - cut - MARGIN * max(1.0, abs(cut)))
 
 
-def _asked(decide: Decide, columns: Columns, cut: float | None, rows: Longs, values: Floats) -> tuple[Bools, Floats]:
+def _answers(decide: Decide, columns: Columns, cut: float | None, rows: Longs, values: Floats) -> tuple[Bools, Floats]:
     """Decisions on columns as they would be, and scores: of a model log odds above the cut, of a rule its sum."""
     favourable, scores = decide(Columns(columns.names, columns.kinds, columns.categories, values), rows)
     return favourable, scores if cut is None else logit(scores) - cut
@@ -151,13 +147,17 @@ def attributes_of(
     ordered = [kind in (Kind.ORDINAL, Kind.BINARY) and maker.taken_as != "one_hot" for kind in columns.kinds]
     attributes: list[Attribute | None] = []
     for at in maker.inputs.column.tolist():
-        name, categories, first = columns.names[at], columns.categories[at], firsts[columns.names[at]]
+        name, categories = columns.names[at], columns.categories[at]
+        first = firsts[name]
         if categories and not ordered[at]:
             attributes.append(None)
             continue
         scale = None
         if maker.taken_as == "encoded":
-            scale = Scale(0.0, max(len(categories) - 1.0, 1.0), None) if categories else _scale(first)
+            bins = None if first["bins"] is None else int(first["bins"])
+            scale = Scale(first["low"], first["high"], bins)
+            if categories:
+                scale = Scale(0.0, max(len(categories) - 1.0, 1.0), None)
         bound = first["constraint"] == Constraint.IMMUTABLE or first["transitions"] is not None or name in fixed
         attributes.append(
             Attribute(
@@ -172,10 +172,6 @@ def attributes_of(
             )
         )
     return tuple(attributes)
-
-
-def _scale(first: Mapping[str, float]) -> Scale:
-    return Scale(first["low"], first["high"], None if first["bins"] is None else int(first["bins"]))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -210,13 +206,13 @@ class Decided:
     """``(n, d)`` inputs."""
     denied: Bools
     """``(n,)`` rows that are explained and were decided on unfavourably."""
-    asked: Bools
+    eligible: Bools
     """``(n,)`` rows that would be explained, were they denied."""
     linear: bool
     """Whether costs lead to a linear boundary."""
     refits: Refits | None
-    known: dict[bytes, tuple[Priced, ...]] = field(default_factory=dict)
-    """Resamples by what may be changed: protected attributes over no feature share them."""
+    resamples: dict[bytes, tuple[Priced, ...]] = field(default_factory=dict)
+    """By what may be changed: protected attributes over no feature share them."""
 
 
 def ratios(
@@ -265,22 +261,20 @@ def _why(decided: Decided, model: Model, settings: RaguelSettings) -> str:
 def means(decided: Decided, refits: Refits, space: Space, group: Ints, groups: int, settings: RaguelSettings) -> Floats:
     """``(draws, groups)`` mean costs on each resample, to the boundary of the model that was fitted to it."""
     key = space.actions.changeable.tobytes()  # all else that protected attributes have in common
-    if key not in decided.known:
-        decided.known[key] = tuple(_priced(decided, refits, space, settings))
+    if key not in decided.resamples:
+        values, denied = space.values(decided.x), ~refits.favourable(decided.x) & decided.eligible[:, None]
+        resamples = []
+        for draw, cut in enumerate(refits.cut.tolist()):
+            rows = np.flatnonzero(denied[:, draw] & (refits.counts[:, draw] > 0))
+            form = above(Linear(refits.coefficients[:, draw], float(refits.intercept[draw])), cut)
+            boundary = {0: Boundary(form.coefficients * space.unit, form.intercept)}
+            fold = np.zeros(len(rows), np.int32)
+            cost = lists.to_boundaries(values[rows], fold, boundary, space.actions, settings).targets.cost
+            resamples.append(Priced(rows, cost, refits.counts[rows, draw].astype(np.float64)))
+        decided.resamples[key] = tuple(resamples)
     return np.array(
-        [Costs.of(priced.cost, group[priced.row], priced.count).means(groups) for priced in decided.known[key]]
+        [Costs.of(priced.cost, group[priced.row], priced.count).means(groups) for priced in decided.resamples[key]]
     )
-
-
-def _priced(decided: Decided, refits: Refits, space: Space, settings: RaguelSettings) -> Iterator[Priced]:
-    values, denied = space.values(decided.x), ~refits.favourable(decided.x) & decided.asked[:, None]
-    for draw, cut in enumerate(refits.cut.tolist()):
-        rows = np.flatnonzero(denied[:, draw] & (refits.counts[:, draw] > 0))
-        form = above(Linear(refits.coefficients[:, draw], float(refits.intercept[draw])), cut)
-        boundary = {0: Boundary(form.coefficients * space.unit, form.intercept)}
-        nowhere = np.zeros(len(rows), np.int32)
-        boundary_targets = raguel_targets.to_boundaries(values[rows], nowhere, boundary, space.actions, settings)
-        yield Priced(rows, boundary_targets.targets.cost, refits.counts[rows, draw].astype(np.float64))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -300,27 +294,27 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Placed:
+class ListResult:
     """Results of the ``w`` rows that were to be ranked."""
 
-    wanted: Longs
-    kept: Longs
+    rows: Longs
+    listed: Longs
     """``(n,)`` numbers, among them, of those that are ranked: the records of the list."""
-    found: Found
+    targets: RowTargets
     refusal: NDArray[np.str_]
     """``(w,)`` empty, or the reason."""
     settings: RaguelSettings
-    told: ListSummary | None = None
-    """None where nobody is ranked."""
+    summary: ListSummary | None = None
+    """None where no row is ranked."""
     applied: Applied | None = None
 
 
-def reranked_rows(case: Case, placed: Placed) -> pa.Table:
+def reranked_rows(case: Case, placed: ListResult) -> pa.Table:
     """Returns a row for each row that was to be ranked, and each order."""
-    w, row_targets = len(placed.wanted), placed.found
-    group = np.array(case.grouped.groups, dtype=object)[case.grouped.group[placed.wanted]]
+    w, row_targets = len(placed.rows), placed.targets
+    group = np.array(case.grouped.groups, dtype=object)[case.grouped.group[placed.rows]]
     shared = {
-        "row_id": case.ids[placed.wanted],
+        "row_id": case.ids[placed.rows],
         "decision_maker": [case.decision_maker] * w,
         "protected_attribute": [case.attribute] * w,
         "group": group,
@@ -333,81 +327,76 @@ def reranked_rows(case: Case, placed: Placed) -> pa.Table:
     return pa.concat_tables([RERANKED.build(**shared, order=[name] * w, **_places(placed, name)) for name in orders])
 
 
-def _places(placed: Placed, name: str) -> dict[str, list[Any]]:
+def _places(placed: ListResult, name: str) -> dict[str, list[Any]]:
     """What is known of the rows that are ranked, by column; None for the others."""
     columns = ("point", "confirmed", "rank", "block", "cost_after", "rank_after", "block_after", "attained")
-    empty: dict[str, list[Any]] = {c: [None] * len(placed.wanted) for c in (*columns, "offer_confirmed")}
-    summary = placed.told
-    if summary is None or placed.applied is None:
+    empty: dict[str, list[Any]] = {c: [None] * len(placed.rows) for c in (*columns, "offer_confirmed")}
+    summary, applied = placed.summary, placed.applied
+    if summary is None or applied is None:
         return empty
     order = next(candidate_order for candidate_order in summary.orders if candidate_order.name == name)
     attained = lists.attained(summary.ranked, order, placed.settings.delta)
+    # what differs at each counterfactual point, in the user's units
+    values, target = summary.ranked.records.values, summary.ranked.records.target
+    new_values = applied.moved(target)
+    points: list[dict[str, str]] = [{} for _ in values]
+    for record, place in zip(*np.nonzero(values != target), strict=True):
+        attribute, new_value = _attribute(applied, int(place)), float(new_values[record, applied.column[place]])
+        points[record][attribute.name] = attribute.said_offer(
+            new_value, bool(target[record, place] < values[record, place])
+        )
     by_column: dict[str, list[Any]] = {
-        "point": _points(summary, placed.applied),
-        "confirmed": _said(summary.confirmed),
+        "point": [json.dumps(changes) for changes in points],
+        "confirmed": _flags(summary.confirmed),
         "rank": summary.initial.rank.tolist(),
         "block": (summary.initial.block + 1).tolist(),
         "cost_after": order.cost.tolist(),
         "rank_after": order.rank.tolist(),
         "block_after": (order.block + 1).tolist(),
         "attained": [str(rule) or None for rule in attained],
-        "offer_confirmed": _said(summary.offers_confirmed[name]),
+        "offer_confirmed": _flags(summary.offers_confirmed[name]),
     }
-    for column, values in by_column.items():
-        for at, value in zip(placed.kept.tolist(), values, strict=True):
+    for column, entries in by_column.items():
+        for at, value in zip(placed.listed.tolist(), entries, strict=True):
             empty[column][at] = value
     return empty
 
 
-def _said(confirmed: "np.ndarray[Any, Any]") -> list[bool | None]:
+def _flags(confirmed: "np.ndarray[Any, Any]") -> list[bool | None]:
     return [None if np.isnan(flag) else bool(flag) for flag in confirmed]
 
 
-def _points(summary: ListSummary, applied: Applied) -> list[str]:
-    """What differs at each counterfactual point, as JSON, in the user's units."""
-    values, target = summary.ranked.records.values, summary.ranked.records.target
-    new_values = applied.moved(target)
-    offered: list[dict[str, str]] = [{} for _ in values]
-    for record, place in zip(*np.nonzero(values != target), strict=True):
-        attribute, at = _attribute(applied, int(place)), applied.column[place]
-        falls = bool(target[record, place] < values[record, place])
-        offered[record][attribute.name] = attribute.said_offer(float(new_values[record, at]), falls)
-    return [json.dumps(changes) for changes in offered]
-
-
 def _attribute(applied: Applied, place: int) -> Attribute:
-    """The attribute of an input that was moved, as only attributes are."""
+    """The attribute of an input that an offer changes: offers change only inputs that are attributes."""
     attribute = applied.space.attributes[place]
     if attribute is None:
         raise ValueError(f"input {place} represents one category and cannot be changed by an offer")
     return attribute
 
 
-def offer_rows(case: Case, placed: Placed) -> pa.Table:
+def offer_rows(case: Case, placed: ListResult) -> pa.Table:
     """Returns a row for each column that an applicant is to change, in each order."""
-    summary, applied = placed.told, placed.applied
+    summary, applied = placed.summary, placed.applied
     if summary is None or applied is None:
         return OFFERS.empty()
-    parts = [_offers(case, applied, name, offers) for name, offers in summary.offers.items()]
+    parts = []
+    for name, changes in summary.offers.items():
+        n, attributes = len(changes.record), [_attribute(applied, place) for place in changes.place.tolist()]
+        ends = zip(attributes, changes.before.tolist(), changes.after.tolist(), changes.falls.tolist(), strict=True)
+        texts = [(a.said(before), a.said_offer(after, falls)) for a, before, after, falls in ends]
+        parts.append(
+            OFFERS.build(
+                row_id=case.ids[applied.row[changes.record]],
+                decision_maker=[case.decision_maker] * n,
+                protected_attribute=[case.attribute] * n,
+                order=[name] * n,
+                attribute=[attribute.name for attribute in attributes],
+                from_value=[before for before, _ in texts],
+                to_value=[after for _, after in texts],
+                change=changes.after - changes.before,
+            )
+        )
     return pa.concat_tables(parts)
-
-
-def _offers(case: Case, applied: Applied, name: str, offers: Offers) -> pa.Table:
-    n = len(offers.record)
-    told_as = [_attribute(applied, place) for place in offers.place.tolist()]
-    return OFFERS.build(
-        row_id=case.ids[applied.row[offers.record]],
-        decision_maker=[case.decision_maker] * n,
-        protected_attribute=[case.attribute] * n,
-        order=[name] * n,
-        attribute=[attribute.name for attribute in told_as],
-        from_value=[attribute.said(value) for attribute, value in zip(told_as, offers.before.tolist(), strict=True)],
-        to_value=[
-            attribute.said_offer(value, falls)
-            for attribute, value, falls in zip(told_as, offers.after.tolist(), offers.falls.tolist(), strict=True)
-        ],
-        change=offers.after - offers.before,
-    )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -443,7 +432,7 @@ class _Rows:
     outcome: Bools
     open: Bools
     """Rows that may be explained."""
-    wanted: Longs
+    listed: Longs
     """Rows that are to be ranked."""
     candidate: Bools
     decided: Decided
@@ -472,7 +461,7 @@ def reranked(
     for name, frame in decided(decisions, settings.explain):
         maker_decisions = pd.DataFrame({"row_id": ids}).merge(frame, on="row_id", validate="one_to_one")
         rows = _rows(name, maker_decisions, columns, encodings, models, lender, settings)
-        for attribute in (each for each in settings.protected if groups[each.name].compared):
+        for attribute in (protected for protected in settings.protected if groups[protected.name].compared):
             case = Case(METHOD, name, attribute.name, ids, groups[attribute.name])
             rng = np.random.default_rng([settings.seed, crc32(f"rerank|{attribute.name}".encode())])
             placed, tallies, aggregates = _of_case(case, rows, attribute.columns, settings, rng)
@@ -481,7 +470,7 @@ def reranked(
             tables[OFFERS.name].append(offer_rows(case, placed))
             tables[TALLIES.name].append(origin.tallies(tallies))
             tables[AGGREGATES.name].append(origin.aggregates(aggregates))
-            expected += len(rows.wanted) * len(lists.names(settings.raguel))
+            expected += len(rows.listed) * len(lists.names(settings.raguel))
     return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()}, rows_in=expected)
 
 
@@ -501,6 +490,13 @@ def _rows(
     maker = maker_of(name, settings.model, model_table, columns, encodings, decision_table)
     errors_alone = name == DecisionMaker.MODEL and settings.explain.factuals == "false_negatives"
     eligible = open_ & maker_decisions["outcome"].to_numpy() if errors_alone else open_
+    fitted, raguel = None, settings.raguel
+    if name == DecisionMaker.MODEL:
+        fitted = refits(maker.inputs.x, lender, open_, settings.model, raguel.refits, settings.seed)
+    bands = None
+    if raguel.block_column is not None:  # categories, bins, or values where numbers are not cut into bins
+        at = encodings["feature"].to_pylist().index(raguel.block_column)
+        bands = np.unique(encoded(columns, encodings)[:, at], return_inverse=True)[1].astype(np.int64)
     return _Rows(
         maker=maker,
         columns=columns,
@@ -508,91 +504,62 @@ def _rows(
         favourable=favourable,
         outcome=maker_decisions["outcome"].to_numpy(),
         open=open_,
-        wanted=np.flatnonzero(open_ if settings.raguel.listed == "all" else factual),
+        listed=np.flatnonzero(open_ if raguel.listed == "all" else factual),
         candidate=candidate,
-        decided=Decided(
-            x=maker.inputs.x,
-            denied=~favourable & eligible,
-            asked=eligible,
-            linear=maker.linear is not None,
-            refits=_refits(maker, lender, open_, settings) if name == DecisionMaker.MODEL else None,
-        ),
-        bands=_bands(columns, encodings, settings.raguel.block_column),
+        decided=Decided(maker.inputs.x, ~favourable & eligible, eligible, maker.linear is not None, fitted),
+        bands=bands,
     )
-
-
-def _refits(maker: Maker, lender: Bools, explained: Bools, settings: RerankSettings) -> Refits | None:
-    repetitions = settings.raguel.refits
-    return refits(maker.inputs.x, lender, explained, settings.model, repetitions, settings.seed)
-
-
-def _bands(columns: Columns, encodings: pa.Table, name: str | None) -> Longs | None:
-    """The band of each row: its category, its bin, or its value where numbers are not cut into bins."""
-    if name is None:
-        return None
-    at = encodings["feature"].to_pylist().index(name)
-    return np.unique(encoded(columns, encodings)[:, at], return_inverse=True)[1].astype(np.int64)
 
 
 def _of_case(
     case: Case, rows: _Rows, own_columns: tuple[str, ...], settings: RerankSettings, rng: np.random.Generator
-) -> tuple[Placed, list[Tally], list[Aggregate]]:
+) -> tuple[ListResult, list[Tally], list[Aggregate]]:
     """One decision maker and one protected attribute."""
     attributes = attributes_of(rows.maker, rows.columns, rows.encodings, settings.recourse, own_columns)
     space = space_of(rows.maker.inputs.x, attributes)
-    row_targets = _found(rows, space, settings)
-    group = case.grouped.group[rows.wanted]
-    few = (
-        np.bincount(group[row_targets.targets.reached], minlength=int(group.max(initial=0)) + 1)
-        < settings.raguel.fewest
-    )
-    refusal = np.where(row_targets.targets.reached & few[group], str(Refusal.TOO_FEW_IN_CATEGORY), row_targets.refusal)
+    row_targets = _targets(rows, space, settings)
+    group, reached = case.grouped.group[rows.listed], row_targets.targets.reached
+    few = np.bincount(group[reached], minlength=int(group.max(initial=0)) + 1) < settings.raguel.fewest
+    refusal = np.where(reached & few[group], str(Refusal.TOO_FEW_IN_CATEGORY), row_targets.refusal)
     tallies = [
         replace(tally, group=number)
         for number in np.unique(group).tolist()
-        for tally in raguel_tallies.unreached(~row_targets.targets.reached[group == number])
+        for tally in statistics.unreached(~reached[group == number])
     ]
     positions = np.flatnonzero(refusal == "")
-    placed = Placed(rows.wanted, positions, row_targets, refusal, settings.raguel)
+    placed = ListResult(rows.listed, positions, row_targets, refusal, settings.raguel)
     cost = np.full(len(rows.favourable), np.nan)
-    cost[rows.wanted] = row_targets.targets.cost
+    cost[rows.listed] = row_targets.targets.cost
     level = settings.bootstrap.level
     aggregates = ratios(rows.decided, cost, space, case.grouped, settings.model, settings.raguel, level)
     if not len(positions):
         return placed, tallies, aggregates
-    summary, applied = _told(rows, space, row_targets, positions, case.grouped, settings, rng)
+    summary, applied = _summary(rows, space, row_targets, positions, case.grouped, settings, rng)
     for number in np.unique(summary.group).tolist():
-        tallies += [replace(t, group=number) for t in raguel_tallies.tallies(summary, number)]
-        aggregates += raguel_aggregates.aggregates_values(
-            summary, number, settings.raguel, settings.bootstrap.draws, rng
-        )
-    return replace(placed, told=summary, applied=applied), tallies, aggregates
+        tallies += [replace(t, group=number) for t in statistics.tallies(summary, number)]
+        aggregates += statistics.aggregates_values(summary, number, settings.raguel, settings.bootstrap.draws, rng)
+    return replace(placed, summary=summary, applied=applied), tallies, aggregates
 
 
-def _found(rows: _Rows, space: Space, settings: RerankSettings) -> Found:
+def _targets(rows: _Rows, space: Space, settings: RerankSettings) -> RowTargets:
     """The counterfactual points of the rows to be ranked."""
     values = space.values(rows.maker.inputs.x)
-    row_values, boundaries = values[rows.wanted], rows.maker.boundaries(space)
-    source, fold = settings.raguel.source, rows.maker.fold[rows.wanted]
+    row_values, boundaries = values[rows.listed], rows.maker.boundaries(space)
+    source, fold = settings.raguel.source, rows.maker.fold[rows.listed]
     if boundaries is not None and source == "exact":
-        return raguel_targets.to_boundaries(row_values, fold, boundaries, space.actions, settings.raguel)
+        return lists.to_boundaries(row_values, fold, boundaries, space.actions, settings.raguel)
     if boundaries is not None and source != "nearest":
-        return raguel_targets.of_source(row_values, fold, boundaries, space.actions, values, source)
+        return lists.of_source(row_values, fold, boundaries, space.actions, values, source)
+
+    def favours(chosen: Longs, points: Floats) -> Bools:
+        return _applied(rows, space, rows.listed[chosen]).favoured(points)
+
     candidates = np.flatnonzero(rows.candidate)
-    favours = None if rows.maker.answers is None else _favours(rows, space)
-    nearest = raguel_targets.to_nearest(row_values, values[candidates], space.actions, settings.raguel.asked, favours)
+    model = None if rows.maker.answers is None else favours
+    nearest = lists.to_nearest(row_values, values[candidates], space.actions, settings.raguel.asked, model)
     has_candidate = nearest.candidate >= 0
     nearest.candidate[has_candidate] = candidates[nearest.candidate[has_candidate]]
     return nearest
-
-
-def _favours(rows: _Rows, space: Space) -> Callable[[Longs, Floats], Bools]:
-    """Queries the model about rows to be ranked, by their number among these, at points in the space."""
-
-    def favours(chosen: Longs, points: Floats) -> Bools:
-        return _applied(rows, space, rows.wanted[chosen]).favoured(points)
-
-    return favours
 
 
 def _applied(rows: _Rows, space: Space, row: Longs) -> Applied:
@@ -600,17 +567,17 @@ def _applied(rows: _Rows, space: Space, row: Longs) -> Applied:
     return Applied(space, inputs.column, row, rows.columns.values[row], inputs.x[row], rows.maker.answers)
 
 
-def _told(
+def _summary(
     rows: _Rows,
     space: Space,
-    row_targets: Found,
+    row_targets: RowTargets,
     positions: Longs,
     grouped: Grouped,
     settings: RerankSettings,
     rng: np.random.Generator,
 ) -> tuple[ListSummary, Applied]:
     """The list of the rows that are ranked, re-ranked in every way."""
-    row, reached = rows.wanted[positions], row_targets.targets
+    row, reached = rows.listed[positions], row_targets.targets
     applied, raguel = _applied(rows, space, row), settings.raguel
     targets = Targets(reached.point[positions], reached.cost[positions], reached.rate[positions])
     values, group = space.values(applied.x), grouped.group[row]
@@ -618,7 +585,13 @@ def _told(
     sizes = lists.block_sizes(len(row), raguel, None if rows.bands is None else rows.bands[row])
     ranked = Ranked(records, len(grouped.groups), grouped.reference, sizes)
     orders, unfavourable = tuple(lists.orders(ranked, raguel, rng)), ~rows.favourable[row]
-    gains = {order.name: _gains(rows, space, row, order.values - values) for order in orders}
+    # by how much each offer should raise the score; 0 without a linear form to count on
+    gains = {order.name: np.zeros(len(row)) for order in orders}
+    for number, boundary in (rows.maker.boundaries(space) or {}).items():
+        fold_rows = rows.maker.fold[row] == number
+        for order in orders:
+            gains[order.name][fold_rows] = (order.values - values)[fold_rows] @ boundary.slope
+    by_nearest = row_targets.by == "nearest" and rows.maker.linear is None
     summary = ListSummary(
         ranked=ranked,
         initial=lists.initial(ranked),
@@ -631,25 +604,9 @@ def _told(
         },
         cells=tuple(lists.grid(ranked, raguel)),
         thresholded=tuple(_thresholded(rows, row, grouped, settings.seed)),
-        note=_note(rows, row_targets.by),
+        note=_NEAREST if by_nearest else _OF_SOURCE.get(row_targets.by, ""),
     )
     return summary, applied
-
-
-def _note(rows: _Rows, by: str) -> str:
-    """What qualifies the costs of a list; empty where they are exact ones to a boundary."""
-    if by == "nearest" and rows.maker.linear is None:
-        return _NEAREST
-    return _OF_SOURCE.get(by, "")
-
-
-def _gains(rows: _Rows, space: Space, row: Longs, change: Floats) -> Floats:
-    """By how much the score of each row is to rise with its offer; 0 where there is no linear form to count on."""
-    gains = np.zeros(len(row))
-    for number, boundary in (rows.maker.boundaries(space) or {}).items():
-        fold_rows = rows.maker.fold[row] == number
-        gains[fold_rows] = change[fold_rows] @ boundary.slope
-    return gains
 
 
 def _thresholded(rows: _Rows, row: Longs, grouped: Grouped, seed: int) -> Iterator[Thresholded]:

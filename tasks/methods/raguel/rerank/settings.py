@@ -36,15 +36,13 @@ def settings_of(spec: AuditSpec) -> RerankSettings | None:
     settings = spec.methods.of(RaguelSettings)
     if settings is None:
         return None
-    _check_block_column(settings.block_column, spec)
+    name = settings.block_column
+    if name is not None:
+        ordered = [feature for feature, column in spec.features().items() if column.type is not Kind.NOMINAL]
+        if name not in ordered:
+            message = (
+                f"{name!r} is no column whose values have an order, as those of blocks need; {nearest(name, ordered)}"
+            )
+            raise SpecError(message, ("methods", "raguel", "block_column"))
     recourse = {name: column.recourse for name, column in spec.features().items()}
     return RerankSettings.of(spec, raguel=settings, recourse=recourse)
-
-
-def _check_block_column(name: str | None, spec: AuditSpec) -> None:
-    if name is None:
-        return
-    ordered = [feature for feature, column in spec.features().items() if column.type is not Kind.NOMINAL]
-    if name not in ordered:
-        message = f"{name!r} is no column whose values have an order, as those of blocks need; {nearest(name, ordered)}"
-        raise SpecError(message, ("methods", "raguel", "block_column"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from research.cec import data, models
-from research.cec.models import Told
+from research.cec.models import FoldOutcome
 from research.figures import Cell
 from tasks.methods.cec.algorithm.mitigations import Outcome, Variant
 from tasks.metrics.compare.algorithm import Performance
@@ -14,7 +14,7 @@ REGIMES = {f"regime_{name}_percent": 25.0 for name in "abcd"}
 
 def told(f1, eo_gap, cec=None, rate=0.5):
     """Figures of a model on one fold; without a CEC it has no logit, and with a rate of 1 it is collapsed."""
-    return Told(Performance(0.7, f1, 0.7, rate, eo_gap, 0.0), {} if cec is None else {"cec": cec})
+    return FoldOutcome(Performance(0.7, f1, 0.7, rate, eo_gap, 0.0), {} if cec is None else {"cec": cec})
 
 
 class TestNonDomination:

@@ -86,7 +86,7 @@ def test_weights_are_those_of_the_clear_loop_and_balance_the_design(seed):
     for near in lists.control:
         for j in near:
             c[j] += 1 / lists.control.size
-    side = sides.own
+    side = sides.group
     z = {int(j): side.z[i] for i, j in enumerate(side.rows)}
     zbar = sum(z[int(i)] for i in lists.row) / len(lists.row)
     gap = np.linalg.pinv(side.z.T @ side.z) @ (zbar - sum(c[j] * z[j] for j in z))
@@ -102,8 +102,8 @@ def test_weights_are_those_of_the_clear_loop_and_balance_the_design(seed):
 def test_decisions_linear_in_the_columns_leave_the_direct_effect_alone(seed, direct):
     """However far away the neighbours are, there is no bias."""
     drawn, sides, lists, _ = sides_and_lists(seed)
-    b = np.random.default_rng(seed).normal(size=sides.own.z.shape[1])
-    y = sides.own.design.of(drawn.values) @ b + direct * drawn.member
+    b = np.random.default_rng(seed).normal(size=sides.group.z.shape[1])
+    y = sides.group.design.of(drawn.values) @ b + direct * drawn.member
     assert contrast(sides, drawn.values, lists).value(y) == pytest.approx(direct, abs=1e-9)
 
 

@@ -93,7 +93,7 @@ def test_who_cannot_be_moved_again_counts_as_unchanged():
     everyone = Counterfactuals(own, drawn.values[own] + [1.0, 0, 0, 0], None)
     half = Counterfactuals(own[::2], everyone.values[::2], None)
     design, b = sides.other.design, sides.other.coefficients
-    worth = (design.of(everyone.values) - design.of(mover.moved)) @ b
+    worth = (design.of(everyone.values) - design.of(mover.counterfactuals)) @ b
     assert mover.shift(everyone) == pytest.approx(worth.mean())
     assert mover.shift(half) == pytest.approx(worth[::2].sum() / len(own))
     many = Mover.of(np.arange(MOST_COMPLAINANTS + 5), np.zeros((MOST_COMPLAINANTS + 5, 4)), sides.other)

@@ -67,6 +67,6 @@ def test_samples_cover_what_all_complainants_say():
     got = {each.measure: each for each in coverage(problem(LENDER), SETTINGS, 200, 300, 100)}
     for name in ("st_effect", "share_detected"):
         each = got[name]
-        assert each.asked == 200 < each.of
+        assert each.sample == 200 < each.of
         assert 0.92 <= each.share <= 0.98, each
         assert each.spread == pytest.approx(each.error, rel=0.12), each

@@ -14,7 +14,7 @@ from tasks.feasibility_graph import algorithm
 from tasks.feasibility_graph.algorithm import DOWN, FREE, UP, Rules
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.methods.fgce.algorithm import connectivity
-from tasks.methods.fgce.algorithm.ablation import Asked
+from tasks.methods.fgce.algorithm.ablation import Query
 from tasks.methods.fgce.algorithm.connectivity import Backwards
 from tasks.numerics.arrays import Bools, Floats
 
@@ -49,7 +49,7 @@ def audited(lent: Lender, draws: int, seed: int = 0) -> Floats:
     backwards = Backwards.of(algorithm.build(joined, rules, epsilon, nothing).graph, joined.node)
     rng = np.random.default_rng(seed)
     found = connectivity.labels(connectivity.design(lent.encoded, none), lent.member, draws, rng)
-    return connectivity.shares(backwards, found, Asked(lent.denied, ~lent.denied))
+    return connectivity.shares(backwards, found, Query(lent.denied, ~lent.denied))
 
 
 def judged(share: Floats, denied: int) -> tuple[float, float]:

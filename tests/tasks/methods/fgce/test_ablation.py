@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tasks.feasibility_graph.algorithm import DOWN, FREE, IMMUTABLE, UP, Rules
 from tasks.methods.fgce.algorithm import ablation
-from tasks.methods.fgce.algorithm.ablation import Asked, Matched, Variant
+from tasks.methods.fgce.algorithm.ablation import Matched, Query, Variant
 from tasks.methods.fgce.settings import NOTHING, FgceSettings
 
 QUICK = settings(deadline=None, max_examples=examples(50))
@@ -29,7 +29,7 @@ def instance(cells, strata, factual, rules, epsilon, strict=False):
     factual = np.array(factual, bool)
     variant = Variant(NOTHING, rules, codes, epsilon)
     groups = np.array(strata, np.int32).reshape(-1, 1)
-    return encoded, groups, variant, (Asked(factual, ~factual),), FgceSettings(strict=strict)
+    return encoded, groups, variant, (Query(factual, ~factual),), FgceSettings(strict=strict)
 
 
 def costs(instance, **changed):
@@ -125,11 +125,11 @@ def test_a_draw_is_the_search_on_its_rows_alone(instance, far, data):
     encoded, strata, variant, (asked,), options = instance
     variant = replace(variant, epsilon=math.inf) if far else variant
     answer = np.array(data.draw(st.lists(st.booleans(), min_size=len(encoded), max_size=len(encoded))))
-    other = Asked(answer, ~answer)
+    other = Query(answer, ~answer)
     subsets = st.sets(st.integers(0, len(encoded) - 1), min_size=1)
     rows = [np.array(sorted(drawn)) for drawn in data.draw(st.lists(subsets, min_size=2, max_size=3))]
     found = ablation.search(encoded, strata, variant, (asked, other), [Matched(1, tuple(rows))], options)
-    assert found.drawn[0].shape == (2, len(rows), 2)
+    assert found.subsamples[0].shape == (2, len(rows), 2)
     for number, question in enumerate((asked, other)):
         for draw, own in enumerate(rows):
             part = replace(variant, codes=variant.codes[own])
@@ -137,7 +137,7 @@ def test_a_draw_is_the_search_on_its_rows_alone(instance, far, data):
             known = paid[~np.isnan(paid)]
             share = np.isnan(paid).mean() if len(paid) else np.nan
             burden = known.mean() if len(known) else np.nan
-            assert found.drawn[0][number, draw] == pytest.approx([share, burden], nan_ok=True)
+            assert found.subsamples[0][number, draw] == pytest.approx([share, burden], nan_ok=True)
 
 
 @given(instances())

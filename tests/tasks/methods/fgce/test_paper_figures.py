@@ -11,7 +11,7 @@ from research.fgce import cells as fgce_cells
 from research.fgce import systems
 from research.fgce.experiments import EXPERIMENTS, Experiments
 from research.fgce.group_explanations import EXPLANATIONS, Proposals
-from research.fgce.systems import Asked, Relaxed
+from research.fgce.systems import Relaxed, Request
 from research.figures import ALL, Cell, Figure
 from tasks.feasibility_graph import algorithm as feasibility
 from tasks.feasibility_graph.algorithm import FREE, UP, Rules
@@ -54,7 +54,7 @@ def relaxed(epsilon, direction=UP):
 
 def test_rows_are_counted_by_component():
     shown = fgce_cells.components(problem())
-    assert shown.found == {
+    assert shown.cells == {
         Cell("active_components", "a"): 1.0,
         Cell("factuals_in_component", "a", (1.0,)): 2.0,
         Cell("candidates_in_component", "a", (1.0,)): 1.0,
@@ -94,7 +94,7 @@ def test_attributes_that_seldom_change_are_left_out():
 
 def test_costs_without_epsilon_are_those_of_permitted_steps():
     """Up from 0 and 0.25 to 0.5 and 1; nothing where the rule is turned round."""
-    asked = Asked(problem(), {}, SETTINGS)
+    asked = Request(problem(), {}, SETTINGS)
     (part,) = systems.parts_of(asked, relaxed(np.inf))
     assert part.cost.tolist() == [[0.5, 1.0], [0.25, 0.75]]
     (down,) = systems.parts_of(asked, replace(relaxed(np.inf), variant=turned(np.inf)))
@@ -106,7 +106,7 @@ def turned(epsilon):
 
 
 def test_fgce_serves_the_share_that_the_table_asks_for():
-    cells = dict(systems.fgce_cells(Asked(problem(), {}, SETTINGS), [relaxed(0.3)], Solver(10.0)))
+    cells = dict(systems.fgce_cells(Request(problem(), {}, SETTINGS), [relaxed(0.3)], Solver(10.0)))
     assert cells[Cell("feasible_share", "FGCE", ("0.3", "nothing"))] == 1.0
     assert cells[Cell("feasible_mean_cost", "FGCE", ("0.3", "nothing"))] == pytest.approx(0.375)
 
@@ -116,7 +116,7 @@ def test_a_proposal_counts_where_it_is_valid_and_possible(monkeypatch):
     rules = lambda encoded, _: (Rules(np.array([UP], np.int8)), np.zeros((len(encoded), 0), np.int32))  # noqa: E731
     monkeypatch.setattr(systems, "rules_of", rules)
     found = Proposals(np.array([[0.7], [0.2]]), np.zeros(2, np.int32), np.array([0.7, 0.05]), np.array(["", ""]), 1, ())
-    cells = dict(systems.proposed_cells("X", found, Asked(problem(), {}, SETTINGS), [relaxed(0.3)]))
+    cells = dict(systems.proposed_cells("X", found, Request(problem(), {}, SETTINGS), [relaxed(0.3)]))
     assert cells[Cell("valid_share", "X")] == 1.0
     assert cells[Cell("feasible_share", "X", ("0.3", "nothing"))] == 0.5
     assert cells[Cell("feasible_mean_cost", "X", ("0.3", "nothing"))] == pytest.approx(0.7)
@@ -124,7 +124,7 @@ def test_a_proposal_counts_where_it_is_valid_and_possible(monkeypatch):
 
 def test_epsilon_of_a_rule_is_no_epsilon_of_the_paper():
     with pytest.raises(ValueError, match="expected a number"):
-        _ = Asked(problem(FREE), {}, FgceSettings()).epsilon
+        _ = Request(problem(FREE), {}, FgceSettings()).epsilon
 
 
 def test_every_table_and_figure_has_a_status():

@@ -18,7 +18,7 @@ from tasks.methods.fgce.ablate import searches
 from tasks.methods.fgce.ablate import stage as ablate
 from tasks.methods.fgce.ablate.searches import Grouped, Shared
 from tasks.methods.fgce.algorithm import connectivity
-from tasks.methods.fgce.algorithm.ablation import Asked
+from tasks.methods.fgce.algorithm.ablation import Query
 from tasks.methods.fgce.algorithm.connectivity import DIFFERENCE, MEAN, Backwards, Labels
 from tasks.numerics.problem import FeasibilityGraph
 from tasks.numerics.statistics import regression
@@ -32,7 +32,7 @@ def graph_of(edges: set[tuple[int, int]], size: int) -> FeasibilityGraph:
     return FeasibilityGraph(np.searchsorted(source, np.arange(size + 1)).astype(np.int64), target, np.ones(len(target)))
 
 
-def in_loops(edges: set[tuple[int, int]], node: list[int], rows: set[int], asked: Asked) -> float:
+def in_loops(edges: set[tuple[int, int]], node: list[int], rows: set[int], asked: Query) -> float:
     """Infeasible share of some rows, by walking from every factual one."""
     present = {node[row] for row in rows}
     good = {node[row] for row in rows if asked.candidate[row]}
@@ -51,7 +51,7 @@ def _walks(reached: set[int], edges: set[tuple[int, int]], present: set[int]) ->
 def test_a_way_that_leads_through_an_outsider_is_none() -> None:
     """0 -> 1 -> 2 and 2 is approved: without row 1 nobody gets there; row 3 stands where row 2 does."""
     graph = Backwards.of(graph_of({(0, 1), (1, 2)}, 3), np.array([0, 1, 2, 2], np.int32))
-    asked = Asked(np.array([True, False, False, True]), np.array([False, False, True, False]))
+    asked = Query(np.array([True, False, False, True]), np.array([False, False, True, False]))
     member = np.array([[1, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [0, 1, 1, 0]], bool)
     found = connectivity.shares(graph, Labels(member, 0), asked)
     assert found == pytest.approx([0, 1 / 2, 1, np.nan], nan_ok=True)
@@ -67,7 +67,7 @@ def test_shares_are_those_of_a_search_in_loops(data: st.DataObject) -> None:
     sets = data.draw(st.lists(st.sets(st.integers(0, n - 1)), min_size=1, max_size=5))
     sets = (sets * 70)[:70]  # more than a word holds
     member = np.array([[row in each for row in range(n)] for each in sets])
-    asked = Asked(factual, ~factual)
+    asked = Query(factual, ~factual)
     found = connectivity.shares(Backwards.of(graph_of(edges, size), np.array(node, np.int32)), Labels(member, 0), asked)
     assert found == pytest.approx([in_loops(edges, node, each, asked) for each in sets], nan_ok=True)
 
@@ -195,7 +195,7 @@ def test_without_a_reference_group_nothing_is_drawn() -> None:
 
 def arranged(
     group: np.ndarray, groups: tuple[str, ...], denied: np.ndarray, reference: str
-) -> tuple[Shared, list[Grouped], dict[str, Asked], pa.Table, int]:
+) -> tuple[Shared, list[Grouped], dict[str, Query], pa.Table, int]:
     """Arguments of ``relabelling.aggregates``: one column, in which everybody is near everybody."""
     encodings = ENCODINGS.build(
         encoded=["income"],
@@ -207,4 +207,4 @@ def arranged(
     encoded = np.linspace(0, 1, len(group))[:, None] * 0.5
     shared = Shared(encoded, encodings, 0.2, GraphSettings(), 9, 1)
     protected = Protected.model_validate({"name": "race", "columns": ["race"], "groups": {}, "reference": reference})
-    return shared, [Grouped(protected, group, groups)], {"lender": Asked(denied, ~denied)}, encodings, 0
+    return shared, [Grouped(protected, group, groups)], {"lender": Query(denied, ~denied)}, encodings, 0

@@ -8,7 +8,7 @@ from research.figures import Cell
 from research.gcfn import rivals
 from research.gcfn.experiments import Experiments
 from research.gcfn.rivals import DENSITIES, TRADED, Imagined, IncomesScored, Rivals
-from research.gcfn.truth import FAIR, SWEEP, TITLES, Told
+from research.gcfn.truth import FAIR, SWEEP, TITLES, Summary
 
 
 def scored(apart, accuracy=0.8, cf=0.1):
@@ -77,7 +77,7 @@ def test_counts_that_are_withheld_are_not_drawn():
 def test_every_cell_beside_the_figures_has_a_reason():
     said, imagined = research_figures.read("gcfn"), Imagined(0.01, 1.0, 0.5, 0.001)
     names = [variant.name for variant in SWEEP] + [rivals.hscic_title(weight) for weight in rivals.HSCIC_SWEEP]
-    told = {name: Told(0.8 - 0.01 * at, 0.2 - 0.01 * at, 0.0) for at, name in enumerate([*names, *TITLES.values()])}
+    told = {name: Summary(0.8 - 0.01 * at, 0.2 - 0.01 * at, 0.0) for at, name in enumerate([*names, *TITLES.values()])}
     of_runs = {**rivals.utilities_cells([told] * 3), **rivals.cells([Rivals({}, {"mCEVAE": imagined})])}
     adult = rivals.incomes_cells({weight: scored(1) for weight in (*DENSITIES, *TRADED)})
     for dataset, found in {"synthetic": of_runs, "law-sin": of_runs, "law-sigmoid": of_runs, "adult": adult}.items():
@@ -99,7 +99,7 @@ def test_every_drawing_is_named_by_a_figure_and_each_cannot_has_a_reason():
     drawn = {
         (name, dataset) for each in figures for name in [each.get("drawn_by")] for dataset in each["datasets"] if name
     }
-    told = {name: Told(0.8, 0.1, 0.0) for name in [variant.name for variant in SWEEP]}
+    told = {name: Summary(0.8, 0.1, 0.0) for name in [variant.name for variant in SWEEP]}
     ours = {(each.name, "synthetic") for each in rivals.drawings([told] * 2, ("Figure 10", "Figure 11"))}
     ours |= {(each.name, "adult") for each in rivals.incomes_drawings({w: scored(3) for w in (*DENSITIES, *TRADED)})}
     ours |= {
