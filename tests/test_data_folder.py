@@ -81,7 +81,7 @@ def test_no_test_looks_for_the_folder_by_itself() -> None:
     assert [file.name for file in files if by_itself.search(file.read_text())] == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_suite_is_collected_without_the_folder() -> None:
     environment = {name: value for name, value in os.environ.items() if name != DATA_VARIABLE}
     ended = subprocess.run(

@@ -133,6 +133,7 @@ def attempts(home: Path, year: int) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
 
+@pytest.mark.long
 def test_a_back_fill_whose_worker_is_killed_is_resumed_by_the_next_one(
     deployment: Deployment, home: Path, spec: AuditSpec, undisturbed: Lake
 ) -> None:

@@ -212,6 +212,7 @@ def test_kill_9_half_way_is_resumed_and_comes_to_the_same(finished, tmp_path, se
     }
 
 
+@pytest.mark.long
 def test_a_year_whose_worker_is_killed_is_taken_up_once_more(finished, tmp_path, server):
     place, _ = finished
     home = tmp_path / "lake"

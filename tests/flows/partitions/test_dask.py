@@ -172,6 +172,7 @@ def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     assert unlike(digests(lake, records), expected) == []
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_midway_is_survived(
     address: str, server: str, spec: AuditSpec, expected: dict[int, dict[str, str]], tmp_path: Path
 ) -> None:

@@ -76,7 +76,7 @@ def test_lenders_are_read_from_the_sorted_rows(place):
     assert 1 <= middle["rows"] < largest["rows"] < 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_prints_it():
     done = evenhand("bench", "ingest", "--rows", "6000", "--json")
     assert done.returncode == 0, done.stderr

@@ -137,6 +137,13 @@ def test_no_drafted_spec_ends_in_a_fault(server, case):
 
 
 @pytest.mark.slow
+@settings(max_examples=20)
+@given(drafted)
+def test_none_of_some_drafted_specs_ends_in_a_fault(server, case):
+    holds(case, server)
+
+
+@pytest.mark.long
 @settings(max_examples=150)
 @given(drafted)
 def test_none_of_many_drafted_specs_ends_in_a_fault(server, case):
