@@ -199,6 +199,8 @@ def _explained(tables: ProblemTables, encoded: Floats, model: Model, substitute:
         attributor(stored_model, called(model), substitute) for stored_model in stored(tables.models, model).values()
     ]
     inputs = inputs_of(columns, tables.encodings, model.taken_as, encoded)
+    cut = float(log_odds(np.array([maker_decisions["threshold"][0].as_py()]))[0])
+    cut -= 1e-9 * max(1.0, abs(cut))  # by a hair too low: the threshold is itself one of the scores
     if model.file is None:
         unseen = maker_decisions["explained"].to_numpy(zero_copy_only=False)
         explainer, pools = explainers(maker_decisions["fold"].to_numpy().astype(np.int32), unseen)
@@ -214,7 +216,7 @@ def _explained(tables: ProblemTables, encoded: Floats, model: Model, substitute:
         explainer=explainer,
         models=tuple(models),
         pools=pools,
-        cuts=(_cut(maker_decisions["threshold"][0].as_py()),) * len(models),
+        cuts=(cut,) * len(models),
         favourable=favourable if len(models) == 1 else None,
     )
 
@@ -237,12 +239,6 @@ def _of_rule(
         pools=pools,
         favourable=favourable,
     )
-
-
-def _cut(threshold: float) -> float:
-    """The logit from which decisions are favourable, by a hair too low: the threshold is itself one of the scores."""
-    cut = float(log_odds(np.array([threshold]))[0])
-    return cut - 1e-9 * max(1.0, abs(cut))
 
 
 def _everybody(n: int) -> tuple[Ints, tuple[Bools, ...]]:

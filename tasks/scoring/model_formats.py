@@ -436,7 +436,7 @@ def check_parts(root: Any, name: str) -> list[Any]:
         SpecError: it has one.
     """
     boosted, number = [], 0
-    for part, inputs in _skops_parts_parts(root):
+    for part, inputs in _parts_of_model(root):
         what = f"{name}: tree {number}"
         if part.class_name == "TreePredictor":
             check_boosted(part.attrs.construct(), inputs, what)
@@ -467,7 +467,7 @@ def check_categories(model: Any, name: str) -> None:
             raise SpecError(f"{name} uses the category of an input that is a number; write it again")
 
 
-def _skops_parts_parts(root: Any) -> Iterator[tuple[Any, int | None]]:
+def _parts_of_model(root: Any) -> Iterator[tuple[Any, int | None]]:
     """Every object of the model, in their order, with the number of its inputs if that is declared."""
     stack: list[tuple[Any, int | None, bool]] = [(root, None, False)]
     visited: set[tuple[int, int | None, bool]] = set()
@@ -477,29 +477,19 @@ def _skops_parts_parts(root: Any) -> Iterator[tuple[Any, int | None]]:
         if (id(part), inputs, direct) in visited:
             continue
         visited.add((id(part), inputs, direct))
-        own_inputs = _said(part)
+        attributes = getattr(getattr(part, "attrs", None), "content", None)
+        declared: Any = attributes.get("n_features_in_") if isinstance(attributes, dict) else None
+        number = None if declared is None else getattr(declared, "cached", declared).construct()
         if part.module_name == "sklearn.pipeline":
             inputs, direct = None, False  # its steps change how many there are
-        elif own_inputs is not None:
-            inputs, direct = (inputs if direct else own_inputs), part.module_name in DIRECT
+        elif isinstance(number, int | np.integer) and not isinstance(number, bool):
+            inputs, direct = (inputs if direct else int(number)), part.module_name in DIRECT
         yield part, inputs
-        stack += [(child, inputs, direct) for child in reversed(list(_children(part)))]
-
-
-def _said(part: Any) -> int | None:
-    """The number of inputs that an estimator declares."""
-    attributes = getattr(getattr(part, "attrs", None), "content", None)
-    declared_inputs: Any = attributes.get("n_features_in_") if isinstance(attributes, dict) else None
-    if declared_inputs is None:
-        return None
-    number = getattr(declared_inputs, "cached", declared_inputs).construct()
-    return int(number) if isinstance(number, int | np.integer) and not isinstance(number, bool) else None
-
-
-def _children(part: Any) -> Iterator[Any]:
-    for child in part.children.values():
-        nodes = child.values() if isinstance(child, dict) else child if isinstance(child, list) else [child]
-        yield from (node for node in nodes if hasattr(node, "children"))
+        children: list[tuple[Any, int | None, bool]] = []
+        for child in part.children.values():
+            nodes = child.values() if isinstance(child, dict) else child if isinstance(child, list) else [child]
+            children += [(node, inputs, direct) for node in nodes if hasattr(node, "children")]
+        stack += reversed(children)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -521,10 +511,19 @@ def kept(model: "ClassifierMixin") -> bytes:
         files = {name: written.read(name) for name in written.namelist()}
     order: dict[str, str] = {}
     schema = _numbered(json.loads(files.pop(SCHEMA)), order)
-    named = sorted((_renamed(name, order), _unpadded(content)) for name, content in files.items())
+    named = []
+    for name, content in files.items():
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+        if array.dtype.names:  # zeros between the fields of its records
+            clean, file = np.zeros(array.shape, array.dtype), io.BytesIO()
+            for field in array.dtype.names:
+                clean[field] = array[field]
+            np.save(file, clean, allow_pickle=False)
+            content = file.getvalue()
+        named.append((_renamed(name, order), content))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for name, content in (*named, (SCHEMA, json.dumps(schema).encode())):
+        for name, content in (*sorted(named), (SCHEMA, json.dumps(schema).encode())):
             archive.writestr(zipfile.ZipInfo(name), content)  # of 1980, as any file without a time
     return out.getvalue()
 
@@ -591,15 +590,3 @@ def _numbered(node: Any, order: dict[str, str]) -> Any:
 def _renamed(file: str, order: dict[str, str]) -> str:
     path = PurePosixPath(file)
     return order.setdefault(path.stem, str(len(order) + 1)) + path.suffix
-
-
-def _unpadded(content: bytes) -> bytes:
-    """An array's file, with zeros between the fields of its records."""
-    array = np.load(io.BytesIO(content), allow_pickle=False)
-    if not array.dtype.names:
-        return content
-    clean, out = np.zeros(array.shape, array.dtype), io.BytesIO()
-    for name in array.dtype.names:
-        clean[name] = array[name]
-    np.save(out, clean, allow_pickle=False)
-    return out.getvalue()

@@ -111,6 +111,10 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     fates = fates_of(inputs, lacks, verdict_rows, settings)
     tallied = Tallied.of(*(inputs[t.name] for t in (APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES)))
     hidden = measures.hidden(tallied, fates)
+    # earlier runs have a row each, unless nothing is withheld at all, or rows cannot be matched
+    is_matched = fates.policy.protects and fates.crowd.row_by_row
+    runs = [run.run for run in settings.disclosure.beside] if is_matched else []
+    disclosures, closed = fates.outcome.beside, len(fates.outcome.closed)
     out = {
         PUBLICATION.name: fates.table(measures.rows(fates)),
         PUBLISHED_MERGED.name: measures.table(fates),
@@ -122,7 +126,9 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
         PUBLISHED_WATERFALL.name: facts.waterfall(fates),
         PUBLISHED_MISSINGNESS.name: facts.missingness(lacks, fates),
         PUBLISHED_FINDINGS.name: facts.findings(inputs[FINDINGS.name], fates),
-        PUBLICATION_BESIDE.name: _beside(fates, settings),
+        PUBLICATION_BESIDE.name: PUBLICATION_BESIDE.build(
+            run=runs, told=[disclosures] * len(runs), closed=[closed] * len(runs)
+        ),
         **handed_on(fates.crowd, _lacking(lacks)),
     }
     inputs |= {ENCODINGS.name: facts.encodings(inputs[ENCODINGS.name], inputs[APPLICATIONS.name], fates.policy)}
@@ -149,14 +155,6 @@ def fates_of(
     joint = together(crowd, pairs, runs, policy) if runs else Joint(people, (), ())
     request = Request(joint.people, policy, counts, losses, beside=joint.beside, protect=joint.protect, exact=exact)
     return Fates(crowd, people, policy, suppress(request))
-
-
-def _beside(fates: Fates, settings: PublishSettings) -> pa.Table:
-    """In the shape of ``PUBLICATION_BESIDE``; no row where nothing is withheld at all, or rows cannot be matched."""
-    matched = fates.policy.protects and fates.crowd.row_by_row
-    runs = [run.run for run in settings.disclosure.beside] if matched else []
-    disclosures, closed = fates.outcome.beside, len(fates.outcome.closed)
-    return PUBLICATION_BESIDE.build(run=runs, told=[disclosures] * len(runs), closed=[closed] * len(runs))
 
 
 def _lacking(lacks: list[dict[str, str]]) -> list[tuple[str, str]]:

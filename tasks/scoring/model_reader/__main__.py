@@ -13,13 +13,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from schemas.errors import EvenhandError, SpecError
-from tasks.numerics.arrays import Floats
 from tasks.numerics.attributions import Linear, Module
 from tasks.numerics.networks.network import Network
 from tasks.scoring.model_reader.protocol import BATCH, Frame, allow_seconds, confine, end_with, received, without
 from tasks.scoring.models import (
     LOG_ODDS,
-    Format,
     ModelFile,
     Readable,
     format_of,
@@ -47,13 +45,19 @@ def main() -> None:
     if first is None:
         return
     content = first.arrays["content"].tobytes()
-    _import(format_of(content))
+    # What reads a format is imported before the file is seen: memory that this takes is no part of the file's.
+    file_format = format_of(content)
+    if file_format == "torchscript":
+        import torch  # noqa: F401
+    if file_format == "skops":
+        with without("torch", "dask", "pandas"):
+            import skops.io  # noqa: F401 it looks at all modules of scikit-learn, and these at theirs
     confine(len(content))
     end_with(os.getppid())
     try:
         model = read(ModelFile(content, **first.said))
         _try(model)
-        answer = _told(model)
+        answer = _description(model)
     except Exception as error:  # whatever a stranger's file may do to a library
         model, answer = None, _refused(error)
     _send(answers, answer)
@@ -61,16 +65,7 @@ def main() -> None:
         _serve(model, answers)
 
 
-def _import(kind: Format) -> None:
-    """Import what reads a format before the file is seen; memory that this takes is no part of the file's."""
-    if kind == "torchscript":
-        import torch  # noqa: F401
-    if kind == "skops":
-        with without("torch", "dask", "pandas"):
-            import skops.io  # noqa: F401 it looks at all modules of scikit-learn, and these at theirs
-
-
-def _told(model: Readable) -> Frame:
+def _description(model: Readable) -> Frame:
     if isinstance(model, Network):
         layers = zip(model.weights, model.biases, strict=True)
         arrays = {
@@ -109,24 +104,21 @@ def _try(model: Readable) -> None:
         pass
 
 
-def _serve(model: Readable, answers: BinaryIO) -> None:
+def _serve(model: Any, answers: BinaryIO) -> None:
     while select.select([sys.stdin], [], [], IDLE)[0] and (question := received(sys.stdin.buffer)) is not None:
         allow_seconds(BATCH)
         try:
-            answer = Frame({}, {"found": np.asarray(_answer(model, question.said["asked"], question.arrays["rows"]))})
+            quantity, rows = question.said["asked"], question.arrays["rows"]
+            if quantity == "gradient":
+                values = model.gradient(rows)
+            elif quantity == "logit":
+                values = model.logit(rows) if isinstance(model, Module) else model.decision_function(named(model, rows))
+            else:
+                values = probabilities(model, rows)
+            answer = Frame({}, {"found": np.asarray(values)})
         except Exception as error:  # of scikit-learn, of torch, or of the program in the file
             answer = _refused(error)
         _send(answers, answer)
-
-
-def _answer(model: Any, quantity: str, rows: Floats) -> Floats:
-    if quantity == "gradient":
-        values: Floats = model.gradient(rows)
-    elif quantity == "logit":
-        values = model.logit(rows) if isinstance(model, Module) else model.decision_function(named(model, rows))
-    else:
-        values = probabilities(model, rows)
-    return values
 
 
 def _refused(error: Exception) -> Frame:
