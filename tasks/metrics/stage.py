@@ -75,8 +75,7 @@ def measure(
 ) -> Produced:
     """Every measure of the run, and the state of each theory of harm, with exact numbers."""
     tallied = Tallied.of(applications, decisions, memberships, tallies, aggregates, draws)
-    references, boot = {p.name: p.reference for p in settings.protected}, settings.bootstrap
-    plan = algorithm.Plan(references, boot.draws, boot.level, settings.seed, of_other_groups())
+    plan = _plan(settings)
     # Groups of applications none of which is complete have no decision, and are lost.
     whose = ["protected_attribute", "group"]
     complete = memberships.filter(pc.is_in(memberships["row_id"], decisions["row_id"].combine_chunks()))
@@ -155,3 +154,9 @@ def _own_cases(
         everything, limits, exact, gathered.counts, covering(), plan, settings.bootstrap.minimum_n
     )
     return [(m, measures.doubted(case, unsure.get((m.family, m.group), ""))) for m, case in limit_cases]
+
+
+def _plan(settings: MeasureSettings) -> algorithm.Plan:
+    references = {p.name: p.reference for p in settings.protected}
+    boot = settings.bootstrap
+    return algorithm.Plan(references, boot.draws, boot.level, settings.seed, of_other_groups())

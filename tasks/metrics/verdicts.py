@@ -213,19 +213,21 @@ class Gathered:
         if maker == DecisionMaker.MODEL and self.model_is_fitted:
             if not approved:
                 return replace(case, value=ratio, problem="the model approved nobody of the group")
-            rates, reference_rates = (
-                self.refitted.get((attribute.name, name)) for name in (group, attribute.reference)
-            )
-            if rates is None or reference_rates is None:
-                return replace(case, value=ratio, problem=_HELD)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = np.log(rates / reference_rates)
-            finite = logs[np.isfinite(logs)]
-            se = float(np.std(finite, ddof=1)) if finite.size > 1 else math.nan
-            if not se > 0:
+            se = self._error_of_model(attribute, group)
+            if se is None:
                 return replace(case, value=ratio, problem=_HELD)
             evidence = Estimated(ratio, se, logarithmic=True)
         return replace(case, value=ratio, evidence=evidence)
+
+    def _error_of_model(self, attribute: Protected, group: str) -> float | None:
+        """Standard error of the logarithm of the model's ratio, from its refits; None where it is not refitted."""
+        rates = [self.refitted.get((attribute.name, name)) for name in (group, attribute.reference)]
+        if rates[0] is None or rates[1] is None:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(rates[0] / rates[1])
+        spread = float(np.std(logs[np.isfinite(logs)], ddof=1)) if np.isfinite(logs).sum() > 1 else math.nan
+        return spread if spread > 0 else None
 
     def _of_method(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> Case:
         case = self._case(name, judgement, maker, attribute, group)

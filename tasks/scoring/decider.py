@@ -68,8 +68,8 @@ def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.T
     if not models.num_rows:  # the rows were too few to fit one
         return None
     model_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    own_models = _StoredModels(stored(models, model), model.taken_as, encodings)
-    return partial(_by_models, own_models, model_decisions["fold"].to_numpy(), model_decisions["threshold"].to_numpy())
+    fold, threshold = model_decisions["fold"].to_numpy(), model_decisions["threshold"].to_numpy()
+    return _StoredModels(stored(models, model), model.taken_as, encodings, fold, threshold)
 
 
 def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
@@ -79,22 +79,21 @@ def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
 
 @dataclass(frozen=True)
 class _StoredModels:
-    """Models by fold, with the form of their inputs."""
+    """Decides by stored models, each row by that of its fold and by its threshold."""
 
     models: dict[int, Readable]
     taken_as: TakenAs
     encodings: pa.Table
+    fold: Longs
+    threshold: Floats
 
-
-def _by_models(
-    stored_models: _StoredModels, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
-) -> tuple[Bools, Floats]:
-    x, scores = inputs_of(columns, stored_models.encodings, stored_models.taken_as).x, np.empty(len(rows))
-    for number, model in stored_models.models.items():
-        is_of_fold = fold[rows] == number
-        if is_of_fold.any():
-            scores[is_of_fold] = probabilities(model, x[is_of_fold])
-    return scores >= threshold[rows], scores
+    def __call__(self, columns: Columns, rows: Longs) -> tuple[Bools, Floats]:
+        x, scores = inputs_of(columns, self.encodings, self.taken_as).x, np.empty(len(rows))
+        for number, model in self.models.items():
+            is_of_fold = self.fold[rows] == number
+            if is_of_fold.any():
+                scores[is_of_fold] = probabilities(model, x[is_of_fold])
+        return scores >= self.threshold[rows], scores
 
 
 # --------------------------------------------------------------------------------------------------------------------

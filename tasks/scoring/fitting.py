@@ -32,11 +32,15 @@ Fit: TypeAlias = "Callable[[Floats, Bools], Network | Linear | ClassifierMixin]"
 
 def fit_of(kind: str, seed: int) -> Fit:
     """How models of a kind are fitted; the same rows give the same model."""
-    return partial(_net, seed) if kind == "net" else partial(_classifier, kind, seed)
+    return partial(_fitted, kind, seed)
 
 
-def _classifier(kind: str, seed: int, x: Floats, y: Bools) -> "ClassifierMixin | Linear":
-    """A classifier of scikit-learn; of a logistic regression the coefficients, which are all that there is of it."""
+def _fitted(kind: str, seed: int, x: Floats, y: Bools) -> "Network | Linear | ClassifierMixin":
+    """A model of a kind; of a logistic regression the coefficients, which are all that there is of it.
+
+    Raises:
+        DataQualityError: The loss of a network is no longer finite.
+    """
     if kind == "logistic_regression":
         from sklearn.linear_model import LogisticRegression
 
@@ -45,25 +49,20 @@ def _classifier(kind: str, seed: int, x: Floats, y: Bools) -> "ClassifierMixin |
         from sklearn.ensemble import RandomForestClassifier
 
         return RandomForestClassifier(200, min_samples_leaf=5, random_state=seed).fit(x, y)
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    if kind == "gradient_boosting":
+        from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(random_state=seed).fit(x, y)
-
-
-def _net(seed: int, x: Floats, y: Bools) -> Network:
-    """A network trained for prediction alone, on inputs by their mean and deviation; these move into its first layer.
-
-    Raises:
-        DataQualityError: The loss is no longer finite.
-    """
+        return HistGradientBoostingClassifier(random_state=seed).fit(x, y)
     from tasks.numerics.networks.network import TrainingSettings
     from tasks.numerics.networks.training import UNMATCHED, TrainingRows, train  # torch, seconds to import
 
+    # The network is trained for prediction alone, on inputs by their mean and deviation, which then move into its first
+    # layer; no term of the loss looks at groups or matches.
     centre, scale = x.mean(axis=0), np.where(np.ptp(x, axis=0) > 0, x.std(axis=0), 1.0)
     rows = TrainingRows(
         inputs=(x - centre) / scale,
         favourable=y,
-        protected=np.zeros(len(y), dtype=bool),  # no term of the loss looks at groups or matches
+        protected=np.zeros(len(y), dtype=bool),
         match=np.full(len(y), UNMATCHED),
     )
     settings = TrainingSettings(lambda_eo=0.0, lambda_cec=0.0, seed=seed, device="cpu")

@@ -107,7 +107,10 @@ def score(
     if model.rule is not None:
         scored = decision_makers.ruled(model.rule, columns_of(applicants, encodings))
     elif model.file is not None:
-        content = _content(model.file.path, settings.model_sha256)
+        content = _located(model.file.path).read_bytes()
+        if hashlib.sha256(content).hexdigest() != settings.model_sha256:
+            path = model.file.path
+            raise InfrastructureError(f"{path} changed while the audit ran; run it again once it is at rest")
         scored = decision_makers.given(content, columns_of(applicants, encodings), encodings, y, model)
     else:
         names = features.column_names[1:]
@@ -142,13 +145,6 @@ def _located(path: str) -> Path:
             "give the right one in the spec or with --set model.file.path=FILE"
         )
     return Path(path)
-
-
-def _content(path: str, sha256: str | None) -> bytes:
-    content = _located(path).read_bytes()
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise InfrastructureError(f"{path} changed while the audit ran; run it again once it is at rest")
-    return content
 
 
 def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: "Scored") -> pa.Table:

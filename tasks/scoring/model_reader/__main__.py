@@ -8,7 +8,7 @@ import os
 import select
 import signal
 import sys
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -56,16 +56,46 @@ def main() -> None:
     end_with(os.getppid())
     try:
         model = read(ModelFile(content, **first.said))
-        _try(model)
-        answer = _description(model)
+        answer = _examined(model)
     except Exception as error:  # whatever a stranger's file may do to a library
         model, answer = None, _refused(error)
     _send(answers, answer)
-    if model is not None and not answer.arrays:
-        _serve(model, answers)
+    if model is None or answer.arrays:
+        return
+    while select.select([sys.stdin], [], [], IDLE)[0] and (question := received(sys.stdin.buffer)) is not None:
+        allow_seconds(BATCH)
+        try:
+            quantity, rows, queried = question.said["asked"], question.arrays["rows"], cast(Any, model)
+            if quantity == "gradient":
+                values = queried.gradient(rows)
+            elif quantity == "logit" and not isinstance(model, Module):
+                values = queried.decision_function(named(queried, rows))
+            else:
+                values = queried.logit(rows) if quantity == "logit" else probabilities(queried, rows)
+            answer = Frame({}, {"found": np.asarray(values)})
+        except Exception as error:  # of scikit-learn, of torch, or of the program in the file
+            answer = _refused(error)
+        _send(answers, answer)
 
 
-def _description(model: Readable) -> Frame:
+def _examined(model: Readable) -> Frame:
+    """The facts of a model, after it decided on made-up rows.
+
+    That detects a crash; only real rows show that it cannot decide.
+    """
+    width = inputs_taken(model)
+    if width is not None:
+        if isinstance(width, bool) or not isinstance(width, int | np.integer) or not 0 < width <= WIDEST:
+            raise SpecError(f"the model declares {width!r} inputs; a model takes 1 to {WIDEST:,}: write it again")
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(MADE_UP, width)) * rng.choice([0.1, 1.0, 100.0, 1e6], size=(MADE_UP, 1))
+        rows[::4] = rng.integers(0, 5, size=rows[::4].shape)
+        try:
+            probabilities(model, rows)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: S110 of a category that it does not know, say
+            pass
     if isinstance(model, Network):
         layers = zip(model.weights, model.biases, strict=True)
         arrays = {
@@ -80,45 +110,9 @@ def _description(model: Readable) -> Frame:
     log_odds = kind in LOG_ODDS and model.loss == "log_loss"  # type: ignore[union-attr]
     form = None if module else linear_form(model)
     linear = None if form is None else {"coefficients": form.coefficients.tolist(), "intercept": form.intercept}
-    width = inputs_taken(model)
     inputs = None if width is None else int(width)
     description = {"kind": kind, "inputs": inputs, "names": names_of(model), "log_odds": log_odds, "gradient": module}
     return Frame({**description, "linear": linear})
-
-
-def _try(model: Readable) -> None:
-    """Let a model decide on made-up rows. This detects a crash; only real rows show that it cannot decide."""
-    width = inputs_taken(model)
-    if width is None:
-        return
-    if isinstance(width, bool) or not isinstance(width, int | np.integer) or not 0 < width <= WIDEST:
-        raise SpecError(f"the model declares {width!r} inputs; a model takes 1 to {WIDEST:,}: write it again")
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(MADE_UP, width)) * rng.choice([0.1, 1.0, 100.0, 1e6], size=(MADE_UP, 1))
-    rows[::4] = rng.integers(0, 5, size=rows[::4].shape)
-    try:
-        probabilities(model, rows)
-    except MemoryError:
-        raise
-    except Exception:  # noqa: S110 of a category that it does not know, say
-        pass
-
-
-def _serve(model: Any, answers: BinaryIO) -> None:
-    while select.select([sys.stdin], [], [], IDLE)[0] and (question := received(sys.stdin.buffer)) is not None:
-        allow_seconds(BATCH)
-        try:
-            quantity, rows = question.said["asked"], question.arrays["rows"]
-            if quantity == "gradient":
-                values = model.gradient(rows)
-            elif quantity == "logit":
-                values = model.logit(rows) if isinstance(model, Module) else model.decision_function(named(model, rows))
-            else:
-                values = probabilities(model, rows)
-            answer = Frame({}, {"found": np.asarray(values)})
-        except Exception as error:  # of scikit-learn, of torch, or of the program in the file
-            answer = _refused(error)
-        _send(answers, answer)
 
 
 def _refused(error: Exception) -> Frame:
