@@ -29,8 +29,10 @@ def asked_of(
     All groups but the reference group share ``sampling.queries``; of the reference group, of which some methods ask as
     well, so many are asked at most. Which rows these are follows from their ids, and not from the decision maker.
     """
+    if sampling is None:
+        return {}
     partly = {}
-    for name, grouped in groups.items() if sampling is not None else ():
+    for name, grouped in groups.items():
         counts = _members(grouped)
         is_other = np.arange(len(counts)) != grouped.reference
         sizes = np.minimum(counts, sampling.queries)

@@ -88,7 +88,7 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS),
     streams=True,
 )
-def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMORY) -> Produced:
+def detect(*inputs: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     """The findings of one method, the evidence behind them, and what is needed to summarise them."""
     from tasks.detection.problems import cases  # loads what asks a model again
 
@@ -96,7 +96,7 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes if t is not EVIDENCE}
     evidence = drafts.new(EVIDENCE.name, EVIDENCE.schema())
     expected = 0
-    by_name = {table.name: table_read for table, table_read in zip(detect.reads, given, strict=True)}
+    by_name = {table.name: table_read for table, table_read in zip(detect.reads, inputs, strict=True)}
     for case in cases(ProblemTables.of(by_name), settings):
         try:
             detected = _detected(method, case, settings)

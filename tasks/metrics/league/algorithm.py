@@ -65,11 +65,11 @@ def one_sided(distance: Floats, errors: Floats, halves: Floats) -> Floats:
         halves: half the width of the 95 % interval, which tells the degrees of freedom of the error.
     """
     pairs = zip(distance / errors, halves / errors, strict=True)
-    return np.array([_tail(z, degrees(wide)) for z, wide in pairs], dtype=np.float64)
-
-
-def _tail(z: float, df: float) -> float:
-    return float(norm.sf(z) if np.isinf(df) else student.sf(z, df))
+    p_values = []
+    for z, wide in pairs:
+        df = degrees(wide)
+        p_values.append(float(norm.sf(z) if np.isinf(df) else student.sf(z, df)))
+    return np.array(p_values, dtype=np.float64)
 
 
 def degrees(quantile: float) -> float:
@@ -283,7 +283,7 @@ class Tables:
         return table.ravel()
 
     def alone(self, block: Block, group: str, event: str, most: Floats | float) -> Ends:
-        """What a partition's own run tells of a count, where no cell has more than ``most`` people, ``(cells,)``."""
+        """The bounds of a count from a partition's own run; no cell has more than ``most`` people, ``(cells,)``."""
         aim = self.cells((group,), event)
         solutions = [_solved(sign * aim, self._own(block), most) for sign in (1, -1)]
         return Ends(*(np.nan if solution is None else float(aim @ np.rint(solution)) for solution in solutions))
@@ -476,7 +476,18 @@ class _State:
         """Tried with few tables first: any that fit are witnesses."""
         names = [block.name for block in self._blocks]
         block_numbers = [] if target.block == ALL else [names.index(target.block)]
-        loose = [n for n, block in enumerate(self._blocks) if n not in block_numbers and self._is_loose(n, block)]
+        # blocks that have, as far as is seen at a glance, more than one table that fits what is published
+        loose = [
+            n
+            for n, block in enumerate(self._blocks)
+            if n not in block_numbers
+            and (
+                bool(block.hidden)
+                or block.name == REST
+                or self._is_given_up(n)
+                or any(count.low != count.high for count in block.known if count.event != "approved")
+            )
+        ]
         free = [n for n in loose if names[n] == REST or self._is_given_up(n)]
         scopes = [[*block_numbers, *free], [*block_numbers, *loose[:BESIDE]]]
         for scope in scopes:
@@ -501,10 +512,3 @@ class _State:
         numbers = [number for number, other in enumerate(self._blocks) if other.name in (block.name, REST)]
         together = self._fitted[numbers].sum(axis=0)
         return self._tables.alone(block, group, event, together).width >= self._told.policy.wanted
-
-    def _is_loose(self, number: int, block: Block) -> bool:
-        """Whether what is published leaves more than one table of a block, as far as is seen at a glance."""
-        exact = all(
-            known_count.low == known_count.high for known_count in block.known if known_count.event != "approved"
-        )
-        return bool(block.hidden) or not exact or block.name == REST or self._is_given_up(number)

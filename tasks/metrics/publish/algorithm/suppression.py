@@ -413,7 +413,7 @@ def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
 
 
 def _merged(ledger: Ledger, groups: Sequence[Population]) -> Merged | None:
-    """Groups as one; None where they are few. Events of which a range would be printed are left out."""
+    """Groups as one; None where they are few. Events that would be printed as a range are left out."""
     policy, subjects = ledger.request.policy, [ledger.subjects[group] for group in groups]
     sizes = {"": sum(subject.n for subject in subjects)}
     if small(policy, sizes[""]):
