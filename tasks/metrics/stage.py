@@ -51,8 +51,8 @@ class MeasureSettings(StageSettings):
 def settings_of(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
     running = tuple(method.name for method in asked_for(spec))
-    own = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
-    return MeasureSettings.of(spec, **own)
+    derived = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
+    return MeasureSettings.of(spec, **derived)
 
 
 @stage(

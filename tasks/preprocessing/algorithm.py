@@ -81,7 +81,7 @@ STOPS, WARNS = 0.9, 0.7
 
 
 @dataclass(frozen=True)
-class Telling:
+class Association:
     """How well one column ranks the decision. AUCs are at least 0.5, in whichever direction; NaN where unknown."""
 
     filled: float
@@ -95,7 +95,7 @@ class Telling:
     filled_unfavourable: float
 
 
-def telling(values: Floats, favourable: Bools, unordered: bool) -> Telling:
+def association(values: Floats, favourable: Bools, unordered: bool) -> Association:
     """Holds one column against the decision.
 
     Args:
@@ -111,7 +111,7 @@ def telling(values: Floats, favourable: Bools, unordered: bool) -> Telling:
     is_common = np.zeros(len(finite_values))
     if len(distinct_values) >= 3:  # of two numbers, one is always the most common
         is_common = (finite_values == distinct_values[np.argmax(counts)]).astype(np.float64)
-    return Telling(
+    return Association(
         auc(finite.astype(np.float64), favourable),
         auc(ranks, finite_favourable, either_way=not unordered),
         np.nan if unordered else auc(is_common, finite_favourable),

@@ -13,7 +13,7 @@ from schemas.errors import DataQualityError
 from schemas.tables.applications import DECISION_DIRECTION, LEAKAGE
 from schemas.terms import Kind
 from tasks.numerics.arrays import Floats
-from tasks.preprocessing.algorithm import LEAST, STOPS, WARNS, direction, telling
+from tasks.preprocessing.algorithm import LEAST, STOPS, WARNS, association, direction
 
 # --------------------------------------------------------------------------------------------------------------------
 # Check of the decision column by columns with a direction: its table, and its result in words.
@@ -114,7 +114,7 @@ def check_leakage(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], allowe
     reasons = {}
     for name, column in columns.items():
         unordered = column.type is not Kind.CONTINUOUS and not column.order
-        result = telling(_numbers(some[name], column), favourable, unordered)
+        result = association(_numbers(some[name], column), favourable, unordered)
         shares = f"{result.filled_favourable:.0%} of approved and {result.filled_unfavourable:.0%} of denied rows"
         # A debt ratio is meant to predict the decision; that a value is present is not, and counts from ``WARNS`` on.
         for aspect, auc, least, reason in (

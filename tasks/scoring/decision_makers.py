@@ -213,7 +213,7 @@ def given(content: bytes, columns: Columns, encodings: pa.Table, y: Bools, model
         except UnansweredError as error:
             raise SpecError(
                 f"{file.name} does not take the {len(inputs.names)} inputs that it gets ({_shown(inputs.names)}): "
-                f"{error.told}; set model.file.inputs to what it was fitted on, or name in the spec the columns that "
+                f"{error.detail}; set model.file.inputs to what it was fitted on, or name in the spec the columns that "
                 "it takes, in its order"
             ) from error
         if blank := int(np.count_nonzero(~np.isfinite(scores))):

@@ -395,7 +395,7 @@ class _Target(NamedTuple):
     """``ALL``: everybody."""
     group: str
     event: str
-    wanted: float
+    least_width: float
 
 
 @dataclass(frozen=True)
@@ -432,23 +432,23 @@ class _State:
     """The blocks as they are published so far, with one set of tables that fits."""
 
     def __init__(self, publication: Published, tables: Tables, blocks: Sequence[Block], fitted: Floats) -> None:
-        self._told, self._tables = publication, tables
+        self._publication, self._tables = publication, tables
         self._blocks, self._fitted = list(blocks), fitted
         self._sum = fitted.sum(axis=0)
         self.given_up: list[str] = []
 
     def targets(self) -> Iterator[_Target]:
         """Every count to protect that is not open at once, with the least width that it is to have."""
-        target_width = self._told.policy.wanted
-        for block in [*self._blocks, self._told.everybody]:
+        target_width = self._publication.policy.wanted
+        for block in [*self._blocks, self._publication.everybody]:
             for group, event in block.hidden:
-                if self._is_taken_up(block, group, event):
+                if self._is_absorbed(block, group, event):
                     continue
                 block_width = self._tables.alone(block, group, event, MOST).width
                 if block_width > 0:
                     yield _Target(block.name, group, event, min(block_width, target_width))
-        if self._told.others:
-            yield from (_Target(REST, group, "", target_width) for group in self._told.groups)
+        if self._publication.others:
+            yield from (_Target(REST, group, "", target_width) for group in self._publication.groups)
 
     def opened(self, target: _Target) -> bool:
         """Whether a count is open, after further partitions were withheld where it takes that."""
@@ -496,19 +496,19 @@ class _State:
             rest = self._sum - self._fitted[scope].sum(axis=0)
             chosen = [self._blocks[n] for n in scope]
             ends = self._tables.ends(chosen, rest, 0 if block_numbers else None, target.group, target.event)
-            if ends.width >= target.wanted:
+            if ends.width >= target.least_width:
                 return True
         is_complete = len(loose) <= BESIDE and bool(scopes[-1])
         return (
             is_complete
             and bool(np.isfinite(ends.low))
-            and not (ends.low < self._told.policy.smallest and ends.high > 0)
+            and not (ends.low < self._publication.policy.smallest and ends.high > 0)
         )
 
-    def _is_taken_up(self, block: Block, group: str, event: str) -> bool:
+    def _is_absorbed(self, block: Block, group: str, event: str) -> bool:
         """Whether a count is open because unpublished partitions can absorb any change of it."""
-        if not self._told.others or block.name in (ALL, REST):
+        if not self._publication.others or block.name in (ALL, REST):
             return False
         numbers = [number for number, other in enumerate(self._blocks) if other.name in (block.name, REST)]
         together = self._fitted[numbers].sum(axis=0)
-        return self._tables.alone(block, group, event, together).width >= self._told.policy.wanted
+        return self._tables.alone(block, group, event, together).width >= self._publication.policy.wanted

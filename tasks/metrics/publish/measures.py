@@ -57,7 +57,7 @@ from tasks.pipeline.registry import OUTCOMES_METHOD, covering, partitions
 _NEAR = 1e-4
 """How near estimators that hold nothing constant come to the difference of two shares."""
 GONE = (Fate.WITHHELD_SMALL, Fate.WITHHELD_WITH, Fate.WITHHELD_UNAUDITED)
-UNTOLD = (*GONE, Fate.RANGE)
+UNPRINTED = (*GONE, Fate.RANGE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class Fates:
         if 0 < count < self.policy.smallest:
             return None
         alike = self._alike(attribute, group, maker, count)
-        if any(entry.fate in UNTOLD for entry in alike):
+        if any(entry.fate in UNPRINTED for entry in alike):
             return None
         printed_numbers = [entry.number for entry in alike if entry.number is not None]
         return (printed_numbers[0] if printed_numbers else rounded(self.policy, count, self.base(maker))) or None

@@ -47,7 +47,7 @@ _LACKING = [str(Refusal.MISSING_COVARIATE), str(Refusal.EXEMPT_COVARIATE)]
 
 
 @dataclass(frozen=True)
-class Told:
+class SourceTables:
     """What the stages wrote of the rows, as tables."""
 
     applications: pa.Table
@@ -69,7 +69,7 @@ class Records:
     """Of applications: ``favourable``, ``exempt`` and the features; index ``row_id``."""
 
     @classmethod
-    def of(cls, tables: Told, names: Sequence[str], features: Sequence[str]) -> "Records":
+    def of(cls, tables: SourceTables, names: Sequence[str], features: Sequence[str]) -> "Records":
         """From the tables.
 
         Args:
@@ -108,7 +108,7 @@ def _groups(memberships: pa.Table, ids: "pd.Index[Any]", names: Sequence[str]) -
     return wide.reindex(index=ids, columns=list(names))
 
 
-def _lines(tables: Told, applications: pd.DataFrame, features: list[str]) -> pd.DataFrame:
+def _lines(tables: SourceTables, applications: pd.DataFrame, features: list[str]) -> pd.DataFrame:
     """Stage, reason, column and the decision as the refusal has it, of each application; null of one that is used."""
     lines = pd.DataFrame(None, index=applications.index, columns=[*_LINE, "favourable"], dtype=object)
     by_code = pc.any(pc.is_in(tables.refusal_counts["reason"], value_set=pa.array(_LACKING))).as_py()
@@ -314,7 +314,7 @@ class Crowd:
     @classmethod
     def of(
         cls,
-        tables: Told,
+        tables: SourceTables,
         decisions: pa.Table,
         protected: Sequence[Protected],
         features: Sequence[str],
@@ -499,7 +499,7 @@ class Earlier:
     def named(self) -> list[Named]:
         """Its attributes."""
         groups: dict[tuple[str, str], dict[str, None]] = {}
-        for row in self._told("group"):
+        for row in self._kinds_with("group"):
             groups.setdefault((row["protected_attribute"], row["columns"]), {})[row["group"]] = None
         return [Named(self.called(name), tuple(json.loads(c)), tuple(of)) for (name, c), of in groups.items()]
 
@@ -509,19 +509,19 @@ class Earlier:
         size = int(self.kind_of.max()) + 1
         code = {attribute.name: {group: n for n, group in enumerate(attribute.groups)} for attribute in self.named}
         codes = {name: np.full(size, -1, dtype=np.int64) for name in code}
-        for row in self._told("group"):
+        for row in self._kinds_with("group"):
             name = self.called(row["protected_attribute"])
             codes[name][row["kind"]] = code[name][row["group"]]
         bases = {self._population(row).place: np.zeros(size, dtype=bool) for row in self.numbers}
-        for row in self._told("place"):
+        for row in self._kinds_with("place"):
             bases[Place(Base(row["base"]), row["decision_maker"], row["reason"], self.run)][row["kind"]] = True
         makers = dict.fromkeys(place.decision_maker for place in bases if place.decision_maker)
         events = {Event(DENIED, maker, self.run): np.zeros(size, dtype=bool) for maker in makers}
-        for row in self._told("denied"):
+        for row in self._kinds_with("denied"):
             events[Event(DENIED, row["decision_maker"], self.run)][row["kind"]] = True
         return Marked(codes, bases, events, np.ones(size, dtype=np.int64))
 
-    def _told(self, what: str) -> Iterator[Row]:
+    def _kinds_with(self, what: str) -> Iterator[Row]:
         return (row for row in self.kinds if row["property"] == what)
 
     def published(self) -> Iterator[Published]:

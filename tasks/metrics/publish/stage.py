@@ -50,7 +50,16 @@ from tasks.metrics.publish.algorithm.primary import Losses, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.publish.algorithm.suppression import suppress
 from tasks.metrics.publish.measures import Fates
-from tasks.metrics.publish.people import Crowd, Joint, Told, counts_of, earlier_of, handed_on, is_lacking, together
+from tasks.metrics.publish.people import (
+    Crowd,
+    Joint,
+    SourceTables,
+    counts_of,
+    earlier_of,
+    handed_on,
+    is_lacking,
+    together,
+)
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
 
@@ -144,7 +153,9 @@ def fates_of(
     """What becomes of every count of people: one pass over all of them."""
     pairs = _lacking(lacks)
     features = tuple(dict.fromkeys(feature for feature, reason in pairs if reason != ANY))
-    record_tables = Told(*(inputs[table.name] for table in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS)))
+    record_tables = SourceTables(
+        *(inputs[table.name] for table in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS))
+    )
     crowd = Crowd.of(record_tables, inputs[DECISIONS.name], settings.protected, features)
     people, policy = crowd.people(pairs), POLICIES[settings.disclosure.profile]
     counts = counts_of(people)

@@ -55,7 +55,7 @@ def main() -> None:
     confine(len(content))
     end_with(os.getppid())
     try:
-        model = read(ModelFile(content, **first.said))
+        model = read(ModelFile(content, **first.header))
         answer = _examined(model)
     except Exception as error:  # whatever a stranger's file may do to a library
         model, answer = None, _refused(error)
@@ -65,7 +65,7 @@ def main() -> None:
     while select.select([sys.stdin], [], [], IDLE)[0] and (question := received(sys.stdin.buffer)) is not None:
         allow_seconds(BATCH)
         try:
-            quantity, rows, queried = question.said["asked"], question.arrays["rows"], cast(Any, model)
+            quantity, rows, queried = question.header["asked"], question.arrays["rows"], cast(Any, model)
             if quantity == "gradient":
                 values = queried.gradient(rows)
             elif quantity == "logit" and not isinstance(model, Module):

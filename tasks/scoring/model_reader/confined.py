@@ -55,8 +55,8 @@ MODELS = 2
 class UnansweredError(SpecError):
     """A model that was read does not take the rows that it gets."""
 
-    told: str = ""
-    """What the model's library said, for who knows what the rows are."""
+    detail: str = ""
+    """The message of the model's library."""
 
 
 def opened(file: ModelFile) -> Readable:
@@ -94,7 +94,7 @@ class Confined:
         """Start the process and have it read the file."""
         self.name, self._file, self._lock = file.name, file, threading.Lock()
         answer = self._begun()
-        header, arrays = answer.said, answer.arrays
+        header, arrays = answer.header, answer.arrays
         if not arrays:
             linear = header["linear"]
             form = None if linear is None else Linear(np.array(linear["coefficients"]), linear["intercept"])
@@ -131,14 +131,14 @@ class Confined:
             rows = x[start : start + size]
             with self._lock:
                 answer = self._answered(Frame({"asked": quantity}, {"rows": np.asarray(rows, np.float64)}))
-            if (kind := answer.said.get("error")) is not None:
+            if (kind := answer.header.get("error")) is not None:
                 if kind:
-                    raise self._refusal(answer.said)
-                detail = str(answer.said["message"]).rpartition("\n")[2]
+                    raise self._refusal(answer.header)
+                detail = str(answer.header["message"]).rpartition("\n")[2]
                 error = UnansweredError(
                     f"{self.name} does not take the rows that it gets: {detail}; look at its inputs"
                 )
-                error.told = detail
+                error.detail = detail
                 raise error
             values = answer.arrays.get("found", NONE)
             expected_shape = rows.shape if quantity == "gradient" else (len(rows),)
@@ -153,9 +153,9 @@ class Confined:
         self._end = weakref.finalize(self, ended, self._process)
         header = {"name": self.name, "sha256": self._file.sha256, "output": self._file.output}
         answer = self._asked(Frame(header, {"content": np.frombuffer(self._file.content, np.uint8)}), READING)
-        if answer.said.get("error") is not None:
+        if answer.header.get("error") is not None:
             self._end()
-            raise self._refusal(answer.said)
+            raise self._refusal(answer.header)
         return answer
 
     def _answered(self, question: Frame) -> Frame:

@@ -137,7 +137,7 @@ HEAD = 8
 class Frame:
     """A message."""
 
-    said: Mapping[str, Any]
+    header: Mapping[str, Any]
     """Words and numbers, as JSON has them."""
     arrays: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -147,7 +147,7 @@ class Frame:
         arrays = {
             name: np.ascontiguousarray(array.T if name in columns else array) for name, array in self.arrays.items()
         }
-        content = save(arrays, {"said": json.dumps({"said": self.said, "columns": columns})})
+        content = save(arrays, {"said": json.dumps({"said": self.header, "columns": columns})})
         return len(content).to_bytes(HEAD, "little") + content
 
     @classmethod

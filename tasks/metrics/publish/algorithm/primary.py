@@ -38,7 +38,7 @@ class Target:
     """A count that a reader must not be able to infer."""
 
     count: Count
-    wanted: int
+    least_width: int
     """Least width between the least and the largest value that a reader can tell."""
 
 
@@ -120,7 +120,7 @@ def targets_of(policy: Policy, subject: Subject) -> Iterator[Target]:
         elif count.event in subject.ranges:
             published_range = subject.ranges[count.event]
             if published_range.rest == count.rest:
-                yield Target(count, published_range.wanted)
+                yield Target(count, published_range.least_width)
             elif policy.events_too and 0 < subject.size(count) < policy.smallest:
                 yield Target(count, policy.wanted - 1)
 

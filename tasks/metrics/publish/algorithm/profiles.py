@@ -115,7 +115,7 @@ class Range(NamedTuple):
     rest: bool
     """Whether the span is about those without the event."""
     span: Span
-    wanted: int
+    least_width: int
     """Least width that must be left of the span."""
     sizes: Span | None = None
     """What the words tell of n."""

@@ -83,7 +83,7 @@ class Ledger:
         out: dict[int, Target] = {}
         for target in candidates:
             row = self.auditor.rows[target.count]
-            if row not in numerators and (row not in out or out[row].wanted < target.wanted):
+            if row not in numerators and (row not in out or out[row].least_width < target.least_width):
                 out[row] = target
         self.targets = list(out.values())
 
@@ -269,7 +269,7 @@ def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | Non
         closed = protect(ledger)
         if audited.beside:
             ledger.fixed.append(ledger.limits(audited.beside))
-            disclosures = len(list(_told(ledger, closed)))
+            disclosures = len(list(_disclosed(ledger, closed)))
             closed = protect(ledger)
     except SpentError:
         return None
@@ -303,7 +303,7 @@ def _unaudited_bounds(ledger: Ledger, targets: Sequence[Target]) -> dict[Count, 
             interval = ledger.auditor.unsaid(target.count, *bounds)
         except (KeyError, SpentError):
             return None
-        if interval.width < target.wanted:
+        if interval.width < target.least_width:
             return None
         out[target.count] = interval
     return out
@@ -325,7 +325,7 @@ def protect(ledger: Ledger) -> list[Target]:
     while changed:
         changed = False
         for target in [candidate for candidate in ledger.targets if candidate not in closed]:
-            while not auditor.open(auditor.rows[target.count], target.wanted, *(bounds := ledger.bounds())):
+            while not auditor.open(auditor.rows[target.count], target.least_width, *(bounds := ledger.bounds())):
                 sacrifices = _cheapest(ledger, target, *bounds)
                 if not sacrifices:
                     closed.append(target)
@@ -348,7 +348,7 @@ def _cheapest(ledger: Ledger, target: Target, low: Floats, high: Floats) -> list
         option_row: _sacrifice(ledger, option_row, target) for option_row in range(low.size)
     }
     costs = np.array([np.inf if option is None else option.cost for option in options.values()])
-    rows = auditor.cheapest(row, target.wanted, low, high, costs)
+    rows = auditor.cheapest(row, target.least_width, low, high, costs)
     if rows is None:
         return []
     chosen = [options[int(option_row)] for option_row in rows]
@@ -438,7 +438,7 @@ def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
     That target is asked about first the next time, since it is likely to be told again.
     """
     try:
-        disclosed = next(_told(ledger, closed), None)
+        disclosed = next(_disclosed(ledger, closed), None)
     except SpentError:
         return True
     if disclosed is not None:
@@ -447,12 +447,12 @@ def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
     return disclosed is not None
 
 
-def _told(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
+def _disclosed(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
     """Targets that the numbers published now disclose, other than those that nothing can open."""
     low, high = ledger.bounds()
     auditor = ledger.auditor
     for target in ledger.targets:
-        if target not in closed and not auditor.open(auditor.rows[target.count], target.wanted, low, high):
+        if target not in closed and not auditor.open(auditor.rows[target.count], target.least_width, low, high):
             yield target
 
 
