@@ -54,10 +54,10 @@ class Tallied:
 
     statistics: list[algorithm.Statistic]
     """Those that are distributions over units; decisions among them."""
-    given: list[algorithm.Given]
+    aggregates: list[algorithm.Given]
     """Those that methods gave as one number."""
     drawn: Mapping[tuple[algorithm.Family, str], algorithm.Drawn]
-    """What groups are set beside; none where draws were not read."""
+    """Draws that groups are compared with; none where draws were not read."""
 
     @classmethod
     def of(
@@ -96,7 +96,7 @@ class Tallied:
                     (_family(row), row["group"]): algorithm.Drawn(values, row["reason"] or "", row["reference"])
                     for row, (values,) in draw_rows
                 }
-        return cls(statistics, list(_given(aggregates)), matched_draws)
+        return cls(statistics, list(_aggregates(aggregates)), matched_draws)
 
 
 def refitted(model_refits: pa.Table) -> dict[tuple[str, str], Floats]:
@@ -144,7 +144,7 @@ def _rows(table: pa.Table, lists: tuple[str, ...]) -> Iterator[tuple[dict[str, A
     return zip(plain, zip(*arrays, strict=True), strict=True)
 
 
-def _given(table: pa.Table) -> Iterator[algorithm.Given]:
+def _aggregates(table: pa.Table) -> Iterator[algorithm.Given]:
     for row, (replicates,) in _rows(table, ("replicates",)):
         value = math.nan if row["value"] is None else row["value"]
         flags = row["headline"], row["compared"]

@@ -64,7 +64,7 @@ class Gathered:
 
     counts: Mapping[tuple[str, str, str], Counts]
     """(decision maker, protected attribute, group) -> applications and denials, the reference group's beside them."""
-    given: Mapping[tuple[str, str, str, str, str], Given]
+    aggregates: Mapping[tuple[str, str, str, str, str], Given]
     """(method, measure, decision maker, protected attribute, group) -> the aggregate without parameters."""
     protected: tuple[Protected, ...]
     running: tuple[str, ...]
@@ -83,7 +83,7 @@ class Gathered:
     def of(
         cls,
         statistics: Sequence[Statistic],
-        given: Sequence[Given],
+        aggregates: Sequence[Given],
         protected: tuple[Protected, ...],
         running: tuple[str, ...],
         verdicts: Verdicts,
@@ -96,7 +96,7 @@ class Gathered:
         """From what is measured, before anything is rounded or withheld."""
         by_key = {
             (g.family.method, g.family.measure, g.family.decision_maker, g.family.protected_attribute, g.group): g
-            for g in given
+            for g in aggregates
             if unsampled(g.family.parameters) == "{}" and g.family.subgroup == 0
         }
         denied: dict[tuple[str, str, str], tuple[int, int]] = {}
@@ -129,7 +129,7 @@ class Gathered:
                         if case.limit is not None and case.limit.value < WATCH:
                             yield replace(case, role="watch", limit=Limit(WATCH, "at_least"))
                     elif judgement.maker != DecisionMaker.MODEL or any(
-                        key[:4] == (name, judgement.measure, maker, attribute.name) for key in self.given
+                        key[:4] == (name, judgement.measure, maker, attribute.name) for key in self.aggregates
                     ):  # a measure of the model alone needs a model that takes the attribute
                         yield self._of_method(name, judgement, maker, attribute, group)
 
@@ -175,7 +175,7 @@ class Gathered:
                 ]
             )
             for method, candidate in alike:
-                measured = {key[2] for key in self.given if key[:2] == (method, candidate.measure)}
+                measured = {key[2] for key in self.aggregates if key[:2] == (method, candidate.measure)}
                 makers |= {maker for maker in measured if self._answers(method, candidate, maker)} or measured
         required_makers: tuple[str, ...] = self.verdicts.decision_makers or ()
         either = (str(DecisionMaker.LENDER), str(DecisionMaker.MODEL))
@@ -190,7 +190,9 @@ class Gathered:
 
         A method that refused all groups of the lender could have been sure, and no model stands in for its decisions.
         """
-        aggregates = [aggregate for key, aggregate in self.given.items() if key[:3] == (name, judgement.measure, maker)]
+        aggregates = [
+            aggregate for key, aggregate in self.aggregates.items() if key[:3] == (name, judgement.measure, maker)
+        ]
         inferences = [aggregate.inference for aggregate in aggregates if math.isfinite(aggregate.value)]
         sure = any(
             inference is not None and (math.isfinite(inference.se) or math.isfinite(inference.p))
@@ -231,7 +233,7 @@ class Gathered:
 
     def _of_method(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> Case:
         case = self._case(name, judgement, maker, attribute, group)
-        aggregate = self.given.get((name, judgement.measure, maker, attribute.name, group))
+        aggregate = self.aggregates.get((name, judgement.measure, maker, attribute.name, group))
         if aggregate is None:
             lost = next((name for name in (attribute.reference, group) if (attribute.name, name) in self.lost), None)
             why = (
@@ -284,7 +286,7 @@ class Gathered:
         for name in self.running:
             for candidate in METHODS[name].judged:
                 if candidate.theory is Theory.DIRECT and candidate.role == "primary":
-                    aggregate = self.given.get((name, candidate.measure, maker, attribute.name, group))
+                    aggregate = self.aggregates.get((name, candidate.measure, maker, attribute.name, group))
                     if aggregate is not None and aggregate.inference is not None and aggregate.inference.unseen:
                         return aggregate.inference.unseen * self.verdicts.unseen.bias
         return math.nan

@@ -403,14 +403,14 @@ def hidden(tallied: Tallied, fates: Fates) -> set[Cell]:
     What others find beside a withheld group is of its people, too: ``matched_with`` names it. A mean that gives a share
     back, which is withheld or rounded, goes too: 0.0132 more than 0.225 are 5 of 21.
     """
-    statistics: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
+    statistics: list[Statistic | Given] = [*tallied.statistics, *tallied.aggregates]
     # decisions are counts that the pass itself holds open: what it shows is shown
     gone = populations.withheld([s for s in statistics if s.family.method != DECISIONS], fates.policy, partitions())
     gone |= {(s.family, s.group) for s in statistics if any(_gone(s, fates))}
     shares_gone = frozenset(gone)
     if not fates.policy.protects:
         return gone
-    for s in tallied.given:
+    for s in tallied.aggregates:
         base_measure, whose = s.family.measure.removesuffix(EXPECTED), s.family.decision_maker
         if base_measure != s.family.measure and (
             (replace(s.family, measure=base_measure), s.group) in shares_gone
@@ -436,7 +436,7 @@ def published_measures(
 ) -> pa.Table:
     """The published table."""
     rows = tables[MEASURES.name].to_pylist()
-    every: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
+    every: list[Statistic | Given] = [*tallied.statistics, *tallied.aggregates]
     cells = {(s.family, s.group): s for s in every}
     # Intervals and p of shares that cover, of their differences and ratios, over all counts that are printed alike.
     references = {row["protected_attribute"]: row["reference_group"] for row in rows if row["reference_group"]}

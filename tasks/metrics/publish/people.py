@@ -65,7 +65,7 @@ class Records:
     ``applied`` and ``weight``, the number of records that a row stands for."""
     groups: pd.DataFrame
     """Group of each by attribute; index and order of ``frame``."""
-    given: pd.DataFrame
+    applications: pd.DataFrame
     """Of applications: ``favourable``, ``exempt`` and the features; index ``row_id``."""
 
     @classmethod
@@ -321,7 +321,7 @@ class Crowd:
     ) -> "Crowd":
         """From the tables as they are read; ``features`` are those with missing values."""
         collected = Records.of(tables, [p.name for p in protected], features)
-        frame, applications, rows = collected.frame, collected.given, collected.frame.index
+        frame, applications, rows = collected.frame, collected.applications, collected.frame.index
         maker_decisions = decisions.select(["row_id", "decision_maker", "favourable"]).to_pandas()
         by = maker_decisions.pivot(index="row_id", columns="decision_maker", values="favourable").reindex(rows)
         decided = by.astype("boolean").assign(**{LENDER: frame["favourable"].astype("boolean")})
