@@ -1,6 +1,6 @@
 """Problems of methods as arrays: applicants, decisions, counterfactuals."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -68,22 +68,16 @@ def imagined(
         return None
     applicable, row = _in_order(table.filter(pc.is_null(table["refusal"])), tables)
     values = [_column(applicable, columns.names[i], columns, i) for i in range(len(columns.names))]
-    favourable = _favourable(tables, attribute.name, generator, applicable, decided)
-    return Counterfactuals(row, np.column_stack(values).astype(np.float64), favourable)
-
-
-def _favourable(
-    tables: ProblemTables, attribute: str, generator: str, counterfactuals: pa.Table, decided: Decided
-) -> Bools | None:
-    """Decisions on counterfactuals: the model's are stored, the lender's exist for real applicants only."""
+    # Decisions on counterfactuals: the model's are stored, the lender's exist for real applicants only.
+    favourable: Bools | None = None
     if decided.maker == DecisionMaker.MODEL:
-        decided_on = _where(tables.reconsidered, generator=generator, protected_attribute=attribute)
-        decided_on = decided_on.filter(pc.is_in(decided_on["row_id"], counterfactuals["row_id"].combine_chunks()))
+        decided_on = _where(tables.reconsidered, generator=generator, protected_attribute=attribute.name)
+        decided_on = decided_on.filter(pc.is_in(decided_on["row_id"], applicable["row_id"].combine_chunks()))
         decision = dict(zip(decided_on["row_id"].to_pylist(), decided_on["favourable"].to_pylist(), strict=True))
-        return np.array([decision[i] for i in counterfactuals["row_id"].to_pylist()], dtype=bool)
-    if decided.maker == DecisionMaker.LENDER and generator == "nearest":
-        return decided.favourable[_rows(counterfactuals["other_row_id"], tables)]
-    return None
+        favourable = np.array([decision[i] for i in applicable["row_id"].to_pylist()], dtype=bool)
+    elif decided.maker == DecisionMaker.LENDER and generator == "nearest":
+        favourable = decided.favourable[_rows(applicable["other_row_id"], tables)]
+    return Counterfactuals(row, np.column_stack(values).astype(np.float64), favourable)
 
 
 def _mediated(
@@ -101,17 +95,12 @@ def _mediated(
             values[:, place] = _column(applicable, name, columns, place)
     if decided.maker != DecisionMaker.MODEL:
         return Counterfactuals(row, values, None)
-    return Counterfactuals(
-        row, values, decided.favourable[row] ^ _flipped(tables.mediated_decisions, attribute, applicable)
-    )
-
-
-def _flipped(decisions: pa.Table, attribute: Protected, counterfactuals: pa.Table) -> Bools:
-    """Whether the mediators of the selected network change the model's decision."""
-    attribute_decisions = _where(decisions, protected_attribute=attribute.name, to_group=attribute.reference)
-    flips = dict(zip(attribute_decisions["row_id"].to_pylist(), attribute_decisions["flips"].to_pylist(), strict=True))
-    row_networks = zip(counterfactuals["row_id"].to_pylist(), counterfactuals["network"].to_pylist(), strict=True)
-    return np.array([flips[row_id][network or 0] == 1 for row_id, network in row_networks], dtype=bool)
+    # whether the mediators of the selected network change the model's decision
+    decisions = _where(tables.mediated_decisions, protected_attribute=attribute.name, to_group=attribute.reference)
+    flips = dict(zip(decisions["row_id"].to_pylist(), decisions["flips"].to_pylist(), strict=True))
+    networks = zip(applicable["row_id"].to_pylist(), applicable["network"].to_pylist(), strict=True)
+    flipped = np.array([flips[row_id][network or 0] == 1 for row_id, network in networks], dtype=bool)
+    return Counterfactuals(row, values, decided.favourable[row] ^ flipped)
 
 
 def _where(table: pa.Table, **values: str) -> pa.Table:
@@ -190,12 +179,14 @@ def known(
     out: dict[str, Problem] = {}
     protected = [p for p in assumptions.protected if p.name in problems]
     for p in sorted(protected, key=lambda p: len(p.columns)):
+        # the problems of the attributes that a crossed attribute combines; none unless each of them has a problem
+        single = {q.columns[0]: out[q.name] for q in reversed(protected) if len(q.columns) == 1 < len(p.columns)}
         applicants = Applicants(
             columns=columns,
             favourable=favourable,
             attribute_columns=p.columns,
             crossed=len(p.columns) > 1,
-            singles=_singles(p, protected, out) if len(p.columns) > 1 else (),
+            singles=tuple(single[c] for c in p.columns) if all(c in single for c in p.columns) else (),
         )
         if assumptions.generator is not None:
             applicants = replace(
@@ -210,14 +201,6 @@ def known(
             )
         out[p.name] = replace(problems[p.name], applicants=applicants)
     return {p.name: out[p.name] for p in protected}
-
-
-def _singles(
-    crossed: Protected, protected: Sequence[Protected], problems: Mapping[str, Problem]
-) -> tuple[Problem, ...]:
-    """The problems of the attributes that a crossed attribute combines; none unless each of them has a problem."""
-    single = {p.columns[0]: problems[p.name] for p in reversed(protected) if len(p.columns) == 1}
-    return tuple(single[c] for c in crossed.columns) if all(c in single for c in crossed.columns) else ()
 
 
 # --------------------------------------------------------------------------------------------------------------------

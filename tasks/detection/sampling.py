@@ -29,8 +29,16 @@ def asked_of(
     All groups but the reference group share ``sampling.queries``; of the reference group, of which some methods ask as
     well, so many are asked at most. Which rows these are follows from their ids, and not from the decision maker.
     """
-    sizes = {name: _sizes(grouped, sampling) for name, grouped in groups.items()} if sampling is not None else {}
-    partly = {name: size for name, size in sizes.items() if (size < _members(groups[name])).any()}
+    if sampling is None:
+        return {}
+    partly = {}
+    for name, grouped in groups.items():
+        counts = _members(grouped)
+        is_other = np.arange(len(counts)) != grouped.reference
+        sizes = np.minimum(counts, sampling.queries)
+        sizes[is_other] = allotted(counts[is_other], sampling.queries, min(FLOOR, sampling.queries))
+        if (sizes < counts).any():
+            partly[name] = sizes.astype(np.int64)
     if not partly:
         return {}
     hashed = hashes(ids.tolist(), seed)
@@ -39,15 +47,6 @@ def asked_of(
 
 def _members(grouped: Grouped) -> Longs:
     return np.bincount(grouped.group, minlength=len(grouped.groups))
-
-
-def _sizes(grouped: Grouped, sampling: Sampling) -> Longs:
-    """``(g,)`` size of the sample of each group."""
-    counts = _members(grouped)
-    is_other = np.arange(len(counts)) != grouped.reference
-    sizes = np.minimum(counts, sampling.queries)
-    sizes[is_other] = allotted(counts[is_other], sampling.queries, min(FLOOR, sampling.queries))
-    return sizes.astype(np.int64)
 
 
 def drawn(several: Iterable[Problem]) -> Bools | None:

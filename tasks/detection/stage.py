@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from schemas.audit.causal import CausalGraph
 from schemas.audit.limits import Bootstrap
-from schemas.audit.methods import Methods, MethodSettings
+from schemas.audit.methods import Methods
 from schemas.audit.model import Model
 from schemas.audit.partition import Sampling
 from schemas.audit.spec import AuditSpec, Decision, Explain, Protected, StageSettings
@@ -25,7 +25,7 @@ from tasks.counterfactuals.settings import MatchingSettings, matching_of
 from tasks.counterfactuals.stage_settings import Generator
 from tasks.detection.sampling import Found, over_draws
 from tasks.lake.store import IN_MEMORY, Drafts
-from tasks.numerics.results import Detected, Evidence
+from tasks.numerics.results import Detected
 from tasks.pipeline.method import READS, Origin, ProblemTables
 from tasks.pipeline.registry import METHODS, generator_of, tables_declared
 from tasks.pipeline.stage import Produced, stage
@@ -88,7 +88,7 @@ def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
     writes=(FINDINGS, EVIDENCE, TALLIES, AGGREGATES, DRAWS),
     streams=True,
 )
-def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMORY) -> Produced:
+def detect(*inputs: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     """The findings of one method, the evidence behind them, and what is needed to summarise them."""
     from tasks.detection.problems import cases  # loads what asks a model again
 
@@ -96,10 +96,10 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
     tables: dict[str, list[pa.Table]] = {t.name: [t.empty()] for t in detect.writes if t is not EVIDENCE}
     evidence = drafts.new(EVIDENCE.name, EVIDENCE.schema())
     expected = 0
-    by_name = {table.name: table_read for table, table_read in zip(detect.reads, given, strict=True)}
+    by_name = {table.name: table_read for table, table_read in zip(detect.reads, inputs, strict=True)}
     for case in cases(ProblemTables.of(by_name), settings):
         try:
-            detected = _found(method, case, settings)
+            detected = _detected(method, case, settings)
             expected += int(method.units(case.problem).sum())
         except DataQualityError as error:
             # No value, and the reason, for each measure by which a theory is judged and each group that it is about.
@@ -119,30 +119,34 @@ def detect(*given: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMOR
         for name, table in _tables(settings.method, case, detected).items():
             tables[name].append(table)
         for piece in detected.evidence.pieces():
-            evidence.append(_evidence(piece, case, settings.method))
+            evidence.append(
+                EVIDENCE.build(
+                    **_of_case(settings.method, case, len(piece.row)),
+                    row_id=case.ids[piece.row],
+                    role=piece.role.astype(object),
+                    rank=piece.rank,
+                    other_row_id=case.ids[piece.other],
+                    value=piece.value,
+                )
+            )
         del detected  # before the next problem is looked at: neighbours of two at a time would take twice the room
     full_tables = {name: pa.concat_tables(parts) for name, parts in tables.items()}
     return Produced({**full_tables, EVIDENCE.name: evidence.ended()}, rows_in=expected)
 
 
-def _found(method: ModuleType, case: "Case", settings: DetectSettings) -> Detected:
+def _detected(method: ModuleType, case: "Case", settings: DetectSettings) -> Detected:
     # both decision makers are looked at on the same subsamples and permutations
     rng = np.random.default_rng([settings.seed, crc32(case.attribute.encode())])
     method_settings = settings.methods.named(settings.method)
     detected: Detected = method.detect(case.problem, method_settings, rng)
     if not case.repeats:
         return detected
-    again = [
-        _again(method, draw_case, method_settings.repeated(), (settings.seed, at))
-        for at, draw_case in enumerate(case.repeats)
-    ]
-    return over_draws((case.problem.groups, detected), again)
-
-
-def _again(method: ModuleType, case: "Case", method_settings: MethodSettings, seeds: tuple[int, int]) -> Found:
-    """What a method finds on another draw of the rows: values alone, for their spread."""
-    rng = np.random.default_rng([*seeds, crc32(case.attribute.encode())])
-    return case.problem.groups, method.detect(replace(case.problem, resamples=0), method_settings, rng)
+    later_draws: list[Found] = []
+    for at, draw_case in enumerate(case.repeats):  # values alone, for their spread: no resamples
+        rng = np.random.default_rng([settings.seed, at, crc32(draw_case.attribute.encode())])
+        problem = replace(draw_case.problem, resamples=0)
+        later_draws.append((draw_case.problem.groups, method.detect(problem, method_settings.repeated(), rng)))
+    return over_draws((case.problem.groups, detected), later_draws)
 
 
 def _tables(method: str, case: "Case", detected: Detected) -> Mapping[str, pa.Table]:
@@ -169,17 +173,6 @@ def _tables(method: str, case: "Case", detected: Detected) -> Mapping[str, pa.Ta
         AGGREGATES.name: origin.aggregates(detected.aggregates),
         DRAWS.name: origin.draws(detected.draws),
     }
-
-
-def _evidence(e: Evidence, case: "Case", method: str) -> pa.Table:
-    return EVIDENCE.build(
-        **_of_case(method, case, len(e.row)),
-        row_id=case.ids[e.row],
-        role=e.role.astype(object),
-        rank=e.rank,
-        other_row_id=case.ids[e.other],
-        value=e.value,
-    )
 
 
 def _of_case(method: str, case: "Case", n: int) -> dict[str, list[str]]:

@@ -536,12 +536,11 @@ def reachable(graph: FeasibilityGraph, factual: Bools, candidate: Bools) -> Reac
     active = (np.bincount(weak[factual], minlength=parts) > 0) & (np.bincount(weak[candidate], minlength=parts) > 0)
     searched = active[weak]
     label = np.where(candidate & searched, weak, -1)
-    places_per_part = np.bincount(label[label >= 0], minlength=parts).astype(np.int64)
-    places_order = np.argsort(label, kind="stable")[int((label < 0).sum()) :]
-    starts = np.cumsum(places_per_part) - places_per_part
-    places_place = np.full(len(label), -1, dtype=np.int64)
-    places_place[places_order] = np.arange(len(places_order)) - starts[label[places_order]]
-    place, per_part = places_place, places_per_part
+    per_part = np.bincount(label[label >= 0], minlength=parts).astype(np.int64)
+    ranked = np.argsort(label, kind="stable")[int((label < 0).sum()) :]
+    starts = np.cumsum(per_part) - per_part
+    place = np.full(len(label), -1, dtype=np.int64)
+    place[ranked] = np.arange(len(ranked)) - starts[label[ranked]]
     words = -(-per_part // 64)
     # the bits of a strong component start at its offset; components without a pair to find take no room
     blocks = int(strong.max(initial=-1)) + 1
@@ -550,7 +549,14 @@ def reachable(graph: FeasibilityGraph, factual: Bools, candidate: Bools) -> Reac
     offset = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     order = np.argsort(strong, kind="stable")
     bits = _propagate(graph.indptr, graph.indices, strong, order, offset, place)
-    return Reach(weak, tuple(_components(weak, strong, active, factual, candidate, offset, bits)))
+    # cut the flat bits into one matrix per active component
+    active_components, labels = [], np.flatnonzero(active)
+    members = zip(labels, _members(weak, factual, labels), _members(weak, candidate, labels), strict=True)
+    for part, factuals, candidates in members:
+        columns = np.arange(-(-len(candidates) // 64))
+        matrix = bits[offset[strong[factuals]][:, None] + columns]
+        active_components.append(Component(int(part), factuals, candidates, matrix))
+    return Reach(weak, tuple(active_components))
 
 
 @numba.njit(cache=True)  # type: ignore[untyped-decorator]
@@ -595,19 +601,6 @@ def _propagate(indptr: Longs, indices: Ints, strong: Ints, order: Longs, offset:
                 bits[offset[block] + word] |= bits[offset[target] + word]
         first = last
     return bits
-
-
-def _components(
-    weak: Ints, strong: Ints, active: Bools, factual: Bools, candidate: Bools, offset: Longs, bits: Words
-) -> list[Component]:
-    """Cut the flat bits into one matrix per active component."""
-    active_components, labels = [], np.flatnonzero(active)
-    members = zip(labels, _members(weak, factual, labels), _members(weak, candidate, labels), strict=True)
-    for label, factuals, candidates in members:
-        words = np.arange(-(-len(candidates) // 64))
-        matrix = bits[offset[strong[factuals]][:, None] + words]
-        active_components.append(Component(int(label), factuals, candidates, matrix))
-    return active_components
 
 
 def _members(label: Ints, is_member: Bools, parts: Longs) -> list[Longs]:

@@ -1,7 +1,7 @@
 """Encoded rows as a feasibility graph, or a seeded draw of them."""
 
 import json
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,6 @@ from tasks.feasibility_graph.algorithm import build as build_graph
 from tasks.feasibility_graph.settings import GraphSettings
 from tasks.numerics import encoding
 from tasks.numerics.arrays import Bools, Ints, Longs
-from tasks.numerics.problem import FeasibilityGraph
 from tasks.numerics.statistics.sampling import hashes, proportionally, thresholds
 from tasks.pipeline.stage import Produced
 
@@ -116,22 +115,15 @@ def connected(
         if draw:
             distinct = collapse(encoded[rows], codes[rows], strata[rows], rules)
             built = build_graph(distinct, rules, epsilon.value, limits.graph)
-        nodes.append(_nodes(names[rows], distinct, first, draw))
-        edges.append(_edges(built.graph, first))
-        first += built.graph.size
+        graph, offset = built.graph, np.int32(first)  # nodes of all draws are numbered one after another
+        nodes.append(FEASIBILITY_NODES.build(row_id=names[rows], node=distinct.node + offset, draw=[draw] * len(rows)))
+        source = np.repeat(np.arange(graph.size, dtype=np.int32), np.diff(graph.indptr)) + offset
+        edges.append(
+            FEASIBILITY_EDGES.build(source=source, destination=graph.indices + offset, distance=graph.distances)
+        )
+        first += graph.size
     tables |= {FEASIBILITY_NODES.name: pa.concat_tables(nodes), FEASIBILITY_EDGES.name: pa.concat_tables(edges)}
     return Produced(tables, rows_in=sum(map(len, chosen)))
-
-
-def _nodes(ids: "np.ndarray[Any, Any]", distinct: Distinct, first: int, draw: int) -> pa.Table:
-    """Nodes of one draw, numbered from ``first``."""
-    return FEASIBILITY_NODES.build(row_id=ids, node=distinct.node + np.int32(first), draw=[draw] * len(ids))
-
-
-def _edges(graph: FeasibilityGraph, first: int) -> pa.Table:
-    """Edges between them."""
-    source = np.repeat(np.arange(graph.size, dtype=np.int32), np.diff(graph.indptr)) + np.int32(first)
-    return FEASIBILITY_EDGES.build(source=source, destination=graph.indices + np.int32(first), distance=graph.distances)
 
 
 def strata_of(ids: list[str], memberships: pa.Table) -> NDArray[np.int32]:
@@ -163,15 +155,6 @@ def rules_of(encoded: NDArray[np.float64], encodings: pa.Table) -> tuple[Rules, 
     return Rules(direction, tuple(transitions)), stacked.astype(np.int32)
 
 
-def _isolated(built: Built, nodes: int) -> str:
-    if built.isolated == nodes:
-        return (
-            "no feasible step joins any two distinct rows: epsilon is too small or the constraints are too tight, and "
-            "nobody has recourse but by an identical application"
-        )
-    return f"{built.isolated:,} distinct rows have no feasible step to or from any other"
-
-
 def _facts(distinct: Distinct, epsilon: Epsilon, built: Built, settings: GraphSettings) -> pa.Table:
     rule = {
         "quantile": f"the {settings.epsilon_quantile:g} quantile, over distinct rows with a feasible neighbour, "
@@ -180,12 +163,18 @@ def _facts(distinct: Distinct, epsilon: Epsilon, built: Built, settings: GraphSe
         "given": "given in the audit spec",
     }[epsilon.rule]
     nodes = len(distinct.bucket)
+    isolated = f"{built.isolated:,} distinct rows have no feasible step to or from any other"
+    if built.isolated == nodes:
+        isolated = (
+            "no feasible step joins any two distinct rows: epsilon is too small or the constraints are too tight, and "
+            "nobody has recourse but by an identical application"
+        )
     capped = f"only the {settings.nearest} nearest feasible neighbours of a row were kept, as {built.expected_edges:,} "
     facts = [
         ("epsilon", epsilon.value, f"one feasible step reaches {epsilon.value:.3f} in encoded units: {rule}"),
         ("nodes", nodes, f"{nodes:,} distinct rows stand for {len(distinct.node):,} applications"),
         ("edges", built.edges, f"{built.edges:,} feasible steps between them"),
-        ("isolated", built.isolated, _isolated(built, nodes)),
+        ("isolated", built.isolated, isolated),
         (
             "without_neighbour",
             epsilon.without_neighbour,

@@ -617,26 +617,26 @@ def trusted_signer(lake: Lake, key: Path | None = None) -> Signer | None:
     Raises:
         SpecError: keys are trusted, and no key or another key signs; the key was retired; or a file holds no key.
     """
-    who, keys = signer(key), trusted()
-    if who is None:
+    chosen, keys = signer(key), trusted()
+    if chosen is None:
         if keys:
             raise SpecError(
                 f"{TRUSTED} is set and no key signs: without a signature this entry of the log would not count, and "
                 f"`evenhand log verify` would fail. Set {KEY} to the file of a trusted private key, or unset {TRUSTED}"
             )
         return None
-    own = fingerprint(who.public)
-    if keys and own not in keys:
+    name = fingerprint(chosen.public)
+    if keys and name not in keys:
         raise SpecError(
-            f"the key {own} signs, and {TRUSTED} trusts {_listed(keys)} alone: this entry of the log would not count. "
-            f"Sign with a trusted key, or add the public key of {own} to {TRUSTED}"
+            f"the key {name} signs, and {TRUSTED} trusts {_listed(keys)} alone: this entry of the log would not count. "
+            f"Sign with a trusted key, or add the public key of {name} to {TRUSTED}"
         )
-    if own in retired(lake):
+    if name in retired(lake):
         raise SpecError(
-            f"the key {own} was retired (entry {retired(lake)[own]} of the log): nothing that it signs now counts. "
+            f"the key {name} was retired (entry {retired(lake)[name]} of the log): nothing that it signs now counts. "
             f"Set {KEY} to the key that follows it"
         )
-    return who
+    return chosen
 
 
 def counting(entries: Sequence[Entry], keys: frozenset[str]) -> list[Entry]:
@@ -655,33 +655,33 @@ def faults(entries: Sequence[Entry], keys: frozenset[str]) -> dict[int, str]:
         entries: all entries of the log, in their order.
         keys: fingerprints of the trusted keys; without any an unsigned entry counts.
     """
-    found: dict[int, str] = {}
+    out: dict[int, str] = {}
     retired: dict[str, Entry] = {}
     for entry in entries:
         reason = _fault(entry, keys, retired)
         if reason:
             about = " ".join(part for part in (entry.role or entry.event, entry.run) if part)
-            found[entry.n] = f"{entry.words()} ({about}{f' by {entry.by}' if entry.by else ''}) {reason}"
+            out[entry.n] = f"{entry.words()} ({about}{f' by {entry.by}' if entry.by else ''}) {reason}"
         elif entry.event == "key retired":
             retired[entry.key] = entry
-    return found
+    return out
 
 
 def _fault(entry: Entry, keys: frozenset[str], retired: Mapping[str, Entry]) -> str:
     """Why an entry does not count; empty where it does."""
-    counts, made = entry.event in COUNTING, entry.signature
-    if made is None:
+    counts, signature = entry.event in COUNTING, entry.signature
+    if signature is None:
         if entry.event == "key retired":
             return "has no signature: only the key that is retired can sign it"
         return "has no signature, and it needs the signature of a trusted key" if keys and counts else ""
-    if not holds(made, "log", entry.content()):
+    if not holds(signature, "log", entry.content()):
         return "has a signature that is not of it: it was altered"
-    if made.key in retired:
-        return f"is signed by {made.key}, a key that was retired before ({retired[made.key].words()})"
-    if entry.event == "key retired" and made.key != entry.key:
-        return f"is signed by {made.key}: only the key that is retired ({entry.key}) can sign it"
-    if keys and counts and made.key not in keys:
-        return f"is signed by {made.key}, which is none of the trusted keys ({_listed(keys)})"
+    if signature.key in retired:
+        return f"is signed by {signature.key}, a key that was retired before ({retired[signature.key].words()})"
+    if entry.event == "key retired" and signature.key != entry.key:
+        return f"is signed by {signature.key}: only the key that is retired ({entry.key}) can sign it"
+    if keys and counts and signature.key not in keys:
+        return f"is signed by {signature.key}, which is none of the trusted keys ({_listed(keys)})"
     return ""
 
 

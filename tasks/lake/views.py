@@ -82,9 +82,21 @@ def open_views(
             files[artifact.table].append((name, str(lake.check(artifact.path, artifact.sha256))))
     with TemporaryDirectory(prefix="evenhand-sql-") as scratch, connected() as connection:
         connection.execute("CREATE SCHEMA internal")
-        parted = _add_partitions(connection, runs)
+        # Columns that name a row's partition are looked up by the run.
+        rows = [(name, *partition_of(manifest)) for name, manifest in runs.items()]
+        parted = [row for row in rows if row[1] is not None]
+        extra_columns = "".join(f", CAST(NULL AS VARCHAR) AS {name}" for name in OF_PARTITION)
+        if parted:
+            columns = dict(zip((_RUN, *OF_PARTITION), map(list, zip(*parted, strict=True)), strict=True))
+            connection.execute("USE internal")
+            connection.from_arrow(pa.table(columns)).create(_PARTITIONS)
+            connection.execute("USE memory.main")
+            extra_columns = "".join(
+                f", (SELECT p.{name} FROM internal.{_PARTITIONS} p WHERE p.{_RUN} = {{mark}}) AS {name}"  # noqa: S608
+                for name in OF_PARTITION
+            )
         for table, entries in files.items():
-            _add_view(connection, table, entries, _partition_columns(table, parted))
+            _add_view(connection, table, entries, extra_columns if table in WITH_PARTITION else "")
         if tables is None or VIEW in tables:
             _add_table(connection, VIEW, as_table(runs))
         if (tables is None or ALERTS in tables) and (alerts := _alerts(lake, run)):
@@ -101,21 +113,19 @@ def latest_run(lake: Lake) -> str:
     Raises:
         SpecError: the lake holds no run.
     """
-    manifests = _manifests(lake)
-    return max(manifests, key=lambda run: _finished(lake, manifests[run]))
-
-
-def _finished(lake: Lake, path: str) -> tuple[str, int]:
-    """End time of a run from its manifest. Without one, the modification time of the file, which copying changes.
-
-    The manifest counts seconds: of two runs in one second, the file that was written last is the later one.
-    """
-    written = lake.storage.modified(path)
-    try:
-        finished = mapping_of(lake.storage.read(path))["finished"]
-    except (ValueError, KeyError):
-        finished = None
-    return finished if isinstance(finished, str) else time.strftime(_TIME, time.gmtime(written // 10**9)), written
+    times = {}
+    for run, path in _manifests(lake).items():
+        # Without an end time in the manifest, that of the file counts, which copying changes. The manifest counts
+        # seconds: of two runs in one second, the file that was written last is the later one.
+        written = lake.storage.modified(path)
+        try:
+            finished = mapping_of(lake.storage.read(path))["finished"]
+        except (ValueError, KeyError):
+            finished = None
+        if not isinstance(finished, str):
+            finished = time.strftime(_TIME, time.gmtime(written // 10**9))
+        times[run] = finished, written
+    return max(times, key=lambda run: times[run])
 
 
 def _manifests(lake: Lake) -> dict[str, str]:
@@ -174,30 +184,6 @@ def _alerts(lake: Lake, run: str | None) -> list[dict[str, Any]]:
     return sorted((row for row in alerts if run in (None, row["run"])), key=lambda row: (row["time"], row["to"]))
 
 
-def _add_partitions(connection: duckdb.DuckDBPyConnection, runs: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Make the table of the partitions that runs are about; whether any is about one."""
-    rows = [(run, *partition_of(manifest)) for run, manifest in runs.items()]
-    parted = [row for row in rows if row[1] is not None]
-    if parted:
-        columns = dict(zip((_RUN, *OF_PARTITION), map(list, zip(*parted, strict=True)), strict=True))
-        connection.execute("USE internal")
-        connection.from_arrow(pa.table(columns)).create(_PARTITIONS)
-        connection.execute("USE memory.main")
-    return bool(parted)
-
-
-def _partition_columns(table: str, parted: bool) -> str:
-    """SQL of the columns that name a row's partition, looked up by the run; none in tables without them."""
-    if table not in WITH_PARTITION:
-        return ""
-    if not parted:
-        return "".join(f", CAST(NULL AS VARCHAR) AS {name}" for name in OF_PARTITION)
-    return "".join(
-        f", (SELECT p.{name} FROM internal.{_PARTITIONS} p WHERE p.{_RUN} = {{mark}}) AS {name}"  # noqa: S608
-        for name in OF_PARTITION
-    )
-
-
 def _add_view(
     connection: duckdb.DuckDBPyConnection, table: str, entries: Sequence[tuple[str, str]], extra_columns: str
 ) -> None:
@@ -207,6 +193,7 @@ def _add_view(
     """
     from pyarrow import dataset  # loads pandas, and every command imports this module
 
+    format_, local = dataset.ParquetFileFormat(), LocalFileSystem()
     schemas = {
         path: dataset.dataset(path, format="parquet", filesystem=LocalFileSystem()).schema
         for path in {path for _, path in entries}
@@ -217,34 +204,21 @@ def _add_view(
     selects = []
     for number, some in enumerate(alike.values()):
         schema, name = schemas[some[0][1]], f"{table} {number}"
+        # Each row has its run in the column ``mark``. The run is Arrow's partition of the file, as one file may serve
+        # several runs (stages are shared by content): a condition on the run then opens the files of that run only.
         mark = _free_name("run", schema.names)
+        parts = [format_.make_fragment(path, local, dataset.field(mark) == run) for run, path in some]
+        marked = dataset.FileSystemDataset(parts, schema.append(pa.field(mark, pa.string())), format_, local)
         connection.execute("USE internal")
-        connection.from_arrow(_marked(some, schema, mark)).create_view(name)
+        connection.from_arrow(marked).create_view(name)
         connection.execute("USE memory.main")
-        selects.append(_select(name, schema.names, mark, extra_columns))
+        # The run comes first; a column of the data with that name becomes ``run_1``.
+        run_columns = [column for column in schema.names if column.lower() == "run"]
+        renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', schema.names))}" for c in run_columns[:1])
+        rest = f"* EXCLUDE ({_quoted(mark)})" + (f" RENAME ({renamed})" if renamed else "")
+        extra = extra_columns.replace("{mark}", f"rows_.{_quoted(mark)}")
+        selects.append(f"SELECT {_quoted(mark)} AS run, {rest}{extra} FROM internal.{_quoted(name)} AS rows_")  # noqa: S608
     connection.execute(f"CREATE VIEW {_quoted(table)} AS {' UNION ALL BY NAME '.join(selects)}")
-
-
-def _marked(entries: Sequence[tuple[str, str]], schema: pa.Schema, mark: str) -> "pa.dataset.Dataset":
-    """Files of one schema, each row with its run in the column ``mark``.
-
-    The run is Arrow's partition of the file, as one file may serve several runs (stages are shared by content): a
-    condition on the run then opens the files of that run only.
-    """
-    from pyarrow import dataset
-
-    format_, local = dataset.ParquetFileFormat(), LocalFileSystem()
-    parts = [format_.make_fragment(path, local, dataset.field(mark) == run) for run, path in entries]
-    return dataset.FileSystemDataset(parts, schema.append(pa.field(mark, pa.string())), format_, local)
-
-
-def _select(name: str, columns: Sequence[str], mark: str, extra_columns: str) -> str:
-    """The rows of a dataset, the run first; a column of the data with that name becomes ``run_1``."""
-    run_columns = [column for column in columns if column.lower() == "run"]
-    renamed = ", ".join(f"{_quoted(c)} AS {_quoted(_free_name(f'{c}_1', columns))}" for c in run_columns[:1])
-    rest = f"* EXCLUDE ({_quoted(mark)})" + (f" RENAME ({renamed})" if renamed else "")
-    extra = extra_columns.replace("{mark}", f"rows_.{_quoted(mark)}")
-    return f"SELECT {_quoted(mark)} AS run, {rest}{extra} FROM internal.{_quoted(name)} AS rows_"  # noqa: S608
 
 
 def _free_name(name: str, used_names: Sequence[str]) -> str:
@@ -314,8 +288,16 @@ def require_reading(connection: duckdb.DuckDBPyConnection, query: str) -> None:
         raise SpecError("the query failed: it is not UTF-8 text") from error
     if any(statement.type not in _READING for statement in connection.extract_statements(query)):
         raise SpecError("only queries are run here: SELECT, FROM, WITH, SHOW, DESCRIBE, SUMMARIZE, PIVOT or EXPLAIN")
-    for name in _called(query):
-        if name in _REFUSED:
+    raw, tokens = query.encode(), duckdb.tokenize(query)
+    ends = [*(start for start, _ in tokens), len(raw)][1:]
+    words = [
+        raw[start:end].decode().strip()
+        for (start, kind), end in zip(tokens, ends, strict=True)
+        if kind != duckdb.token_type.comment
+    ]
+    for word, following in pairwise(words):
+        name = word.strip('"').lower()
+        if following.startswith("(") and name in _REFUSED:
             raise SpecError(f"the query failed: {name}() is not run here; evenhand sql reads the lake's tables only")
 
 
@@ -354,34 +336,28 @@ def _result(connection: duckdb.DuckDBPyConnection, query: str, memory: int) -> p
         if relation is None:
             return pa.table({})
         reader = relation.to_arrow_reader(_BATCH_ROWS)
-        return pa.Table.from_batches(_bounded(reader, memory), reader.schema)
+        batches, bytes_read = [], 0
+        for batch in reader:
+            bytes_read += batch.nbytes
+            if bytes_read > memory:  # DuckDB does not count the result
+                raise _too_large(memory)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, reader.schema)
     except (duckdb.Error, OSError) as error:  # while batches are read, Arrow makes an OSError of any
         raise _explained(str(error), query, memory) from error
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a result; a column of dates or times that Python cannot hold is text, as DuckDB writes it."""
-    columns = [_values(column) for column in table.columns]
+    columns: list[list[Any]] = []
+    for column in table.columns:
+        try:
+            columns.append(column.to_pylist())
+        except OverflowError:  # before year 1, after year 9999, infinity; also inside of a list
+            with connected() as connection:
+                texts = connection.from_arrow(pa.table({"value": column})).project("value::VARCHAR")
+                columns.append([text for (text,) in texts.fetchall()])
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    try:
-        return list(column.to_pylist())
-    except OverflowError:  # before year 1, after year 9999, infinity; also inside of a list
-        with connected() as connection:
-            texts = connection.from_arrow(pa.table({"value": column})).project("value::VARCHAR")
-            return [text for (text,) in texts.fetchall()]
-
-
-def _bounded(reader: pa.RecordBatchReader, memory: int) -> Iterator[pa.RecordBatch]:
-    """The batches of a result; raises if they exceed ``memory``, because DuckDB does not count them."""
-    bytes_read = 0
-    for batch in reader:
-        bytes_read += batch.nbytes
-        if bytes_read > memory:
-            raise _too_large(memory)
-        yield batch
 
 
 def _explained(text: str, query: str, memory: int) -> EvenhandError:
@@ -405,17 +381,3 @@ def _too_large(memory: int) -> InfrastructureError:
     return InfrastructureError(
         f"the query needs more than the {memory / 1e6:,.0f} MB of memory given; narrow it, or give --memory"
     )
-
-
-def _called(query: str) -> Iterator[str]:
-    """Names that are followed by a bracket, in lower case."""
-    raw, tokens = query.encode(), duckdb.tokenize(query)
-    ends = [*(start for start, _ in tokens), len(raw)][1:]
-    words = [
-        raw[start:end].decode().strip()
-        for (start, kind), end in zip(tokens, ends, strict=True)
-        if kind != duckdb.token_type.comment
-    ]
-    for word, following in pairwise(words):
-        if following.startswith("("):
-            yield word.strip('"').lower()

@@ -54,10 +54,10 @@ class Tallied:
 
     statistics: list[algorithm.Statistic]
     """Those that are distributions over units; decisions among them."""
-    given: list[algorithm.Given]
+    aggregates: list[algorithm.Given]
     """Those that methods gave as one number."""
     drawn: Mapping[tuple[algorithm.Family, str], algorithm.Drawn]
-    """What groups are set beside; none where draws were not read."""
+    """Draws that groups are compared with; none where draws were not read."""
 
     @classmethod
     def of(
@@ -81,9 +81,22 @@ class Tallied:
                 if table is not None:
                     connection.register(name, table)
             connection.execute(f"CREATE TEMP VIEW tallied AS FROM tallies UNION ALL BY NAME ({_query('outcomes')})")
-            statistics = list(_statistics(connection.sql(_query("tallies")).to_arrow_table()))
-            matched_draws = {} if draws is None else dict(_matched(connection.sql(_query("draws")).to_arrow_table()))
-        return cls(statistics, list(_given(aggregates)), matched_draws)
+            tally_rows = _rows(connection.sql(_query("tallies")).to_arrow_table(), ("values", "counts"))
+            statistics = [
+                algorithm.Statistic(
+                    _family(row), row["group"], values, counts.astype(np.int64, copy=False),
+                    row["headline"], row["compared"], row["share"],
+                )
+                for row, (values, counts) in tally_rows
+            ]  # fmt: skip
+            matched_draws = {}
+            if draws is not None:
+                draw_rows = _rows(connection.sql(_query("draws")).to_arrow_table(), ("values",))
+                matched_draws = {
+                    (_family(row), row["group"]): algorithm.Drawn(values, row["reason"] or "", row["reference"])
+                    for row, (values,) in draw_rows
+                }
+        return cls(statistics, list(_aggregates(aggregates)), matched_draws)
 
 
 def refitted(model_refits: pa.Table) -> dict[tuple[str, str], Floats]:
@@ -121,25 +134,17 @@ def _family(row: dict[str, Any]) -> algorithm.Family:
 
 def _rows(table: pa.Table, lists: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], tuple[Floats, ...]]]:
     """Each row of a table, and the numbers in its columns of lists as arrays: no number becomes an object."""
+    arrays = []
+    for name in lists:  # as views of one array; a number that is missing in a list is NaN
+        column = table[name].combine_chunks()
+        ends = column.offsets.to_numpy()
+        flat = column.flatten().to_numpy(zero_copy_only=False)
+        arrays.append([flat[start:stop] for start, stop in itertools.pairwise((ends - ends[0]).tolist())])
     plain = table.drop_columns(list(lists)).to_pylist()
-    return zip(plain, zip(*(_arrays(table[name]) for name in lists), strict=True), strict=True)
+    return zip(plain, zip(*arrays, strict=True), strict=True)
 
 
-def _arrays(column: pa.ChunkedArray) -> list[Any]:
-    """The lists of a column as views of one array; a number that is missing in a list is NaN."""
-    combined = column.combine_chunks()
-    ends = combined.offsets.to_numpy()
-    flat = combined.flatten().to_numpy(zero_copy_only=False)
-    return [flat[start:stop] for start, stop in itertools.pairwise((ends - ends[0]).tolist())]
-
-
-def _statistics(table: pa.Table) -> Iterator[algorithm.Statistic]:
-    for row, (values, counts) in _rows(table, ("values", "counts")):
-        flags = row["headline"], row["compared"], row["share"]
-        yield algorithm.Statistic(_family(row), row["group"], values, counts.astype(np.int64, copy=False), *flags)
-
-
-def _given(table: pa.Table) -> Iterator[algorithm.Given]:
+def _aggregates(table: pa.Table) -> Iterator[algorithm.Given]:
     for row, (replicates,) in _rows(table, ("replicates",)):
         value = math.nan if row["value"] is None else row["value"]
         flags = row["headline"], row["compared"]
@@ -166,11 +171,6 @@ def _inferred(row: dict[str, Any]) -> Inference | None:
     numbers = {name: absent if row[name] is None else row[name] for name, absent in missing.items()}
     counts = None if row["n_used"] is None else tuple(row[name] for name in COUNTED)
     return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], counted=counts, **numbers)
-
-
-def _matched(table: pa.Table) -> Iterator[tuple[tuple[algorithm.Family, str], algorithm.Drawn]]:
-    for row, (values,) in _rows(table, ("values",)):
-        yield (_family(row), row["group"]), algorithm.Drawn(values, row["reason"] or "", row["reference"])
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -205,7 +205,17 @@ def faults(spec: AuditSpec, doubtful: Collection[Location] = ()) -> Iterator[Spe
     if spec.source.lacking:
         return  # what a year lacks was taken out of it: its limits were held against the whole spec before
     measure_names, plan = known_names(measures_known()), planned(spec)
-    doubted = {method for method in plan if _in_doubt(method, doubtful)}
+    doubted = {
+        method
+        for method in plan
+        if method in METHODS
+        and any(
+            place[0] in _DECIDE
+            or place[:2] in (("methods", method), ("model", "kind"))
+            or place in (("methods",), ("model",))
+            for place in doubtful
+        )
+    }
     for position, limit in enumerate(spec.thresholds):
         at: Location = ("thresholds", position)
         if at in doubtful:
@@ -223,12 +233,12 @@ def faults(spec: AuditSpec, doubtful: Collection[Location] = ()) -> Iterator[Spe
 
 
 def makers_of(limit: Threshold) -> set[str]:
-    """The methods whose measures a limit is about."""
+    """The methods with a measure that a limit applies to."""
     return {limit.method} if limit.method else set(_making(limit.measure))
 
 
 def planned(spec: AuditSpec) -> dict[str, list[tuple[Form, tuple[str, ...]]]]:
-    """By method, every measure and comparison that can be made, and of which decision makers."""
+    """By method, every possible measure and comparison with its decision makers."""
     explained, deciding = spec.explain.decision_makers, makers_of_outcomes(spec)  # without a model, the lender alone
     by_method = {OUTCOMES_METHOD: list(measures(spec))}
     by_method |= {method.name: list(method.plan(spec)) for method in asked_for(spec)}
@@ -249,15 +259,6 @@ def _making(measure: str) -> list[str]:
     """The methods that know a measure, whether they run or not."""
     base = base_name(measure)
     return [OUTCOMES_METHOD] * (base in OUTCOMES) + [m.name for m in METHODS.values() if base in m.measures]
-
-
-def _in_doubt(method: str, doubtful: Collection[Location]) -> bool:
-    return method in METHODS and any(
-        place[0] in _DECIDE
-        or place[:2] in (("methods", method), ("model", "kind"))
-        or place in (("methods",), ("model",))
-        for place in doubtful
-    )
 
 
 def _not_run(method: str, spec: AuditSpec) -> str:
@@ -291,8 +292,18 @@ def _of_plan(
     elif with_verdict := [form for form, _ in fitting if not form.unjudged]:
         yield from _of_range(limit, with_verdict, at)
     else:
-        alternatives = [form for rows in plan.values() for form, _ in rows if not form.unjudged]
-        yield SpecError(_unjudged(limit, fitting[0][0], alternatives), (*at, "measure"))
+        # the limit gives no verdict: name the related measure that gives one
+        related = (f"{limit.measure}_difference", base_name(limit.measure))
+        judged = {
+            form.measure
+            for rows in plan.values()
+            for form, _ in rows
+            if not form.unjudged and _has(form, limit.parameters)
+        }
+        other = next((name for name in related if name in judged), None)
+        step = f"set the limit on {other}" if other else "take the limit away"
+        message = f"{limit.measure} {fitting[0][0].unjudged} and gives no verdict; {step}"
+        yield SpecError(message, (*at, "measure"))
 
 
 def _has(form: Form, parameters: Mapping[str, float | str]) -> bool:
@@ -317,23 +328,19 @@ def _none(limit: Threshold, forms: Sequence[Form]) -> str:
     return f"no measure {description} will be made; there are {'; '.join(listed[:_LISTED])}{rest}"
 
 
-def _unjudged(limit: Threshold, form: Form, with_verdict: Sequence[Form]) -> str:
-    """Why the limit gives no verdict, and the related measure that gives one."""
-    beside = (f"{limit.measure}_difference", base_name(limit.measure))
-    measures = {alternative.measure for alternative in with_verdict if _has(alternative, limit.parameters)}
-    other = next((name for name in beside if name in measures), None)
-    step = f"set the limit on {other}" if other else "take the limit away"
-    return f"{limit.measure} {form.unjudged} and gives no verdict; {step}"
-
-
 def _of_range(limit: Threshold, forms: Sequence[Form], at: Location) -> Iterator[SpecError]:
     """Limits outside the measure's range can never be reached, both at its ends can never be missed.
 
     A limit that leaves no more than one value can never be kept: every interval has width.
     """
     low, high = min(form.low for form in forms), max(form.high for form in forms)
+    span = f"lies between {low:g} and {high:g}"
+    if math.isinf(high):
+        span = f"lies at {low:g} or above"
+    elif math.isinf(low):
+        span = f"lies at {high:g} or below"
     outside = [
-        SpecError(f"{limit.measure} {_within(low, high)}, and {value:g} does not", (*at, name))
+        SpecError(f"{limit.measure} {span}, and {value:g} does not", (*at, name))
         for name, value in (("minimum", limit.minimum), ("maximum", limit.maximum))
         if value is not None and not low <= value <= high
     ]
@@ -342,20 +349,14 @@ def _of_range(limit: Threshold, forms: Sequence[Form], at: Location) -> Iterator
     above = limit.maximum is None or limit.maximum >= high
     if not outside and below and above:
         yield SpecError(
-            f"every value of {limit.measure} keeps this limit, as it {_within(low, high)}; set one that can be missed",
+            f"every value of {limit.measure} keeps this limit, as it {span}; set one that can be missed",
             at,
         )
     least = low if limit.minimum is None else limit.minimum
     most = high if limit.maximum is None else limit.maximum
     if not outside and least == most:
         yield SpecError(
-            f"no interval keeps this limit, as each has width: {limit.measure} {_within(low, high)}, and the limit "
+            f"no interval keeps this limit, as each has width: {limit.measure} {span}, and the limit "
             f"leaves {most:g} alone; set one that can be kept",
             at,
         )
-
-
-def _within(low: float, high: float) -> str:
-    if math.isinf(high):
-        return f"lies at {low:g} or above"
-    return f"lies at {high:g} or below" if math.isinf(low) else f"lies between {low:g} and {high:g}"

@@ -51,8 +51,8 @@ class MeasureSettings(StageSettings):
 def settings_of(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
     running = tuple(method.name for method in asked_for(spec))
-    own = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
-    return MeasureSettings.of(spec, **own)
+    derived = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}
+    return MeasureSettings.of(spec, **derived)
 
 
 @stage(
@@ -76,47 +76,70 @@ def measure(
     """Every measure of the run, and the state of each theory of harm, with exact numbers."""
     tallied = Tallied.of(applications, decisions, memberships, tallies, aggregates, draws)
     plan = _plan(settings)
+    # Groups of applications none of which is complete have no decision, and are lost.
+    whose = ["protected_attribute", "group"]
+    complete = memberships.filter(pc.is_in(memberships["row_id"], decisions["row_id"].combine_chunks()))
+    source_groups, complete_groups, refused_groups = (
+        {tuple(row.values()) for row in table.select(whose).drop_null().group_by(whose).aggregate([]).to_pylist()}
+        for table in (memberships, complete, refusal_counts)
+    )
     gathered = Gathered.of(
         tallied.statistics,
-        tallied.given,
+        tallied.aggregates,
         settings.protected,
         settings.running,
         settings.verdicts,
         refitted(model_refits),
         model_is_fitted=settings.model_is_fitted,
         inapplicable=settings.inapplicable,
-        lost=_lost(decisions, memberships),
+        lost=source_groups - complete_groups,
     )
     by_refits = of_families(gathered.refitted)
-    found = algorithm.summarise(tallied.statistics, tallied.drawn, plan, tallied.given, by_refits)
-    whose = ["protected_attribute", "group"]
-    combinations = (
-        table.select(whose).drop_null().group_by(whose).aggregate([]) for table in (memberships, refusal_counts)
-    )
-    groups = {tuple(row.values()) for table in combinations for row in table.to_pylist()}
-    everyone = {(maker, *pair) for maker in decisions["decision_maker"].unique().to_pylist() for pair in groups}
-    own_cases = _own_cases(found, gathered, everyone, plan, settings)
+    made = algorithm.summarise(tallied.statistics, tallied.drawn, plan, tallied.aggregates, by_refits)
+    makers, groups = decisions["decision_maker"].unique().to_pylist(), source_groups | refused_groups
+    everyone = {(maker, *pair) for maker in makers for pair in groups}
+    own_cases = _own_cases(made, gathered, everyone, plan, settings)
     judgement = verdicts.judged(gathered, [case for _, case in own_cases], settings.verdicts)
     missing = [m for m, _ in own_cases if m.state is State.INSUFFICIENT_EVIDENCE]
-    stated = measures.stated([*found, *dict.fromkeys(missing)], judgement.rows, covering())
-    return Produced({MEASURES.name: _table(stated, settings), **verdicts.tables(judgement)})
+    stated = measures.stated([*made, *dict.fromkeys(missing)], judgement.rows, covering())
+    columns: dict[str, list[object]] = {
+        "dataset": [settings.name] * len(stated),
+        "year": [settings.year] * len(stated),
+        **{name: [getattr(m.family, name) for m in stated] for name in _OF_FAMILY},
+        **{name: [getattr(m, name) for m in stated] for name in _OF_MEASURE},
+    }
+    return Produced({MEASURES.name: MEASURES.build(**columns), **verdicts.tables(judgement)})
+
+
+_OF_FAMILY = ("method", "decision_maker", "protected_attribute", "subgroup", "measure", "parameters")
+_OF_MEASURE = ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason", "note")
 
 
 def _own_cases(
-    found: list[algorithm.Measure],
+    made: list[algorithm.Measure],
     gathered: Gathered,
     everyone: set[tuple[str, str, str]],
     plan: algorithm.Plan,
     settings: MeasureSettings,
 ) -> list[tuple[algorithm.Measure, Case]]:
     """Cases of the spec's thresholds; ``limits`` has held them against the plan of measures before."""
-    limits = [_limit(t) for t in settings.thresholds]
+    limits = [
+        measures.Threshold(
+            t.measure,
+            t.method,
+            t.decision_maker,
+            -math.inf if t.minimum is None else t.minimum,
+            math.inf if t.maximum is None else t.maximum,
+            t.parameters,
+        )
+        for t in settings.thresholds
+    ]
     if not limits:
         return []
     by_name = {p.name: p for p in settings.protected}
     everything = [
         m
-        for m in found + measures.unmeasured(found, limits, everyone, plan)
+        for m in made + measures.unmeasured(made, limits, everyone, plan)
         if m.group == plan.references[of := m.family.protected_attribute] or by_name[of].judges(m.group)
     ]
     exact: dict[tuple[algorithm.Family, str], Evidence] = {}
@@ -137,31 +160,3 @@ def _plan(settings: MeasureSettings) -> algorithm.Plan:
     references = {p.name: p.reference for p in settings.protected}
     boot = settings.bootstrap
     return algorithm.Plan(references, boot.draws, boot.level, settings.seed, of_other_groups())
-
-
-def _lost(decisions: pa.Table, memberships: pa.Table) -> set[tuple[str, str]]:
-    """Protected attribute and group of applications none of which is complete, so that the table has no decision."""
-    whose = ["protected_attribute", "group"]
-    complete = memberships.filter(pc.is_in(memberships["row_id"], decisions["row_id"].combine_chunks()))
-    there, left = (
-        {tuple(row.values()) for row in table.select(whose).group_by(whose).aggregate([]).to_pylist()}
-        for table in (memberships, complete)
-    )
-    return there - left
-
-
-def _limit(t: Threshold) -> measures.Threshold:
-    low = -math.inf if t.minimum is None else t.minimum
-    high = math.inf if t.maximum is None else t.maximum
-    return measures.Threshold(t.measure, t.method, t.decision_maker, low, high, t.parameters)
-
-
-def _table(measures: list[algorithm.Measure], settings: MeasureSettings) -> pa.Table:
-    n = len(measures)
-    families = {
-        name: [getattr(m.family, name) for m in measures]
-        for name in ("method", "decision_maker", "protected_attribute", "subgroup", "measure", "parameters")
-    }
-    fields = ("group", "reference_group", "value", "low", "high", "n", "events", "p", "q", "state", "reason", "note")
-    own_columns = {name: [getattr(m, name) for m in measures] for name in fields}
-    return MEASURES.build(dataset=[settings.name] * n, year=[settings.year] * n, **families, **own_columns)

@@ -64,7 +64,7 @@ class Gathered:
 
     counts: Mapping[tuple[str, str, str], Counts]
     """(decision maker, protected attribute, group) -> applications and denials, the reference group's beside them."""
-    given: Mapping[tuple[str, str, str, str, str], Given]
+    aggregates: Mapping[tuple[str, str, str, str, str], Given]
     """(method, measure, decision maker, protected attribute, group) -> the aggregate without parameters."""
     protected: tuple[Protected, ...]
     running: tuple[str, ...]
@@ -83,7 +83,7 @@ class Gathered:
     def of(
         cls,
         statistics: Sequence[Statistic],
-        given: Sequence[Given],
+        aggregates: Sequence[Given],
         protected: tuple[Protected, ...],
         running: tuple[str, ...],
         verdicts: Verdicts,
@@ -96,11 +96,22 @@ class Gathered:
         """From what is measured, before anything is rounded or withheld."""
         by_key = {
             (g.family.method, g.family.measure, g.family.decision_maker, g.family.protected_attribute, g.group): g
-            for g in given
+            for g in aggregates
             if unsampled(g.family.parameters) == "{}" and g.family.subgroup == 0
         }
-        counts, cannot = _counts(statistics, protected), inapplicable or {}
-        return cls(counts, by_key, protected, running, verdicts, refitted, model_is_fitted, cannot, lost)
+        denied: dict[tuple[str, str, str], tuple[int, int]] = {}
+        for s in statistics:
+            f: Family = s.family
+            if (f.method, f.measure) == (OUTCOMES_METHOD, "denial_rate"):
+                key = f.decision_maker, f.protected_attribute, s.group
+                denied[key] = int(s.counts.sum()), int(s.counts[s.values == 1].sum())
+        references = {p.name: p.reference for p in protected}
+        counts = {
+            (maker, attribute, group): Counts(*sizes, *denied.get((maker, attribute, references[attribute]), (0, 0)))
+            for (maker, attribute, group), sizes in denied.items()
+        }
+        reasons = inapplicable or {}
+        return cls(counts, by_key, protected, running, verdicts, refitted, model_is_fitted, reasons, lost)
 
     def cases(self) -> Iterator[Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
@@ -117,7 +128,9 @@ class Gathered:
                         yield case
                         if case.limit is not None and case.limit.value < WATCH:
                             yield replace(case, role="watch", limit=Limit(WATCH, "at_least"))
-                    elif self._asks(name, judgement, maker, attribute):
+                    elif judgement.maker != DecisionMaker.MODEL or any(
+                        key[:4] == (name, judgement.measure, maker, attribute.name) for key in self.aggregates
+                    ):  # a measure of the model alone needs a model that takes the attribute
                         yield self._of_method(name, judgement, maker, attribute, group)
 
     @cached_property
@@ -145,11 +158,25 @@ class Gathered:
         return NOT_DIRECT if self.model_is_fitted else NOT_TAKEN
 
     def _makers(self, name: str, judgement: Judged) -> tuple[str, ...]:
-        """Whose decisions: those that are asked for and there, else the lender's, else the model's."""
+        """Decision makers of a measure: those requested that have results, else the lender, else the model."""
+        makers: set[str] = set()
         if judgement is OUTCOME:
             makers = {maker for maker, _, _ in self.counts}
         else:
-            makers = set().union(*(self._sure(*pair) for pair in self._together(name, judgement)))
+            # One decision maker is chosen for all measures of a theory that are of one maker each.
+            alike = (
+                [(name, judgement)]
+                if judgement.maker is None
+                else [
+                    (method, candidate)
+                    for method in self.running
+                    for candidate in METHODS[method].judged
+                    if candidate.theory is judgement.theory and candidate.maker is not None
+                ]
+            )
+            for method, candidate in alike:
+                measured = {key[2] for key in self.aggregates if key[:2] == (method, candidate.measure)}
+                makers |= {maker for maker in measured if self._answers(method, candidate, maker)} or measured
         required_makers: tuple[str, ...] = self.verdicts.decision_makers or ()
         either = (str(DecisionMaker.LENDER), str(DecisionMaker.MODEL))
         candidates = (
@@ -158,33 +185,14 @@ class Gathered:
         )
         return tuple(maker for maker in candidates or either[:1] if judgement.maker in (None, maker))
 
-    def _together(self, name: str, judgement: Judged) -> list[tuple[str, Judged]]:
-        """The measures of which one decision maker is chosen: those of the theory that are each of one maker."""
-        if judgement.maker is None:
-            return [(name, judgement)]
-        every = ((other, candidate) for other in self.running for candidate in METHODS[other].judged)
-        return [
-            (other, candidate)
-            for other, candidate in every
-            if candidate.theory is judgement.theory and candidate.maker is not None
-        ]
-
-    def _sure(self, name: str, judgement: Judged) -> set[str]:
-        """Decision makers of whom the method makes the measure: those that it is sure of, or else all."""
-        of = {key[2] for key in self.given if key[:2] == (name, judgement.measure)}
-        return {maker for maker in of if self._answers(name, judgement, maker)} or of
-
-    def _asks(self, name: str, judgement: Judged, maker: str, attribute: Protected) -> bool:
-        """Whether a row is due: of a measure of the model alone, where the model takes the attribute."""
-        key_prefix = (name, judgement.measure, maker, attribute.name)
-        return judgement.maker != DecisionMaker.MODEL or any(key[:4] == key_prefix for key in self.given)
-
     def _answers(self, name: str, judgement: Judged, maker: str) -> bool:
         """Whether the method can be sure of a decision maker: some are sure of a model's decisions alone.
 
         A method that refused all groups of the lender could have been sure, and no model stands in for its decisions.
         """
-        aggregates = [aggregate for key, aggregate in self.given.items() if key[:3] == (name, judgement.measure, maker)]
+        aggregates = [
+            aggregate for key, aggregate in self.aggregates.items() if key[:3] == (name, judgement.measure, maker)
+        ]
         inferences = [aggregate.inference for aggregate in aggregates if math.isfinite(aggregate.value)]
         sure = any(
             inference is not None and (math.isfinite(inference.se) or math.isfinite(inference.p))
@@ -225,9 +233,9 @@ class Gathered:
 
     def _of_method(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> Case:
         case = self._case(name, judgement, maker, attribute, group)
-        aggregate = self.given.get((name, judgement.measure, maker, attribute.name, group))
+        aggregate = self.aggregates.get((name, judgement.measure, maker, attribute.name, group))
         if aggregate is None:
-            lost = next((each for each in (attribute.reference, group) if (attribute.name, each) in self.lost), None)
+            lost = next((name for name in (attribute.reference, group) if (attribute.name, name) in self.lost), None)
             why = (
                 f"every application of {lost} lacks a feature"
                 if lost
@@ -278,7 +286,7 @@ class Gathered:
         for name in self.running:
             for candidate in METHODS[name].judged:
                 if candidate.theory is Theory.DIRECT and candidate.role == "primary":
-                    aggregate = self.given.get((name, candidate.measure, maker, attribute.name, group))
+                    aggregate = self.aggregates.get((name, candidate.measure, maker, attribute.name, group))
                     if aggregate is not None and aggregate.inference is not None and aggregate.inference.unseen:
                         return aggregate.inference.unseen * self.verdicts.unseen.bias
         return math.nan
@@ -299,20 +307,6 @@ def limit_of(judgement: Judged, limits: Limits) -> Limit | None:
         return None if recourse is None or recourse.ratio is None else Limit(recourse.ratio, "at_least")
     value: float | None = getattr(limits, judgement.theory)
     return None if value is None else Limit(value, "at_least" if judgement.theory is Theory.OUTCOME else "at_most")
-
-
-def _counts(statistics: Sequence[Statistic], protected: Sequence[Protected]) -> dict[tuple[str, str, str], Counts]:
-    references = {p.name: p.reference for p in protected}
-    denied: dict[tuple[str, str, str], tuple[int, int]] = {}
-    for s in statistics:
-        f: Family = s.family
-        if (f.method, f.measure) == (OUTCOMES_METHOD, "denial_rate"):
-            key = f.decision_maker, f.protected_attribute, s.group
-            denied[key] = int(s.counts.sum()), int(s.counts[s.values == 1].sum())
-    return {
-        (maker, attribute, group): Counts(*group_counts, *denied.get((maker, attribute, references[attribute]), (0, 0)))
-        for (maker, attribute, group), group_counts in denied.items()
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -363,24 +357,25 @@ def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
 def tables(judgement: Judgement) -> dict[str, pa.Table]:
     """Both tables, with exact numbers."""
     rows = [_row(verdict) for verdict in judgement.rows]
-    wholes = [_whole(theory, conclusion, _assumed(theory, rows)) for theory, conclusion in judgement.theories.items()]
-    ordered = [
-        row
-        for theory_row in wholes
-        for row in (theory_row, *(group_row for group_row in rows if group_row["theory"] == theory_row["theory"]))
-    ]
-    five = [row for row in judgement.rows if _answers(row)]
+    blank: dict[str, Any] = dict.fromkeys(column.name for column in VERDICTS.columns)
+    blank |= dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
+    ordered = []
+    for theory, conclusion in judgement.theories.items():
+        theory_rows = [row for row in rows if row["theory"] == theory]
+        # A theory assumes nothing where none of its rows does: then its state holds without the assumption.
+        needs_nothing = {row["assumption"] for row in theory_rows} == {"none"}
+        values = {
+            **{"theory": theory, "role": "theory", "state": conclusion.state, "reason": conclusion.reason},
+            **{"assumption": "none" if needs_nothing else _ASSUMED.get(theory, "none"), "withheld": False},
+        }
+        ordered += [{**blank, **values}, *theory_rows]
+    names = ("theory", "decision_maker", "protected_attribute", "group", "method", "measure")
     agreement_rows = [
         {
-            **{
-                name: getattr(statement.case, name)
-                for name in ("theory", "decision_maker", "protected_attribute", "group")
-            },
-            **{"method": statement.case.method, "measure": statement.case.measure},
-            "sign": statement.sign,
-            "state": statement.state,
+            **{name: getattr(statement.case, name) for name in names},
+            **{"sign": statement.sign, "state": statement.state},
         }
-        for statement in compared(five)
+        for statement in compared([row for row in judgement.rows if _answers(row)])
     ]
     return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, agreement_rows)}
 
@@ -388,19 +383,6 @@ def tables(judgement: Judgement) -> dict[str, pa.Table]:
 def _answers(row: Verdict) -> bool:
     """Whether it is what a method answers to one of the five questions."""
     return row.case.theory is not Theory.OWN and row.case.role != "watch"
-
-
-def _assumed(theory: Theory, rows: Sequence[Mapping[str, Any]]) -> str:
-    """What must hold for the theory as a whole: nothing, where it need not for any of its rows."""
-    assumptions = {row["assumption"] for row in rows if row["theory"] == theory}
-    return "none" if assumptions == {"none"} else _ASSUMED.get(theory, "none")
-
-
-def _whole(theory: Theory, conclusion: Concluded, assumed: str) -> dict[str, Any]:
-    nothing = dict.fromkeys(column.name for column in VERDICTS.columns)
-    named = dict.fromkeys(("protected_attribute", "group", "decision_maker", "method", "measure"), "")
-    values = {"theory": theory, "role": "theory", "state": conclusion.state, "reason": conclusion.reason}
-    return {**nothing, **named, **values, "assumption": assumed, "withheld": False}
 
 
 def _row(verdict: Verdict) -> dict[str, Any]:
@@ -413,29 +395,23 @@ def _row(verdict: Verdict) -> dict[str, Any]:
         "assumption": "none" if isinstance(evidence, PairedDifference) else _ASSUMED.get(case.theory, "none"),
         "withheld": False,
     }
-    bias = evidence.bias if isinstance(evidence, Estimated) else 0.0
+    bias, robustness, without_bias = 0.0, math.nan, evidence
+    if isinstance(evidence, Estimated):
+        bias, robustness, without_bias = evidence.bias, evidence.robustness, replace(evidence, bias=0.0)
+    # the two-sided 95 % interval without any widening
+    plain = [math.nan if without_bias is None else without_bias.bound(0.025, upper=upper) for upper in (False, True)]
+    names = ("low", "high", "p_breach", "p_breach_holm", "p_within", "detectable", "needed")
     numbers = {
-        **{name: getattr(verdict, name) for name in ("low", "high", "p_breach", "p_breach_holm", "p_within")},
+        **{name: getattr(verdict, name) for name in names},
         **{"value": case.value, "se": math.nan if evidence is None else evidence.error, "bias": bias},
-        **{"detectable": verdict.detectable, "needed": verdict.needed},
-        **_plain(evidence),
+        **{"plain_low": plain[0], "plain_high": plain[1], "robustness": robustness},
     }
-    counts = dict.fromkeys(("n", "events", "n_reference", "events_reference"), None)
+    counts: dict[str, int | None] = dict.fromkeys(("n", "events", "n_reference", "events_reference"))
     if case.counts is not None:
         counts = case.counts._asdict()
     scale = None if evidence is None else "log" if evidence.logarithmic else "linear"
     finite_numbers = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
     return {**row, **finite_numbers, **counts, "scale": scale, "state": verdict.state, "reason": verdict.reason}
-
-
-def _plain(evidence: Evidence | None) -> dict[str, float]:
-    """The two-sided 95 % interval without any widening, and the robustness value."""
-    if evidence is None:
-        return dict.fromkeys(("plain_low", "plain_high", "robustness"), math.nan)
-    without_bias = replace(evidence, bias=0.0) if isinstance(evidence, Estimated) else evidence
-    robustness = evidence.robustness if isinstance(evidence, Estimated) else math.nan
-    low, high = without_bias.bound(0.025, upper=False), without_bias.bound(0.025, upper=True)
-    return {"plain_low": low, "plain_high": high, "robustness": robustness}
 
 
 def _table(table: Any, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -471,23 +447,26 @@ def check(applications: pa.Table, memberships: pa.Table, spec: AuditSpec) -> Non
     Raises:
         TooLittleEvidenceError: every judged group, or its reference group, is too small.
     """
-    if spec.profile == "paper" or not _is_judged(spec):
-        return
+    settings = spec.verdicts
+    limits = [getattr(settings.limits, theory, None) for theory in settings.gate or GATE]
+    if spec.profile == "paper" or not (spec.thresholds or any(limit is not None for limit in limits)):
+        return  # no limit decides the state
     counts = _group_counts(applications, memberships, spec.protected)
-    rules = Rules(spec.verdicts.alpha, spec.verdicts.minimum_n, spec.verdicts.minimum_events)
-    required_groups = list(_judged(spec, counts))
-    if (
-        required_groups
-        and all(_lacks(counts[key], rules, spec) for key in required_groups)
-        and not _may_breach(spec, counts, rules)
-    ):
+    rules = Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
+    of_lender_alone = (
+        all(limit.decision_maker == "lender" for limit in spec.thresholds)
+        and set(settings.decision_makers or (DecisionMaker.LENDER,)) == {DecisionMaker.LENDER}
+        and not {Theory.RECOURSE, Theory.REASONS} & set(settings.gate or ())
+    )
+    # How many a model denies is not known yet: where it decides, only the numbers of applications count.
+    are_small = [
+        bool(too_few(counts[key], rules))
+        if of_lender_alone
+        else min(counts[key].n, counts[key].n_reference) < rules.minimum_n
+        for key in _judged(spec, counts)
+    ]
+    if are_small and all(are_small) and not _may_breach(spec, counts, rules):
         raise TooLittleEvidenceError(_message(spec, counts, rules))
-
-
-def _is_judged(spec: AuditSpec) -> bool:
-    """Whether a limit is set that decides the state."""
-    limits = [getattr(spec.verdicts.limits, theory, None) for theory in spec.verdicts.gate or GATE]
-    return bool(spec.thresholds) or any(limit is not None for limit in limits)
 
 
 def _judged(spec: AuditSpec, counts: Groups) -> Iterator[tuple[str, str]]:
@@ -517,44 +496,27 @@ def _group_counts(applications: pa.Table, memberships: pa.Table, protected: tupl
     }
 
 
-def _lacks(counts: Counts, rules: Rules, spec: AuditSpec) -> bool:
-    """Whether a group or its reference group is too small; how many a model denies is not known yet."""
-    if _of_lender_alone(spec):
-        return bool(too_few(counts, rules))
-    return min(counts.n, counts.n_reference) < rules.minimum_n
-
-
-def _of_lender_alone(spec: AuditSpec) -> bool:
-    """Whether every limit that decides the state is about the lender's decisions."""
-    makers = spec.verdicts.decision_makers or (DecisionMaker.LENDER,)
-    gate = spec.verdicts.gate or ()
-    is_lender_only = all(limit.decision_maker == "lender" for limit in spec.thresholds)
-    return (
-        is_lender_only and set(makers) == {DecisionMaker.LENDER} and not {Theory.RECOURSE, Theory.REASONS} & set(gate)
-    )
-
-
 def _may_breach(spec: AuditSpec, counts: Groups, rules: Rules) -> bool:
     """Whether the raw rates of a small group alone could be a breach (0 of 30 against 77 of 100)."""
     limit = spec.verdicts.limits.outcome
     if any(OUTCOME.measure.startswith(threshold.measure.removesuffix("_ratio")) for threshold in spec.thresholds):
         limit = 1.0  # a limit of the spec's own may be stricter than that of the theory
     return limit is not None and any(
-        _ratio(group_counts).below(limit) <= rules.alpha
-        for group_counts in counts.values()
-        if group_counts.n and group_counts.events_reference < group_counts.n_reference
+        RatioOfShares(c.n - c.events, c.n, c.n_reference - c.events_reference, c.n_reference, few=True).below(limit)
+        <= rules.alpha
+        for c in counts.values()
+        if c.n and c.events_reference < c.n_reference
     )
 
 
-def _ratio(counts: Counts) -> RatioOfShares:
-    approved, reference = counts.n - counts.events, counts.n_reference - counts.events_reference
-    return RatioOfShares(approved, counts.n, reference, counts.n_reference, few=True)
-
-
 def _message(spec: AuditSpec, counts: Groups, rules: Rules) -> str:
-    """What was found, what is needed and what to do; no count is told that publication would withhold."""
-    compared = {*_judged(spec, counts), *((p.name, p.reference) for p in spec.protected)}
-    small = [key[1] for key, group_counts in counts.items() if key in compared and too_few(_alone(group_counts), rules)]
+    """The groups that are too small, what a verdict needs and what to do; without counts, which could be withheld."""
+    relevant = {*_judged(spec, counts), *((p.name, p.reference) for p in spec.protected)}
+    small = [
+        group
+        for (attribute, group), c in counts.items()
+        if (attribute, group) in relevant and too_few(Counts(c.n, c.events, c.n, c.events), rules)  # by itself alone
+    ]
     named = ", ".join(repr(group[:_LONGEST]) for group in small[:_NAMED])
     rest = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""
     return (
@@ -562,8 +524,3 @@ def _message(spec: AuditSpec, counts: Groups, rules: Rules) -> str:
         f"applications, {rules.minimum_events} approved and {rules.minimum_events} denied. Add rows, or see figures "
         f"alone: --set verdicts.limits=null{' --set thresholds=[]' if spec.thresholds else ''}"
     )
-
-
-def _alone(counts: Counts) -> Counts:
-    """A group compared with itself."""
-    return Counts(counts.n, counts.events, counts.n, counts.events)

@@ -81,7 +81,7 @@ STOPS, WARNS = 0.9, 0.7
 
 
 @dataclass(frozen=True)
-class Telling:
+class Association:
     """How well one column ranks the decision. AUCs are at least 0.5, in whichever direction; NaN where unknown."""
 
     filled: float
@@ -95,7 +95,7 @@ class Telling:
     filled_unfavourable: float
 
 
-def telling(values: Floats, favourable: Bools, unordered: bool) -> Telling:
+def association(values: Floats, favourable: Bools, unordered: bool) -> Association:
     """Holds one column against the decision.
 
     Args:
@@ -105,11 +105,16 @@ def telling(values: Floats, favourable: Bools, unordered: bool) -> Telling:
     """
     finite = np.isfinite(values)
     finite_favourable = favourable[finite]
-    ranks = _shares(values[finite].astype(np.int64), finite_favourable) if unordered else values[finite]
-    return Telling(
+    finite_values = values[finite]
+    ranks = _shares(finite_values.astype(np.int64), finite_favourable) if unordered else finite_values
+    distinct_values, counts = np.unique(finite_values, return_counts=True)
+    is_common = np.zeros(len(finite_values))
+    if len(distinct_values) >= 3:  # of two numbers, one is always the most common
+        is_common = (finite_values == distinct_values[np.argmax(counts)]).astype(np.float64)
+    return Association(
         auc(finite.astype(np.float64), favourable),
         auc(ranks, finite_favourable, either_way=not unordered),
-        np.nan if unordered else auc(_most_common(values[finite]), finite_favourable),
+        np.nan if unordered else auc(is_common, finite_favourable),
         _share(finite, favourable),
         _share(finite, ~favourable),
     )
@@ -129,15 +134,6 @@ def auc(values: Floats, favourable: Bools, *, either_way: bool = True) -> float:
     above = scipy.stats.rankdata(values)[favourable].sum() - good * (good + 1) / 2
     area = float(above / (good * bad))
     return max(area, 1 - area if either_way else 0.5)
-
-
-def _most_common(values: Floats) -> Floats:
-    """``(n,)`` 1 where a number is the most common one; nowhere, where there are no three numbers."""
-    distinct_values, counts = np.unique(values, return_counts=True)
-    if len(distinct_values) < 3:
-        return np.zeros(len(values))
-    common: Floats = (values == distinct_values[np.argmax(counts)]).astype(np.float64)
-    return common
 
 
 def _shares(codes: "np.ndarray[tuple[int], np.dtype[np.int64]]", favourable: Bools) -> Floats:

@@ -1,6 +1,6 @@
 """Checks of the decision's direction and of leakage."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from schemas.errors import DataQualityError
 from schemas.tables.applications import DECISION_DIRECTION, LEAKAGE
 from schemas.terms import Kind
 from tasks.numerics.arrays import Floats
-from tasks.preprocessing.algorithm import LEAST, STOPS, WARNS, Telling, direction, telling
+from tasks.preprocessing.algorithm import LEAST, STOPS, WARNS, association, direction
 
 # --------------------------------------------------------------------------------------------------------------------
 # Check of the decision column by columns with a direction: its table, and its result in words.
@@ -48,7 +48,7 @@ def check(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], signs: Mapping
 
 
 def _numbers(values: pd.Series, column: ColumnSpec) -> Floats:
-    """A column as numbers: categories by their order, NaN where missing."""
+    """A column as numbers: categories by their order, or else the alphabet; NaN where missing."""
     if column.type is not Kind.CONTINUOUS:
         order = column.order or tuple(sorted(values.dropna().unique()))
         values = values.map({category: i for i, category in enumerate(order)})
@@ -110,62 +110,38 @@ def check_leakage(frame: pd.DataFrame, columns: Mapping[str, ColumnSpec], allowe
     """
     some = frame.iloc[:: -(-len(frame) // MOST_ROWS) or 1]
     favourable = some["favourable"].to_numpy(dtype=bool)
-    results = {
-        name: telling(_leakage_numbers(some[name], column), favourable, _unordered(column))
-        for name, column in columns.items()
-    }
-    rows = [(name, of, auc) for name, result in results.items() for of, auc in _told(result)]
+    rows: list[tuple[str, str, float]] = []
+    reasons = {}
+    for name, column in columns.items():
+        unordered = column.type is not Kind.CONTINUOUS and not column.order
+        result = association(_numbers(some[name], column), favourable, unordered)
+        shares = f"{result.filled_favourable:.0%} of approved and {result.filled_unfavourable:.0%} of denied rows"
+        # A debt ratio is meant to predict the decision; that a value is present is not, and counts from ``WARNS`` on.
+        for aspect, auc, least, reason in (
+            (FILLED, result.filled, WARNS, f"{name} is filled in for {shares}"),
+            (VALUE, result.value, STOPS, f"{name} alone tells the decision"),
+            (COMMON, result.common, STOPS, f"whether {name} has its most common value tells the decision"),
+        ):
+            if auc >= least:
+                rows.append((name, aspect, auc))
+                reasons[name, aspect] = reason if aspect == FILLED else f"{reason} with an AUC of {auc:.2f}"
     stopped = [row for row in rows if row[2] >= STOPS and row[0] not in allowed]
     if stopped:
-        refusal_results = results
-        refusal_rows = rows
-        refusal_stopped = stopped
-        reasons = "; ".join(_because(name, of, auc, refusal_results[name]) for name, of, auc in refusal_stopped)
-        names = list(dict.fromkeys(name for name, _, _ in refusal_stopped))
-        suspects = [f"{name} (AUC {auc:.2f})" for name, _, auc in refusal_rows if name not in names and auc < STOPS]
-        beside = f". Look at {', '.join(suspects)} as well" if suspects else ""
-        they = "it is" if len(names) == 1 else "they are"
-        message = f"{reasons}: {they} known only after the decision; exclude {'it' if len(names) == 1 else 'them'}"
-        refusal = f"{message} or say leakage: {{allow: [{', '.join(names)}]}}{beside}"
-        raise DataQualityError(refusal)
+        names = list(dict.fromkeys(name for name, _, _ in stopped))
+        suspects = [f"{name} (AUC {auc:.2f})" for name, _, auc in rows if name not in names and auc < STOPS]
+        further = f". Look at {', '.join(suspects)} as well" if suspects else ""
+        they, them = ("it is", "it") if len(names) == 1 else ("they are", "them")
+        raise DataQualityError(
+            f"{'; '.join(reasons[name, aspect] for name, aspect, _ in stopped)}: {they} known only after the decision; "
+            f"exclude {them} or say leakage: {{allow: [{', '.join(names)}]}}{further}"
+        )
     return LEAKAGE.build(
         feature=[name for name, _, _ in rows],
-        tells=[of for _, of, _ in rows],
+        tells=[aspect for _, aspect, _ in rows],
         n=[len(some)] * len(rows),
         auc=[auc for _, _, auc in rows],
         allowed=[name in allowed for name, _, _ in rows],
     )
-
-
-def _told(result: Telling) -> Iterator[tuple[str, float]]:
-    """Aspects of a column that predict the decision, each with its AUC.
-
-    Values are told of from ``STOPS`` on: a debt ratio is meant to tell the decision, that a value is there is not.
-    """
-    limits = ((FILLED, result.filled, WARNS), (VALUE, result.value, STOPS), (COMMON, result.common, STOPS))
-    yield from ((of, auc) for of, auc, least in limits if auc >= least)
-
-
-def _because(name: str, of: str, auc: float, result: Telling) -> str:
-    if of == FILLED:
-        shares = f"{result.filled_favourable:.0%} of approved and {result.filled_unfavourable:.0%} of denied rows"
-        return f"{name} is filled in for {shares}"
-    if of == COMMON:
-        return f"whether {name} has its most common value tells the decision with an AUC of {auc:.2f}"
-    return f"{name} alone tells the decision with an AUC of {auc:.2f}"
-
-
-def _unordered(column: ColumnSpec) -> bool:
-    return column.type is not Kind.CONTINUOUS and not column.order
-
-
-def _leakage_numbers(values: pd.Series, column: ColumnSpec) -> Floats:
-    """A column as numbers: categories by their order, else by any; NaN where missing."""
-    if column.type is not Kind.CONTINUOUS:
-        categories = column.order or tuple(sorted(values.dropna().unique()))
-        values = values.map({category: i for i, category in enumerate(categories)})
-    numbers: Floats = values.to_numpy(dtype=np.float64)
-    return numbers
 
 
 def leakage_message(row: Row, label: str) -> str:

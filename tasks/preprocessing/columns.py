@@ -111,22 +111,17 @@ def columns_of(applicants: pa.Table, encodings: pa.Table) -> Columns:
 
 def encoded(columns: Columns, encodings: pa.Table) -> Floats:
     """``(n, q)`` features in [0, 1], a column for each row of ``encodings``."""
-    parts = [
-        _encoded(first, kind, categories, values)
-        for first, kind, categories, values in zip(
-            _features(encodings), columns.kinds, columns.categories, columns.values.T, strict=True
-        )
-    ]
-    return np.column_stack([np.empty((len(columns.values), 0)), *parts])
-
-
-def _encoded(first: Mapping[str, Any], kind: Kind, categories: tuple[str, ...], values: Floats) -> Floats:
-    if kind is Kind.CONTINUOUS:
-        bins = None if first["bins"] is None else int(first["bins"])
-        return encoding.encode_continuous(values, Scale(first["low"], first["high"], bins))
-    codes = values.astype(np.int32)
-    encode = encoding.encode_one_hot if kind is Kind.NOMINAL else encoding.encode_ordered
-    return encode(codes, len(categories))
+    parts = [np.empty((len(columns.values), 0))]
+    for first, kind, categories, values in zip(
+        _features(encodings), columns.kinds, columns.categories, columns.values.T, strict=True
+    ):
+        if kind is Kind.CONTINUOUS:
+            bins = None if first["bins"] is None else int(first["bins"])
+            parts.append(encoding.encode_continuous(values, Scale(first["low"], first["high"], bins)))
+        else:
+            encode = encoding.encode_one_hot if kind is Kind.NOMINAL else encoding.encode_ordered
+            parts.append(encode(values.astype(np.int32), len(categories)))
+    return np.column_stack(parts)
 
 
 def _features(encodings: pa.Table) -> list[dict[str, Any]]:

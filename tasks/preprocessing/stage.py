@@ -74,11 +74,7 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
     leaks = checks.check_leakage(frame, looked_at, settings.leakage.allow)
     right_way = checks.check(frame, features, None if settings.codes_decide else settings.directions)
     if settings.missing == "exclude":
-        complete = frame[list(features)].notna().all(axis=1)
-        refusals = _incomplete(frame[~complete], list(features))
-        if not complete.any():
-            raise DataQualityError(_nobody(frame[list(features)]))
-        frame = frame[complete]
+        frame, refusals = _complete(frame, list(features))
     else:
         for name, column in features.items():
             frame[name] = _imputed(frame[name], column)
@@ -107,17 +103,6 @@ def preprocess(applications: pa.Table, memberships: pa.Table, *, settings: Prepr
     }
     keeping = Keeping(settings.refusals.keep, settings.seed, memberships, failed=True)
     return Produced(tables, refusals, declared=declared, keeping=keeping)
-
-
-def _nobody(frame: pd.DataFrame) -> str:
-    """Which features are missing most, where no application has them all."""
-    missing = frame.isna().sum().sort_values(ascending=False, kind="stable")
-    worst = "; ".join(
-        f"{name} is missing in {'all ' * (n == len(frame))}{n}" for name, n in missing.head(3).items() if n
-    )
-    return (
-        f"no application has all features ({worst}); exclude such a column, or have it filled in with missing: impute"
-    )
 
 
 def _lacking(frame: pd.DataFrame, names: list[str]) -> pa.Table:
@@ -153,19 +138,36 @@ def _named(frame: pd.DataFrame, names: list[str]) -> list[str]:
     return [names[i] if pd.isna(x) else x for i, x in zip(first, exempt, strict=True)]
 
 
-def _incomplete(frame: pd.DataFrame, names: list[str]) -> pa.Table:
-    """Refusals of the rows with a missing value: exempt where the spec's texts declare it, else missing."""
-    exempt = frame["exempt"].notna().to_numpy()
-    return REFUSALS.build(
-        row_id=frame["row_id"],
-        source_row=frame["source_row"],
-        stage=["preprocess"] * len(frame),
-        reason=[Refusal.EXEMPT_COVARIATE if e else Refusal.MISSING_COVARIATE for e in exempt],
-        column=_named(frame, names),
-        detail=[None] * len(frame),
-        favourable=frame["favourable"],
-        weight=np.ones(len(frame)),
+def _complete(frame: pd.DataFrame, names: list[str]) -> tuple[pd.DataFrame, pa.Table]:
+    """Complete rows, and refusals of the others: exempt where the spec's texts declare it, else missing.
+
+    Raises:
+        DataQualityError: no row is complete.
+    """
+    complete = frame[names].notna().all(axis=1)
+    if not complete.any():
+        missing = frame[names].isna().sum().sort_values(ascending=False, kind="stable")
+        worst = "; ".join(
+            f"{name} is missing in {'all ' * (n == len(frame))}{n}" for name, n in missing.head(3).items() if n
+        )
+        raise DataQualityError(
+            f"no application has all features ({worst}); exclude such a column, or have it filled in with missing: "
+            "impute"
+        )
+    refused = frame[~complete]
+    refusals = REFUSALS.build(
+        row_id=refused["row_id"],
+        source_row=refused["source_row"],
+        stage=["preprocess"] * len(refused),
+        reason=[
+            Refusal.EXEMPT_COVARIATE if exempt else Refusal.MISSING_COVARIATE for exempt in refused["exempt"].notna()
+        ],
+        column=_named(refused, names),
+        detail=[None] * len(refused),
+        favourable=refused["favourable"],
+        weight=np.ones(len(refused)),
     )
+    return frame[complete], refusals
 
 
 def _imputed(values: pd.Series, column: ColumnSpec) -> pd.Series:

@@ -68,8 +68,8 @@ def decider(model: Model, models: pa.Table, encodings: pa.Table, decisions: pa.T
     if not models.num_rows:  # the rows were too few to fit one
         return None
     model_decisions = decisions.filter(pc.equal(decisions["decision_maker"], str(DecisionMaker.MODEL)))
-    own_models = _StoredModels(stored(models, model), model.taken_as, encodings)
-    return partial(_by_models, own_models, model_decisions["fold"].to_numpy(), model_decisions["threshold"].to_numpy())
+    fold, threshold = model_decisions["fold"].to_numpy(), model_decisions["threshold"].to_numpy()
+    return _StoredModels(stored(models, model), model.taken_as, encodings, fold, threshold)
 
 
 def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
@@ -79,22 +79,21 @@ def _by_rule(rule: Rule, columns: Columns, _: Longs) -> tuple[Bools, Floats]:
 
 @dataclass(frozen=True)
 class _StoredModels:
-    """Models by fold, with the form of their inputs."""
+    """Decides by stored models, each row by that of its fold and by its threshold."""
 
     models: dict[int, Readable]
     taken_as: TakenAs
     encodings: pa.Table
+    fold: Longs
+    threshold: Floats
 
-
-def _by_models(
-    stored_models: _StoredModels, fold: Longs, threshold: Floats, columns: Columns, rows: Longs
-) -> tuple[Bools, Floats]:
-    x, scores = inputs_of(columns, stored_models.encodings, stored_models.taken_as).x, np.empty(len(rows))
-    for number, model in stored_models.models.items():
-        is_of_fold = fold[rows] == number
-        if is_of_fold.any():
-            scores[is_of_fold] = probabilities(model, x[is_of_fold])
-    return scores >= threshold[rows], scores
+    def __call__(self, columns: Columns, rows: Longs) -> tuple[Bools, Floats]:
+        x, scores = inputs_of(columns, self.encodings, self.taken_as).x, np.empty(len(rows))
+        for number, model in self.models.items():
+            is_of_fold = self.fold[rows] == number
+            if is_of_fold.any():
+                scores[is_of_fold] = probabilities(model, x[is_of_fold])
+        return scores >= self.threshold[rows], scores
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -199,6 +198,8 @@ def _explained(tables: ProblemTables, encoded: Floats, model: Model, substitute:
         attributor(stored_model, called(model), substitute) for stored_model in stored(tables.models, model).values()
     ]
     inputs = inputs_of(columns, tables.encodings, model.taken_as, encoded)
+    cut = float(log_odds(np.array([maker_decisions["threshold"][0].as_py()]))[0])
+    cut -= 1e-9 * max(1.0, abs(cut))  # by a hair too low: the threshold is itself one of the scores
     if model.file is None:
         unseen = maker_decisions["explained"].to_numpy(zero_copy_only=False)
         explainer, pools = explainers(maker_decisions["fold"].to_numpy().astype(np.int32), unseen)
@@ -214,7 +215,7 @@ def _explained(tables: ProblemTables, encoded: Floats, model: Model, substitute:
         explainer=explainer,
         models=tuple(models),
         pools=pools,
-        cuts=(_cut(maker_decisions["threshold"][0].as_py()),) * len(models),
+        cuts=(cut,) * len(models),
         favourable=favourable if len(models) == 1 else None,
     )
 
@@ -237,12 +238,6 @@ def _of_rule(
         pools=pools,
         favourable=favourable,
     )
-
-
-def _cut(threshold: float) -> float:
-    """The logit from which decisions are favourable, by a hair too low: the threshold is itself one of the scores."""
-    cut = float(log_odds(np.array([threshold]))[0])
-    return cut - 1e-9 * max(1.0, abs(cut))
 
 
 def _everybody(n: int) -> tuple[Ints, tuple[Bools, ...]]:

@@ -14,7 +14,7 @@ from schemas.audit.spec import Protected
 from schemas.errors import SpecError, TooFewError
 from tasks.numerics.arrays import Bools, Floats, Ints
 from tasks.numerics.encoding import Columns
-from tasks.preprocessing.columns import Grouped, Inputs, inputs_of
+from tasks.preprocessing.columns import Grouped, inputs_of
 from tasks.scoring.decider import Decide, passes, rule_scores
 from tasks.scoring.fitting import fit_of
 from tasks.scoring.model_reader.confined import UnansweredError, opened
@@ -63,27 +63,26 @@ def exchanges(
     for p in protected:
         protected_inputs = [name for name in p.columns if name in input_names]
         proxy_inputs = [
-            name for name in input_names if name not in p.columns and _says(name, p, columns, groups, attributes)
+            name
+            for name in input_names
+            if name not in p.columns and _is_proxy(name, p, columns, groups[p.name], attributes)
         ]
         if not protected_inputs and not proxy_inputs:
             continue
-        if reason := _refusal(p, protected_inputs, proxy_inputs, groups[p.name]):
+        reason = ""
+        if not groups[p.name].compared:
+            reason = f"no complete application belongs to {p.reference}, the reference group"
+        elif len(p.columns) > 1:
+            reason = f"{p.name} crosses {' and '.join(p.columns)}: only an attribute of one column is exchanged"
+        elif not protected_inputs:
+            reason = f"the model takes {', '.join(proxy_inputs)}, which tells the group, and not {p.columns[0]}"
+        elif proxy_inputs:
+            inputs_text = f"the model takes {', '.join(proxy_inputs)} beside {protected_inputs[0]}"
+            reason = f"{inputs_text}: exchanging one alone makes nobody who could be"
+        if reason:
             yield Exchanged(p.name, reason=reason)
         else:
             yield _exchanged(p.name, columns, columns.names.index(protected_inputs[0]), groups[p.name], decide)
-
-
-def _refusal(p: Protected, protected_inputs: Sequence[str], proxy_inputs: Sequence[str], grouped: Grouped) -> str:
-    if not grouped.compared:
-        return f"no complete application belongs to {p.reference}, the reference group"
-    if len(p.columns) > 1:
-        return f"{p.name} crosses {' and '.join(p.columns)}: only an attribute of one column is exchanged"
-    if not protected_inputs:
-        return f"the model takes {', '.join(proxy_inputs)}, which tells the group, and not {p.columns[0]}"
-    if proxy_inputs:
-        inputs_text = f"the model takes {', '.join(proxy_inputs)} beside {protected_inputs[0]}"
-        return f"{inputs_text}: exchanging one alone makes nobody who could be"
-    return ""
 
 
 def _exchanged(attribute: str, columns: Columns, at: int, grouped: Grouped, decide: Decide) -> Exchanged:
@@ -101,26 +100,19 @@ def _exchanged(attribute: str, columns: Columns, at: int, grouped: Grouped, deci
     )
 
 
-def _says(name: str, p: Protected, columns: Columns, groups: Mapping[str, Grouped], attributes: set[str]) -> bool:
+def _is_proxy(name: str, p: Protected, columns: Columns, grouped: Grouped, attributes: set[str]) -> bool:
     """Whether a column is a proxy of the group: by its name, or because the two always agree in the data."""
     kinds = {kind_of(column_name) for column_name in (p.name, *p.columns)} - {""}
     if is_personal(name) and kind_of(name) in kinds and name not in attributes:
         return True
-    values, grouped = columns.values[:, columns.names.index(name)], groups[p.name]
-    parts = [values[grouped.group == number] for number in range(len(grouped.groups))]
-    is_told = bool(np.ptp(values) > 0) and all(np.ptp(part) == 0 for part in parts if len(part))
-    return is_told or _tells(values, grouped)
-
-
-def _tells(values: Floats, grouped: Grouped) -> bool:
-    """Whether each value of a column lies in one group, and not all in the same.
-
-    A column with as many values as there are pairs of rows, or more, is an amount: its values meet in no group.
-    """
+    values, many = columns.values[:, columns.names.index(name)], len(grouped.groups)
+    parts = [values[grouped.group == number] for number in range(many)]
+    if np.ptp(values) > 0 and all(np.ptp(part) == 0 for part in parts if len(part)):
+        return True  # each group has one value
     distinct_values, codes = np.unique(values, return_inverse=True)
     if 2 * len(distinct_values) > len(values):
-        return False
-    many = len(grouped.groups)
+        return False  # an amount: hardly two rows have the same value
+    # Each value lies in one group, and not all in the same.
     cells = np.bincount(codes * many + grouped.group, minlength=many * len(distinct_values)).reshape(-1, many)
     return bool((np.count_nonzero(cells, axis=1) <= 1).all() and np.count_nonzero(cells.any(axis=0)) > 1)
 
@@ -215,7 +207,19 @@ def given(content: bytes, columns: Columns, encodings: pa.Table, y: Bools, model
     try:
         classifier = opened(file)
         _check_inputs(classifier, file.name, columns, encodings, model.taken_as)
-        scores = _scores_of(classifier, file.name, inputs_of(columns, encodings, model.taken_as))
+        inputs = inputs_of(columns, encodings, model.taken_as)
+        try:
+            scores = probabilities(classifier, inputs.x)
+        except UnansweredError as error:
+            raise SpecError(
+                f"{file.name} does not take the {len(inputs.names)} inputs that it gets ({_shown(inputs.names)}): "
+                f"{error.detail}; set model.file.inputs to what it was fitted on, or name in the spec the columns that "
+                "it takes, in its order"
+            ) from error
+        if blank := int(np.count_nonzero(~np.isfinite(scores))):
+            raise SpecError(
+                f"{file.name} gives no finite number for {blank:,} of {len(scores):,} rows; look at its inputs"
+            )
     except SpecError as error:
         raise SpecError(str(error), ("model", "file")) from error
     n = len(y)
@@ -262,22 +266,6 @@ def _check_inputs(model: Readable, name: str, columns: Columns, encodings: pa.Ta
                 f"{name} was fitted with {theirs!r} as input {place}, and would get {ours!r} there; put the columns of "
                 "the spec in the order of its inputs"
             )
-
-
-def _scores_of(model: Readable, name: str, inputs: Inputs) -> Floats:
-    """The scores of a user's model."""
-    try:
-        scores = probabilities(model, inputs.x)
-    except UnansweredError as error:
-        names = _shown(inputs.names)
-        raise SpecError(
-            f"{name} does not take the {len(inputs.names)} inputs that it gets ({names}): {error.told}; set "
-            "model.file.inputs to what it was fitted on, or name in the spec the columns that it takes, in its order"
-        ) from error
-    blank = int(np.count_nonzero(~np.isfinite(scores)))
-    if blank:
-        raise SpecError(f"{name} gives no finite number for {blank:,} of {len(scores):,} rows; look at its inputs")
-    return scores
 
 
 def _shown(names: tuple[str, ...]) -> str:

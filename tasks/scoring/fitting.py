@@ -32,48 +32,37 @@ Fit: TypeAlias = "Callable[[Floats, Bools], Network | Linear | ClassifierMixin]"
 
 def fit_of(kind: str, seed: int) -> Fit:
     """How models of a kind are fitted; the same rows give the same model."""
-    fits: dict[str, Fit] = {
-        "logistic_regression": partial(_logistic, seed),
-        "random_forest": partial(_forest, seed),
-        "gradient_boosting": partial(_boosting, seed),
-        "net": partial(_net, seed),
-    }
-    return fits[kind]
+    return partial(_fitted, kind, seed)
 
 
-def _logistic(seed: int, x: Floats, y: Bools) -> Linear:
-    """The coefficients of a logistic regression, which are all that there is of it."""
-    from sklearn.linear_model import LogisticRegression
-
-    return of_logistic_regression(LogisticRegression(max_iter=1000, random_state=seed).fit(x, y))
-
-
-def _forest(seed: int, x: Floats, y: Bools) -> "ClassifierMixin":
-    from sklearn.ensemble import RandomForestClassifier
-
-    return RandomForestClassifier(200, min_samples_leaf=5, random_state=seed).fit(x, y)
-
-
-def _boosting(seed: int, x: Floats, y: Bools) -> "ClassifierMixin":
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(random_state=seed).fit(x, y)
-
-
-def _net(seed: int, x: Floats, y: Bools) -> Network:
-    """A network trained for prediction alone, on inputs by their mean and deviation; these move into its first layer.
+def _fitted(kind: str, seed: int, x: Floats, y: Bools) -> "Network | Linear | ClassifierMixin":
+    """A model of a kind; of a logistic regression the coefficients, which are all that there is of it.
 
     Raises:
-        DataQualityError: The loss is no longer finite.
+        DataQualityError: The loss of a network is no longer finite.
     """
+    if kind == "logistic_regression":
+        from sklearn.linear_model import LogisticRegression
+
+        return of_logistic_regression(LogisticRegression(max_iter=1000, random_state=seed).fit(x, y))
+    if kind == "random_forest":
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(200, min_samples_leaf=5, random_state=seed).fit(x, y)
+    if kind == "gradient_boosting":
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        return HistGradientBoostingClassifier(random_state=seed).fit(x, y)
     from tasks.numerics.networks.network import TrainingSettings
     from tasks.numerics.networks.training import UNMATCHED, TrainingRows, train  # torch, seconds to import
 
+    # The network is trained for prediction alone, on inputs by their mean and deviation, which then move into its first
+    # layer; no term of the loss looks at groups or matches.
     centre, scale = x.mean(axis=0), np.where(np.ptp(x, axis=0) > 0, x.std(axis=0), 1.0)
     rows = TrainingRows(
         inputs=(x - centre) / scale,
         favourable=y,
-        protected=np.zeros(len(y), dtype=bool),  # no term of the loss looks at groups or matches
+        protected=np.zeros(len(y), dtype=bool),
         match=np.full(len(y), UNMATCHED),
     )
     settings = TrainingSettings(lambda_eo=0.0, lambda_cec=0.0, seed=seed, device="cpu")
@@ -139,16 +128,13 @@ def refits(x: Floats, y: Bools, explained: Bools, model: Model, draws: int, seed
     if not learnt.all():
         fitted, labels, draw_counts = design[learnt], y[learnt], counts[learnt]
     coefficients = refitted(fitted, labels, draw_counts, RIDGE)
-    return Refits(counts, coefficients[1:], coefficients[0], _cuts(fitted, labels, draw_counts, coefficients, model))
-
-
-def _cuts(design: Floats, y: Bools, counts: Counts, coefficients: Floats, model: Model) -> Floats:
-    """``(draws,)`` thresholds of the logit: as given, or such that denials agree in each resample."""
-    if model.threshold != "rate_matched":
-        return np.full(coefficients.shape[1], float(logit(model.threshold)))
-    cut = []
-    for draws in blocks(len(design), coefficients.shape[1]):
-        index, count = design @ coefficients[:, draws], counts[:, draws]
-        denied = count[~y].sum(axis=0, dtype=np.int64)
-        cut += [rate_matched(index[:, at], count[:, at], int(denials)) for at, denials in enumerate(denied)]
-    return np.array(cut)
+    if model.threshold == "rate_matched":  # such that denials agree in each resample
+        thresholds = []
+        for some in blocks(len(fitted), draws):
+            index, count = fitted @ coefficients[:, some], draw_counts[:, some]
+            denied = count[~labels].sum(axis=0, dtype=np.int64)
+            thresholds += [rate_matched(index[:, at], count[:, at], int(n)) for at, n in enumerate(denied)]
+        cut = np.array(thresholds)
+    else:
+        cut = np.full(draws, float(logit(model.threshold)))
+    return Refits(counts, coefficients[1:], coefficients[0], cut)

@@ -186,8 +186,7 @@ def network_of(content: bytes, name: str, output: Literal["logit", "probability"
         IntegrityError: Its layers do not fit together.
         InfrastructureError: The library ``onnx`` is not installed.
     """
-    graph, arrays = _read(content, name)
-    nodes = _chain(graph, arrays, name)
+    nodes, arrays = _operators(content, name)
     if output == "probability" and nodes[-1].op_type != "Sigmoid":
         message = f"{name} ends in {nodes[-1].op_type} and not in a sigmoid, so that it gives a logit"
         raise SpecError(f"{message}, but `output` is probability in the spec; leave `output` out")
@@ -197,24 +196,21 @@ def network_of(content: bytes, name: str, output: Literal["logit", "probability"
     alternating = len(layers) == len(kinds) + 1 and set(part_kinds[::2]) == {"linear"}
     if not alternating or "linear" in part_kinds[1::2] or len(set(part_kinds[1::2])) > 1:
         raise SpecError(f"{name} is made of {part_kinds}; {_EXPECTED}")
-    _check_numbers(layers, name)  # type: ignore[arg-type]
-    weights, biases = zip(*layers, strict=True)
-    return Network(weights, biases, kinds[0] if kinds else "relu")  # type: ignore[arg-type]
-
-
-def _check_numbers(layers: Sequence[Layer], name: str) -> None:
-    for number, (weight, bias) in enumerate(layers):
+    linear = [part for part in layers if not isinstance(part, str)]
+    for number, (weight, bias) in enumerate(linear):
         if weight.ndim != 2 or not weight.size:
             raise SpecError(f"{name}: layer {number} has weights of the shape {weight.shape}; {_EXPECTED}")
         if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
             raise SpecError(f"{name}: layer {number} has weights that are not numbers; train it and write it again")
+    weights, biases = zip(*linear, strict=True)
+    return Network(weights, biases, kinds[0] if kinds else "relu")  # type: ignore[arg-type]
 
 
 _EXPECTED = "expected Gemm or MatMul and Add, with Relu, Softplus or SiLU between them, and one logit at the end"
 
 
-def _read(content: bytes, name: str) -> tuple[Any, dict[str, Floats]]:
-    """The graph, and the arrays that it holds by name."""
+def _operators(content: bytes, name: str) -> tuple[list[Any], dict[str, Floats]]:
+    """The operators between input and output, each with the output of the previous one as its input; arrays by name."""
     try:
         onnx = import_module("onnx")
     except ImportError as error:
@@ -228,11 +224,7 @@ def _read(content: bytes, name: str) -> tuple[Any, dict[str, Floats]]:
     tensors |= {node.output[0]: node.attribute[0].t for node in graph.node if node.op_type == "Constant"}
     if any(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in tensors.values()):
         raise SpecError(f"{name} keeps its parameters in another file; save it with its parameters inside")
-    return graph, {key: array_of(tensor, name) for key, tensor in tensors.items()}
-
-
-def _chain(graph: Any, arrays: Mapping[str, Floats], name: str) -> list[Any]:
-    """The operators between input and output, each with the output of the previous one as its input."""
+    arrays = {key: array_of(tensor, name) for key, tensor in tensors.items()}
     nodes = [node for node in graph.node if node.op_type != "Constant"]
     outputs = {node.output[0] for node in nodes}
     earlier = [value.name for value in graph.input if value.name not in arrays]
@@ -245,7 +237,7 @@ def _chain(graph: Any, arrays: Mapping[str, Floats], name: str) -> list[Any]:
         earlier.append(node.output[0])
     if not nodes or [value.name for value in graph.output] != earlier[-1:]:
         raise SpecError(f"{name} does not end in one output at the end of its chain; {_EXPECTED}")
-    return [node for node in nodes if node.op_type not in PASSED]
+    return [node for node in nodes if node.op_type not in PASSED], arrays
 
 
 def _parts(nodes: list[Any], arrays: Mapping[str, Floats], name: str) -> Iterator[Layer | str]:
@@ -436,7 +428,7 @@ def check_parts(root: Any, name: str) -> list[Any]:
         SpecError: it has one.
     """
     boosted, number = [], 0
-    for part, inputs in _skops_parts_parts(root):
+    for part, inputs in _parts_of_model(root):
         what = f"{name}: tree {number}"
         if part.class_name == "TreePredictor":
             check_boosted(part.attrs.construct(), inputs, what)
@@ -467,7 +459,7 @@ def check_categories(model: Any, name: str) -> None:
             raise SpecError(f"{name} uses the category of an input that is a number; write it again")
 
 
-def _skops_parts_parts(root: Any) -> Iterator[tuple[Any, int | None]]:
+def _parts_of_model(root: Any) -> Iterator[tuple[Any, int | None]]:
     """Every object of the model, in their order, with the number of its inputs if that is declared."""
     stack: list[tuple[Any, int | None, bool]] = [(root, None, False)]
     visited: set[tuple[int, int | None, bool]] = set()
@@ -477,29 +469,19 @@ def _skops_parts_parts(root: Any) -> Iterator[tuple[Any, int | None]]:
         if (id(part), inputs, direct) in visited:
             continue
         visited.add((id(part), inputs, direct))
-        own_inputs = _said(part)
+        attributes = getattr(getattr(part, "attrs", None), "content", None)
+        declared: Any = attributes.get("n_features_in_") if isinstance(attributes, dict) else None
+        number = None if declared is None else getattr(declared, "cached", declared).construct()
         if part.module_name == "sklearn.pipeline":
             inputs, direct = None, False  # its steps change how many there are
-        elif own_inputs is not None:
-            inputs, direct = (inputs if direct else own_inputs), part.module_name in DIRECT
+        elif isinstance(number, int | np.integer) and not isinstance(number, bool):
+            inputs, direct = (inputs if direct else int(number)), part.module_name in DIRECT
         yield part, inputs
-        stack += [(child, inputs, direct) for child in reversed(list(_children(part)))]
-
-
-def _said(part: Any) -> int | None:
-    """The number of inputs that an estimator declares."""
-    attributes = getattr(getattr(part, "attrs", None), "content", None)
-    declared_inputs: Any = attributes.get("n_features_in_") if isinstance(attributes, dict) else None
-    if declared_inputs is None:
-        return None
-    number = getattr(declared_inputs, "cached", declared_inputs).construct()
-    return int(number) if isinstance(number, int | np.integer) and not isinstance(number, bool) else None
-
-
-def _children(part: Any) -> Iterator[Any]:
-    for child in part.children.values():
-        nodes = child.values() if isinstance(child, dict) else child if isinstance(child, list) else [child]
-        yield from (node for node in nodes if hasattr(node, "children"))
+        children: list[tuple[Any, int | None, bool]] = []
+        for child in part.children.values():
+            nodes = child.values() if isinstance(child, dict) else child if isinstance(child, list) else [child]
+            children += [(node, inputs, direct) for node in nodes if hasattr(node, "children")]
+        stack += reversed(children)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -521,10 +503,19 @@ def kept(model: "ClassifierMixin") -> bytes:
         files = {name: written.read(name) for name in written.namelist()}
     order: dict[str, str] = {}
     schema = _numbered(json.loads(files.pop(SCHEMA)), order)
-    named = sorted((_renamed(name, order), _unpadded(content)) for name, content in files.items())
+    named = []
+    for name, content in files.items():
+        array = np.load(io.BytesIO(content), allow_pickle=False)
+        if array.dtype.names:  # zeros between the fields of its records
+            clean, file = np.zeros(array.shape, array.dtype), io.BytesIO()
+            for field in array.dtype.names:
+                clean[field] = array[field]
+            np.save(file, clean, allow_pickle=False)
+            content = file.getvalue()
+        named.append((_renamed(name, order), content))
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for name, content in (*named, (SCHEMA, json.dumps(schema).encode())):
+        for name, content in (*sorted(named), (SCHEMA, json.dumps(schema).encode())):
             archive.writestr(zipfile.ZipInfo(name), content)  # of 1980, as any file without a time
     return out.getvalue()
 
@@ -536,7 +527,22 @@ def classifier(content: bytes, name: str) -> "ClassifierMixin":
         SpecError: It is something else, or no file of skops at all.
     """
     try:
-        model = _model(content, name)
+        from skops.io._audit import get_tree
+        from skops.io._utils import read_schema
+
+        # made as ``skops.io.loads`` makes it, but only once its trees were checked
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            check_schema(archive.read(SCHEMA), name)
+            schema, context = read_schema(archive)
+            root = get_tree(schema, context, trusted=list(TREES))
+        unknown = sorted(root.get_unsafe_set() - set(TREES))
+        if unknown:
+            message = f"{name} holds the types {unknown}, which are not known to be harmless"
+            raise SpecError(f"{message}; give a model of scikit-learn that consists only of scikit-learn parts")
+        boosted = check_parts(root, name)
+        model = root.construct()
+        for boosted_model in boosted:
+            check_categories(boosted_model.construct(), name)
     except SpecError:
         raise
     except Exception as error:  # of whatever the reader stumbles over
@@ -551,26 +557,6 @@ def classifier(content: bytes, name: str) -> "ClassifierMixin":
     if np.shape(classes) != (2,):
         message = f"{name} is a {kind} of the {len(classes)} classes {list(classes)[:5]}"
         raise SpecError(f"{message}; a decision has two, and the second is the favourable one")
-    return model
-
-
-def _model(content: bytes, name: str) -> Any:
-    """The model of a file, made as ``skops.io.loads`` makes it, but only once its trees were looked at."""
-    from skops.io._audit import get_tree
-    from skops.io._utils import read_schema
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        check_schema(archive.read(SCHEMA), name)
-        schema, context = read_schema(archive)
-        root = get_tree(schema, context, trusted=list(TREES))
-    unknown = sorted(root.get_unsafe_set() - set(TREES))
-    if unknown:
-        message = f"{name} holds the types {unknown}, which are not known to be harmless"
-        raise SpecError(f"{message}; give a model of scikit-learn that consists only of scikit-learn parts")
-    boosted = check_parts(root, name)
-    model = root.construct()
-    for boosted_model in boosted:
-        check_categories(boosted_model.construct(), name)
     return model
 
 
@@ -591,15 +577,3 @@ def _numbered(node: Any, order: dict[str, str]) -> Any:
 def _renamed(file: str, order: dict[str, str]) -> str:
     path = PurePosixPath(file)
     return order.setdefault(path.stem, str(len(order) + 1)) + path.suffix
-
-
-def _unpadded(content: bytes) -> bytes:
-    """An array's file, with zeros between the fields of its records."""
-    array = np.load(io.BytesIO(content), allow_pickle=False)
-    if not array.dtype.names:
-        return content
-    clean, out = np.zeros(array.shape, array.dtype), io.BytesIO()
-    for name in array.dtype.names:
-        clean[name] = array[name]
-    np.save(out, clean, allow_pickle=False)
-    return out.getvalue()

@@ -134,7 +134,13 @@ def read(file: ModelFile) -> Readable:
         case "onnx":
             return network_of(file.content, file.name, file.output)
         case "torchscript":
-            return _module(file)
+            import torch  # seconds to import, and only such a module needs it
+
+            try:
+                module = torch.jit.load(io.BytesIO(file.content), map_location="cpu")  # type: ignore[no-untyped-call]
+            except RuntimeError as error:
+                raise SpecError(f"{file.name} is not TorchScript that this torch can read: {error}") from error
+            return Module(module, file.output)
 
 
 def vouched(file: ModelFile) -> Literal["safetensors", "skops", "onnx", "torchscript"]:
@@ -215,16 +221,6 @@ def format_of(content: bytes) -> Format:
         return "safetensors"
     # the first field of an ONNX file is the version of its format, a small number
     return "onnx" if content[:1] == b"\x08" else "unknown"
-
-
-def _module(file: ModelFile) -> Module:
-    import torch  # seconds to import, and only such a module needs it
-
-    try:
-        module = torch.jit.load(io.BytesIO(file.content), map_location="cpu")  # type: ignore[no-untyped-call]
-    except RuntimeError as error:
-        raise SpecError(f"{file.name} is not TorchScript that this torch can read: {error}") from error
-    return Module(module, file.output)
 
 
 # --------------------------------------------------------------------------------------------------------------------

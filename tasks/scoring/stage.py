@@ -107,7 +107,10 @@ def score(
     if model.rule is not None:
         scored = decision_makers.ruled(model.rule, columns_of(applicants, encodings))
     elif model.file is not None:
-        content = _content(model.file.path, settings.model_sha256)
+        content = _located(model.file.path).read_bytes()
+        if hashlib.sha256(content).hexdigest() != settings.model_sha256:
+            path = model.file.path
+            raise InfrastructureError(f"{path} changed while the audit ran; run it again once it is at rest")
         scored = decision_makers.given(content, columns_of(applicants, encodings), encodings, y, model)
     else:
         names = features.column_names[1:]
@@ -142,13 +145,6 @@ def _located(path: str) -> Path:
             "give the right one in the spec or with --set model.file.path=FILE"
         )
     return Path(path)
-
-
-def _content(path: str, sha256: str | None) -> bytes:
-    content = _located(path).read_bytes()
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise InfrastructureError(f"{path} changed while the audit ran; run it again once it is at rest")
-    return content
 
 
 def _decisions(ids: Any, maker: DecisionMaker, outcome: Bools, scored: "Scored") -> pa.Table:
@@ -199,11 +195,24 @@ def _exchanged(
 
 def _metrics(groups: Any, y: Bools, scored: "Scored") -> pa.Table:
     """Metrics of the model against the lender's decisions, on the rows that it had not seen, by group."""
+    from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score  # with them comes scipy
+
     rows: dict[str, list[Any]] = {c.name: [] for c in MODEL_METRICS.columns}
     for (attribute, group), members in groups.groupby(["protected_attribute", "group"]):
         at = members["at"].to_numpy()
         at = at[scored.explained[at]]
-        for metric, value in _of_group(y[at], scored.favourable[at], scored.ranks[at]).items():
+        if len(at) == 0:
+            continue
+        observed, predicted = y[at], scored.favourable[at]
+        tn, fp, fn, tp = confusion_matrix(observed, predicted, labels=[False, True]).ravel()
+        metrics = {
+            "accuracy": float(accuracy_score(observed, predicted)),
+            "auc": float(roc_auc_score(observed, scored.ranks[at])) if 0 < observed.sum() < len(at) else None,
+            "predicted_denial_rate": float((~predicted).mean()),
+            "true_positive_rate": float(tp / (tp + fn)) if tp + fn else None,
+            "false_positive_rate": float(fp / (fp + tn)) if fp + tn else None,
+        }
+        for metric, value in metrics.items():
             for name, cell in zip(rows, (attribute, group, metric, value, len(at)), strict=True):
                 rows[name].append(cell)
     return MODEL_METRICS.build(**rows)
@@ -224,18 +233,3 @@ def _refits(groups: Any, refitted: "Refits", x: Floats) -> pa.Table:
         )
         tables.append(table)
     return pa.concat_tables(tables)
-
-
-def _of_group(y: Bools, predicted: Bools, ranks: Floats) -> dict[str, float | None]:
-    if len(y) == 0:
-        return {}
-    from sklearn.metrics import accuracy_score, confusion_matrix, roc_auc_score  # with them comes scipy
-
-    tn, fp, fn, tp = confusion_matrix(y, predicted, labels=[False, True]).ravel()
-    return {
-        "accuracy": float(accuracy_score(y, predicted)),
-        "auc": float(roc_auc_score(y, ranks)) if 0 < y.sum() < len(y) else None,
-        "predicted_denial_rate": float((~predicted).mean()),
-        "true_positive_rate": float(tp / (tp + fn)) if tp + fn else None,
-        "false_positive_rate": float(fp / (fp + tn)) if fp + tn else None,
-    }

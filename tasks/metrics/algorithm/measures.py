@@ -91,7 +91,8 @@ def estimates(samples: Sequence[Sample], draws: int, level: float) -> list[Estim
         out[i] = Estimate(
             mean_interval(samples[i].values, samples[i].counts), low, high, n, defined, None, resampled, note
         )
-    return [estimate or _nothing(*tally.at(i), draws) for i, estimate in enumerate(out)]
+    nan = np.nan  # of a sample in which no unit has a value
+    return [estimate or Estimate(nan, nan, nan, *tally.at(i), np.full(draws, nan)) for i, estimate in enumerate(out)]
 
 
 def estimates_given(wholes: Sequence[Whole], level: float) -> list[Estimate]:
@@ -121,7 +122,7 @@ class _Counted(NamedTuple):
     """Whether every unit with a value is 0 or 1, and none could be anything else."""
 
     def at(self, i: int) -> tuple[int, int, int | None]:
-        """Units, those with a value, and events where the sample is a share of somebody."""
+        """Units, those with a value, and events where the sample is a share of at least one unit."""
         n, is_share = int(self.n[i]), bool(self.is_share[i])
         return n, int(self.defined[i]), int(self.events[i]) if is_share and n else None
 
@@ -139,12 +140,6 @@ def _counted(samples: Sequence[Sample]) -> _Counted:
     other = np.bincount(owner, is_defined & ~is_event & (values != 0), len(samples)) > 0
     could_be = np.array([s.share for s in samples], dtype=bool)
     return _Counted(units(np.ones(len(owner), dtype=bool)), units(is_defined), units(is_event), could_be & ~other)
-
-
-def _nothing(n: int, defined: int, events: int | None, draws: int) -> Estimate:
-    """Of a sample in which no unit has a value."""
-    nan = np.nan
-    return Estimate(nan, nan, nan, n, defined, events, np.full(draws, nan))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -212,7 +207,7 @@ class Given:
 
 
 class Drawn(NamedTuple):
-    """A statistic where nothing but size, or nothing at all, tells the group from the reference."""
+    """A statistic on draws that differ from the reference group in size alone, or not at all."""
 
     values: Floats
     note: str = ""
@@ -273,7 +268,11 @@ def summarise(
         aggregates: the aggregates.
         refitted: (family, group) -> ``(refits,)`` a share of the model's decisions, by the model fitted anew.
     """
-    estimates_of = _estimates(statistics, aggregates, plan)
+    samples = [Sample(s.values, s.counts, s.share, partial(_resamples, s, plan)) for s in statistics]
+    wholes = [Whole(g.value, g.n, g.events, g.replicates, g.ends) for g in aggregates]
+    everything: list[Statistic | Given] = [*statistics, *aggregates]
+    every = [*estimates(samples, plan.draws, plan.level), *estimates_given(wholes, plan.level)]
+    estimates_of = {(s.family, s.group): estimate for s, estimate in zip(everything, every, strict=True)}
     for key, shares in refitted.items():
         if key in estimates_of:
             estimates_of[key] = by_refits(estimates_of[key], shares, plan.level)
@@ -281,11 +280,12 @@ def summarise(
     ratios = _ratios_of_shares(statistics, estimates_of, plan)
     ranges = dict(zip(matched, percentile_intervals([d.values for d in matched.values()], plan.level), strict=True))
     out: list[Measure] = []
-    everything: list[Statistic | Given] = [*statistics, *aggregates]
     for s in everything:
         key = s.family, s.group
         estimate, note = estimates_of[key], notes.get(key, "")
-        out.append(_plain(*key, estimate, _joined(note, estimate.note)))
+        own_note, sizes = _joined(note, estimate.note), (estimate.n, estimate.events)
+        ends = estimate.value, estimate.low, estimate.high
+        out.append(Measure(*key, None, *ends, *sizes, note=own_note, fewest=estimate.defined))
         reference = plan.references[s.family.protected_attribute]
         if s.group == reference or s.family.subgroup:
             continue
@@ -302,6 +302,20 @@ def summarise(
                 m._replace(note=_joined(qualified, m.note)) for m, qualified in zip(beside, draw_notes, strict=False)
             ]
     return _with_q(out)
+
+
+def _with_q(measures: list[Measure]) -> list[Measure]:
+    """One q per hypothesis: a difference and its ratio share one p, and so one q."""
+    tested = {}
+    for place, m in enumerate(measures):
+        if math.isfinite(m.p):
+            base = m.family.measure.removesuffix("_ratio").removesuffix("_difference")
+            tested[place] = replace(m.family, measure=base), m.group
+    p_of = {hypothesis: measures[place].p for place, hypothesis in tested.items()}
+    q_of = dict(zip(p_of, benjamini_hochberg(np.array(list(p_of.values()))).tolist(), strict=True))
+    for place, hypothesis in tested.items():
+        measures[place] = measures[place]._replace(q=q_of[hypothesis])
+    return measures
 
 
 def _joined(*notes: str) -> str:
@@ -322,38 +336,12 @@ def _ratios_of_shares(
     return dict(zip(shares, intervals.ratios_of_shares(list(shares.values()), plan.level), strict=True))
 
 
-def _estimates(
-    statistics: Sequence[Statistic], aggregates: Sequence[Given], plan: Plan
-) -> dict[tuple[Family, str], Estimate]:
-    """Of every statistic and aggregate."""
-    samples = [Sample(s.values, s.counts, s.share, partial(_resamples, s, plan)) for s in statistics]
-    wholes = [Whole(g.value, g.n, g.events, g.replicates, g.ends) for g in aggregates]
-    every = [*estimates(samples, plan.draws, plan.level), *estimates_given(wholes, plan.level)]
-    keys = [*((s.family, s.group) for s in statistics), *((g.family, g.group) for g in aggregates)]
-    return dict(zip(keys, every, strict=True))
-
-
 def _resamples(s: Statistic, plan: Plan) -> Floats:
     """The random stream follows from what is estimated, not from the group's name; the reference has its own."""
     is_reference = s.group == plan.references[s.family.protected_attribute]
     identity = "|".join((*map(str, vars(s.family).values()), str(is_reference), str(s.counts.tolist())))
     rng = np.random.default_rng([plan.seed, crc32(identity.encode())])
     return resample(s.values, s.counts, rng, plan.draws)
-
-
-def _plain(family: Family, group: str, estimate: Estimate, note: str) -> Measure:
-    return Measure(
-        family,
-        group,
-        None,
-        estimate.value,
-        estimate.low,
-        estimate.high,
-        estimate.n,
-        estimate.events,
-        note=note,
-        fewest=estimate.defined,
-    )
 
 
 def _compared(
@@ -418,22 +406,6 @@ def _beside(
 def _named(f: Family, suffix: str) -> Family:
     name = f"{f.measure}_{suffix}"
     return Family(f.method, f.decision_maker, f.protected_attribute, name, f.parameters, f.subgroup)
-
-
-def _with_q(measures: list[Measure]) -> list[Measure]:
-    """One q per hypothesis: a difference and its ratio share one p, and so one q."""
-    tested = [(place, _named_alike(m)) for place, m in enumerate(measures) if math.isfinite(m.p)]
-    p_of = {key: measures[place].p for place, key in tested}
-    q_of = dict(zip(p_of, benjamini_hochberg(np.array(list(p_of.values()))).tolist(), strict=True))
-    for place, key in tested:
-        measures[place] = measures[place]._replace(q=q_of[key])
-    return measures
-
-
-def _named_alike(m: Measure) -> tuple[str | int, ...]:
-    """What the measures of one hypothesis have in common."""
-    f, base = m.family, m.family.measure.removesuffix("_ratio").removesuffix("_difference")
-    return f.method, f.decision_maker, f.protected_attribute, base, f.parameters, f.subgroup, m.group
 
 
 def base_name(measure: str) -> str:
@@ -503,11 +475,20 @@ def cases(
     by_limit: dict[tuple[Family, str, Limit], tuple[Measure, Case]] = {}  # a limit that is set twice is one
     for threshold in thresholds:
         for m in (measure for measure in measures if _applies(threshold, measure, headlines)):
-            why = _problem(m, covering, minimum_n)
-            evidence = None if why else exact.get((_looked_up(m.family), m.group)) or _ended(m, plan.level)
-            whose = m.family.decision_maker, m.family.protected_attribute, m.group
+            f, why = m.family, _problem(m, covering, minimum_n)
+            evidence: Evidence | None = None
+            if not why:  # a limit cannot name how many were sampled
+                evidence = exact.get((replace(f, parameters=unsampled(f.parameters)), m.group)) or Ended(
+                    m.value, m.low, m.high, plan.level, logarithmic=f.measure.endswith("_ratio") and m.low > 0
+                )
+            reference = m.reference_group or plan.references[f.protected_attribute]
+            about = f.protected_attribute, m.group, reference, f.decision_maker
+            sizes = counts.get((f.decision_maker, f.protected_attribute, m.group))
             for limit in threshold.limits():
-                by_limit[m.family, m.group, limit] = m, _case(m, limit, evidence, why, plan, counts.get(whose))
+                case = Case(
+                    Theory.OWN, f.method, _thresholds_named(f), *about, "primary", m.value, evidence, limit, sizes, why
+                )
+                by_limit[f, m.group, limit] = m, case
     return list(by_limit.values())
 
 
@@ -521,39 +502,10 @@ def doubted(case: Case, problem: str) -> Case:
     return replace(case, evidence=None, problem=problem) if problem and not case.problem else case
 
 
-def _case(m: Measure, limit: Limit, evidence: Evidence | None, why: str, plan: Plan, counts: Counts | None) -> Case:
-    f = m.family
-    reference = m.reference_group or plan.references[f.protected_attribute]
-    return Case(
-        Theory.OWN,
-        f.method,
-        _thresholds_named(f),
-        f.protected_attribute,
-        m.group,
-        reference,
-        f.decision_maker,
-        "primary",
-        m.value,
-        evidence,
-        limit,
-        counts,
-        why,
-    )
-
-
-def _looked_up(f: Family) -> Family:
-    """The family by the parameters that a limit can name: not by how many were asked."""
-    return replace(f, parameters=unsampled(f.parameters))
-
-
 def _thresholds_named(f: Family) -> str:
     """A measure with its parameters, as a row of a verdict names it."""
     parameters = unsampled(f.parameters)
     return f.measure if parameters == "{}" else f"{f.measure} {parameters}"
-
-
-def _ended(m: Measure, level: float) -> Ended:
-    return Ended(m.value, m.low, m.high, level, logarithmic=m.family.measure.endswith("_ratio") and m.low > 0)
 
 
 def _problem(m: Measure, covering: Collection[str], minimum_n: int) -> str:
@@ -574,7 +526,7 @@ def _problem(m: Measure, covering: Collection[str], minimum_n: int) -> str:
 
 
 def _headlines(measures: Iterable[Measure]) -> set[tuple[str, str]]:
-    """Methods and measures of which there is one without parameters: what a limit is about if it names none."""
+    """Methods and measures that have a measure without parameters: a limit that names none applies to it."""
     return {(m.family.method, m.family.measure) for m in measures if unsampled(m.family.parameters) == "{}"}
 
 
@@ -648,6 +600,8 @@ def unmeasured(
         plan: tells the reference groups.
     """
     out: dict[tuple[Family, str], Measure] = {}
+    reason = "nothing to measure: no unit of the group, or of what it is compared with, has this measure"
+    nothing, state = (math.nan, math.nan, math.nan, 0), State.INSUFFICIENT_EVIDENCE
     makers, headlines = {maker for maker, _, _ in groups}, _headlines(measures)
     for limit in thresholds:
         measured = {
@@ -655,28 +609,22 @@ def unmeasured(
             for m in measures
             if _applies(limit, m, headlines)
         }
-        compares = limit.measure != base_name(limit.measure)
-        outside = compares or base_name(limit.measure) in plan.of_other_groups
+        base = base_name(limit.measure)
+        compares = limit.measure != base
+        outside = compares or base in plan.of_other_groups
+        # the method of the limit, as far as the run identifies it
+        method = limit.method or next((m.family.method for m in measures if m.family.measure == base), "none")
         required_makers = makers if limit.decision_maker is None else {limit.decision_maker}
         for attribute, group in sorted({(attribute, group) for _, attribute, group in groups}):
             reference = plan.references[attribute]
             for maker in sorted(required_makers):
                 if (maker, attribute, group) not in measured and not (outside and group == reference):
-                    family = Family(_method(limit, measures), maker, attribute, limit.measure, "{}")
-                    out[family, group] = _thresholds_nothing(family, group, reference if compares else None)
+                    family, compared = (
+                        Family(method, maker, attribute, limit.measure, "{}"),
+                        reference if compares else None,
+                    )
+                    out[family, group] = Measure(family, group, compared, *nothing, state=state, reason=reason)
     return list(out.values())
-
-
-def _method(limit: Threshold, measures: Sequence[Measure]) -> str:
-    """The method of a limit, as far as the run identifies it."""
-    base = base_name(limit.measure)
-    return limit.method or next((m.family.method for m in measures if m.family.measure == base), "none")
-
-
-def _thresholds_nothing(family: Family, group: str, reference: str | None) -> Measure:
-    nan = math.nan
-    reason = "nothing to measure: no unit of the group, or of what it is compared with, has this measure"
-    return Measure(family, group, reference, nan, nan, nan, 0, state=State.INSUFFICIENT_EVIDENCE, reason=reason)
 
 
 def _applies(limit: Threshold, m: Measure, headlines: Collection[tuple[str, str]]) -> bool:

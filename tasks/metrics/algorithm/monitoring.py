@@ -434,7 +434,7 @@ def _contrasts(z: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Change:
-    """A year beside the years before it, as it is printed: of a ratio, changes are ratios too. NaN: not there."""
+    """A year against the years before it, as printed: changes of a ratio are ratios, too. NaN: not computed."""
 
     change: float = math.nan
     low: float = math.nan
@@ -513,8 +513,22 @@ def held(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int, first
     if spent:
         reason = f"the plan was for {rule.years or 0} years, and its alpha is spent"
         return Monitored(latest, State.INSUFFICIENT_EVIDENCE, reason, first_breach=first_breach)
-    band = _band(years, rule, groups)
-    state, words = _state(latest, band)
+    if rule.rule == "none":
+        band = single_year(latest.estimate, latest.variance, latest.bias, rule.alpha / groups)
+    elif rule.rule == "bonferroni":
+        band = bonferroni(latest.estimate, latest.variance, latest.bias, rule.alpha / groups, rule.years or 1)
+    else:
+        e, v, b = (np.array([getattr(year, name) for year in years]) for name in ("estimate", "variance", "bias"))
+        band = confidence_sequence(e, v, b, 2 * rule.alpha / groups)
+    state, words = State.NO_LIMIT, "nobody said what is too much"
+    if not math.isnan(latest.limit):
+        limit, at_most, side = worked(latest.limit, latest.scale), latest.side == "at_most", limit_words(latest)
+        if band.low > limit if at_most else band.high < limit:
+            state, words = State.BREACH, f"the whole band lies beyond the limit ({side})"
+        elif band.high <= limit if at_most else band.low >= limit:
+            state, words = State.WITHIN, f"the whole band keeps the limit ({side})"
+        else:
+            state, words = State.INSUFFICIENT_EVIDENCE, f"the band lies on both sides of the limit ({side})"
     first = latest.year if state is State.BREACH and first_breach is None else first_breach
     pooled, low, high = (shown(end, latest.scale) for end in band[:3])
     reason = "; ".join([words, *_qualified(latest, band, rule, first)])
@@ -525,28 +539,6 @@ def gap(year: YearEstimate) -> Monitored:
     """A year without an estimate: no pass, and no number."""
     state = State.INSUFFICIENT_EVIDENCE if year.ran else State.NOT_RUN
     return Monitored(year, state, year.gap or "no estimate with a standard error")
-
-
-def _band(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int) -> Band:
-    latest = years[-1]
-    if rule.rule == "none":
-        return single_year(latest.estimate, latest.variance, latest.bias, rule.alpha / groups)
-    if rule.rule == "bonferroni":
-        return bonferroni(latest.estimate, latest.variance, latest.bias, rule.alpha / groups, rule.years or 1)
-    e, v, b = (np.array([getattr(year, name) for year in years]) for name in ("estimate", "variance", "bias"))
-    return confidence_sequence(e, v, b, 2 * rule.alpha / groups)
-
-
-def _state(year: YearEstimate, band: Band) -> tuple[State, str]:
-    if math.isnan(year.limit):
-        return State.NO_LIMIT, "nobody said what is too much"
-    limit, at_most = worked(year.limit, year.scale), year.side == "at_most"
-    side = limit_words(year)
-    if band.low > limit if at_most else band.high < limit:
-        return State.BREACH, f"the whole band lies beyond the limit ({side})"
-    if band.high <= limit if at_most else band.low >= limit:
-        return State.WITHIN, f"the whole band keeps the limit ({side})"
-    return State.INSUFFICIENT_EVIDENCE, f"the band lies on both sides of the limit ({side})"
 
 
 def _qualified(year: YearEstimate, band: Band, rule: MonitoringRule, first: int | None) -> list[str]:
@@ -587,32 +579,39 @@ def monitor(estimates: Sequence[YearEstimate], rule: MonitoringRule) -> list[Mon
     for edition in editions:
         by_series[edition.series].append(edition)
     rows = [row for years in by_series.values() for row in _followed(years, rule, groups[years[0].theory])]
-    return _told_together(rows)
+    return _with_joint_tests(rows)
 
 
 def _followed(years: Sequence[YearEstimate], rule: MonitoringRule, groups: int) -> list[Monitored]:
     """The rows of one series."""
-    rows: dict[int, Monitored] = {one.year: gap(one) for one in years if not one.usable}
+    rows: dict[int, Monitored] = {year.year: gap(year) for year in years if not year.usable}
     parts = stretches(years)
     for number, part in enumerate(parts):
         first_breach = None
         for place, year in enumerate(part):
             row = held(part[: place + 1], rule, groups, first_breach)
             first_breach = first_breach or (year.year if row.breach else None)
-            begun = _begun(year, parts[number - 1][-1]) if number else NO_CHANGE
-            rows[year.year] = replace(row, change=_change(part[: place + 1], rule.seed) if place else begun)
+            change = NO_CHANGE
+            if place:
+                change = _change(part[: place + 1], rule.seed)
+            elif number:  # a year that is not like the one before it
+                earlier = parts[number - 1][-1]
+                why = f"not comparable with {earlier.year}: {'; '.join(year.unlike(earlier))}"
+                change = Change(state=ChangeState.NOT_COMPARABLE, reason=f"{why}; another sequence begins")
+            rows[year.year] = replace(row, change=change)
     return [rows[year] for year in sorted(rows)]
-
-
-def _begun(year: YearEstimate, earlier: YearEstimate) -> Change:
-    """The change of a year that is not like the one before it."""
-    why = f"not comparable with {earlier.year}: {'; '.join(year.unlike(earlier))}"
-    return Change(state=ChangeState.NOT_COMPARABLE, reason=f"{why}; another sequence begins")
 
 
 def _change(years: Sequence[YearEstimate], seed: int) -> Change:
     """Compares the last of these comparable years with the earlier ones."""
-    result = _beside_many(years) if len(years) > ENOUGH_YEARS else _beside_one(years)
+    if len(years) > ENOUGH_YEARS:
+        result = _against_many(years)
+    else:  # too few years before: the difference from the year before, without a state
+        earlier, latest = years[-2:]
+        comparison = two_years(latest.estimate, latest.variance, earlier.estimate, earlier.variance)
+        change, low, high = (shown(number, latest.scale) for number in comparison[:3])
+        reason = f"against {earlier.year} alone; {WANDERING}"
+        result = Change(change, low, high, ChangeState.NONE, reason, years_used=1, two_year_p=comparison.p)
     if len(years) < ENOUGH_FOR_SLOPE:
         return result
     e, v, scale = *_arrays(years), years[0].scale
@@ -625,16 +624,7 @@ def _change(years: Sequence[YearEstimate], seed: int) -> Change:
     return replace(result, since_year=years[place].year, since_p=p)
 
 
-def _beside_one(years: Sequence[YearEstimate]) -> Change:
-    """Too few years before: the difference from the year before, without a state."""
-    earlier, latest = years[-2:]
-    comparison = two_years(latest.estimate, latest.variance, earlier.estimate, earlier.variance)
-    value, low, high = (shown(number, latest.scale) for number in comparison[:3])
-    reason = f"against {earlier.year} alone; {WANDERING}"
-    return Change(value, low, high, ChangeState.NONE, reason, years_used=1, two_year_p=comparison.p)
-
-
-def _beside_many(years: Sequence[YearEstimate]) -> Change:
+def _against_many(years: Sequence[YearEstimate]) -> Change:
     """The last year against what those before it let expect."""
     *before, latest = years
     e, v = _arrays(before)
@@ -668,7 +658,7 @@ def _arrays(years: Sequence[YearEstimate]) -> tuple[Floats, Floats]:
     return np.array([year.estimate for year in years]), np.array([year.variance for year in years])
 
 
-def _told_together(rows: Sequence[Monitored]) -> list[Monitored]:
+def _with_joint_tests(rows: Sequence[Monitored]) -> list[Monitored]:
     """Rows with what takes several into account: q over all series of a year, and Holm over those of a theory."""
     of_year: dict[int, list[int]] = defaultdict(list)
     of_theory: dict[tuple[int, str], list[int]] = defaultdict(list)

@@ -145,14 +145,14 @@ class RatioOfShares:
     def bound(self, level: float, upper: bool) -> float:
         """The ratio that the score test of that level just keeps."""
         end = self._ends(level)[upper]
-        return max(end, self._most(level)) if self.few and upper else end
-
-    def _most(self, level: float) -> float:
-        """The largest ratio that the exact test of that level keeps."""
-        if level <= OF_REFERENCE or self.events == self.n or not self.reference_events:
-            return math.inf
-        share = scipy.stats.beta.isf(level - OF_REFERENCE, self.events + 1, self.n - self.events)
-        return float(share / self._least_reference)
+        if not self.few or not upper:
+            return end
+        # with few people no smaller than the largest ratio that the exact test of that level keeps
+        most = math.inf
+        if level > OF_REFERENCE and self.events != self.n and self.reference_events:
+            share = scipy.stats.beta.isf(level - OF_REFERENCE, self.events + 1, self.n - self.events)
+            most = float(share / self._least_reference)
+        return max(end, most)
 
     @property
     def _least_reference(self) -> float:
@@ -200,7 +200,7 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class Ended:
-    """A value with both ends of an interval of ``level``, whose two halves are taken as normal each.
+    """A value with both ends of an interval of ``level``; each half counts as that of a normal distribution.
 
     For measures that a spec's own thresholds name: their intervals were made once, and not at every level of Holm.
     """
@@ -362,19 +362,34 @@ class Rules:
 
 
 def judge(cases: Sequence[Case], rules: Rules) -> list[Verdict]:
-    """The states of the rows of one family, in their order. Those beside, and those of a watch level, have their own.
+    """The states of the rows of one family, in their order; ``beside`` and ``watch`` rows are families apart.
 
     Rows that cannot be judged (no value, no limit, too few people) cost the others nothing.
     """
     by_place: dict[int, Verdict] = {}
     for roles in (DECIDING, ("beside",), ("watch",)):
         family_cases = [(at, case) for at, case in enumerate(cases) if case.role in roles]
-        tested = [(at, case) for at, case in family_cases if _is_tested(case, rules)]
+        tested = [
+            (at, case)
+            for at, case in family_cases
+            if case.limit is not None
+            and not case.problem
+            and (case.evidence is not None or math.isfinite(case.p))
+            and (not too_few(case.counts, rules) or isinstance(case.evidence, RatioOfShares))
+        ]
         stepped = step_down(np.array([_p_breach(case) for _, case in tested]), rules.alpha)
         for row, (at, case) in enumerate(tested):
             of_row = _Tested(float(stepped.adjusted[row]), float(stepped.level[row]), bool(stepped.rejected[row]))
             by_place[at] = _judged(case, of_row, len(tested), rules)
-        by_place |= {at: _not_judged(case, rules) for at, case in family_cases if at not in by_place}
+        for at, case in family_cases:
+            if at in by_place:
+                continue
+            measured, state = math.isfinite(case.value), State.INSUFFICIENT_EVIDENCE
+            reason = case.problem or too_few(case.counts, rules) or "not measured"
+            if case.limit is None:
+                state = State.NO_LIMIT if measured else State.NOT_RUN
+                reason = "no limit is set" if measured else case.problem or "not measured"
+            by_place[at] = Verdict(case, state, reason)
     return [by_place[at] for at in range(len(cases))]
 
 
@@ -382,12 +397,6 @@ class _Tested(NamedTuple):
     adjusted: float
     level: float
     rejected: bool
-
-
-def _is_tested(case: Case, rules: Rules) -> bool:
-    if case.limit is None or case.problem or (case.evidence is None and not math.isfinite(case.p)):
-        return False
-    return not too_few(case.counts, rules) or isinstance(case.evidence, RatioOfShares)
 
 
 def too_few(counts: Counts | None, rules: Rules) -> str:
@@ -422,8 +431,13 @@ def _limit(case: Case) -> Limit:
 def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
     limit, p = _limit(case), _p_breach(case)
     if case.evidence is None:
-        state = State.BREACH if tested.rejected else State.INSUFFICIENT_EVIDENCE
-        why = _of_test(case, tested, rules)
+        state, why = State.INSUFFICIENT_EVIDENCE, "a test without an interval, which can find a breach and never a pass"
+        if tested.rejected:
+            state, why = State.BREACH, f"a difference above {limit.value:g} that relabelled groups seldom reach"
+        elif not p > rules.alpha:
+            why += (
+                f"; p {case.p:.2g} is above the level {tested.level:.2g} of so many comparisons: more draws may decide"
+            )
         return Verdict(case, state, why, p_breach=p, p_breach_holm=tested.adjusted)
     at_most = limit.side == "at_most"
     low = case.evidence.bound(tested.level if at_most else rules.alpha, upper=False)
@@ -444,14 +458,6 @@ def _judged(case: Case, tested: _Tested, m: int, rules: Rules) -> Verdict:
             reason=f"the whole interval{widened(case)}{_with_left_out(case)} lies inside the limit",
         )
     return replace(verdict, reason=_open(verdict))
-
-
-def _not_judged(case: Case, rules: Rules) -> Verdict:
-    measured = math.isfinite(case.value)
-    if case.limit is None:
-        reason = "no limit is set" if measured else case.problem or "not measured"
-        return Verdict(case, State.NO_LIMIT if measured else State.NOT_RUN, reason)
-    return Verdict(case, State.INSUFFICIENT_EVIDENCE, case.problem or too_few(case.counts, rules) or "not measured")
 
 
 def _enough(case: Case, m: int, rules: Rules) -> tuple[float, float]:
@@ -489,15 +495,6 @@ def _with_left_out(case: Case) -> str:
     return f", with {share} more of the group denied on files that lack a column than of the reference group,"
 
 
-def _of_test(case: Case, tested: _Tested, rules: Rules) -> str:
-    if tested.rejected:
-        return f"a difference above {_limit(case).value:g} that relabelled groups seldom reach"
-    text = "a test without an interval, which can find a breach and never a pass"
-    if _p_breach(case) > rules.alpha:
-        return text
-    return f"{text}; p {case.p:.2g} is above the level {tested.level:.2g} of so many comparisons: more draws may decide"
-
-
 def _open(verdict: Verdict) -> str:
     """Why a row is open, and what would settle it."""
     text = f"the interval{widened(verdict.case)}{_with_left_out(verdict.case)} reaches over the limit"
@@ -510,13 +507,10 @@ def _open(verdict: Verdict) -> str:
         return f"{text}; no number of applications settles it, as the estimate lies at the limit"
     if math.isinf(verdict.needed):
         return f"{text}; no number of applications settles it, as the estimate lies within what unseen columns may do"
-    return f"{text}; about {_rounded(verdict.needed):,} applications would settle it" if verdict.needed > 0 else text
-
-
-def _rounded(value: float) -> int:
-    """To two digits: it is no more than a forecast."""
-    digits = max(math.floor(math.log10(value)) - 1, 0)
-    return round(round(value), -digits)
+    if not verdict.needed > 0:
+        return text
+    digits = max(math.floor(math.log10(verdict.needed)) - 1, 0)  # two digits count: it is no more than a forecast
+    return f"{text}; about {round(round(verdict.needed), -digits):,} applications would settle it"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -550,7 +544,7 @@ def compared(verdicts: Iterable[Verdict]) -> list[Said]:
 
 
 def disagreeing(verdicts: Sequence[Verdict]) -> dict[Theory, list[Disagreement]]:
-    """Groups of which one method finds a breach and another finds it within, by theory."""
+    """Groups that one method finds in breach and another within the limit, by theory."""
     of: dict[tuple[Theory, Whose], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         of[verdict.case.theory, whose(verdict.case)].append(verdict)
@@ -564,7 +558,7 @@ def disagreeing(verdicts: Sequence[Verdict]) -> dict[Theory, list[Disagreement]]
 
 
 def whose(case: Case) -> Whose:
-    """Whom a case is about."""
+    """The decision maker, the protected attribute and the group of a case."""
     return case.decision_maker, case.protected_attribute, case.group
 
 

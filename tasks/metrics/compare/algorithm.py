@@ -138,15 +138,13 @@ def drawn(people: People, seed: int) -> People:
         return people
     most = min(members, max(MOST_ROWS // 2, MOST_ROWS - (n - members)))
     parts = [(people.protected, most), (~people.protected, min(n - members, MOST_ROWS - most))]
-    chosen = [_some(np.flatnonzero(group), people.label[group], count, seed) for group, count in parts]
+    chosen = []
+    for group, count in parts:
+        rows = np.flatnonzero(group)
+        if count < len(rows):
+            rows = resample(rows, replace=False, n_samples=count, stratify=people.label[group], random_state=seed)
+        chosen.append(rows)
     return people.rows(np.sort(np.concatenate(chosen)))
-
-
-def _some(rows: Longs, label: Bools, count: int, seed: int) -> Longs:
-    if count >= len(rows):
-        return rows
-    some: Longs = resample(rows, replace=False, n_samples=count, stratify=label, random_state=seed)
-    return some
 
 
 def split(people: People, columns: Columns, seed: int) -> Iterator[tuple[MitigationFold, Bools]]:
@@ -175,23 +173,25 @@ def compared(
     """Yields the means of every mitigation over the same folds, by its name."""
     folds = list(split(people, columns, seed))
     for name, mitigate in mitigations.items():
-        yield name, means([_measured(mitigate(fold), fold, label) for fold, label in folds])
+        performances: list[Performance | str] = []
+        for fold, label in folds:
+            decided = mitigate(fold)
+            if decided.predicted is None:
+                performances.append(decided.reason)
+            else:
+                performances.append(performance(label, fold.test_protected, decided.predicted, decided.scores))
+        yield name, means(performances)
 
 
 def means(several: Sequence[Performance | str]) -> list[Mean]:
     """Returns the mean and the standard deviation of each figure; a fold without decisions gives its reason."""
     refused = next((performance for performance in several if isinstance(performance, str)), "")
     performances = [performance for performance in several if not isinstance(performance, str)]
-    return [Mean(name, np.nan, np.nan, refused) if refused else _mean(name, performances) for name in FIGURES]
-
-
-def _mean(name: str, performances: Sequence[Performance]) -> Mean:
-    values = np.array([getattr(performance, name) for performance in performances], np.float64)
-    reason = "" if np.isfinite(values).all() else NO_SCORES if name == "auc" else UNDEFINED
-    return Mean(name, float(values.mean()), float(values.std(ddof=1)), reason)
-
-
-def _measured(decided: Decided, fold: MitigationFold, label: Bools) -> Performance | str:
-    if decided.predicted is None:
-        return decided.reason
-    return performance(label, fold.test_protected, decided.predicted, decided.scores)
+    if refused:
+        return [Mean(name, np.nan, np.nan, refused) for name in FIGURES]
+    out = []
+    for name in FIGURES:
+        values = np.array([getattr(performance, name) for performance in performances], np.float64)
+        reason = "" if np.isfinite(values).all() else NO_SCORES if name == "auc" else UNDEFINED
+        out.append(Mean(name, float(values.mean()), float(values.std(ddof=1)), reason))
+    return out

@@ -59,9 +59,18 @@ def compared(
     everyone, source = people, Source(tuple(columns.names[at] for at in inputs.column), roles, names)
     rows = []
     grouped = groups_of(memberships, applicants["row_id"].to_numpy(), settings.protected)
-    for attribute in (each for each in settings.protected if grouped[each.name].compared):
+    for attribute in (p for p in settings.protected if grouped[p.name].compared):
         for group, group_means in _by_group(everyone, source.beside(attribute), grouped[attribute.name], settings):
-            rows += [_row(attribute.name, group, name, mean) for name, means in group_means for mean in means]
+            rows += [
+                {
+                    **{"protected_attribute": attribute.name, "group": group, "mitigation": name},
+                    **{"figure": mean.figure, "position": FIGURES.index(mean.figure), "reason": mean.reason},
+                    "value": mean.value if np.isfinite(mean.value) else None,
+                    "deviation": mean.deviation if np.isfinite(mean.value) else None,
+                }
+                for name, means_of_name in group_means
+                for mean in means_of_name
+            ]
     table = COMPARED_MITIGATIONS.build(**{c.name: [row[c.name] for row in rows] for c in COMPARED_MITIGATIONS.columns})
     return Produced({COMPARED_MITIGATIONS.name: table})
 
@@ -70,7 +79,11 @@ def _by_group(
     everyone: People, columns: Columns, grouped: Grouped, settings: CompareSettings
 ) -> Iterator[tuple[str, list[tuple[str, list[Mean]]]]]:
     """Every group but the reference group, with the means of every mitigation."""
-    systems = {name: _mitigation(name, settings.seed) for name in settings.names}
+    method_of = mitigations()
+    systems: dict[str, Callable[[MitigationFold], Decided]] = {
+        name: partial(METHODS[method_of[name]].module("mitigations").mitigate, name, seed=settings.seed)
+        for name in settings.names
+    }
     for group, name in enumerate(grouped.groups):
         if group == grouped.reference:
             continue
@@ -84,22 +97,3 @@ def _by_group(
             yield name, [(system, algorithm.means([reason] * FOLDS)) for system in systems]
         else:
             yield name, list(algorithm.compared(people, columns, systems, settings.seed))
-
-
-def _mitigation(name: str, seed: int) -> Callable[[MitigationFold], Decided]:
-    method = METHODS[mitigations()[name]]
-    return partial(method.module("mitigations").mitigate, name, seed=seed)
-
-
-def _row(attribute: str, group: str, mitigation: str, mean: Mean) -> dict[str, object]:
-    is_finite = np.isfinite(mean.value)
-    return {
-        "protected_attribute": attribute,
-        "group": group,
-        "mitigation": mitigation,
-        "figure": mean.figure,
-        "position": FIGURES.index(mean.figure),
-        "value": mean.value if is_finite else None,
-        "deviation": mean.deviation if is_finite else None,
-        "reason": mean.reason,
-    }

@@ -65,11 +65,11 @@ def one_sided(distance: Floats, errors: Floats, halves: Floats) -> Floats:
         halves: half the width of the 95 % interval, which tells the degrees of freedom of the error.
     """
     pairs = zip(distance / errors, halves / errors, strict=True)
-    return np.array([_tail(z, degrees(wide)) for z, wide in pairs], dtype=np.float64)
-
-
-def _tail(z: float, df: float) -> float:
-    return float(norm.sf(z) if np.isinf(df) else student.sf(z, df))
+    p_values = []
+    for z, wide in pairs:
+        df = degrees(wide)
+        p_values.append(float(norm.sf(z) if np.isinf(df) else student.sf(z, df)))
+    return np.array(p_values, dtype=np.float64)
 
 
 def degrees(quantile: float) -> float:
@@ -283,7 +283,7 @@ class Tables:
         return table.ravel()
 
     def alone(self, block: Block, group: str, event: str, most: Floats | float) -> Ends:
-        """What a partition's own run tells of a count, where no cell has more than ``most`` people, ``(cells,)``."""
+        """The bounds of a count from a partition's own run; no cell has more than ``most`` people, ``(cells,)``."""
         aim = self.cells((group,), event)
         solutions = [_solved(sign * aim, self._own(block), most) for sign in (1, -1)]
         return Ends(*(np.nan if solution is None else float(aim @ np.rint(solution)) for solution in solutions))
@@ -395,7 +395,7 @@ class _Target(NamedTuple):
     """``ALL``: everybody."""
     group: str
     event: str
-    wanted: float
+    least_width: float
 
 
 @dataclass(frozen=True)
@@ -432,23 +432,23 @@ class _State:
     """The blocks as they are published so far, with one set of tables that fits."""
 
     def __init__(self, publication: Published, tables: Tables, blocks: Sequence[Block], fitted: Floats) -> None:
-        self._told, self._tables = publication, tables
+        self._publication, self._tables = publication, tables
         self._blocks, self._fitted = list(blocks), fitted
         self._sum = fitted.sum(axis=0)
         self.given_up: list[str] = []
 
     def targets(self) -> Iterator[_Target]:
         """Every count to protect that is not open at once, with the least width that it is to have."""
-        target_width = self._told.policy.wanted
-        for block in [*self._blocks, self._told.everybody]:
+        target_width = self._publication.policy.wanted
+        for block in [*self._blocks, self._publication.everybody]:
             for group, event in block.hidden:
-                if self._is_taken_up(block, group, event):
+                if self._is_absorbed(block, group, event):
                     continue
                 block_width = self._tables.alone(block, group, event, MOST).width
                 if block_width > 0:
                     yield _Target(block.name, group, event, min(block_width, target_width))
-        if self._told.others:
-            yield from (_Target(REST, group, "", target_width) for group in self._told.groups)
+        if self._publication.others:
+            yield from (_Target(REST, group, "", target_width) for group in self._publication.groups)
 
     def opened(self, target: _Target) -> bool:
         """Whether a count is open, after further partitions were withheld where it takes that."""
@@ -476,7 +476,18 @@ class _State:
         """Tried with few tables first: any that fit are witnesses."""
         names = [block.name for block in self._blocks]
         block_numbers = [] if target.block == ALL else [names.index(target.block)]
-        loose = [n for n, block in enumerate(self._blocks) if n not in block_numbers and self._is_loose(n, block)]
+        # blocks that have, as far as is seen at a glance, more than one table that fits what is published
+        loose = [
+            n
+            for n, block in enumerate(self._blocks)
+            if n not in block_numbers
+            and (
+                bool(block.hidden)
+                or block.name == REST
+                or self._is_given_up(n)
+                or any(count.low != count.high for count in block.known if count.event != "approved")
+            )
+        ]
         free = [n for n in loose if names[n] == REST or self._is_given_up(n)]
         scopes = [[*block_numbers, *free], [*block_numbers, *loose[:BESIDE]]]
         for scope in scopes:
@@ -485,26 +496,19 @@ class _State:
             rest = self._sum - self._fitted[scope].sum(axis=0)
             chosen = [self._blocks[n] for n in scope]
             ends = self._tables.ends(chosen, rest, 0 if block_numbers else None, target.group, target.event)
-            if ends.width >= target.wanted:
+            if ends.width >= target.least_width:
                 return True
         is_complete = len(loose) <= BESIDE and bool(scopes[-1])
         return (
             is_complete
             and bool(np.isfinite(ends.low))
-            and not (ends.low < self._told.policy.smallest and ends.high > 0)
+            and not (ends.low < self._publication.policy.smallest and ends.high > 0)
         )
 
-    def _is_taken_up(self, block: Block, group: str, event: str) -> bool:
+    def _is_absorbed(self, block: Block, group: str, event: str) -> bool:
         """Whether a count is open because unpublished partitions can absorb any change of it."""
-        if not self._told.others or block.name in (ALL, REST):
+        if not self._publication.others or block.name in (ALL, REST):
             return False
         numbers = [number for number, other in enumerate(self._blocks) if other.name in (block.name, REST)]
         together = self._fitted[numbers].sum(axis=0)
-        return self._tables.alone(block, group, event, together).width >= self._told.policy.wanted
-
-    def _is_loose(self, number: int, block: Block) -> bool:
-        """Whether what is published leaves more than one table of a block, as far as is seen at a glance."""
-        exact = all(
-            known_count.low == known_count.high for known_count in block.known if known_count.event != "approved"
-        )
-        return bool(block.hidden) or not exact or block.name == REST or self._is_given_up(number)
+        return self._tables.alone(block, group, event, together).width >= self._publication.policy.wanted

@@ -424,12 +424,14 @@ def standings(figures: Sequence[tuple[Entrant, Figure]], everybody: Figure | Non
     lines = []
     for number, (entrant, figure) in enumerate(figures):
         difference = None if base is None or figure.value is None else figure.value - base
-        value, low, high = (_rows_known(each) for each in ends[number])
-        p_value, q, dependent = (_rows_known(each[number]) for each in (p, screening.q, screening.q_dependent))
+        value, low, high = (_rows_known(end) for end in ends[number])
+        p_value, q, dependent = (_rows_known(tests[number]) for tests in (p, screening.q, screening.q_dependent))
         is_screened = bool(screening.screened[number])
         lines.append(Line(entrant, figure, difference, value, low, high, p_value, q, dependent, is_screened))
     side = next((figure.side for _, figure in figures if figure.side), "at_most")
-    lines.sort(key=lambda line: _rows_place(line, side))
+    # by the lower end of the pooled interval: first the largest where large is beyond the limit, else the smallest
+    sign = 1 if side == "at_least" else -1
+    lines.sort(key=lambda line: (line.pooled_low is None, sign * (line.pooled_low or 0.0), line.entrant.value))
     tested = int(np.isfinite(p).sum())
     return Standings(tuple(lines), everybody, spread, logarithmic, tested, screening.by_chance, screening.false)
 
@@ -452,11 +454,3 @@ def _p(figure: Figure) -> float:
 
 def _rows_known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
-
-
-def _rows_place(line: Line, side: str) -> tuple[bool, float, str]:
-    """By the lower end of the pooled interval: first the largest where large is beyond the limit, else the smallest."""
-    low = line.pooled_low
-    if low is None:
-        return True, 0.0, line.entrant.value
-    return False, low if side == "at_least" else -low, line.entrant.value

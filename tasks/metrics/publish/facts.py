@@ -56,7 +56,7 @@ ORDER BY method, decision_maker, protected_attribute, "group", verdict, refusal
 
 
 def findings(table: pa.Table, fates: Fates) -> pa.Table:
-    """In the shape of ``PUBLISHED_FINDINGS``. Counts are rounded like their sum, which they would tell."""
+    """In the shape of ``PUBLISHED_FINDINGS``. Counts are rounded like their sum, which they would disclose."""
     with connected() as connection:
         connection.register("findings", table)
         rows = connection.sql(_COUNTED).to_arrow_table().to_pylist()
@@ -92,14 +92,21 @@ def waterfall(fates: Fates) -> pa.Table:
 
 
 def in_order(fates: Fates, attribute: str, groups: Sequence[str]) -> list[str]:
-    """Groups by falling size as published; those withheld last, by name: their order would tell which is larger."""
+    """Groups by falling published size; those withheld last, by name: their order would disclose which is larger."""
     sizes = {group: fates.number(whole_of(attribute, group, fates.crowd.source)) for group in groups}
     return sorted(groups, key=lambda group: (sizes[group] is None, -(sizes[group] or 0), group))
 
 
 def _lines(fates: Fates, attribute: str, groups: Sequence[str]) -> Iterator[Row]:
     groups = in_order(fates, attribute, groups)
-    for number, (kind, place, line) in enumerate(_places(fates)):
+    crowd, nothing = fates.crowd, ("", "", "")
+    places: list[tuple[str, Place, tuple[str, str, str]]] = [("source", crowd.source, nothing)]
+    for at, line in enumerate(crowd.lines):
+        places.append(("refused", line_place(line), line))
+        if at + 1 < len(crowd.lines) and crowd.lines[at + 1][0] != line[0]:
+            places.append(("left", left_place(line[0]), (line[0], "", "")))
+    places.append(("used", crowd.used, nothing))
+    for number, (kind, place, line) in enumerate(places):
         stage, reason, column = line
         for group in (ALL, *groups):
             entry = fates.entry(whole_of(attribute, group, place))
@@ -109,19 +116,6 @@ def _lines(fates: Fates, attribute: str, groups: Sequence[str]) -> Iterator[Row]
                 **{"reason": reason, "column": column, "group": group, "n": entry.number},
                 **{"approval": share[0], "withheld": entry.fate in GONE or share[1]},
             }
-
-
-def _places(fates: Fates) -> Iterator[tuple[str, Place, tuple[str, str, str]]]:
-    """Kind, place, and (stage, reason, column) of every line."""
-    crowd, nothing = fates.crowd, ("", "", "")
-    yield "source", crowd.source, nothing
-    for place, line in enumerate(crowd.lines):
-        yield "refused", line_place(line), line
-        stage = line[0]
-        last = place + 1 == len(crowd.lines)
-        if not last and crowd.lines[place + 1][0] != stage:
-            yield "left", left_place(stage), (stage, "", "")
-    yield "used", crowd.used, nothing
 
 
 def _approved(fates: Fates, attribute: str, group: str, place: Place, line: tuple[str, str, str]) -> tuple[Any, bool]:
@@ -138,28 +132,28 @@ def _approved(fates: Fates, attribute: str, group: str, place: Place, line: tupl
 
 def missingness(lacks: Sequence[Row], fates: Fates) -> pa.Table:
     """In the shape of ``PUBLISHED_MISSINGNESS``, from the rows of ``MISSINGNESS``."""
-    rows = [_lack(lack, fates) for lack in lacks]
+    first, rows = fates.people.attributes[0].name if lacks else "", []
+    for lack in lacks:
+        place = lacking_place(lack["feature"], lack["reason"])
+        entry = fates.entry(whole_of(first, ALL, place))
+        gone, denied = entry.fate in GONE, fates.share_denied(first, ALL, place)
+        auc = lack["auc"] if lack["reason"] == ANY and not gone else None
+        present = None if gone or not lack["present"] else lack["favourable_present"] / lack["present"]
+        missing = None if denied is None else round(1 - denied, profiles.decimals(entry.number or 1))
+        rows.append(
+            {
+                **{"feature": lack["feature"], "reason": lack["reason"], "missing": entry.number},
+                "approval_missing": missing,
+                "approval_present": present if present is None else blunt(fates.policy, present, lack["present"]),
+                "auc": None if auc is None else profiles.significant(fates.policy, auc),
+                "withheld": gone or (denied is None and bool(lack["missing"])),
+            }
+        )
     return PUBLISHED_MISSINGNESS.build(**{c.name: [row[c.name] for row in rows] for c in PUBLISHED_MISSINGNESS.columns})
 
 
-def _lack(lack: Row, fates: Fates) -> Row:
-    first, place = fates.people.attributes[0].name, lacking_place(lack["feature"], lack["reason"])
-    entry = fates.entry(whole_of(first, ALL, place))
-    gone, denied = entry.fate in GONE, fates.share_denied(first, ALL, place)
-    decimals = profiles.decimals(entry.number or 1)
-    auc = lack["auc"] if lack["reason"] == ANY and not gone else None
-    present = None if gone or not lack["present"] else lack["favourable_present"] / lack["present"]
-    return {
-        **{"feature": lack["feature"], "reason": lack["reason"], "missing": entry.number},
-        "approval_missing": None if denied is None else round(1 - denied, decimals),
-        "approval_present": present if present is None else blunt(fates.policy, present, lack["present"]),
-        "auc": None if auc is None else profiles.significant(fates.policy, auc),
-        "withheld": gone or (denied is None and bool(lack["missing"])),
-    }
-
-
 def blunt(policy: Policy, share: float, n: int) -> float:
-    """A share of ``n`` whose n is not printed: with so few decimals that a few people more or less read alike."""
+    """A share of ``n`` people, not printed, with so few decimals that a few people more or less make no difference."""
     if not policy.protects:
         return share
     return round(share, max(floor(log10(max(n, 10) / (2 * policy.smallest))), 1))
@@ -190,8 +184,14 @@ _LARGE = 100
 def published_table(declared: Table, table: pa.Table, fates: Fates) -> pa.Table:
     """A raw table as its published declaration has it."""
     target, rows = published(declared), table.to_pylist()
-    if fates.policy.protects:
-        rows = [_validation(row) if declared is VALIDATIONS else _row(declared, row, fates) for row in rows]
+    if fates.policy.protects and declared is VALIDATIONS:
+        # Its rows count people of every stage, some of them several times: to one digit, none of a small table.
+        for row in rows:
+            for name in ("elements", "unexpected"):
+                count = row[name]
+                row[name] = int(float(f"{count:.0e}")) if count >= _LARGE else None if count else 0
+    elif fates.policy.protects:
+        rows = [_row(declared, row, fates) for row in rows]
     return target.build(**{column.name: [row[column.name] for row in rows] for column in target.columns})
 
 
@@ -203,24 +203,19 @@ def _row(declared: Table, row: Row, fates: Fates) -> Row:
         unsaid = {column.name: placeholders[column.name] for column in declared.columns if column.name in placeholders}
         return {**row, **dict.fromkeys(column.name for column in numeric_columns), **unsaid}
     facts = {
-        c.name: _whole(c.name, row, fates) if c.type == "int64" else _double(c.name, row, fates)
+        c.name: _count(c.name, row, fates) if c.type == "int64" else _double(c.name, row, fates)
         for c in numeric_columns
     }
     texts = {name: in_words(row[name], fates, people=False) for name in _TEXTS if row.get(name) and row["percentile"]}
     words = {"words": in_words(row["words"], fates)} if declared.name == "feasibility_facts" else {}
     if declared.name == "feasibility_facts":
         facts["value"] = _fact(row["value"], fates)
-    return {**row, **facts, **_plainly(row, fates), **words, **texts}
-
-
-def _plainly(row: Row, fates: Fates) -> Row:
-    """A difference of two shares with nothing held constant: by counts as printed; all else of the row tells it too."""
-    if row.get("rung") != 0 or row.get("value") is None:
-        return {}
-    plain = fates.plainly(row["protected_attribute"], row["group"], row["decision_maker"], row["value"])
-    if plain is None:
-        return {}
-    return {**dict.fromkeys(_TELLING), "value": None if isnan(plain) else plain}
+    if row.get("rung") == 0 and row.get("value") is not None:
+        # A difference of two shares with nothing held constant is made of printed counts, as all else discloses it.
+        plain = fates.plainly(row["protected_attribute"], row["group"], row["decision_maker"], row["value"])
+        if plain is not None:
+            facts |= {**dict.fromkeys(_TELLING), "value": None if isnan(plain) else plain}
+    return {**row, **facts, **words, **texts}
 
 
 def _is_gone(row: Row, fates: Fates) -> bool:
@@ -246,15 +241,15 @@ def _group(row: Row, name: str) -> str:
     return str(row["to_group"] if name == "n_there" else row.get("group") or ALL)
 
 
-def _whole(name: str, row: Row, fates: Fates) -> int | None:
+def _count(name: str, row: Row, fates: Fates) -> int | None:
     count, attribute = row[name], row.get("protected_attribute")
     if count is None:
         return None
-    if attribute and row.get("group"):
-        if name in _EVENTS and not fates.policy.events_too and 0 < count < fates.policy.smallest:
-            return int(count)
-        return fates.printed(attribute, _group(row, name), row.get("decision_maker", ""), count)
-    return fates.of_all(count)
+    if not attribute or not row.get("group"):
+        return fates.of_all(count)
+    if name in _EVENTS and not fates.policy.events_too and 0 < count < fates.policy.smallest:
+        return int(count)
+    return fates.printed(attribute, _group(row, name), row.get("decision_maker", ""), count)
 
 
 def _double(name: str, row: Row, fates: Fates) -> float | None:
@@ -281,32 +276,19 @@ def _fact(value: float | None, fates: Fates) -> float | None:
 def in_words(text: str, fates: Fates, people: bool = True) -> str:
     """A sentence with its numbers as they are published; ``fewer than 5`` for a small count of ``people``."""
 
-    def said(match: re.Match[str]) -> str:
+    def published_number(match: re.Match[str]) -> str:
         plain = match.group().replace(",", "")
         if "." in plain or not people:
             return f"{profiles.significant(fates.policy, float(plain)):g}"
         count = int(plain)
         if small(fates.policy, count):
             return f"fewer than {fates.policy.smallest}"
-        printed = fates.of_all(count)
-        number = printed if printed is not None and _is_everybody(count, fates) else _fact(float(count), fates)
+        printed, every = fates.of_all(count), fates.people.weights
+        is_everybody = every is not None and count >= int(every.sum()) * 9 // 10
+        number = printed if printed is not None and is_everybody else _fact(float(count), fates)
         return "some" if number is None else f"{number:,.0f}"
 
-    return _NUMBER.sub(said, text)
-
-
-def _is_everybody(count: int, fates: Fates) -> bool:
-    every = fates.people.weights
-    return every is not None and count >= int(every.sum()) * 9 // 10
-
-
-def _validation(row: Row) -> Row:
-    """Rows of tables count people of every stage, some of them several times: to one digit, none of a small table."""
-    return {**row, **{name: _about(row[name]) for name in ("elements", "unexpected")}}
-
-
-def _about(count: int) -> int | None:
-    return int(float(f"{count:.0e}")) if count >= _LARGE else None if count else 0
+    return _NUMBER.sub(published_number, text)
 
 
 def tables(raw: Sequence[tuple[Table, pa.Table]], fates: Fates) -> dict[str, pa.Table]:

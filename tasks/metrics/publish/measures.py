@@ -57,7 +57,7 @@ from tasks.pipeline.registry import OUTCOMES_METHOD, covering, partitions
 _NEAR = 1e-4
 """How near estimators that hold nothing constant come to the difference of two shares."""
 GONE = (Fate.WITHHELD_SMALL, Fate.WITHHELD_WITH, Fate.WITHHELD_UNAUDITED)
-UNTOLD = (*GONE, Fate.RANGE)
+UNPRINTED = (*GONE, Fate.RANGE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Fates:
         return out
 
     def is_ranged(self, attribute: str, group: str, maker: str = "") -> bool:
-        """Whether a range stands for the denied of a group, by this or any decision maker: they are all or nearly all.
+        """Whether a range replaces the denied of a group, by this or any decision maker: they are all or nearly all.
 
         What rests on these decisions is withheld with them: an effect, a ratio of 0, the number of the denied.
         """
@@ -127,26 +127,32 @@ class Fates:
         return out
 
     def printed(self, attribute: str, group: str, maker: str, count: int) -> int | None:
-        """A number of people of a group as published; None where it tells a withheld one, or is rounded to zero."""
+        """A number of people of a group as published; None where it discloses a withheld one, or is rounded to zero."""
         if not self.policy.protects or count == 0:
             return count
         if 0 < count < self.policy.smallest:
             return None
         alike = self._alike(attribute, group, maker, count)
-        if any(entry.fate in UNTOLD for entry in alike):
+        if any(entry.fate in UNPRINTED for entry in alike):
             return None
         printed_numbers = [entry.number for entry in alike if entry.number is not None]
         return (printed_numbers[0] if printed_numbers else rounded(self.policy, count, self.base(maker))) or None
 
     def base_of(self, attribute: str, group: str, maker: str, count: int) -> int:
-        """What a number of people is rounded to: that of the population whose number it is, else the coarsest."""
+        """The rounding base of a number of people: that of the population with this number, else the coarsest."""
         bases = [self.outcome.bases.get(entry.count) for entry in self._alike(attribute, group, maker, count)]
         return next((base for base in bases if base is not None), self.base(maker))
 
     def _alike(self, attribute: str, group: str, maker: str, count: int) -> list[Entry]:
-        """Populations of a group that have a number of people, those that methods look at first."""
-        entries = [entry for entry in self._sized[attribute, group].get(count, ()) if _concerns(entry, maker)]
-        return sorted(entries, key=_nearest)
+        """Populations of a group that have a number of people; first those used, which methods see; n before events."""
+        entries = [
+            entry
+            for entry in self._sized[attribute, group].get(count, ())
+            if not maker or entry.count.population.decision_maker in ("", maker)
+        ]
+        return sorted(
+            entries, key=lambda entry: (entry.count.population.base is not Base.USED, bool(entry.count.event))
+        )
 
     @cached_property
     def _sized(self) -> Mapping[tuple[str, str], Mapping[int, list[Entry]]]:
@@ -224,7 +230,7 @@ class Fates:
         return None
 
     def of_lender(self, attribute: str, group: str, decision: str) -> int | None:
-        """True number of a group that the lender ``approved`` or ``denied`` among those used; None where nobody is."""
+        """True number of a group that the lender ``approved`` or ``denied`` among those used; None where it is zero."""
         population = whole_of(attribute, group, Place(Base.USED, LENDER))
         if Count(population, DENIED) not in self._entries:
             return None
@@ -242,22 +248,21 @@ class Fates:
         """In the shape of ``PUBLICATION``, with further rows."""
         intervals = {interval.count: interval for interval in self.outcome.intervals}
         known_ends = _known(self.outcome.published)
-        ends = {count: (interval.least, interval.largest) for count, interval in intervals.items()}
-        rows = [*(row | _span_of(known_ends, count) for count, row in self._rows(ends)), *extra_rows]
-        return PUBLICATION.build(**{c.name: [row[c.name] for row in rows] for c in PUBLICATION.columns})
-
-    def _rows(self, ends: Mapping[Count, tuple[int, int]]) -> Iterator[tuple[Count, dict[str, object]]]:
+        rows: list[Mapping[str, object]] = []
         for count, entry in self._entries.items():
-            population, (least, largest) = count.population, ends.get(count, (None, None))
-            yield (
-                count,
+            population, interval = count.population, intervals.get(count)
+            least, largest = (interval.least, interval.largest) if interval else (None, None)
+            rows.append(
                 {
                     "protected_attribute": population.attribute,
                     **{name: getattr(population, name) for name in ("group", "part", "decision_maker", "reason")},
                     **{"base": population.base.value, "event": count.event, "fate": entry.fate.value},
                     **{"number": entry.number, "text": entry.text, "least": least, "largest": largest, "groups": ""},
-                },
+                    **_span_of(known_ends, count),
+                }
             )
+        rows += extra_rows
+        return PUBLICATION.build(**{c.name: [row[c.name] for row in rows] for c in PUBLICATION.columns})
 
 
 def _known(published: Sequence[Published]) -> dict[Count, tuple[float, float]]:
@@ -277,16 +282,6 @@ def _span_of(known_ends: Mapping[Count, tuple[float, float]], count: Count) -> d
         ends[2:] = known_ends.get(count._replace(rest=True), (-math.inf, math.inf))
     names = ("low", "high", "rest_low", "rest_high")
     return {name: int(end) if math.isfinite(end) else None for name, end in zip(names, ends, strict=True)}
-
-
-def _concerns(entry: Entry, maker: str) -> bool:
-    """Whether a number about a decision maker may be that of a population."""
-    return not maker or entry.count.population.decision_maker in ("", maker)
-
-
-def _nearest(entry: Entry) -> tuple[bool, bool]:
-    """Populations of those used before others, since methods look at these; n before events."""
-    return entry.count.population.base is not Base.USED, bool(entry.count.event)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -347,7 +342,7 @@ def rows(fates: Fates) -> Iterator[dict[str, Any]]:
     """Rows of the publication: one for each number of groups that are one."""
     for merged in fates.outcome.merged:
         first = merged.populations[0]
-        for statement in _told(merged):
+        for statement in _printed(merged):
             yield {
                 **{"protected_attribute": first.attribute, "group": _words(merged), "part": 0},
                 **{"decision_maker": first.decision_maker, "base": first.base.value, "reason": first.reason},
@@ -362,7 +357,7 @@ def table(fates: Fates) -> pa.Table:
     """In the shape of ``PUBLISHED_MERGED``: the source, the rows used, and those decided on."""
     merged_groups = [merged for merged in fates.outcome.merged if not merged.populations[0].reason]
     numbers = [
-        {statement.count.event: merged.numbers[statement.count.event] for statement in _told(merged)}
+        {statement.count.event: merged.numbers[statement.count.event] for statement in _printed(merged)}
         for merged in merged_groups
     ]
     rows_of_table = [
@@ -378,8 +373,8 @@ def table(fates: Fates) -> pa.Table:
     )
 
 
-def _told(merged: Merged) -> Iterator[Published]:
-    """What is printed: not a number that is rounded to nobody, or to everybody, and stands for a few as well."""
+def _printed(merged: Merged) -> Iterator[Published]:
+    """The numbers printed of a merged group, without those rounded to nobody or everybody that stand for a few, too."""
     for statement in merged.published:
         event = statement.count.event
         ends = (0, merged.numbers[""]) if event else (0,)
@@ -408,26 +403,27 @@ def hidden(tallied: Tallied, fates: Fates) -> set[Cell]:
     What others find beside a withheld group is of its people, too: ``matched_with`` names it. A mean that gives a share
     back, which is withheld or rounded, goes too: 0.0132 more than 0.225 are 5 of 21.
     """
-    statistics: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
+    statistics: list[Statistic | Given] = [*tallied.statistics, *tallied.aggregates]
     # decisions are counts that the pass itself holds open: what it shows is shown
     gone = populations.withheld([s for s in statistics if s.family.method != DECISIONS], fates.policy, partitions())
     gone |= {(s.family, s.group) for s in statistics if any(_gone(s, fates))}
-    return gone | {(s.family, s.group) for s in tallied.given if _gives_back(s, gone, fates)}
+    shares_gone = frozenset(gone)
+    if not fates.policy.protects:
+        return gone
+    for s in tallied.aggregates:
+        base_measure, whose = s.family.measure.removesuffix(EXPECTED), s.family.decision_maker
+        if base_measure != s.family.measure and (
+            (replace(s.family, measure=base_measure), s.group) in shares_gone
+            or fates.base_of(s.family.protected_attribute, s.group, whose, s.n) > 1
+        ):
+            gone.add((s.family, s.group))
+    return gone
 
 
 def _gone(s: Statistic | Given, fates: Fates) -> Iterator[bool]:
     """Whether its group is withheld, or the one that its people are matched with."""
     for group in (s.group, json.loads(s.family.parameters or "{}").get(MATCHED)):
         yield group is not None and fates.is_gone(s.family.protected_attribute, group, s.family.decision_maker)
-
-
-def _gives_back(s: Given, gone: set[Cell], fates: Fates) -> bool:
-    """Whether it is the mean that a share is held against which is not printed to the last person."""
-    base_measure = s.family.measure.removesuffix(EXPECTED)
-    if base_measure == s.family.measure or not fates.policy.protects:
-        return False
-    hides = (replace(s.family, measure=base_measure), s.group) in gone
-    return hides or fates.base_of(s.family.protected_attribute, s.group, s.family.decision_maker, s.n) > 1
 
 
 def published_measures(
@@ -440,7 +436,7 @@ def published_measures(
 ) -> pa.Table:
     """The published table."""
     rows = tables[MEASURES.name].to_pylist()
-    every: list[Statistic | Given] = [*tallied.statistics, *tallied.given]
+    every: list[Statistic | Given] = [*tallied.statistics, *tallied.aggregates]
     cells = {(s.family, s.group): s for s in every}
     # Intervals and p of shares that cover, of their differences and ratios, over all counts that are printed alike.
     references = {row["protected_attribute"]: row["reference_group"] for row in rows if row["reference_group"]}
@@ -449,37 +445,34 @@ def published_measures(
         s for s in covered if s.family.protected_attribute in references and fates.base(s.family.decision_maker) > 1
     ]
     plan = Plan(references, bootstrap.draws, bootstrap.level, seed)
-    spread = spreads([_extremes(s, fates) for s in extremes], plan, of_families(refitted(tables[MODEL_REFITS.name])))
+    # each share at its lowest and its highest, of all counts that are printed as its own are
+    pairs: list[Pair] = []
+    for s in extremes:
+        whose = s.family.protected_attribute, s.group, s.family.decision_maker
+        if s.family.method == DECISIONS:
+            pairs.append(of_decisions(s, *fates.alike(*whose)))
+        else:
+            pairs.append(of_counts(s, fates.policy, fates.base_of(*whose, int(s.counts.sum()))))
+    spread = spreads(pairs, plan, of_families(refitted(tables[MODEL_REFITS.name])))
     publisher = Publisher(
         fates.policy, covering(), gone, cells, fates.printed, fates.base_of, fates.decided,
         spread, _quantiles(tables[FINDINGS.name], fates),
         fates.plainly,
     )  # fmt: skip
-    out = [_asked(row, fates) for row in publisher.published(rows)]
+    out = []
+    for row in publisher.published(rows):
+        parameters = json.loads(row["parameters"])
+        if SAMPLED in parameters and fates.policy.protects:  # the numbers of people sampled are numbers of people, too
+            measured = row["protected_attribute"], row["group"], row["decision_maker"]
+            sampled, of = (fates.printed(*measured, number) for number in asked_and_of(parameters[SAMPLED]))
+            parameters[SAMPLED] = "withheld" if sampled is None or of is None else as_sampled(sampled, of)
+            row = {**row, "parameters": json.dumps(parameters, sort_keys=True)}
+        out.append(row)
     return PUBLISHED_MEASURES.build(**{c.name: [row[c.name] for row in out] for c in PUBLISHED_MEASURES.columns})
 
 
-def _asked(row: Mapping[str, Any], fates: Fates) -> Mapping[str, Any]:
-    """The row with how many were asked, of how many, as numbers of people are printed."""
-    parameters = json.loads(row["parameters"])
-    if SAMPLED not in parameters or not fates.policy.protects:
-        return row
-    whose = row["protected_attribute"], row["group"], row["decision_maker"]
-    sampled, of = (fates.printed(*whose, number) for number in asked_and_of(parameters[SAMPLED]))
-    parameters[SAMPLED] = "withheld" if sampled is None or of is None else as_sampled(sampled, of)
-    return {**row, "parameters": json.dumps(parameters, sort_keys=True)}
-
-
-def _extremes(s: Statistic, fates: Fates) -> Pair:
-    """A share at its lowest and its highest, of all counts that are printed as its own are."""
-    whose = s.family.protected_attribute, s.group, s.family.decision_maker
-    if s.family.method == DECISIONS:
-        return of_decisions(s, *fates.alike(*whose))
-    return of_counts(s, fates.policy, fates.base_of(*whose, int(s.counts.sum())))
-
-
 def _quantiles(findings: pa.Table, fates: Fates) -> dict[Cell, float]:
-    """What stands for the cost of who is the hardest to reach: the 95 % quantile of the costs of recourse."""
+    """The 95 % quantile of the costs of recourse, printed in place of the largest cost, which is one person's."""
     if not fates.policy.protects or findings.num_rows == 0:
         return {}
     frame = findings.to_pandas()
@@ -511,19 +504,15 @@ _COARSE: Mapping[str, Callable[[float], int]] = {
 
 def populations_judged(verdicts: Sequence[Row], crowd: Crowd) -> frozenset[Population]:
     """The populations that verdicts are about: the groups and their references, as each decision maker has them."""
+    decided = [place for place in crowd.bases(()) if place.reason == ""]
     return frozenset(
         whole_of(row["protected_attribute"], group, place)
         for row in verdicts
         if row["role"] != "theory" and row["limit"] is not None
         for group in (row["group"], row["reference_group"])
         if group
-        for place in _places(crowd, row["decision_maker"])
+        for place in (crowd.source, crowd.used, *(p for p in decided if p.decision_maker == row["decision_maker"]))
     )
-
-
-def _places(crowd: Crowd, maker: str) -> Iterator[Place]:
-    yield from (crowd.source, crowd.used)
-    yield from (place for place in crowd.bases(()) if place.decision_maker == maker and place.reason == "")
 
 
 def verdicts(rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.Table:
@@ -534,14 +523,8 @@ def verdicts(rows: Sequence[Row], hidden: Collection[Cell], fates: Fates) -> pa.
     for row in rows:
         if row["role"] == "theory":
             theory_rows = [other for other in rows if other["theory"] == row["theory"] and other["role"] != "theory"]
-            out.append(
-                {
-                    **row,
-                    "reason": _judged_told(
-                        row["reason"], theory_rows, [theory_row for theory_row in theory_rows if gone[id(theory_row)]]
-                    ),
-                }
-            )
+            hidden_rows = [other for other in theory_rows if gone[id(other)]]
+            out.append({**row, "reason": _published_reason(row["reason"], theory_rows, hidden_rows)})
         else:
             out.append(_withheld(row) if gone[id(row)] else _shown(row, fates))
     return _built(PUBLISHED_VERDICTS, out)
@@ -558,7 +541,7 @@ def agreement(rows: Sequence[Row], verdict_rows: Sequence[Row], hidden: Collecti
 
 
 def _cells(hidden: Collection[Cell]) -> set[tuple[str, ...]]:
-    """Whose measures are withheld: a decision maker's of a group of an attribute, and which; all, of decisions."""
+    """Keys of the withheld measures: attribute, group, decision maker, and the measure unless it is a decision rate."""
     return {
         (f.protected_attribute, group, f.decision_maker, *_measured(f.method, f.measure, f.parameters))
         for f, group in hidden
@@ -586,8 +569,8 @@ def _is_hidden(row: Row, cells: Collection[tuple[str, ...]], fates: Fates) -> bo
     )
 
 
-def _judged_told(reason: str, theory_rows: Sequence[Row], gone: Sequence[Row]) -> str:
-    """Why a theory has its state, without the groups that are withheld: their state would be told."""
+def _published_reason(reason: str, theory_rows: Sequence[Row], gone: Sequence[Row]) -> str:
+    """The reason for the state of a theory without the withheld groups, whose states it would disclose."""
     words, colon, named = reason.partition(": ")
     if not colon or not gone:
         return reason
@@ -616,39 +599,28 @@ def _shown(row: Row, fates: Fates) -> Row:
     policy = fates.policy
     if not policy.protects:
         return row
-    counts = {name: _judged_count(row, name, group, fates) for name, group in _COUNTS.items()}
-    coarse = fates.base(row["decision_maker"]) > 1 and row["method"] == OUTCOMES_METHOD
+    maker, attribute = row["decision_maker"], row["protected_attribute"]
+    counts = {
+        name: None if row[name] is None or not row[group] else fates.printed(attribute, row[group], maker, row[name])
+        for name, group in _COUNTS.items()
+    }
+    coarse = fates.base(maker) > 1 and row["method"] == OUTCOMES_METHOD
     numbers = {
         name: _number(row[name], row["limit"], fates, _COARSE.get(name, round) if coarse else None) for name in _PLAIN
     }
     chances = {name: None if row[name] is None else profiles.p_value(policy, row[name]) for name in _P}
     required = None if row["needed"] is None else profiles.significant(policy, row["needed"], 2)
-    reason = _in_words(row["reason"], row["detectable"], numbers["detectable"])
+    reason, exact, printed = row["reason"], row["detectable"], numbers["detectable"]
+    if exact is not None and printed is not None:  # the reason names the smallest detectable effect, too
+        exact_text = f"{exact:.3f}".rstrip("0").rstrip(".")
+        reason = reason.replace(f"; {exact_text} or ", f"; {printed:g} or ")
     published_row = {**row, **counts, **numbers, **chances, "needed": required, "reason": reason}
-    if coarse and _is_coarse(row, fates):
+    groups = [group for group in (row["group"], row["reference_group"]) if group]
+    place = decided_place(maker)
+    if coarse and any(fates.is_coarse(whole_of(attribute, group, place)) for group in groups):
         published_row |= dict.fromkeys((*_PLAIN, *_P, "needed", "events", "events_reference"))
         published_row["reason"] = f"{row['reason'].partition('; ')[0]}; {COARSE}"
     return published_row
-
-
-def _is_coarse(row: Row, fates: Fates) -> bool:
-    place = decided_place(row["decision_maker"])
-    groups = (row["group"], row["reference_group"])
-    return any(fates.is_coarse(whole_of(row["protected_attribute"], group, place)) for group in groups if group)
-
-
-def _in_words(reason: str, exact: float | None, printed: float | None) -> str:
-    """The reason with the smallest effect that would be found as it is printed beside it."""
-    if exact is None or printed is None:
-        return reason
-    exact_text = f"{exact:.3f}".rstrip("0").rstrip(".")
-    return reason.replace(f"; {exact_text} or ", f"; {printed:g} or ")
-
-
-def _judged_count(row: Row, name: str, group: str, fates: Fates) -> int | None:
-    if row[name] is None or not row[group]:
-        return None
-    return fates.printed(row["protected_attribute"], row[group], row["decision_maker"], row[name])
 
 
 def _number(

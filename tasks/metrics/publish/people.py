@@ -1,4 +1,4 @@
-"""The people whom published counts count, also in earlier runs."""
+"""The people in published counts, also in those of earlier runs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -47,7 +47,7 @@ _LACKING = [str(Refusal.MISSING_COVARIATE), str(Refusal.EXEMPT_COVARIATE)]
 
 
 @dataclass(frozen=True)
-class Told:
+class SourceTables:
     """What the stages wrote of the rows, as tables."""
 
     applications: pa.Table
@@ -65,11 +65,11 @@ class Records:
     ``applied`` and ``weight``, the number of records that a row stands for."""
     groups: pd.DataFrame
     """Group of each by attribute; index and order of ``frame``."""
-    given: pd.DataFrame
+    applications: pd.DataFrame
     """Of applications: ``favourable``, ``exempt`` and the features; index ``row_id``."""
 
     @classmethod
-    def of(cls, tables: Told, names: Sequence[str], features: Sequence[str]) -> "Records":
+    def of(cls, tables: SourceTables, names: Sequence[str], features: Sequence[str]) -> "Records":
         """From the tables.
 
         Args:
@@ -108,7 +108,7 @@ def _groups(memberships: pa.Table, ids: "pd.Index[Any]", names: Sequence[str]) -
     return wide.reindex(index=ids, columns=list(names))
 
 
-def _lines(tables: Told, applications: pd.DataFrame, features: list[str]) -> pd.DataFrame:
+def _lines(tables: SourceTables, applications: pd.DataFrame, features: list[str]) -> pd.DataFrame:
     """Stage, reason, column and the decision as the refusal has it, of each application; null of one that is used."""
     lines = pd.DataFrame(None, index=applications.index, columns=[*_LINE, "favourable"], dtype=object)
     by_code = pc.any(pc.is_in(tables.refusal_counts["reason"], value_set=pa.array(_LACKING))).as_py()
@@ -198,10 +198,10 @@ class Named(NamedTuple):
 
 
 def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Event]]) -> People:
-    """Rows as the auditor takes them: one for each kind, and of weight 0 one for what nobody got.
+    """Rows for the auditor: one for each kind, and rows of weight 0 for decisions that did not occur.
 
     Args:
-        marked: what is told of each row.
+        marked: the attributes of each row.
         named: the attributes whose codes it has.
         decisions: events that are one decision: they happen to a person together.
     """
@@ -216,10 +216,10 @@ def people_of(marked: Marked, named: Sequence[Named], decisions: Sequence[Set[Ev
     imagined_kinds, turned = rows, out
     every = np.concatenate([np.arange(first.size), imagined_kinds])
     column_of, codes = dict(linked(named)), {name: code[every] for name, code in marked.codes.items()}
-    columns = {
-        column: _together([codes[name] for name, of in column_of.items() if of == column])
-        for column in dict.fromkeys(column_of.values())
-    }
+    columns = {}
+    for column in dict.fromkeys(column_of.values()):  # the combinations of the groups of its attributes
+        combined = np.column_stack([codes[name] for name, of in column_of.items() if of == column])
+        columns[column] = np.unique(combined, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
     return People(
         columns,
         tuple(
@@ -258,11 +258,6 @@ def kinds_of(marked: Marked) -> tuple[Longs, Longs, Longs]:
     return first.astype(np.int64), inverse.astype(np.int64), counts
 
 
-def _together(codes: Sequence[Longs]) -> Longs:
-    """Number of each row's combination of codes, ``(rows,)``."""
-    return np.unique(np.column_stack(list(codes)), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Collects all people in published counts: the records of the source, and the populations that are printed.
 #
@@ -296,7 +291,7 @@ def decided_place(maker: str) -> Place:
 
 
 def lacking_place(feature: str, reason: str) -> Place:
-    """The place of applications that lack a feature for a reason."""
+    """The place of applications without a feature, by the reason."""
     return Place(Base.SOURCE, LENDER, f"{_LACKS}{feature}: {reason}")
 
 
@@ -319,14 +314,14 @@ class Crowd:
     @classmethod
     def of(
         cls,
-        tables: Told,
+        tables: SourceTables,
         decisions: pa.Table,
         protected: Sequence[Protected],
         features: Sequence[str],
     ) -> "Crowd":
-        """From the tables as they are read; ``features`` that somebody lacks."""
+        """From the tables as they are read; ``features`` are those with missing values."""
         collected = Records.of(tables, [p.name for p in protected], features)
-        frame, applications, rows = collected.frame, collected.given, collected.frame.index
+        frame, applications, rows = collected.frame, collected.applications, collected.frame.index
         maker_decisions = decisions.select(["row_id", "decision_maker", "favourable"]).to_pandas()
         by = maker_decisions.pivot(index="row_id", columns="decision_maker", values="favourable").reindex(rows)
         decided = by.astype("boolean").assign(**{LENDER: frame["favourable"].astype("boolean")})
@@ -359,7 +354,7 @@ class Crowd:
         return tuple(sorted(sizes.index, key=lambda group: (-sizes[group], group)))
 
     def lacking(self, feature: str, reason: str) -> Bools:
-        """Which applications lack a feature for a reason, ``(rows,)``."""
+        """Which applications have no value of a feature for a reason, ``(rows,)``."""
         exempt = self.lacks["exempt"].to_numpy(dtype=bool)
         if reason == ANY:
             return np.asarray(self.lacks.drop(columns="exempt").any(axis=1).to_numpy(dtype=bool))
@@ -395,18 +390,19 @@ class Crowd:
         return np.asarray(line_index.get_indexer(named), dtype=np.int64)
 
     def readable(self, line: Line) -> bool:
-        """Whether every decision on the records of a line could be read: else no share of them is told."""
+        """Whether every decision on the records of a line could be read: else no share of them is published."""
         mask = self._first == self.lines.index(line)
         return bool(self.decided[LENDER].notna().to_numpy()[mask].all())
 
     def bases(self, lacking: Sequence[tuple[str, str]]) -> dict[Place, Bools]:
-        """Records in each place, ``(rows,)``; ``lacking`` features and reasons."""
+        """Records in each place, ``(rows,)``; ``lacking`` has pairs of a missing feature and the reason."""
         every, applied = np.ones(len(self.frame), dtype=bool), self._applied
         out = {self.source: every, APPLIED: applied, self.used: self._first < 0}
         for number, line in enumerate(self.lines):
             out[line_place(line)] = self._first == number
         for stage in self.stages[:-1]:
-            past = [number for number, line in enumerate(self.lines) if self._before(line[0], stage)]
+            until = self.stages[: self.stages.index(stage) + 1]
+            past = [number for number, line in enumerate(self.lines) if line[0] in until]
             out[left_place(stage)] = ~np.isin(self._first, past)
         for maker in self.makers:
             out[Place(Base.USED, maker)] = self._used(maker)
@@ -414,20 +410,17 @@ class Crowd:
             out[lacking_place(feature, reason)] = self.lacking(feature, reason)
         return out
 
-    def _before(self, stage: str, other: str) -> bool:
-        return self.stages.index(stage) <= self.stages.index(other)
-
     def denied(self, maker: str) -> Bools:
-        """Who was denied, ``(rows,)``; not those whose decision could not be read."""
+        """Denied records, ``(rows,)``, without those that have no readable decision."""
         return np.asarray((~self.decided[maker]).fillna(False).to_numpy(dtype=bool))
 
     def people(self, lacking: Sequence[tuple[str, str]]) -> People:
-        """The records as the auditor takes them: a row for each kind, and of weight 0 one for what nobody got."""
+        """The records for the auditor: a row for each kind, and rows of weight 0 for decisions that did not occur."""
         return people_of(self.marked(lacking), self.named, [{Event(DENIED, maker)} for maker in self.makers])
 
     @property
     def row_by_row(self) -> bool:
-        """Whether every record is a row of its own, which can be told among those of another run."""
+        """Whether every record is a separate row, which can be found among the rows of another run."""
         return bool((self.frame["weight"] == 1).all())
 
     @property
@@ -437,13 +430,12 @@ class Crowd:
 
     def marked(self, lacking: Sequence[tuple[str, str]]) -> Marked:
         """Attributes of each record, in the order of ``frame``."""
-        codes = {p.name: self._codes(p.name) for p in self.protected}
+        codes = {}
+        for p in self.protected:
+            numbers = {group: number for number, group in enumerate(self.group_names(p.name))}
+            codes[p.name] = np.asarray(self.groups[p.name].map(numbers).to_numpy(dtype=np.int64))
         events = {Event(DENIED, maker): self.denied(maker) for maker in self.makers}
         return Marked(codes, self.bases(lacking), events, self.frame["weight"].to_numpy(dtype=np.int64))
-
-    def _codes(self, attribute: str) -> Longs:
-        numbers = {group: number for number, group in enumerate(self.group_names(attribute))}
-        return np.asarray(self.groups[attribute].map(numbers).to_numpy(dtype=np.int64))
 
 
 def is_lacking(population: Population) -> bool:
@@ -500,14 +492,14 @@ class Earlier:
     """Kind of each row of its source, by ``row_id``."""
 
     def called(self, attribute: str) -> str:
-        """The name of its attribute beside those of this run: groups of one name may have been others then."""
+        """The name of its attribute next to those of this run: groups of one name may differ between runs."""
         return f"{attribute} of {self.run}"
 
     @cached_property
     def named(self) -> list[Named]:
         """Its attributes."""
         groups: dict[tuple[str, str], dict[str, None]] = {}
-        for row in self._told("group"):
+        for row in self._kinds_with("group"):
             groups.setdefault((row["protected_attribute"], row["columns"]), {})[row["group"]] = None
         return [Named(self.called(name), tuple(json.loads(c)), tuple(of)) for (name, c), of in groups.items()]
 
@@ -517,19 +509,19 @@ class Earlier:
         size = int(self.kind_of.max()) + 1
         code = {attribute.name: {group: n for n, group in enumerate(attribute.groups)} for attribute in self.named}
         codes = {name: np.full(size, -1, dtype=np.int64) for name in code}
-        for row in self._told("group"):
+        for row in self._kinds_with("group"):
             name = self.called(row["protected_attribute"])
             codes[name][row["kind"]] = code[name][row["group"]]
         bases = {self._population(row).place: np.zeros(size, dtype=bool) for row in self.numbers}
-        for row in self._told("place"):
+        for row in self._kinds_with("place"):
             bases[Place(Base(row["base"]), row["decision_maker"], row["reason"], self.run)][row["kind"]] = True
         makers = dict.fromkeys(place.decision_maker for place in bases if place.decision_maker)
         events = {Event(DENIED, maker, self.run): np.zeros(size, dtype=bool) for maker in makers}
-        for row in self._told("denied"):
+        for row in self._kinds_with("denied"):
             events[Event(DENIED, row["decision_maker"], self.run)][row["kind"]] = True
         return Marked(codes, bases, events, np.ones(size, dtype=np.int64))
 
-    def _told(self, what: str) -> Iterator[Row]:
+    def _kinds_with(self, what: str) -> Iterator[Row]:
         return (row for row in self.kinds if row["property"] == what)
 
     def published(self) -> Iterator[Published]:
@@ -572,7 +564,7 @@ def earlier_of(tables: Mapping[str, pa.Table], runs: Sequence[tuple[str, Sequenc
 
 
 def handed_on(crowd: Crowd, lacking: Sequence[tuple[str, str]]) -> dict[str, pa.Table]:
-    """In the shapes of ``PUBLICATION_ROWS`` and ``PUBLICATION_KINDS``: whom the numbers of this run count.
+    """In the shapes of ``PUBLICATION_ROWS`` and ``PUBLICATION_KINDS``: the people in the numbers of this run.
 
     Nothing of a run whose refused rows are kept as a sample: which they are is not known.
     """
@@ -641,8 +633,14 @@ def together(crowd: Crowd, lacking: Sequence[tuple[str, str]], runs: Sequence[Ea
     for run in runs:
         people, apart = _apart(people, crowd, run)
         protect += apart
+    small_counts = []  # of small populations, those with and without a denial too
+    for population in dict.fromkeys(protect):
+        if small(policy, people.size(Count(population))):
+            small_counts.append(Count(population))
+            if Count(population, DENIED).happening in people.events:
+                small_counts += [Count(population, DENIED, rest) for rest in (False, True)]
     beside = tuple(published for run in runs for published in run.published())
-    return Joint(people, beside, tuple(_small(people, protect, policy)))
+    return Joint(people, beside, tuple(small_counts))
 
 
 def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list[Population]]:
@@ -662,12 +660,3 @@ def _apart(people: People, crowd: Crowd, earlier: Earlier) -> tuple[People, list
             whose = place.decision_maker, place.base, place.reason, alone.run
             out += [Population(attribute, group, 0, *whose) for attribute, group in names]
     return replace(people, bases=bases, events=events), out
-
-
-def _small(people: People, populations: Sequence[Population], policy: Policy) -> Iterator[Count]:
-    """The counts of small populations, those with and without a denial too."""
-    for population in dict.fromkeys(populations):
-        if small(policy, people.size(Count(population))):
-            yield Count(population)
-            if Count(population, DENIED).happening in people.events:
-                yield from (Count(population, DENIED, rest) for rest in (False, True))

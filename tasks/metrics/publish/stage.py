@@ -50,7 +50,16 @@ from tasks.metrics.publish.algorithm.primary import Losses, Request
 from tasks.metrics.publish.algorithm.profiles import POLICIES
 from tasks.metrics.publish.algorithm.suppression import suppress
 from tasks.metrics.publish.measures import Fates
-from tasks.metrics.publish.people import Crowd, Joint, Told, counts_of, earlier_of, handed_on, is_lacking, together
+from tasks.metrics.publish.people import (
+    Crowd,
+    Joint,
+    SourceTables,
+    counts_of,
+    earlier_of,
+    handed_on,
+    is_lacking,
+    together,
+)
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
 
@@ -111,6 +120,10 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     fates = fates_of(inputs, lacks, verdict_rows, settings)
     tallied = Tallied.of(*(inputs[t.name] for t in (APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES)))
     hidden = measures.hidden(tallied, fates)
+    # earlier runs have a row each, unless nothing is withheld at all, or rows cannot be matched
+    is_matched = fates.policy.protects and fates.crowd.row_by_row
+    runs = [run.run for run in settings.disclosure.beside] if is_matched else []
+    disclosures, closed = fates.outcome.beside, len(fates.outcome.closed)
     out = {
         PUBLICATION.name: fates.table(measures.rows(fates)),
         PUBLISHED_MERGED.name: measures.table(fates),
@@ -122,7 +135,9 @@ def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
         PUBLISHED_WATERFALL.name: facts.waterfall(fates),
         PUBLISHED_MISSINGNESS.name: facts.missingness(lacks, fates),
         PUBLISHED_FINDINGS.name: facts.findings(inputs[FINDINGS.name], fates),
-        PUBLICATION_BESIDE.name: _beside(fates, settings),
+        PUBLICATION_BESIDE.name: PUBLICATION_BESIDE.build(
+            run=runs, told=[disclosures] * len(runs), closed=[closed] * len(runs)
+        ),
         **handed_on(fates.crowd, _lacking(lacks)),
     }
     inputs |= {ENCODINGS.name: facts.encodings(inputs[ENCODINGS.name], inputs[APPLICATIONS.name], fates.policy)}
@@ -138,7 +153,9 @@ def fates_of(
     """What becomes of every count of people: one pass over all of them."""
     pairs = _lacking(lacks)
     features = tuple(dict.fromkeys(feature for feature, reason in pairs if reason != ANY))
-    record_tables = Told(*(inputs[table.name] for table in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS)))
+    record_tables = SourceTables(
+        *(inputs[table.name] for table in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS))
+    )
     crowd = Crowd.of(record_tables, inputs[DECISIONS.name], settings.protected, features)
     people, policy = crowd.people(pairs), POLICIES[settings.disclosure.profile]
     counts = counts_of(people)
@@ -149,14 +166,6 @@ def fates_of(
     joint = together(crowd, pairs, runs, policy) if runs else Joint(people, (), ())
     request = Request(joint.people, policy, counts, losses, beside=joint.beside, protect=joint.protect, exact=exact)
     return Fates(crowd, people, policy, suppress(request))
-
-
-def _beside(fates: Fates, settings: PublishSettings) -> pa.Table:
-    """In the shape of ``PUBLICATION_BESIDE``; no row where nothing is withheld at all, or rows cannot be matched."""
-    matched = fates.policy.protects and fates.crowd.row_by_row
-    runs = [run.run for run in settings.disclosure.beside] if matched else []
-    disclosures, closed = fates.outcome.beside, len(fates.outcome.closed)
-    return PUBLICATION_BESIDE.build(run=runs, told=[disclosures] * len(runs), closed=[closed] * len(runs))
 
 
 def _lacking(lacks: list[dict[str, str]]) -> list[tuple[str, str]]:

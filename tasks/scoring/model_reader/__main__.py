@@ -8,18 +8,16 @@ import os
 import select
 import signal
 import sys
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from schemas.errors import EvenhandError, SpecError
-from tasks.numerics.arrays import Floats
 from tasks.numerics.attributions import Linear, Module
 from tasks.numerics.networks.network import Network
 from tasks.scoring.model_reader.protocol import BATCH, Frame, allow_seconds, confine, end_with, received, without
 from tasks.scoring.models import (
     LOG_ODDS,
-    Format,
     ModelFile,
     Readable,
     format_of,
@@ -47,30 +45,57 @@ def main() -> None:
     if first is None:
         return
     content = first.arrays["content"].tobytes()
-    _import(format_of(content))
+    # What reads a format is imported before the file is seen: memory that this takes is no part of the file's.
+    file_format = format_of(content)
+    if file_format == "torchscript":
+        import torch  # noqa: F401
+    if file_format == "skops":
+        with without("torch", "dask", "pandas"):
+            import skops.io  # noqa: F401 it looks at all modules of scikit-learn, and these at theirs
     confine(len(content))
     end_with(os.getppid())
     try:
-        model = read(ModelFile(content, **first.said))
-        _try(model)
-        answer = _told(model)
+        model = read(ModelFile(content, **first.header))
+        answer = _examined(model)
     except Exception as error:  # whatever a stranger's file may do to a library
         model, answer = None, _refused(error)
     _send(answers, answer)
-    if model is not None and not answer.arrays:
-        _serve(model, answers)
+    if model is None or answer.arrays:
+        return
+    while select.select([sys.stdin], [], [], IDLE)[0] and (question := received(sys.stdin.buffer)) is not None:
+        allow_seconds(BATCH)
+        try:
+            quantity, rows, queried = question.header["asked"], question.arrays["rows"], cast(Any, model)
+            if quantity == "gradient":
+                values = queried.gradient(rows)
+            elif quantity == "logit" and not isinstance(model, Module):
+                values = queried.decision_function(named(queried, rows))
+            else:
+                values = queried.logit(rows) if quantity == "logit" else probabilities(queried, rows)
+            answer = Frame({}, {"found": np.asarray(values)})
+        except Exception as error:  # of scikit-learn, of torch, or of the program in the file
+            answer = _refused(error)
+        _send(answers, answer)
 
 
-def _import(kind: Format) -> None:
-    """Import what reads a format before the file is seen; memory that this takes is no part of the file's."""
-    if kind == "torchscript":
-        import torch  # noqa: F401
-    if kind == "skops":
-        with without("torch", "dask", "pandas"):
-            import skops.io  # noqa: F401 it looks at all modules of scikit-learn, and these at theirs
+def _examined(model: Readable) -> Frame:
+    """The facts of a model, after it decided on made-up rows.
 
-
-def _told(model: Readable) -> Frame:
+    That detects a crash; only real rows show that it cannot decide.
+    """
+    width = inputs_taken(model)
+    if width is not None:
+        if isinstance(width, bool) or not isinstance(width, int | np.integer) or not 0 < width <= WIDEST:
+            raise SpecError(f"the model declares {width!r} inputs; a model takes 1 to {WIDEST:,}: write it again")
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(MADE_UP, width)) * rng.choice([0.1, 1.0, 100.0, 1e6], size=(MADE_UP, 1))
+        rows[::4] = rng.integers(0, 5, size=rows[::4].shape)
+        try:
+            probabilities(model, rows)
+        except MemoryError:
+            raise
+        except Exception:  # noqa: S110 of a category that it does not know, say
+            pass
     if isinstance(model, Network):
         layers = zip(model.weights, model.biases, strict=True)
         arrays = {
@@ -85,48 +110,9 @@ def _told(model: Readable) -> Frame:
     log_odds = kind in LOG_ODDS and model.loss == "log_loss"  # type: ignore[union-attr]
     form = None if module else linear_form(model)
     linear = None if form is None else {"coefficients": form.coefficients.tolist(), "intercept": form.intercept}
-    width = inputs_taken(model)
     inputs = None if width is None else int(width)
     description = {"kind": kind, "inputs": inputs, "names": names_of(model), "log_odds": log_odds, "gradient": module}
     return Frame({**description, "linear": linear})
-
-
-def _try(model: Readable) -> None:
-    """Let a model decide on made-up rows. This detects a crash; only real rows show that it cannot decide."""
-    width = inputs_taken(model)
-    if width is None:
-        return
-    if isinstance(width, bool) or not isinstance(width, int | np.integer) or not 0 < width <= WIDEST:
-        raise SpecError(f"the model declares {width!r} inputs; a model takes 1 to {WIDEST:,}: write it again")
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(MADE_UP, width)) * rng.choice([0.1, 1.0, 100.0, 1e6], size=(MADE_UP, 1))
-    rows[::4] = rng.integers(0, 5, size=rows[::4].shape)
-    try:
-        probabilities(model, rows)
-    except MemoryError:
-        raise
-    except Exception:  # noqa: S110 of a category that it does not know, say
-        pass
-
-
-def _serve(model: Readable, answers: BinaryIO) -> None:
-    while select.select([sys.stdin], [], [], IDLE)[0] and (question := received(sys.stdin.buffer)) is not None:
-        allow_seconds(BATCH)
-        try:
-            answer = Frame({}, {"found": np.asarray(_answer(model, question.said["asked"], question.arrays["rows"]))})
-        except Exception as error:  # of scikit-learn, of torch, or of the program in the file
-            answer = _refused(error)
-        _send(answers, answer)
-
-
-def _answer(model: Any, quantity: str, rows: Floats) -> Floats:
-    if quantity == "gradient":
-        values: Floats = model.gradient(rows)
-    elif quantity == "logit":
-        values = model.logit(rows) if isinstance(model, Module) else model.decision_function(named(model, rows))
-    else:
-        values = probabilities(model, rows)
-    return values
 
 
 def _refused(error: Exception) -> Frame:

@@ -55,8 +55,8 @@ MODELS = 2
 class UnansweredError(SpecError):
     """A model that was read does not take the rows that it gets."""
 
-    told: str = ""
-    """What the model's library said, for who knows what the rows are."""
+    detail: str = ""
+    """The message of the model's library."""
 
 
 def opened(file: ModelFile) -> Readable:
@@ -94,13 +94,18 @@ class Confined:
         """Start the process and have it read the file."""
         self.name, self._file, self._lock = file.name, file, threading.Lock()
         answer = self._begun()
-        if answer.arrays:
-            self._end()
-            self.arrays = self._made(answer)
-        else:
-            linear = answer.said["linear"]
+        header, arrays = answer.header, answer.arrays
+        if not arrays:
+            linear = header["linear"]
             form = None if linear is None else Linear(np.array(linear["coefficients"]), linear["intercept"])
-            self.facts = Facts(**{**answer.said, "names": tuple(answer.said["names"]), "linear": form})
+            self.facts = Facts(**{**header, "names": tuple(header["names"]), "linear": form})
+            return
+        self._end()
+        if "intercept" in header:
+            self.arrays = Linear(arrays["coefficients"], header["intercept"])
+        else:
+            weights, biases = (tuple(arrays[f"{at}.{part}"] for at in range(len(arrays) // 2)) for part in "wb")
+            self.arrays = Network(weights, biases, header["activation"])
 
     def probability(self, x: Floats) -> Floats:
         """``(r,)`` probabilities of the favourable decision for rows ``(r, p)``.
@@ -120,23 +125,27 @@ class Confined:
 
     def _batches(self, quantity: str, x: Floats) -> Floats:
         size = ROWS_AT_ONCE["module" if self.facts.gradient else "classifier"]
-        size = max(len(x), 1) if quantity == "gradient" else size  # whoever asks for gradients asks for few at once
-        parts = [self._batch(quantity, x[start : start + size]) for start in range(0, len(x), size)]
-        return np.concatenate([np.zeros((0, *x.shape[1:]) if quantity == "gradient" else 0), *parts])
-
-    def _batch(self, quantity: str, rows: Floats) -> Floats:
-        with self._lock:
-            answer = self._answered(Frame({"asked": quantity}, {"rows": np.asarray(rows, np.float64)}))
-        if (kind := answer.said.get("error")) is not None:
-            last_line = str(answer.said["message"]).rpartition("\n")[2]
-            raise self._refusal(answer.said) if kind else self._unanswered(last_line)
-        values, expected_shape = (
-            answer.arrays.get("found", NONE),
-            rows.shape if quantity == "gradient" else (len(rows),),
-        )
-        if values.shape != expected_shape:
-            raise SpecError(f"{self.name} gives {values.shape} for {len(rows)} rows; expected {expected_shape}")
-        return values
+        size = max(len(x), 1) if quantity == "gradient" else size  # gradients are requested of few rows at once
+        parts = [np.zeros((0, *x.shape[1:]) if quantity == "gradient" else 0)]
+        for start in range(0, len(x), size):
+            rows = x[start : start + size]
+            with self._lock:
+                answer = self._answered(Frame({"asked": quantity}, {"rows": np.asarray(rows, np.float64)}))
+            if (kind := answer.header.get("error")) is not None:
+                if kind:
+                    raise self._refusal(answer.header)
+                detail = str(answer.header["message"]).rpartition("\n")[2]
+                error = UnansweredError(
+                    f"{self.name} does not take the rows that it gets: {detail}; look at its inputs"
+                )
+                error.detail = detail
+                raise error
+            values = answer.arrays.get("found", NONE)
+            expected_shape = rows.shape if quantity == "gradient" else (len(rows),)
+            if values.shape != expected_shape:
+                raise SpecError(f"{self.name} gives {values.shape} for {len(rows)} rows; expected {expected_shape}")
+            parts.append(values)
+        return np.concatenate(parts)
 
     def _begun(self) -> Frame:
         """A new process after it has read the file, and its description of the file."""
@@ -144,9 +153,9 @@ class Confined:
         self._end = weakref.finalize(self, ended, self._process)
         header = {"name": self.name, "sha256": self._file.sha256, "output": self._file.output}
         answer = self._asked(Frame(header, {"content": np.frombuffer(self._file.content, np.uint8)}), READING)
-        if answer.said.get("error") is not None:
+        if answer.header.get("error") is not None:
             self._end()
-            raise self._refusal(answer.said)
+            raise self._refusal(answer.header)
         return answer
 
     def _answered(self, question: Frame) -> Frame:
@@ -171,22 +180,15 @@ class Confined:
         except (SilentError, ValueError) as error:
             code = None if isinstance(error, TimeoutError) else died(self._process)
             self._end()
-            raise SpecError(f"{self.name} {_fate(code, seconds)}: {_HARM}") from error
+            if code is None or code == -signal.SIGXCPU:
+                fate = f"took more than {seconds} s in the process that reads it"
+            else:
+                how = f"signal {-code}" if code < 0 else f"exit code {code}"
+                fate = f"ended the process that reads it ({how})"
+            raise SpecError(f"{self.name} {fate}: {_HARM}") from error
         except BaseException:  # stopped in the middle: the process would answer the next question with this one's
             self._end()
             raise
-
-    def _unanswered(self, detail: str) -> UnansweredError:
-        error = UnansweredError(f"{self.name} does not take the rows that it gets: {detail}; look at its inputs")
-        error.told = detail
-        return error
-
-    def _made(self, answer: Frame) -> Network | Linear:
-        header, arrays = answer.said, answer.arrays
-        if "intercept" in header:
-            return Linear(arrays["coefficients"], header["intercept"])
-        weights, biases = (tuple(arrays[f"{at}.{part}"] for at in range(len(arrays) // 2)) for part in "wb")
-        return Network(weights, biases, header["activation"])
 
     def _refusal(self, header: Mapping[str, Any]) -> Exception:
         kind, message = header["error"], header["message"]
@@ -200,13 +202,6 @@ class Confined:
 
 
 _HARM = "it is damaged or made to do harm; ask for it again"
-
-
-def _fate(code: int | None, seconds: int) -> str:
-    """What became of the process that reads a model, by its exit code; None of one that did not end."""
-    if code is None or code == -signal.SIGXCPU:
-        return f"took more than {seconds} s in the process that reads it"
-    return "ended the process that reads it " + (f"(signal {-code})" if code < 0 else f"(exit code {code})")
 
 
 def started() -> "subprocess.Popen[bytes]":

@@ -137,7 +137,7 @@ HEAD = 8
 class Frame:
     """A message."""
 
-    said: Mapping[str, Any]
+    header: Mapping[str, Any]
     """Words and numbers, as JSON has them."""
     arrays: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -147,7 +147,7 @@ class Frame:
         arrays = {
             name: np.ascontiguousarray(array.T if name in columns else array) for name, array in self.arrays.items()
         }
-        content = save(arrays, {"said": json.dumps({"said": self.said, "columns": columns})})
+        content = save(arrays, {"said": json.dumps({"said": self.header, "columns": columns})})
         return len(content).to_bytes(HEAD, "little") + content
 
     @classmethod
@@ -214,13 +214,18 @@ def exchanged(process: "subprocess.Popen[bytes]", question: bytes, seconds: floa
         ready.register(out, selectors.EVENT_READ)
         ready.register(other, selectors.EVENT_READ)
         os.set_blocking(into.fileno(), False)
-        while not _whole(answer):
+        while len(answer) < HEAD + int.from_bytes(answer[:HEAD], "little"):
             events = ready.select(max(until - time.monotonic(), 0.0))
             if not events:
                 raise TooLateError
             for key, _ in events:
                 if key.fileobj is into:
-                    remaining = _written(into.fileno(), remaining)
+                    try:
+                        remaining = remaining[os.write(key.fd, remaining[:PIECE]) :]
+                    except BlockingIOError:
+                        pass
+                    except BrokenPipeError:  # no process reads the question any more
+                        remaining = remaining[:0]
                     if not remaining:
                         ready.unregister(into)
                     continue
@@ -232,17 +237,3 @@ def exchanged(process: "subprocess.Popen[bytes]", question: bytes, seconds: floa
                 elif not piece:
                     ready.unregister(other)
     return bytes(answer[HEAD:])
-
-
-def _written(into: int, remaining: memoryview) -> memoryview:
-    """The rest of a question after a piece of it is written; nothing if no process reads it any more."""
-    with suppress(BlockingIOError):
-        try:
-            return remaining[os.write(into, remaining[:PIECE]) :]
-        except BrokenPipeError:
-            return remaining[:0]
-    return remaining
-
-
-def _whole(answer: bytearray) -> bool:
-    return len(answer) >= HEAD and len(answer) >= HEAD + int.from_bytes(answer[:HEAD], "little")

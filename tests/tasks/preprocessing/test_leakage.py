@@ -12,7 +12,7 @@ from schemas.errors import DataQualityError, SpecError
 from tasks.in_memory import call_plainly
 from tasks.plan import plan
 from tasks.preprocessing import checks
-from tasks.preprocessing.algorithm import LEAST, auc, telling
+from tasks.preprocessing.algorithm import LEAST, association, auc
 
 CREDIT_UNION = SHARED / "data/hmda_lar_2024_travis_cu/travis_cu_2024_hmda.csv"
 APPROVED = np.repeat([True, False], 20)
@@ -27,10 +27,10 @@ def rates(filled, n=40, approved=APPROVED):
     return pd.DataFrame({"rate": np.where(filled, 5.0, np.nan)[:n], "favourable": approved[:n]})
 
 
-class TestTelling:
+class TestAssociation:
     def test_shares_and_aucs_are_those_of_hand(self):
         """Filled in for 20 of 20 and 5 of 20: (1 + 1 - 0.25) / 2. Of those, the values are all alike."""
-        found = telling(np.where(np.arange(40) < 25, 5.0, np.nan), APPROVED, False)
+        found = association(np.where(np.arange(40) < 25, 5.0, np.nan), APPROVED, False)
         assert (found.filled_favourable, found.filled_unfavourable) == (1, 0.25)
         assert found.filled == pytest.approx(0.875)
         assert np.isnan(found.value), "5 unfavourable decisions with a value are too few"
@@ -47,20 +47,20 @@ class TestTelling:
 
     def test_codes_without_an_order_rank_by_the_decisions_of_other_rows(self):
         code = np.where(APPROVED, 1.0, np.tile([0.0, 0.0, 2.0, 2.0], 10))
-        assert telling(code, APPROVED, True).value == 1
+        assert association(code, APPROVED, True).value == 1
         own = np.arange(40, dtype=float)
-        assert telling(own, APPROVED, True).value == 0.5, "a code of one row tells nothing of others"
+        assert association(own, APPROVED, True).value == 0.5, "a code of one row tells nothing of others"
 
     @pytest.mark.parametrize("levels", [2, 5, 50])
     def test_noise_in_a_file_that_alternates_decisions_tells_nothing(self, levels):
         alternating = np.arange(2000) % 2 == 0
         code = np.random.default_rng(levels).integers(0, levels, 2000).astype(float)
-        assert telling(code, alternating, True).value < 0.6
+        assert association(code, alternating, True).value < 0.6
 
     def test_a_number_that_stands_for_nothing_is_as_being_filled_in(self):
         """Rates of both signs where approved, 0 where denied: their order tells little."""
         rate = np.where(APPROVED, np.random.default_rng(0).normal(0, 1, 40), 0.0)
-        found = telling(rate, APPROVED, False)
+        found = association(rate, APPROVED, False)
         assert found.filled == 0.5
         assert found.value < 0.7
         assert found.common == 1
@@ -73,11 +73,11 @@ class TestTelling:
         ]
 
     def test_two_numbers_have_no_most_common_one(self):
-        assert telling(APPROVED.astype(float), APPROVED, False).common == 0.5
+        assert association(APPROVED.astype(float), APPROVED, False).common == 0.5
 
     def test_few_decisions_say_nothing(self):
         few = np.arange(40) < LEAST - 1
-        found = telling(np.where(few, 1.0, np.nan), few, False)
+        found = association(np.where(few, 1.0, np.nan), few, False)
         assert np.isnan(found.filled)
 
 

@@ -35,17 +35,17 @@ def cliques(sets: Iterable[Columns]) -> list[Columns]:
             near.setdefault(column, set()).update(columns - {column})
     out: list[Columns] = []
     while near:
-        column = min(near, key=lambda name: (_fill(near, name), name))
+        # edges that eliminating a column adds among its neighbours
+        added = {
+            name: sum(first not in near[other] for first, other in combinations(sorted(around), 2))
+            for name, around in near.items()
+        }
+        column = min(near, key=lambda name: (added[name], name))
         around = near.pop(column)
         out.append(frozenset(around | {column}))
         for other in around:
             near[other] = (near[other] | around) - {column, other}
     return [clique for clique in out if not any(clique < other for other in out)] or [frozenset()]
-
-
-def _fill(near: dict[str, set[str]], column: str) -> int:
-    """Edges that eliminating a column adds among its neighbours."""
-    return sum(first not in near[other] for first, other in combinations(sorted(near[column]), 2))
 
 
 def junctions(sets: Sequence[Columns]) -> list[tuple[int, int]]:
@@ -123,7 +123,7 @@ class Cells:
 
     @cached_property
     def agreements(self) -> "scipy.sparse.csr_array":
-        """Blocks count the same people: rows whose product with a table of cells is 0, ``(agreements, cells)``."""
+        """Rows, ``(agreements, cells)``, with product 0 with a table of cells, since blocks count the same people."""
         plus, minus = [], []
         for first, right, feature in self.pairs:
             for value in np.unique(self.blocks[first].features[feature]):
@@ -154,12 +154,11 @@ class Cells:
             inside = inside & (
                 atoms_block.features["part", population.attribute, population.decision_maker] == max(population.part, 0)
             )
-        block, atoms = atoms_block, inside
         having = self._statuses(count)
-        return (block.first + np.flatnonzero(atoms)[:, None] * self.samples.size + having[None, :]).ravel()
+        return (atoms_block.first + np.flatnonzero(inside)[:, None] * self.samples.size + having[None, :]).ravel()
 
     def around(self, count: Count) -> tuple[Longs, Longs]:
-        """Cells whose people all are of a group that no cell tells apart, and those with at least one of it.
+        """Cells with people of one group alone, which no cell separates, and cells with at least one person of it.
 
         A block that shares no column with the group is crossed with it in full. KeyError where several share some.
         """
@@ -227,7 +226,7 @@ def _parts(attribute: str, decision_maker: str) -> str:
 
 
 def _features(people: People, columns: Columns, populations: Sequence[Population]) -> dict[Feature, Longs]:
-    """Codes of rows by which populations over these columns are told, ``(rows,)`` each."""
+    """Codes of rows that distinguish the populations over these columns, ``(rows,)`` each."""
     out: dict[Feature, Longs] = {}
     for population in populations:
         if not columns_of(people, population) <= columns:
@@ -246,19 +245,16 @@ def coarse(people: People) -> dict[str, Longs]:
     A column keeps its own values where an attribute of several columns is no function of the coarser ones.
     """
     rows = next(iter(people.bases.values())).size
-    out = {name: _together(people, name) for name in people.columns}
+    out = {}
+    for name, values in people.columns.items():  # combinations of the groups of all attributes over this one column
+        codes = [attribute.codes for attribute in people.attributes if attribute.columns == (name,)]
+        out[name] = _distinct(np.column_stack(codes))[1] if codes else np.asarray(values, dtype=np.int64)
     for attribute in people.attributes:
         made_of = np.column_stack([np.zeros(rows, dtype=np.int64), *(out[column] for column in attribute.columns)])
         if len(_distinct(made_of)[0]) < len(_distinct(np.column_stack([made_of, attribute.codes]))[0]):
             out.update({column: people.columns[column] for column in attribute.columns})
     parts = {_parts(*key): codes for key, codes in people.parts.items()}
     return out | parts | {"": np.zeros(rows, dtype=np.int64)}
-
-
-def _together(people: People, column: str) -> Longs:
-    """Combinations of the groups of all attributes over this one column."""
-    codes = [attribute.codes for attribute in people.attributes if attribute.columns == (column,)]
-    return _distinct(np.column_stack(codes))[1] if codes else np.asarray(people.columns[column], dtype=np.int64)
 
 
 def _distinct(codes: Longs | Bools) -> tuple[Longs, Longs]:
@@ -560,7 +556,7 @@ class Auditor:
         return Interval(count, int(least), int(largest), proven)
 
     def unsaid(self, count: Count, low: Floats, high: Floats) -> Interval:
-        """What can be told of a count of an attribute that nothing is published of and that no cell tells apart.
+        """The bounds of a count of an attribute without published counts, which no cell separates.
 
         Of a cell with people of the group and others, any may be of the group. The attribute's groups are known.
         """
@@ -585,7 +581,7 @@ class Auditor:
                 self._kept(table, low, high)
 
     def cheapest(self, row: int, target_width: int, low: Floats, high: Floats, costs: Floats) -> Longs | None:
-        """Rows whose bounds have to give way, at least cost, before a count is open by ``target_width``.
+        """The rows that must lose their bounds, at least cost, to leave a count open by ``target_width``.
 
         A further table may miss bounds, at the cost of the row for each person that it misses them by, ``(rows,)``,
         infinite where the bound stays. It is sought on either side of the witnesses, at the wanted width, then nearer.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas.terms import EVERYBODY
-from tasks.metrics.algorithm.measures import Family, Given, Measure, Plan, Statistic, summarise
+from tasks.metrics.algorithm.measures import Family, Given, Plan, Statistic, summarise
 from tasks.metrics.publish.algorithm.profiles import Policy, Span, learned, rounded, small
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.statistics.intervals import is_share
@@ -129,7 +129,7 @@ class Attribute:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """All people whom any published number counts, a row each.
+    """All people that any published number counts, a row each.
 
     A row of weight 0 is a combination that might occur. Give one for each decision, of used and of refused applicants,
     that none of them got: else the auditor takes it for known that nobody can get it.
@@ -246,7 +246,11 @@ def withheld(
     parts, rest = _with_rest(n, hidden, policy)
     hidden |= _complements(parts, hidden | rest, _whole, policy) - rest
     for measure, over in (partitions or {}).items():
-        counts = {(s.family, s.group): _having(s) for s in statistics if s.family.measure == measure}
+        counts = {
+            (s.family, s.group): (s.events or 0) if isinstance(s, Given) else int(s.counts[s.values == 1].sum())
+            for s in statistics
+            if s.family.measure == measure
+        }
         hidden |= _complements(counts, hidden, partial(_without, over), policy)
     # Sizes of parts of which anything is withheld, for whichever decision maker: their differences would tell it.
     touched = {(f.method, f.protected_attribute, group, f.subgroup) for f, group in hidden if f.subgroup}
@@ -255,11 +259,6 @@ def withheld(
         (f, group) for f, group in sizes if (f.method, f.protected_attribute, group, f.subgroup) in touched
     }
     return hidden | sizes_of_parts
-
-
-def _having(s: Statistic | Given) -> int:
-    """Units that a share counts."""
-    return (s.events or 0) if isinstance(s, Given) else int(s.counts[s.values == 1].sum())
 
 
 def _without(over: Collection[str], cell: Cell) -> Cell:
@@ -274,9 +273,9 @@ def _whole(cell: Cell) -> Cell:
 
 
 def _with_rest(n: dict[Cell, int], hidden: set[Cell], policy: Policy) -> tuple[dict[Cell, int], set[Cell]]:
-    """The parts of every group with what is left of it, which nobody prints; and where that counts as withheld.
+    """The parts of every group with its unprinted remainder, and the remainders that count as withheld.
 
-    It does where it is small, and where it stands for more than one cell because some part is withheld.
+    A remainder does where it is small, and where it stands for more than one cell because some part is withheld.
     """
     parts = {cell: count for cell, count in n.items() if cell[0].subgroup}
     group_totals: dict[Cell, int] = defaultdict(int)
@@ -398,17 +397,16 @@ def spreads(
     highest = [high if other else low for other, (low, high) in zip(is_group, pairs, strict=True)]
     against = {(m.family, m.group): m for m in summarise(highest, {}, plan, (), refitted)}
     measures = {(m.family, m.group): m for m in summarise(lowest, {}, plan, (), refitted)}
-    return {cell: _spread(m, against[cell]) for cell, m in measures.items() if cell in against}
-
-
-def _spread(a: Measure, b: Measure) -> Spread:
-    ends = (a.low, b.low, a.high, b.high)
-    low, high = (math.nan, math.nan) if any(map(math.isnan, ends)) else (min(ends), max(ends))
-    return Spread(low, high, _p(a, b))
-
-
-def _p(a: Measure, b: Measure) -> float:
-    if math.isnan(a.p) or math.isnan(b.p):
-        return math.nan
-    nothing = 1.0 if a.family.measure.endswith("_ratio") else 0.0
-    return max(a.p, b.p) if (a.value - nothing) * (b.value - nothing) > 0 else 1.0
+    out = {}
+    for cell, a in measures.items():
+        if cell in against:
+            b = against[cell]
+            ends = (a.low, b.low, a.high, b.high)
+            low, high = (math.nan, math.nan) if any(map(math.isnan, ends)) else (min(ends), max(ends))
+            nothing, p = 1.0 if a.family.measure.endswith("_ratio") else 0.0, 1.0
+            if math.isnan(a.p) or math.isnan(b.p):
+                p = math.nan
+            elif (a.value - nothing) * (b.value - nothing) > 0:
+                p = max(a.p, b.p)
+            out[cell] = Spread(low, high, p)
+    return out

@@ -38,7 +38,7 @@ class Target:
     """A count that a reader must not be able to infer."""
 
     count: Count
-    wanted: int
+    least_width: int
     """Least width between the least and the largest value that a reader can tell."""
 
 
@@ -77,18 +77,13 @@ def subjects_of(
         printed = events.setdefault(count.population, {})
         if count.event:
             printed[count.event] = people.size(Count(count.population, count.event))
-    return {
-        population: _subject(policy, population, people.size(Count(population)), events[population], adverse)
-        for population in events
-    }
-
-
-def _subject(
-    policy: Policy, population: Population, n: int, events: Mapping[str, int], adverse: Collection[str]
-) -> Subject:
-    ranges = {event: ranged(policy, n, having, event in adverse) for event, having in events.items()}
-    known_ranges = {event: span for event, span in ranges.items() if span is not None}
-    return Subject(population, n, events, known_ranges, small(policy, n))
+    out = {}
+    for population, having in events.items():
+        n = people.size(Count(population))
+        ranges = {event: ranged(policy, n, size, event in adverse) for event, size in having.items()}
+        known_ranges = {event: span for event, span in ranges.items() if span is not None}
+        out[population] = Subject(population, n, having, known_ranges, small(policy, n))
+    return out
 
 
 def told(policy: Policy, subject: Subject, bases: Mapping[str, int] = MappingProxyType({})) -> Iterator[Published]:
@@ -125,7 +120,7 @@ def targets_of(policy: Policy, subject: Subject) -> Iterator[Target]:
         elif count.event in subject.ranges:
             published_range = subject.ranges[count.event]
             if published_range.rest == count.rest:
-                yield Target(count, published_range.wanted)
+                yield Target(count, published_range.least_width)
             elif policy.events_too and 0 < subject.size(count) < policy.smallest:
                 yield Target(count, policy.wanted - 1)
 
@@ -170,7 +165,7 @@ class Losses:
     """Groups below this have no verdict."""
 
     def of(self, population: Population, n: int, beside: Population | None = None) -> Loss:
-        """Loss by withholding a population of ``n`` people, in order to protect ``beside``."""
+        """Loss by withholding a population of ``n`` people to protect the population ``beside``."""
         if population.part or population in self.curves:
             return Loss.PART
         if population.group == ALL:
@@ -181,7 +176,12 @@ class Losses:
             return Loss.VERDICT
         if n >= self.minimum_n:
             return Loss.LARGE
-        return Loss.MERGE if beside is not None and _alike(population, beside) else Loss.FEW
+        can_merge = (
+            beside is not None
+            and (population.attribute, population.place) == (beside.attribute, beside.place)
+            and population.group != beside.group
+        )
+        return Loss.MERGE if can_merge else Loss.FEW
 
     @cached_property
     def repeating(self) -> frozenset[str]:
@@ -192,14 +192,6 @@ class Losses:
                 out.add(attribute.name)
             visited |= set(attribute.columns)
         return frozenset(out)
-
-
-def _alike(population: Population, other: Population) -> bool:
-    """Whether two populations are groups of the same attribute in the same place."""
-    return (population.attribute, population.place) == (
-        other.attribute,
-        other.place,
-    ) and population.group != other.group
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -362,7 +354,13 @@ class Publisher:
             published_rows[_cell(row)] if _cell(row) in published_rows else self._compared(row, published_rows)
             for row in rows
         ]
-        return _with_q(rows, out) if self.policy.protects else out
+        if not self.policy.protects:
+            return out
+        # q by each p as printed, 1 where it is withheld: q of the exact p would disclose them
+        tested = [(_hypothesis(row), row) for row, exact in zip(out, rows, strict=True) if exact["p"] is not None]
+        p_of = {key: 1.0 if row["p"] is None else row["p"] for key, row in tested}
+        q_of = dict(zip(p_of, benjamini_hochberg(np.array(list(p_of.values()))).tolist(), strict=True))
+        return [row if row["p"] is None else {**row, "q": float(f"{q_of[_hypothesis(row)]:.2g}")} for row in out]
 
     def _plain(self, row: Row) -> Row:
         cell = _cell(row)
@@ -432,7 +430,7 @@ class Publisher:
         return math.isclose(having, round(having), abs_tol=1e-9) and small(self.policy, n, round(having))
 
     def _base(self, row: Row) -> int:
-        """What n of a row is rounded to, and its events with it: their sum over parts of n would tell n else."""
+        """The rounding base of n of a row and of its events: their sum over parts of n would otherwise disclose n."""
         return self.base(*_whose(row), row["n"]) if row["n"] else self.policy.round_to
 
     def _events(self, row: Row, n: int | None) -> int | None:
@@ -451,7 +449,7 @@ class Publisher:
         return {**row, **ends, "note": _noted(row["note"], "the 95 % quantile stands for the largest")}
 
     def _drawn(self, row: Row) -> Row:
-        """What was drawn beside a group: its n counts draws, and it tells the size of the group."""
+        """Draws next to a group: their n counts draws, and they disclose the size of the group."""
         if self._is_gone(row):
             return blank(row)
         if not self.policy.protects:
@@ -461,7 +459,10 @@ class Publisher:
         statistic = self.statistics.get(_cell(_whole(row)))
         base = self.base(*_whose(row), statistic.n) if isinstance(statistic, Given) else 1
         if isinstance(statistic, Given) and statistic.events is not None and base > 1:
-            ends = {name: _step(row[name], base) for name in ("value", "low", "high")}
+            ends = {
+                name: None if row[name] is None else float(round(row[name] / base) * base)
+                for name in ("value", "low", "high")
+            }
         else:
             ends = {name: self._significant(row[name]) for name in ("value", "low", "high")}
         return {**row, **ends} if Note.RANGE in row["note"].split("; ") else {**row, **ends, "low": None, "high": None}
@@ -473,7 +474,12 @@ class Publisher:
             return self._interval(row, row)
         suffix = _suffix(row)
         group_row = published_rows.get(_cell(_whole(row)))
-        other = published_rows.get(_cell(_beside(row, suffix)))
+        # A comparison holds the group against the reference group, or against what was drawn.
+        is_reference = suffix in ("_difference", "_ratio")
+        drawn_row = {**row, "measure": row["measure"].removesuffix("_difference")}
+        other = published_rows.get(
+            _cell({**_whole(row), "group": row["reference_group"]} if is_reference else drawn_row)
+        )
         if group_row is None or other is None or group_row["n"] is None:
             return blank(row)
         if base_name(row["measure"]) in OF_ONE_PERSON and group_row["value"] is None:
@@ -482,25 +488,19 @@ class Publisher:
         if row["value"] is not None and None in (group_row["value"], other["value"]):
             return {**blank(row), "n": group_row["n"]}
         value = None
-        if row["value"] is not None:
-            ratio = suffix == "_ratio"
-            value = _over(group_row["value"], other["value"]) if ratio else group_row["value"] - other["value"]
-            value = None if value is None else self._significant(round(value, 9))
-        numbers = {"value": value, "n": group_row["n"], "p": self._p(row, group_row, other), "q": None}
-        return self._interval({**row, **numbers}, row)
-
-    def _p(self, row: Row, group_row: Row, other: Row) -> float | None:
-        """The p of a comparison: the largest of all counts that are printed alike, or of shares by printed counts."""
-        spread = self.spreads.get(_cell(row))
-        if spread is not None and row["p"] is not None:
-            return self._rounded_p(_finite(spread.p))
-        counts, exact = [group_row["events"], group_row["n"], other["events"], other["n"]], row["p"]
-        if exact is not None and "matched" not in row["measure"] and None not in counts:
-            exact = fisher_p((min(counts[0], counts[1]), min(counts[2], counts[3])), (counts[1], counts[3]))
-        return self._rounded_p(exact)
-
-    def _rounded_p(self, p: float | None) -> float | None:
-        return None if p is None else profiles.p_value(self.policy, p)
+        if row["value"] is not None and suffix != "_ratio":
+            value = self._significant(round(group_row["value"] - other["value"], 9))
+        elif row["value"] is not None and other["value"]:
+            value = self._significant(round(group_row["value"] / other["value"], 9))
+        # p is the largest of all counts that are printed alike, or that of shares by printed counts
+        p, spread = row["p"], self.spreads.get(_cell(row))
+        counts = [group_row["events"], group_row["n"], other["events"], other["n"]]
+        if p is not None and spread is not None:
+            p = _finite(spread.p)
+        elif p is not None and "matched" not in row["measure"] and None not in counts:
+            p = fisher_p((min(counts[0], counts[1]), min(counts[2], counts[3])), (counts[1], counts[3]))
+        p = None if p is None else profiles.p_value(self.policy, p)
+        return self._interval({**row, "value": value, "n": group_row["n"], "p": p, "q": None}, row)
 
     def _interval(self, row: Row, exact: Row) -> Row:
         """The row with its interval as published: of measures that cover alone. Verdicts say what would be found."""
@@ -515,22 +515,20 @@ class Publisher:
         low, high = exact["low"], exact["high"]
         if (spread := self.spreads.get(_cell(row))) is not None:
             low, high = _finite(spread.low), _finite(spread.high)
-        return {**row, **dict(zip(("low", "high"), self._ends(low, high), strict=True))}
-
-    def _ends(self, low: float | None, high: float | None) -> tuple[float | None, float | None]:
-        """Both ends to three digits; rounding takes no interval its width."""
         ends = self._significant(low), self._significant(high)
-        if low is None or high is None or ends[0] != ends[1] or low == high:
-            return ends
-        step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) - profiles.SIGNIFICANT + 1)
-        return math.floor(low / step) * step, math.ceil(high / step) * step
+        if low is not None and high is not None and ends[0] == ends[1] and low != high:
+            # rounding to three digits must not take the interval its width
+            step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) - profiles.SIGNIFICANT + 1)
+            ends = math.floor(low / step) * step, math.ceil(high / step) * step
+        return {**row, "low": ends[0], "high": ends[1]}
 
     def _significant(self, value: float | None) -> float | None:
         return None if value is None else profiles.significant(self.policy, value) + 0.0
 
     def _is_gone(self, row: Row) -> bool:
         family = replace(_family(row), measure=base_name(row["measure"]))
-        return any((family, group) in self.hidden for group in _groups(row))
+        groups = (row["group"], row["reference_group"]) if row["reference_group"] else (row["group"],)
+        return any((family, group) in self.hidden for group in groups)
 
 
 def blank(row: Row) -> Row:
@@ -539,31 +537,16 @@ def blank(row: Row) -> Row:
 
 
 def _state(row: Row) -> str:
-    """The state of a withheld row. Whether it was measured at all would tell that somebody was denied, say."""
+    """The state of a withheld row. Whether it was measured at all would disclose that somebody was denied, say."""
     if row["state"] in _CHECKED:
         return State.INSUFFICIENT_EVIDENCE
     return State.DESCRIPTIVE if row["state"] == State.NOT_RUN else str(row["state"])
 
 
-def _groups(row: Row) -> Iterator[str]:
-    yield row["group"]
-    if row["reference_group"]:
-        yield row["reference_group"]
-
-
-def _with_q(exact: Sequence[Row], rows: Sequence[Row]) -> list[Row]:
-    """The rows with q by each p as printed, 1 where it is withheld: by the exact ones it would tell them."""
-    tested = [(_hypothesis(row), row) for row, was in zip(rows, exact, strict=True) if was["p"] is not None]
-    p_of = {key: 1.0 if row["p"] is None else row["p"] for key, row in tested}
-    q_of = dict(zip(p_of, benjamini_hochberg(np.array(list(p_of.values()))).tolist(), strict=True))
-    return [row if row["p"] is None else {**row, "q": float(f"{q_of[_hypothesis(row)]:.2g}")} for row in rows]
-
-
 def _hypothesis(row: Row) -> tuple[object, ...]:
     """What a difference and its ratio test: they share one p, and so one q."""
-    return replace(_family(row), measure=row["measure"].removesuffix("_ratio").removesuffix("_difference")), row[
-        "group"
-    ]
+    base = row["measure"].removesuffix("_ratio").removesuffix("_difference")
+    return replace(_family(row), measure=base), row["group"]
 
 
 def _whose(row: Row) -> tuple[str, str, str]:
@@ -587,23 +570,8 @@ def _whole(row: Row) -> Row:
     return {**row, "measure": base_name(row["measure"])}
 
 
-def _beside(row: Row, suffix: str) -> Row:
-    """What a comparison holds the group against: the reference group, or what was drawn."""
-    if suffix in ("_difference", "_ratio"):
-        return {**_whole(row), "group": row["reference_group"]}
-    return {**row, "measure": row["measure"].removesuffix("_difference")}
-
-
 def _quotient(events: int | None, n: int | None) -> float | None:
     return None if events is None or not n else profiles.share(events, n)
-
-
-def _over(numerator: float, other: float) -> float | None:
-    return numerator / other if other else None
-
-
-def _step(value: float | None, base: int) -> float | None:
-    return None if value is None else float(round(value / base) * base)
 
 
 def _finite(value: float) -> float | None:

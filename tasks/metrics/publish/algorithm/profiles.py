@@ -70,7 +70,7 @@ class Span(NamedTuple):
 
 
 def small(policy: Policy, n: int, events: int | None = None) -> bool:
-    """Whether a count of people, or a share by its count and events, is small. Zero says nothing of anyone."""
+    """Whether a count of people, or a share by its count and events, is small. Zero discloses nothing."""
     counts = [n, events, n - events] if policy.events_too and events is not None else [n]
     return any(0 < count < policy.smallest for count in counts)
 
@@ -101,7 +101,7 @@ def learned(policy: Policy, count: int, base: int = 0, never_small: bool = True)
 
 
 def certain(n: int) -> float | None:
-    """Limit for the share with an adverse event in a small group; None where ``n`` asks for none.
+    """Limit for the share with an adverse event in a small group; None where ``n`` needs none.
 
     It is the largest in ``CERTAIN`` that leaves room for one person without the event.
     """
@@ -115,7 +115,7 @@ class Range(NamedTuple):
     rest: bool
     """Whether the span is about those without the event."""
     span: Span
-    wanted: int
+    least_width: int
     """Least width that must be left of the span."""
     sizes: Span | None = None
     """What the words tell of n."""
@@ -136,7 +136,8 @@ def ranged(policy: Policy, n: int, events: int, adverse: bool) -> Range | None:
         if 0 < without < policy.smallest and without <= events:
             return Range(_above(policy, n), True, Span(1, policy.smallest - 1), policy.wanted - 1)
         if 0 < events < policy.smallest:
-            return Range(_below(policy, n), False, Span(1, policy.smallest - 1), policy.wanted - 1)
+            few, decimals = _limit(policy, n)
+            return Range(f"below {few:.{decimals}f}", False, Span(1, policy.smallest - 1), policy.wanted - 1)
         return None
     limit = certain(n) if adverse else None
     if limit is None or events <= limit * n:
@@ -151,11 +152,6 @@ def _limit(policy: Policy, n: int) -> tuple[float, int]:
     printed = max(rounded(policy, n), 1)
     decimals = max(len(str(printed)) - 1, 1)
     return min(ceil(policy.smallest / printed * 10**decimals) / 10**decimals, 1.0), decimals
-
-
-def _below(policy: Policy, n: int) -> str:
-    limit, decimals = _limit(policy, n)
-    return f"below {limit:.{decimals}f}"
 
 
 def _above(policy: Policy, n: int) -> str:

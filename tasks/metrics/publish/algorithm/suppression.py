@@ -16,7 +16,6 @@ from tasks.metrics.publish.algorithm.primary import (
     Merged,
     Outcome,
     Request,
-    Subject,
     Target,
     subjects_of,
     targets_of,
@@ -47,7 +46,14 @@ class Ledger:
         self.request = request
         people, policy = request.people, request.policy
         self.subjects = subjects_of(people, policy, request.counts, request.adverse)
-        unprinted = subjects_of(people, policy, list(_left_over(self.subjects)), ())
+        # those who are of no group, or of no part, with the events that are printed of the others
+        remainders = [
+            Count(rest, event)
+            for population, subject in self.subjects.items()
+            for rest in rests([population])
+            for event in ("", *subject.events)
+        ]
+        unprinted = subjects_of(people, policy, remainders, ())
         hidden = [subject for subject in unprinted.values() if subject.small]
         every = [count for subject in (*self.subjects.values(), *hidden) for count in subject.counts]
         every += [count for statement in request.beside for count in (statement.count, *statement.more)] + list(
@@ -61,19 +67,23 @@ class Ledger:
         self._limits: dict[tuple[Population, frozenset[tuple[str, int]] | None], Limits] = {}
         self.fixed: list[Limits] = []
         """What is published beside the populations: by earlier runs, and of merged groups."""
-        targets_policy = self.request.policy
         candidates = [
-            target for subject in [*self.subjects.values(), *hidden] for target in targets_of(targets_policy, subject)
+            target for subject in [*self.subjects.values(), *hidden] for target in targets_of(policy, subject)
         ]
-        sizes = {count: self.auditor.truth[self.auditor.rows[count]] for count in self.request.protect}
-        candidates += [
-            Target(count, targets_policy.wanted) for count, size in sizes.items() if 0 < size < targets_policy.smallest
-        ]
-        numerators = set() if targets_policy.events_too else self._numerators()
+        sizes = {count: self.auditor.truth[self.auditor.rows[count]] for count in request.protect}
+        candidates += [Target(count, policy.wanted) for count, size in sizes.items() if 0 < size < policy.smallest]
+        # Sums that the profile shows as numerators of large populations, however small: they are not protected.
+        numerators = {
+            self.auditor.rows[count]
+            for subject in self.subjects.values()
+            if not subject.small and not policy.events_too
+            for count in subject.counts
+            if count.event and count.event not in subject.ranges
+        }
         out: dict[int, Target] = {}
         for target in candidates:
             row = self.auditor.rows[target.count]
-            if row not in numerators and (row not in out or out[row].wanted < target.wanted):
+            if row not in numerators and (row not in out or out[row].least_width < target.least_width):
                 out[row] = target
         self.targets = list(out.values())
 
@@ -113,21 +123,21 @@ class Ledger:
 
     def coarsen(self, place: Place, base: int) -> None:
         """Round all counts of a place to a base."""
-        self.bases.update({(place, event): base for event in ("", *self._events[place])})
-
-    @cached_property
-    def _events(self) -> dict[Place, set[str]]:
-        """Events that are printed of each place."""
-        out: dict[Place, set[str]] = {}
-        for population, subject in self.subjects.items():
-            out.setdefault(population.place, set()).update(subject.events)
-        return out
+        subjects = (subject for population, subject in self.subjects.items() if population.place == place)
+        events = {event for subject in subjects for event in subject.events}
+        self.bases.update({(place, event): base for event in ("", *events)})
 
     def bounds(self) -> tuple[Floats, Floats]:
         """Bounds of the auditor's rows that a reader knows, infinite where there are none."""
         low = np.full(self.auditor.truth.size, -np.inf)
         high = np.full(self.auditor.truth.size, np.inf)
-        parts = [*(self._learned(population) for population in self.subjects), *self.fixed]
+        parts = []
+        for population in self.subjects:
+            key = population, None if population in self.withheld else frozenset(self._rounding(population).items())
+            if key not in self._limits:
+                self._limits[key] = self.limits(self._published(population))
+            parts.append(self._limits[key])
+        parts += self.fixed
         rows = np.concatenate([part.rows for part in parts])
         np.maximum.at(low, rows, np.concatenate([part.low for part in parts]))
         np.minimum.at(high, rows, np.concatenate([part.high for part in parts]))
@@ -135,14 +145,15 @@ class Ledger:
 
     def limits(self, published: Sequence[Published]) -> Limits:
         """Published counts as bounds of the auditor's rows."""
-        rows = np.array([self._row(statement) for statement in published], dtype=np.int64)
+        sums = (
+            self.auditor.added([statement.count, *statement.more])
+            if statement.more
+            else self.auditor.rows[statement.count]
+            for statement in published
+        )
+        rows = np.array(list(sums), dtype=np.int64)
         low = np.array([statement.low for statement in published], dtype=np.float64)
         return Limits(rows, low, np.array([statement.high for statement in published], dtype=np.float64))
-
-    def _row(self, published: Published) -> int:
-        if published.more:
-            return self.auditor.added([published.count, *published.more])
-        return self.auditor.rows[published.count]
 
     def showing(self, row: int) -> list[Population]:
         """Published populations whose numbers contain information on a row."""
@@ -167,16 +178,14 @@ class Ledger:
         """Every number as it is published."""
         for population, subject in self.subjects.items():
             for count in (count for count in subject.counts if not count.rest):
-                yield self._entry(count, subject, population)
-
-    def _entry(self, count: Count, subject: Subject, population: Population) -> Entry:
-        if population in self.withheld:
-            return Entry(count, Fate.WITHHELD_SMALL if subject.small else Fate.WITHHELD_WITH, None, "")
-        if count.event in subject.ranges:
-            return Entry(count, Fate.RANGE, None, subject.ranges[count.event].text)
-        base = self.base(population, count.event)
-        number = rounded(self.request.policy, subject.size(count), base)
-        return Entry(count, Fate.ROUNDED if base > 1 else Fate.SHOWN, number, "")
+                if population in self.withheld:
+                    yield Entry(count, Fate.WITHHELD_SMALL if subject.small else Fate.WITHHELD_WITH, None, "")
+                elif count.event in subject.ranges:
+                    yield Entry(count, Fate.RANGE, None, subject.ranges[count.event].text)
+                else:
+                    base = self.base(population, count.event)
+                    number = rounded(self.request.policy, subject.size(count), base)
+                    yield Entry(count, Fate.ROUNDED if base > 1 else Fate.SHOWN, number, "")
 
     def _published(self, population: Population) -> list[Published]:
         subject = self.subjects[population]
@@ -186,28 +195,6 @@ class Ledger:
 
     def _rounding(self, population: Population) -> dict[str, int]:
         return {event: self.base(population, event) for event in ("", *self.subjects[population].events)}
-
-    def _learned(self, population: Population) -> Limits:
-        key = population, None if population in self.withheld else frozenset(self._rounding(population).items())
-        if key not in self._limits:
-            self._limits[key] = self.limits(self._published(population))
-        return self._limits[key]
-
-    def _numerators(self) -> set[int]:
-        """Sums that the profile shows as numerators of large populations, however small: they are not protected."""
-        published_subjects = [subject for subject in self.subjects.values() if not subject.small]
-        counts = [
-            c for subject in published_subjects for c in subject.counts if c.event and c.event not in subject.ranges
-        ]
-        return {self.auditor.rows[count] for count in counts}
-
-
-def _left_over(subjects: Mapping[Population, Subject]) -> Iterator[Count]:
-    """Counts of those who are of no group, or of no part, with the events that are printed of the others."""
-    for population, subject in subjects.items():
-        for rest in rests([population]):
-            yield Count(rest)
-            yield from (Count(rest, event) for event in subject.events)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -219,7 +206,7 @@ def _left_over(subjects: Mapping[Population, Subject]) -> Iterator[Count]:
 
 
 class Sacrifice(NamedTuple):
-    """What it takes that nothing, or less, is told of one sum: populations withheld, or places rounded."""
+    """The price of disclosing less of one sum: populations withheld, or places rounded."""
 
     loss: Loss
     empty: bool
@@ -245,10 +232,23 @@ STEEP = 6.0
 
 
 def suppress(request: Request) -> Outcome:
-    """Decide what is published, so that no small count is told. ValueError where ``beside`` contradicts the people."""
+    """Decide what is published, so that no small count is disclosed.
+
+    Raises:
+        ValueError: ``beside`` contradicts the people.
+    """
     tried: list[tuple[Sequence[Count], Sequence[Published]]] = []
     for ceiling in CEILINGS:
-        audited = _audited(request, ceiling)
+        audited = request
+        if ceiling < np.inf:
+            # Everybody, and as many attributes, in their order, as leave no more cells than the ceiling. What earlier
+            # runs disclose of the other attributes is left out with them.
+            names = set[str]()
+            for attribute in request.people.attributes if ceiling else ():
+                candidate_names = names | {attribute.name}
+                if cells_of(request.people, request.narrowed(candidate_names).every).size <= ceiling:
+                    names = candidate_names
+            audited = request.narrowed(names)
         if (audited.counts, audited.beside) not in tried:
             tried.append((audited.counts, audited.beside))
             outcome = _suppressed(request, audited, last=not ceiling)
@@ -257,49 +257,36 @@ def suppress(request: Request) -> Outcome:
     raise AssertionError("everybody alone is always audited")
 
 
-def _audited(request: Request, ceiling: float) -> Request:
-    """Everybody, and as many attributes, in their order, as leave no more cells than a ceiling.
-
-    What earlier runs tell of the other attributes is left out with them.
-    """
-    if ceiling == np.inf:
-        return request
-    names = set[str]()
-    for attribute in request.people.attributes if ceiling else ():
-        candidate_names = names | {attribute.name}
-        if cells_of(request.people, request.narrowed(candidate_names).every).size <= ceiling:
-            names = candidate_names
-    return request.narrowed(names)
-
-
 def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | None:
-    """The outcome where all counts but those audited are withheld; None where that takes too long or tells one.
+    """The outcome where all counts but those audited are withheld; None where that takes too long or discloses one.
 
-    The ``last`` takes what it takes, and withholds everything where that tells one.
+    The ``last`` takes what it takes, and withholds everything where that discloses one.
     """
-    ledger, audited_counts = Ledger(audited), audited.counts
+    ledger = Ledger(audited)
     ledger.auditor.allow(np.inf if last else PROTECT)
     disclosures = 0
     try:
         closed = protect(ledger)
         if audited.beside:
             ledger.fixed.append(ledger.limits(audited.beside))
-            disclosures = len(list(_told(ledger, closed)))
+            disclosures = len(list(_disclosed(ledger, closed)))
             closed = protect(ledger)
     except SpentError:
         return None
     ledger.auditor.allow(np.inf if last else EFFORT)
     restore(ledger, closed)
     merged = merge(ledger, closed)
-    unsaid = _unsaid(ledger, request, audited_counts)
+    audited_counts = set(audited.counts)
+    unaudited = [count for count in request.counts if count not in audited_counts]
+    gone = subjects_of(request.people, request.policy, unaudited, request.adverse)
+    targets = [target for subject in gone.values() for target in targets_of(request.policy, subject)]
+    unsaid = _unaudited_bounds(ledger, targets)
     if unsaid is None and not last:
         return None
     if unsaid is None:
         ledger.withheld.update(ledger.subjects)
         merged, unsaid = [], {}
     outcome = _outcome(ledger, merged, closed, disclosures)
-    unsaid = unsaid
-    gone = subjects_of(request.people, request.policy, _left(request, audited_counts), request.adverse)
     counts = [count for subject in gone.values() for count in subject.counts if not count.rest]
     entries = [Entry(count, Fate.WITHHELD_UNAUDITED, None, "") for count in counts]
     return replace(
@@ -308,24 +295,18 @@ def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | Non
     )  # fmt: skip
 
 
-def _unsaid(ledger: Ledger, request: Request, audited_counts: Sequence[Count]) -> dict[Count, Interval] | None:
-    """What can be told of the counts that are withheld unaudited; None where that is too much of one of them."""
-    gone = subjects_of(request.people, request.policy, _left(request, audited_counts), request.adverse)
+def _unaudited_bounds(ledger: Ledger, targets: Sequence[Target]) -> dict[Count, Interval] | None:
+    """Bounds of the counts that are withheld unaudited; None where those of one count are too narrow."""
     bounds, out = ledger.bounds(), dict[Count, Interval]()
-    for target in (target for subject in gone.values() for target in targets_of(request.policy, subject)):
+    for target in targets:
         try:
             interval = ledger.auditor.unsaid(target.count, *bounds)
         except (KeyError, SpentError):
             return None
-        if interval.width < target.wanted:
+        if interval.width < target.least_width:
             return None
         out[target.count] = interval
     return out
-
-
-def _left(request: Request, audited_counts: Sequence[Count]) -> list[Count]:
-    audited_set = set(audited_counts)
-    return [count for count in request.counts if count not in audited_set]
 
 
 def protect(ledger: Ledger) -> list[Target]:
@@ -335,30 +316,26 @@ def protect(ledger: Ledger) -> list[Target]:
     """
     if not ledger.targets:
         return []
-    ledger.auditor.explore(_rows(ledger, ledger.targets), *ledger.bounds())
+    auditor = ledger.auditor
+    auditor.explore(
+        np.array([auditor.rows[target.count] for target in ledger.targets], dtype=np.int64), *ledger.bounds()
+    )
     closed: list[Target] = []
     changed = True
     while changed:
         changed = False
         for target in [candidate for candidate in ledger.targets if candidate not in closed]:
-            changed |= _opened(ledger, target, closed)
+            while not auditor.open(auditor.rows[target.count], target.least_width, *(bounds := ledger.bounds())):
+                sacrifices = _cheapest(ledger, target, *bounds)
+                if not sacrifices:
+                    closed.append(target)
+                    break
+                changed = True
+                for sacrifice in sacrifices:
+                    ledger.withheld.update(sacrifice.populations)
+                    for place, base in sacrifice.bases:
+                        ledger.coarsen(place, base)
     return closed
-
-
-def _opened(ledger: Ledger, target: Target, closed: list[Target]) -> bool:
-    """Give up what closes a target, and say whether that took anything; it is ``closed`` where nothing helps."""
-    changed, row = False, ledger.auditor.rows[target.count]
-    while not ledger.auditor.open(row, target.wanted, *(bounds := ledger.bounds())):
-        sacrifices = _cheapest(ledger, target, *bounds)
-        if not sacrifices:
-            closed.append(target)
-            break
-        changed = True
-        for sacrifice in sacrifices:
-            ledger.withheld.update(sacrifice.populations)
-            for place, base in sacrifice.bases:
-                ledger.coarsen(place, base)
-    return changed
 
 
 def _cheapest(ledger: Ledger, target: Target, low: Floats, high: Floats) -> list[Sacrifice]:
@@ -371,7 +348,7 @@ def _cheapest(ledger: Ledger, target: Target, low: Floats, high: Floats) -> list
         option_row: _sacrifice(ledger, option_row, target) for option_row in range(low.size)
     }
     costs = np.array([np.inf if option is None else option.cost for option in options.values()])
-    rows = auditor.cheapest(row, target.wanted, low, high, costs)
+    rows = auditor.cheapest(row, target.least_width, low, high, costs)
     if rows is None:
         return []
     chosen = [options[int(option_row)] for option_row in rows]
@@ -406,17 +383,14 @@ def restore(ledger: Ledger, closed: Sequence[Target]) -> None:
         if _tells(ledger, closed):
             ledger.withheld.add(population)
     for key in sorted(ledger.bases, key=lambda sized: (not sized[1], sized)):  # events first: shares are made of few
-        if ledger.auditor.effort <= EFFORT:
-            _sharpen(ledger, key, closed)
-
-
-def _sharpen(ledger: Ledger, key: tuple[Place, str], closed: Sequence[Target]) -> None:
-    """Round n, or the events, of a place no more than it takes."""
-    chosen = ledger.bases[key]
-    for base in ledger.request.policy.bases:
-        ledger.bases[key] = base
-        if base == chosen or not _tells(ledger, closed):
+        if ledger.auditor.effort > EFFORT:
             return
+        # round n, or the events, of a place no more than it takes
+        chosen = ledger.bases[key]
+        for base in ledger.request.policy.bases:
+            ledger.bases[key] = base
+            if base == chosen or not _tells(ledger, closed):
+                break
 
 
 def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
@@ -439,7 +413,7 @@ def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
 
 
 def _merged(ledger: Ledger, groups: Sequence[Population]) -> Merged | None:
-    """Groups as one; None where they are few. Events of which a range would be printed are left out."""
+    """Groups as one; None where they are few. Events that would be printed as a range are left out."""
     policy, subjects = ledger.request.policy, [ledger.subjects[group] for group in groups]
     sizes = {"": sum(subject.n for subject in subjects)}
     if small(policy, sizes[""]):
@@ -464,7 +438,7 @@ def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
     That target is asked about first the next time, since it is likely to be told again.
     """
     try:
-        disclosed = next(_told(ledger, closed), None)
+        disclosed = next(_disclosed(ledger, closed), None)
     except SpentError:
         return True
     if disclosed is not None:
@@ -473,32 +447,25 @@ def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
     return disclosed is not None
 
 
-def _told(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
+def _disclosed(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
     """Targets that the numbers published now disclose, other than those that nothing can open."""
     low, high = ledger.bounds()
     auditor = ledger.auditor
     for target in ledger.targets:
-        if target not in closed and not auditor.open(auditor.rows[target.count], target.wanted, low, high):
+        if target not in closed and not auditor.open(auditor.rows[target.count], target.least_width, low, high):
             yield target
-
-
-def _rows(ledger: Ledger, targets: Sequence[Target]) -> Longs:
-    return np.array([ledger.auditor.rows[target.count] for target in targets], dtype=np.int64)
-
-
-def _interval(ledger: Ledger, count: Count, low: Floats, high: Floats) -> Interval:
-    """Bounds of a count, up to its ends while work remains for it."""
-    try:
-        return ledger.auditor.interval(count, low, high, ledger.request.exact)
-    except SpentError:
-        return ledger.auditor.interval(count, low, high, exact=False)
 
 
 def _outcome(ledger: Ledger, merged: Sequence[Merged], closed: Sequence[Target], disclosures: int) -> Outcome:
     low, high = ledger.bounds()
     gone = [population for population in ledger.subjects if population in ledger.withheld]
     counts = dict.fromkeys([*(Count(population) for population in gone), *(target.count for target in ledger.targets)])
-    intervals = {count: _interval(ledger, count, low, high) for count in counts}
+    intervals = {}
+    for count in counts:
+        try:
+            intervals[count] = ledger.auditor.interval(count, low, high, ledger.request.exact)
+        except SpentError:  # no work remains to find the ends
+            intervals[count] = ledger.auditor.interval(count, low, high, exact=False)
     entries = tuple(ledger.entries())
     shown_counts = [entry.count for entry in entries if entry.count.population not in ledger.withheld]
     return Outcome(

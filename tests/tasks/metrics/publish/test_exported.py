@@ -184,7 +184,7 @@ def test_no_small_count_can_be_told_from_what_is_exported(people: list[Person], 
             if target.count in closed or (not policy.events_too and auditor.rows[target.count] in shown):
                 continue
             found = auditor.interval(target.count, low, high)
-            assert found.width >= target.wanted, (target.count, found)
+            assert found.width >= target.least_width, (target.count, found)
 
 
 def crowd_of(**groups: tuple[int, int, int]) -> list[Person]:

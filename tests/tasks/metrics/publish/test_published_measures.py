@@ -191,7 +191,7 @@ def test_what_others_find_beside_a_withheld_group_is_withheld_too() -> None:
 
     found = [flips("white", "Martian"), flips("white", "Black"), flips("Black", "white")]
     fates = Told(POLICIES["public"], frozenset({("lender", "race", "Martian")}))
-    gone = hidden(SimpleNamespace(statistics=found, given=[]), fates)  # type: ignore[arg-type]
+    gone = hidden(SimpleNamespace(statistics=found, aggregates=[]), fates)  # type: ignore[arg-type]
     assert [(s.family, s.group) in gone for s in found] == [True, False, False]
 
 
@@ -206,7 +206,7 @@ def test_no_mean_gives_back_a_share_that_is_withheld_or_rounded(profile: str, ev
         return Given(replace(FAMILY, measure=suffix), "Hispanic", value, 21, np.zeros(0), False, False, "")
 
     mean, apart = drawn("infeasible_share_under_relabelling", 0.225), drawn("infeasible_share_relabelled", 0.0132)
-    gone = hidden(SimpleNamespace(statistics=own, given=[mean, apart]), Told(POLICIES[profile]))  # type: ignore[arg-type]
+    gone = hidden(SimpleNamespace(statistics=own, aggregates=[mean, apart]), Told(POLICIES[profile]))  # type: ignore[arg-type]
     assert ((mean.family, "Hispanic") in gone, (apart.family, "Hispanic") in gone) == (goes, False)
 
 

@@ -9,7 +9,7 @@ from conftest import loans, spec_of
 
 from schemas.errors import IntegrityError
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS, REFUSAL_COUNTS, REFUSALS
-from tasks.metrics.publish.people import Crowd, Told
+from tasks.metrics.publish.people import Crowd, SourceTables
 from tasks.pipeline import stage
 from tasks.pipeline.stage import hold
 from tasks.plan import plan
@@ -54,7 +54,7 @@ def tables_of(place: Path, rule: str) -> dict[str, pa.Table]:
 
 
 def crowd_of(place: Path, tables: dict[str, pa.Table]) -> Crowd:
-    told = Told(*(tables[t.name] for t in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS)))
+    told = SourceTables(*(tables[t.name] for t in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS)))
     protected = spec_of(place, protected=f"[{RACE}, {BOTH}]").protected
     return Crowd.of(told, tables["decisions"], protected, FEATURES)
 
