@@ -117,21 +117,20 @@ def overdue(
     alert, if a manifest cannot be read and no other run of the audit came in time.
     """
     from flows.operations.overdue import heartbeat, tell_overdue
+    from tasks.lake.store import open_lake
 
     if by is not None and spec is None:
         raise SpecError("--by is the rule of one audit; name its spec, as in: evenhand overdue loans.yaml --by quarter")
     audit_spec = None if spec is None else load_spec(spec, overrides(None, None, set_ or [])).spec
-    with _told(audit_spec):
-        opened = _opened(lake)
+    with _alert_if_unreadable(audit_spec):
+        try:
+            opened = open_lake(lake)
+        except SpecError as error:
+            raise _NoLakeError(str(error)) from error
         due_audits = _due(opened, audit_spec, by)
     tell_overdue(opened, due_audits)
     if as_json:
-        print_json(
-            [
-                {**vars(due_audit), "unknown": due_audit.unknown, "message": due_audit.message}
-                for due_audit in due_audits
-            ]
-        )
+        print_json([{**vars(audit), "unknown": audit.unknown, "message": audit.message} for audit in due_audits])
     for due_audit in () if as_json else due_audits:
         console.print(due_audit.message, markup=False, soft_wrap=True)
     for warning in (warning for due_audit in due_audits for warning in due_audit.warnings):
@@ -158,27 +157,12 @@ def _due(lake: "Lake", spec: "AuditSpec | None", by: str | None) -> "list[Due]":
     return due_audits
 
 
-def _opened(root: str) -> "Lake":
-    """The lake.
-
-    Raises:
-        _NoLakeError: there is none at that place.
-        InfrastructureError: it cannot be reached.
-    """
-    from tasks.lake.store import open_lake
-
-    try:
-        return open_lake(root)
-    except SpecError as error:
-        raise _NoLakeError(str(error)) from error
-
-
 class _NoLakeError(SpecError):
     """The lake is not where it should be: a fault of the command line, or of a mount."""
 
 
 @contextmanager
-def _told(spec: "AuditSpec | None") -> Iterator[None]:
+def _alert_if_unreadable(spec: "AuditSpec | None") -> Iterator[None]:
     """Sends the alert `overdue` each time that the lake cannot be read."""
     from flows.outcome.alerts import tell_unrecorded
     from flows.outcome.ending import Ending, Name
@@ -448,7 +432,7 @@ def gc(
     }
     summary |= {"too_young": [run.run for run in stay], "minimum_days": keeping.minimum_days}
     summary["unreadable"] = [unreadable.reason for unreadable in hidden]
-    summary["left_alone"] = [{"path": str(each.path), "why": each.why} for each in (*strange, *failed)]
+    summary["left_alone"] = [{"path": str(left.path), "why": left.why} for left in (*strange, *failed)]
     if as_json:
         print_json(summary)
     else:
@@ -500,8 +484,8 @@ def _print_removals(report: dict[str, Any]) -> None:
     done = "went" if report["removed"] else "would go; nothing was removed, as --yes was not given"
     flow_runs = "" if report["flow_runs"] is None else f" and {report['flow_runs']} flow runs"
     console.print(f"{len(rows)} items of the lake ({report['bytes']:,} bytes){flow_runs} {done}")
-    for each in report["left_alone"]:
-        console.print(f"left alone: {each['why']}", markup=False, soft_wrap=True)
+    for left in report["left_alone"]:
+        console.print(f"left alone: {left['why']}", markup=False, soft_wrap=True)
     if young := report["too_young"]:
         console.print(
             f"{len(young)} runs stay that are younger than {report['minimum_days']:g} days (minimum_days of the lake's "
@@ -511,12 +495,12 @@ def _print_removals(report: dict[str, Any]) -> None:
         )
     if report["flow_runs"] is None:
         console.print("the flow runs in the lake's own Prefect database were not looked at; --yes sees to them")
-    if amiss := report["unreadable"]:
+    if reasons := report["unreadable"]:
         words = (
             "cannot be read, so that nobody can say what they need: no partition is listed, and --yes removes nothing"
         )
-        console.print(f"{len(amiss)} records {words}", markup=False, soft_wrap=True)
-        for reason in amiss[:_NAMED]:
+        console.print(f"{len(reasons)} records {words}", markup=False, soft_wrap=True)
+        for reason in reasons[:_NAMED]:
             console.print(f"  {reason}", markup=False, soft_wrap=True)
 
 

@@ -29,7 +29,6 @@ from schemas.errors import InfrastructureError, SpecError, nearest
 from schemas.terms import State, Theory
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
     from flows.operations.league import League
@@ -68,9 +67,9 @@ def ask(root: str, run: str | None, query: str, parameters: dict[str, Any]) -> "
 
 @contextmanager
 def asking(root: str, run: str | None, tables: Collection[str] | None = None) -> Iterator[Ask]:
-    """Answers queries about a run, named as ``flows.runs.run_names`` says; ``$run`` in them is its id.
+    """Answers queries about a run, by the names of ``flows.runs.run_names``; ``$run`` in them is its id.
 
-    ``told_NAME`` in a query is what may be told of a table. Digests are checked of ``tables`` only, if some are given.
+    ``told_NAME`` in a query is the publishable table; digests are checked of ``tables`` only, if some are given.
 
     Raises:
         SpecError: there is no such lake or run; a query that a run's tables have no answer to.
@@ -85,7 +84,10 @@ def asking(root: str, run: str | None, tables: Collection[str] | None = None) ->
 
         def answer(query: str, parameters: dict[str, Any]) -> "pa.Table":
             try:
-                query = query.replace("told_", _prefix(connection)) if "told_" in query else query
+                if "told_" in query:
+                    # A run of an early version has no publishable tables: its tables take their place.
+                    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+                    query = query.replace("told_", "published_" if ("published_measures",) in views else "")
                 return connection.sql(query, params={"run": run_id, **parameters}).to_arrow_table()
             except duckdb.OutOfMemoryException as error:
                 raise InfrastructureError(
@@ -96,12 +98,6 @@ def asking(root: str, run: str | None, tables: Collection[str] | None = None) ->
                 raise SpecError(f"the tables of run {run_id!r} cannot answer that query: {error}") from error
 
         yield answer
-
-
-def _prefix(connection: "duckdb.DuckDBPyConnection") -> str:
-    """Prefix of the names of publishable tables; empty in a run of a version without such tables."""
-    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-    return "published_" if ("published_measures",) in views else ""
 
 
 def show(table: "pa.Table", format_: str, *, raw: bool = False) -> None:
@@ -125,7 +121,12 @@ def print_answer(rows: list[dict[str, Any]], names: list[str], format_: str, *, 
     elif format_ == "csv":
         sys.stdout.write(_csv([names, *(list(row.values()) for row in rows)], raw=raw))
     else:
-        print_rows(console, "", [_short(row) for row in rows])
+        # Of a wide table without the columns that are the same in every row of one run.
+        shown_rows = []
+        for row in rows:
+            hidden = ("run", "dataset", "year") if len(row) > 12 else ()
+            shown_rows.append({name: value for name, value in row.items() if name not in hidden})
+        print_rows(console, "", shown_rows)
 
 
 def _csv(lines: Sequence[Sequence[object]], *, raw: bool) -> str:
@@ -135,20 +136,12 @@ def _csv(lines: Sequence[Sequence[object]], *, raw: bool) -> str:
     plain = csv.writer(sink, lineterminator="\n")
     quoted = csv.writer(sink, lineterminator="\n", quoting=csv.QUOTE_ALL)
     for line in lines:
-        cells = line if raw else [_told(guarded(cell)) for cell in line]
+        cells = line
+        if not raw:
+            cells = [visible(cell) if isinstance(cell, str) else cell for cell in map(guarded, line)]
         ends_within = any("\r" in cell for cell in cells if isinstance(cell, str))  # which the module does not quote
         (quoted if ends_within else plain).writerow(cells)
     return sink.getvalue()
-
-
-def _told(cell: object) -> object:
-    return visible(cell) if isinstance(cell, str) else cell
-
-
-def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """A wide row without the columns that are the same in every row of one run."""
-    hidden = ("run", "dataset", "year") if len(row) > 12 else ()
-    return {k: v for k, v in row.items() if k not in hidden}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -236,7 +229,8 @@ def measures(
     """
     filters = {"measure": measure, "method": method, "group": group, "state": state}
     single = any((every, measure, method, state))
-    query = f"SELECT * FROM told_measures WHERE run = $run AND {_WANTED}{_order(sort)}"  # noqa: S608 our own words
+    order = _order(sort) if sort else ""
+    query = f"SELECT * FROM told_measures WHERE run = $run AND {_WANTED} {order}"  # noqa: S608 our own words
     with asking(lake, run, _TABLES) as ask:
         headline = [] if single else _headline(ask)
         chosen = {"every": not headline, "headline": headline, "checked": list(_CHECKED)}
@@ -249,15 +243,11 @@ def measures(
     if as_json or format_ != "table":
         show(shown_rows, "json" if as_json else format_, raw=raw)
     else:
-        show(_without_blanks(shown_rows), format_)
+        # Without the columns that are empty in all rows: whole groups, no parameters, no p-values, no notes.
+        silent = [name for name in _SILENT if set(shown_rows[name].unique().to_pylist()) <= {None, "", "{}", 0}]
+        show(shown_rows.drop_columns(silent), format_)
     other_counts = {row["method"]: row["rows"] for row in method_counts.to_pylist()}
     _tell_others(parameters["run"], other_counts, Counter(shown_rows["method"].to_pylist()))
-
-
-def _without_blanks(table: "pa.Table") -> "pa.Table":
-    """Without the columns that say nothing of any row: whole groups, no parameters, no p-values, no notes."""
-    silent = [name for name in _SILENT if set(table[name].unique().to_pylist()) <= {None, "", "{}", 0}]
-    return table.drop_columns(silent)
 
 
 def _headline(ask: Ask) -> list[str]:
@@ -269,10 +259,8 @@ def _headline(ask: Ask) -> list[str]:
     return ["approval_rate", *judged_measures["measure"].to_pylist()]
 
 
-def _order(sort: str | None) -> str:
-    if sort is None:
-        return ""
-    return f' ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
+def _order(sort: str) -> str:
+    return f'ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
 
 
 def _nothing(ask: Ask, filters: Mapping[str, str | None]) -> str:
@@ -288,7 +276,7 @@ def _nothing(ask: Ask, filters: Mapping[str, str | None]) -> str:
 
 
 def _tell_others(run: str, every: Mapping[str, int], shown_counts: Mapping[str, int]) -> None:
-    """Say on the error stream how many rows were not printed, and how to see them."""
+    """Print on the error stream how many rows were not printed, and how to see them."""
     hidden_counts = {
         method: n - shown_counts.get(method, 0) for method, n in every.items() if n > shown_counts.get(method, 0)
     }
@@ -376,7 +364,8 @@ def findings(
             "every": not judged_methods,
             "most": limit or (_ROWS if rows else None),
         }
-        result = ask(f"SELECT * EXCLUDE (run) {query} AND {_ONLY} {_findings_order(sort)} LIMIT $most", parameters)
+        order = _order(sort) if sort else "ORDER BY ALL"
+        result = ask(f"SELECT * EXCLUDE (run) {query} AND {_ONLY} {order} LIMIT $most", parameters)
         [fitting] = ask(f"SELECT count(*) AS rows {query}", filters)["rows"].to_pylist()
     if not fitting and any(filters.values()):
         option_words = " ".join(f"--{name} {word}" for name, word in filters.items() if word is not None)
@@ -399,12 +388,6 @@ def _tell(root: str, run: str | None, row: str, tell: "Callable[[pa.Table], None
     with asking(root, run_id, ("findings",)) as ask:
         if ask(_HAS_FINDINGS, {}).num_rows:  # a run without methods has no such table
             tell(ask(_OF_ROW, {"row": row}))
-
-
-def _findings_order(sort: str | None) -> str:
-    if sort is None:
-        return "ORDER BY ALL"
-    return f'ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
 
 
 def _pack(
@@ -522,7 +505,10 @@ def adjusted(
         raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(group_names))}")
     print_answer(rows, list(rows[0]), "json" if as_json else "table")
     for row in () if as_json else ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
-        sys.stdout.write(visible(_sentence(row)))
+        if row["rv"] is not None:
+            denial, of_group = row["column_of_denial"], row["column_of_group"]
+            text = robustness_words(row["rv"], row["strongest"] or "", denial, of_group)
+            sys.stdout.write(visible(f"\n{row['group']}, decisions of the {row['decision_maker']}: {text}\n"))
 
 
 @verdicts_app.command(epilog="Example: evenhand disclose boston1990-1990-0123456789")
@@ -541,20 +527,11 @@ def disclose(
 
     opened_lake, name = opened(lake, run)
     partitions = run_of(opened_lake, name).partitions
-    rows, earlier = (
-        withheld(opened_lake, partitions),
-        [earlier_run["run"] for earlier_run in taken(opened_lake, partitions)],
-    )
+    rows = withheld(opened_lake, partitions)
+    earlier = [earlier_run["run"] for earlier_run in taken(opened_lake, partitions)]
     sys.stderr.write(f"{RESTRICTED}\n")
     sys.stderr.write(f"audited together with earlier published runs: {', '.join(earlier) or 'none'}\n")
     print_answer(rows, list(rows[0]) if rows else [], "json" if as_json else "table")
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    if row["rv"] is None:
-        return ""
-    text = robustness_words(row["rv"], row["strongest"] or "", row["column_of_denial"], row["column_of_group"])
-    return f"\n{row['group']}, decisions of the {row['decision_maker']}: {text}\n"
 
 
 # --------------------------------------------------------------------------------------------------------------------

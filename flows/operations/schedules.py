@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from json import JSONDecodeError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Asks a Prefect server with little patience, and says what to mend where no Prefect server answers.
+# A client of a Prefect server that gives up soon, and advice where no Prefect server answers.
 #
 # An address may be answered by somebody else: a proxy's page, or the server's own pages where ``/api`` is missing.
 
@@ -111,35 +111,31 @@ class Superseded:
 
 
 def cancel_superseded(lake: Lake, now: datetime | None = None) -> list[Superseded]:
-    """Cancel all late runs on a lake but the newest of each deployment; gives those that were cancelled.
+    """Cancel all late runs on a lake but the newest of each deployment; returns those that were cancelled.
 
     Args:
         lake: whose runs.
         now: a run that should have begun before it is late; the clock's if left out.
     """
     from prefect.client.orchestration import get_client
+    from prefect.states import Cancelled
 
     when = now or datetime.now(UTC)
     late: dict[UUID, list[FlowRun]] = defaultdict(list)
+    cancelled = []
     with get_client(sync_client=True) as client:
         for run in of_lake(client, lake, ["SCHEDULED"]):  # the newest first
-            if run.deployment_id is not None and _replaceable(run, when):
+            begun = run.run_count > 0 or run.start_time is not None
+            missed = run.expected_start_time is not None and run.expected_start_time < when
+            replaceable = missed and run.auto_scheduled and not begun and run.parameters.get(QUARTER) is None
+            if run.deployment_id is not None and replaceable:
                 late[run.deployment_id].append(run)
-        return [_cancelled(client, run, newest) for newest, *older in late.values() for run in older]
-
-
-def _replaceable(run: "FlowRun", now: datetime) -> bool:
-    begun = run.run_count > 0 or run.start_time is not None
-    missed = run.expected_start_time is not None and run.expected_start_time < now
-    return missed and bool(run.auto_scheduled) and not begun and run.parameters.get(QUARTER) is None
-
-
-def _cancelled(client: "SyncPrefectClient", run: "FlowRun", newest: "FlowRun") -> Superseded:
-    from prefect.states import Cancelled
-
-    message = f"superseded by the run of {newest.expected_start_time:%Y-%m-%d}"
-    client.set_flow_run_state(run.id, Cancelled(message=message))
-    return Superseded(run.name, str(run.id), message)
+        for newest, *older in late.values():
+            message = f"superseded by the run of {newest.expected_start_time:%Y-%m-%d}"
+            for run in older:
+                client.set_flow_run_state(run.id, Cancelled(message=message))
+                cancelled.append(Superseded(run.name, str(run.id), message))
+    return cancelled
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -234,24 +230,35 @@ def _deployments(client: "SyncPrefectClient") -> "list[DeploymentResponse]":
 
 
 def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: datetime) -> Iterator[Planned]:
+    from zoneinfo import ZoneInfo
+
+    from cronsim import CronSim
+    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
+    from prefect.client.schemas.sorting import FlowRunSort
+
     if not deployment.schedules:
         return
-    runs = _runs(client, deployment)
+    of_deployment = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
+    runs = client.read_flow_runs(
+        deployment_filter=of_deployment, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE
+    )
     begun = max((run for run in runs if run.start_time), key=lambda run: run.start_time or now, default=None)
     flow = client.read_flow(deployment.flow_id).name
+    alone = len(deployment.schedules) == 1
+    parameters = deployment.parameters
     for schedule in deployment.schedules:
         active = schedule.active and not deployment.paused
-        date = _date(schedule, now) if active else None
-        alone = len(deployment.schedules) == 1
-        ours = [
-            run for run in runs if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled
-        ]
-        runs_of_schedule = [
-            run for run in ours if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
-        ]
-        waiting = sorted(run.expected_start_time for run in runs_of_schedule if run.expected_start_time)
         cron, zone = _words(schedule)
-        parameters = deployment.parameters
+        date = None  # the next date by the cron words; None of an interval, or where none will come
+        if active and getattr(schedule.schedule, "cron", None):
+            date = next(CronSim(cron, now.astimezone(ZoneInfo(zone))), None)
+        waiting = sorted(
+            run.expected_start_time
+            for run in runs
+            if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled
+            if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
+            if run.expected_start_time
+        )
         yield Planned(
             name=schedule.slug or deployment.name,
             deployment=f"{flow}/{deployment.name}",
@@ -259,9 +266,9 @@ def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: date
             zone=zone,
             active=active,
             next=next(
-                (_said(next_date, zone) for next_date in (*waiting, *([date] if date else [])) if next_date >= now), ""
+                (_shown(next_date, zone) for next_date in (*waiting, *([date] if date else [])) if next_date >= now), ""
             ),
-            last=_said(begun.start_time, zone) if begun and begun.start_time else "",
+            last=_shown(begun.start_time, zone) if begun and begun.start_time else "",
             state=(begun.state_name or "") if begun else "",
             overdue=_overdue(waiting, date, now, zone) if active else "",
             spec=str(parameters["spec"]) if isinstance(parameters.get("spec"), str) else "",
@@ -269,33 +276,12 @@ def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: date
         )
 
 
-def _runs(client: "SyncPrefectClient", deployment: "DeploymentResponse") -> "list[FlowRun]":
-    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
-    from prefect.client.schemas.sorting import FlowRunSort
-
-    ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
-    newest = FlowRunSort.EXPECTED_START_TIME_DESC
-    return client.read_flow_runs(deployment_filter=ours, sort=newest, limit=_PAGE)
-
-
-def _date(schedule: "DeploymentSchedule", now: datetime) -> datetime | None:
-    """The next date of a schedule by its cron words; None of an interval, or where none will come."""
-    from zoneinfo import ZoneInfo
-
-    from cronsim import CronSim
-
-    cron, zone = _words(schedule)
-    if not getattr(schedule.schedule, "cron", None):
-        return None
-    return next(CronSim(cron, now.astimezone(ZoneInfo(zone))), None)
-
-
 def _overdue(waiting: Sequence[datetime], date: datetime | None, now: datetime, zone: str) -> str:
     if not waiting:
         ahead = date is not None and date > now + _AHEAD
         return "" if ahead else "the server has planned no run: evenhand doctor"
     if waiting[0] < now - LATE:
-        return f"the run of {_said(waiting[0], zone)} has not begun"
+        return f"the run of {_shown(waiting[0], zone)} has not begun"
     return ""
 
 
@@ -309,7 +295,7 @@ def _words(schedule: "DeploymentSchedule") -> tuple[str, str]:
     return str(getattr(rule, "cron", None) or getattr(rule, "rrule", "")), zone
 
 
-def _said(date: datetime, zone: str) -> str:
+def _shown(date: datetime, zone: str) -> str:
     from zoneinfo import ZoneInfo
 
     return date.astimezone(ZoneInfo(zone)).isoformat(sep=" ", timespec="minutes")
@@ -327,7 +313,7 @@ _HOUR = timedelta(hours=1)
 
 
 def seconds_to_first_run() -> float | None:
-    """How long the server took to make a run of a new schedule; None if it made none within ``LIMIT_SECONDS``.
+    """How long the server took to create a run of a new schedule; None without one within ``LIMIT_SECONDS``.
 
     The server is the one of ``PREFECT_API_URL``, else one that is started for this in a temporary directory.
 
@@ -336,8 +322,16 @@ def seconds_to_first_run() -> float | None:
     """
     with tempfile.TemporaryDirectory(prefix="evenhand-doctor-") as home:
         prepare_environment(Path(home))  # before Prefect is loaded, which reads it then
+        from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
+
         with _client(Path(home)) as client, _scratch_deployment(client) as deployment:
-            return _until_planned(client, deployment)
+            ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
+            began = time.monotonic()
+            while (passed := time.monotonic() - began) < LIMIT_SECONDS:
+                if any(run.auto_scheduled for run in client.read_flow_runs(deployment_filter=ours)):
+                    return passed
+                time.sleep(0.2)
+            return None
 
 
 @contextmanager
@@ -351,24 +345,16 @@ def _client(home: Path) -> Iterator["SyncPrefectClient"]:
         temporary_settings,
     )
 
-    with _server(home) as url:
+    from flows.supervision.prefect_server import scratch_server
+
+    named = os.environ.get("PREFECT_API_URL")
+    place = home / "server"
+    if not named:
+        place.mkdir()
+    with nullcontext(named) if named else scratch_server(place) as url:
         hasty = {PREFECT_API_URL: url, PREFECT_API_REQUEST_TIMEOUT: 10, PREFECT_CLIENT_MAX_RETRIES: 1}
         with temporary_settings(hasty), get_client(sync_client=True) as client:
             yield client
-
-
-@contextmanager
-def _server(home: Path) -> Iterator[str]:
-    named = os.environ.get("PREFECT_API_URL")
-    if named:
-        yield named
-        return
-    from flows.supervision.prefect_server import scratch_server
-
-    place = home / "server"
-    place.mkdir()
-    with scratch_server(place) as url:
-        yield url
 
 
 @contextmanager
@@ -388,15 +374,3 @@ def _scratch_deployment(client: "SyncPrefectClient") -> Iterator[UUID]:
             client.delete_deployment(deployment)
     finally:
         client.delete_flow(flow)
-
-
-def _until_planned(client: "SyncPrefectClient", deployment: UUID) -> float | None:
-    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
-
-    ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
-    began = time.monotonic()
-    while (passed := time.monotonic() - began) < LIMIT_SECONDS:
-        if any(run.auto_scheduled for run in client.read_flow_runs(deployment_filter=ours)):
-            return passed
-        time.sleep(0.2)
-    return None

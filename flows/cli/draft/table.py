@@ -5,12 +5,12 @@ import io
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -300,16 +300,17 @@ def _is_header(records: Sequence[Sequence[str]]) -> bool:
     first, below = records[0], [record for record in records[1:] if len(record) == len(records[0])]
     if len(set(first)) < len(first) and len(set(filter(None, first))) * 2 < len(first):
         return False
-    columns = [[record[i] for record in below] for i in range(len(first))]
-    number_over_numbers = any(_number(cell) and _numbers(column) for cell, column in zip(first, columns, strict=True))
-    texts = [(cell, column) for cell, column in zip(first, columns, strict=True) if cell and not _number(cell)]
-    again = sum(cell in column for cell, column in texts)
-    return not number_over_numbers and bool(texts) and again * 2 < max(len(texts), 1)
-
-
-def _numbers(column: Sequence[str]) -> bool:
-    present = [cell for cell in column if cell]
-    return sum(map(_number, present)) * 2 > len(present)
+    texts = repeated = 0
+    for i, cell in enumerate(first):
+        column = [record[i] for record in below]
+        if _number(cell):
+            present = [value for value in column if value]
+            if sum(map(_number, present)) * 2 > len(present):
+                return False
+        elif cell:
+            texts += 1
+            repeated += cell in column
+    return bool(texts) and repeated * 2 < texts
 
 
 def _number(cell: str) -> bool:
@@ -405,21 +406,17 @@ def _fits(path: Path, frame: pd.DataFrame, has_header: bool) -> Example | None:
     derived = source.get("derive", {})
     columns = {name: column for name, column in raw["columns"].items() if name not in derived}
     required = [*columns, *source.get("keep", {}), raw["decision"]["column"], *(d["column"] for d in derived.values())]
-    if any(name not in named for name in required) or not _codes_fit(raw, columns, derived, named):
+    if any(name not in named for name in required):
         return None
-    return Example(raw.get("title") or raw["name"], _shown(path), header)
-
-
-def _codes_fit(
-    raw: Mapping[str, Any], columns: Mapping[str, Any], derived: Mapping[str, Any], frame: pd.DataFrame
-) -> bool:
-    """Whether the cells hold the codes that the spec lists: both sides of the decision, orders, and what is derived."""
-    decision = raw["decision"]
-    sides = [frame[decision["column"]].isin([_text(v) for v in decision[s]]) for s in ("favourable", "unfavourable")]
+    # The cells have to hold the codes that the spec lists: both sides of the decision, orders, and what is derived.
+    decisions = named[raw["decision"]["column"]]
+    sides = [decisions.isin([_text(v) for v in raw["decision"][side]]) for side in ("favourable", "unfavourable")]
     listed = [(name, column["order"]) for name, column in columns.items() if column.get("order")]
     listed += [(d["column"], [code for codes in d["values"].values() for code in codes]) for d in derived.values()]
-    known_shares = (frame[name].isin([_text(code) for code in codes]).mean() for name, codes in listed)
-    return all(side.any() for side in sides) and all(share >= _FITTING for share in known_shares)
+    known_shares = (named[name].isin([_text(code) for code in codes]).mean() for name, codes in listed)
+    if not (all(side.any() for side in sides) and all(share >= _FITTING for share in known_shares)):
+        return None
+    return Example(raw.get("title") or raw["name"], _shown(path), header)
 
 
 def _text(code: object) -> str:
