@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from flows.partitions.attempts import Attempt
     from flows.partitions.forecast import Forecast
     from flows.partitions.trends import Made
-    from flows.partitions.year_plan import PlannedYear
     from schemas.audit.spec import AuditSpec
     from tasks.lake.store import Lake
 
@@ -127,7 +126,19 @@ def _print_parts(spec: "AuditSpec", years: Sequence[int], lake: "Lake", *, as_js
             documents.append({**asdict(year), **counts, **cost})
         print_json(documents)
         return [year.exit_code for year in plans]
-    print_rows(console, "what a back-fill would run", [_year_of_parts(year) for year in plans])
+    years_of_plan = []
+    for year in plans:
+        counted = {state: f"{year.count(state):,}" for state in ("to audit", "held", "too few")}
+        row = {
+            "year": year.year,
+            **(dict.fromkeys(counted, "") if year.blocked else counted),
+            "without value": f"{year.without_value:,} rows",
+            "CPU time": duration(year.cpu_seconds),
+            "peak": f"{year.peak_mb / 1000:.1f} GB" if year.peak_mb else "",
+            "why not": year.blocked,
+        }
+        years_of_plan.append(row)
+    print_rows(console, "what a back-fill would run", years_of_plan)
     for year in (year for year in plans if year.parts):
         largest_parts = [part for part in year.parts if part.value != ALL][:_LARGEST]
         rows = [
@@ -147,18 +158,6 @@ def _print_parts(spec: "AuditSpec", years: Sequence[int], lake: "Lake", *, as_js
         notice = "the lake has no run of this audit: times are those of a table, measured on another machine"
         console.print(f"{notice}; audit one partition with --by-value, and they are this machine's", markup=False)
     return [year.exit_code for year in plans]
-
-
-def _year_of_parts(year: "PlannedYear") -> dict[str, Any]:
-    states = {state: f"{year.count(state):,}" for state in ("to audit", "held", "too few")}
-    return {
-        "year": year.year,
-        **(dict.fromkeys(states, "") if year.blocked else states),
-        "without value": f"{year.without_value:,} rows",
-        "CPU time": duration(year.cpu_seconds),
-        "peak": f"{year.peak_mb / 1000:.1f} GB" if year.peak_mb else "",
-        "why not": year.blocked,
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------------

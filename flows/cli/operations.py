@@ -19,7 +19,6 @@ from schemas.terms import ExitCode
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
-    from flows.operations.overdue import Due
     from flows.operations.retention import Keeping
     from flows.outcome.alert_settings import Alerts
     from schemas.audit.spec import AuditSpec
@@ -116,7 +115,7 @@ def overdue(
     No server is asked. If nothing is overdue, EVENHAND_HEARTBEAT_URL is asked for, where it is set. Exit 6, with the
     alert, if a manifest cannot be read and no other run of the audit came in time.
     """
-    from flows.operations.overdue import heartbeat, tell_overdue
+    from flows.operations.overdue import due, due_of_lake, heartbeat, rule_of, tell_overdue
     from tasks.lake.store import open_lake
 
     if by is not None and spec is None:
@@ -127,7 +126,13 @@ def overdue(
             opened = open_lake(lake)
         except SpecError as error:
             raise _NoLakeError(str(error)) from error
-        due_audits = _due(opened, audit_spec, by)
+        if audit_spec is not None:
+            due_audits = [due(opened, audit_spec, rule_of(by) if by else None)]
+        elif not (due_audits := due_of_lake(opened)):
+            raise SpecError(
+                "no audit of the lake has a rule for due runs, so nothing was checked; add "
+                "`expected: {every: quarter, by: 10 days}` to a spec, or name a spec and give --by"
+            )
     tell_overdue(opened, due_audits)
     if as_json:
         print_json([{**vars(audit), "unknown": audit.unknown, "message": audit.message} for audit in due_audits])
@@ -141,20 +146,6 @@ def overdue(
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
     if why := heartbeat():
         errors.print(f"warning: {why}", markup=False)
-
-
-def _due(lake: "Lake", spec: "AuditSpec | None", by: str | None) -> "list[Due]":
-    from flows.operations.overdue import due, due_of_lake, rule_of
-
-    if spec is not None:
-        return [due(lake, spec, rule_of(by) if by else None)]
-    due_audits = due_of_lake(lake)
-    if not due_audits:
-        raise SpecError(
-            "no audit of the lake has a rule for due runs, so nothing was checked; add "
-            "`expected: {every: quarter, by: 10 days}` to a spec, or name a spec and give --by"
-        )
-    return due_audits
 
 
 class _NoLakeError(SpecError):

@@ -4,7 +4,7 @@ import csv
 import io
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -119,7 +119,18 @@ def print_answer(rows: list[dict[str, Any]], names: list[str], format_: str, *, 
     if format_ == "json":
         print_json(rows)
     elif format_ == "csv":
-        sys.stdout.write(_csv([names, *(list(row.values()) for row in rows)], raw=raw))
+        from tasks.reporting.text import guarded
+
+        sink = io.StringIO()
+        plain = csv.writer(sink, lineterminator="\n")
+        quoted = csv.writer(sink, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for cells in [names, *(list(row.values()) for row in rows)]:
+            line: list[Any] = cells
+            if not raw:
+                line = [visible(cell) if isinstance(cell, str) else cell for cell in map(guarded, cells)]
+            ends_within = any("\r" in cell for cell in line if isinstance(cell, str))  # which the module does not quote
+            (quoted if ends_within else plain).writerow(line)
+        sys.stdout.write(sink.getvalue())
     else:
         # Of a wide table without the columns that are the same in every row of one run.
         shown_rows = []
@@ -127,21 +138,6 @@ def print_answer(rows: list[dict[str, Any]], names: list[str], format_: str, *, 
             hidden = ("run", "dataset", "year") if len(row) > 12 else ()
             shown_rows.append({name: value for name, value in row.items() if name not in hidden})
         print_rows(console, "", shown_rows)
-
-
-def _csv(lines: Sequence[Sequence[object]], *, raw: bool) -> str:
-    from tasks.reporting.text import guarded
-
-    sink = io.StringIO()
-    plain = csv.writer(sink, lineterminator="\n")
-    quoted = csv.writer(sink, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for line in lines:
-        cells = line
-        if not raw:
-            cells = [visible(cell) if isinstance(cell, str) else cell for cell in map(guarded, line)]
-        ends_within = any("\r" in cell for cell in cells if isinstance(cell, str))  # which the module does not quote
-        (quoted if ends_within else plain).writerow(cells)
-    return sink.getvalue()
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -246,8 +242,14 @@ def measures(
         # Without the columns that are empty in all rows: whole groups, no parameters, no p-values, no notes.
         silent = [name for name in _SILENT if set(shown_rows[name].unique().to_pylist()) <= {None, "", "{}", 0}]
         show(shown_rows.drop_columns(silent), format_)
-    other_counts = {row["method"]: row["rows"] for row in method_counts.to_pylist()}
-    _tell_others(parameters["run"], other_counts, Counter(shown_rows["method"].to_pylist()))
+    run_id = parameters["run"]
+    shown_counts = Counter(shown_rows["method"].to_pylist())
+    hidden = {row["method"]: row["rows"] - shown_counts[row["method"]] for row in method_counts.to_pylist()}
+    hidden = {method: n for method, n in sorted(hidden.items()) if n > 0}
+    if hidden:
+        of = ", ".join(f"{method} {n:,}" for method, n in hidden.items())
+        text = f"{sum(hidden.values()):,} other rows of {run_id} are not shown ({of}): --method NAME, or --all"
+        errors.print(text, markup=False)
 
 
 def _headline(ask: Ask) -> list[str]:
@@ -273,17 +275,6 @@ def _nothing(ask: Ask, filters: Mapping[str, str | None]) -> str:
                 return f"--{name} {word}: no such row of the run; {nearest(word, words)}"
     option_words = " ".join(f"--{name} {word}" for name, word in filters.items() if word is not None)
     return f"{option_words or 'measures'}: no row of the run fits; leave one of them out, or see all with --all"
-
-
-def _tell_others(run: str, every: Mapping[str, int], shown_counts: Mapping[str, int]) -> None:
-    """Print on the error stream how many rows were not printed, and how to see them."""
-    hidden_counts = {
-        method: n - shown_counts.get(method, 0) for method, n in every.items() if n > shown_counts.get(method, 0)
-    }
-    if hidden_counts:
-        of = ", ".join(f"{method} {n:,}" for method, n in sorted(hidden_counts.items()))
-        text = f"{sum(hidden_counts.values()):,} other rows of {run} are not shown ({of}): --method NAME, or --all"
-        errors.print(text, markup=False)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -346,7 +337,13 @@ def findings(
     A count left empty is withheld.
     """
     if file_pack is not None:
-        _pack(lake, run, file_pack, attribute, maker, group, denied=denied)
+        from flows.runs.pack import WARNING, Wanted, write  # XlsxWriter is needed here only
+        from flows.runs.run_names import opened
+
+        opened_lake, run_id = opened(lake, run)
+        for path in write(opened_lake, run_id, Wanted(file_pack, attribute, maker, group, denied)):
+            sys.stdout.write(f"{path}\n")
+        sys.stderr.write(f"{WARNING}\n")
         return
     if rows or row is not None:
         sys.stderr.write("restricted: rows of persons\n")
@@ -388,18 +385,6 @@ def _tell(root: str, run: str | None, row: str, tell: "Callable[[pa.Table], None
     with asking(root, run_id, ("findings",)) as ask:
         if ask(_HAS_FINDINGS, {}).num_rows:  # a run without methods has no such table
             tell(ask(_OF_ROW, {"row": row}))
-
-
-def _pack(
-    root: str, run: str | None, n: int, attribute: str | None, maker: str | None, group: str | None, *, denied: bool
-) -> None:
-    from flows.runs.pack import WARNING, Wanted, write  # XlsxWriter is needed here only
-    from flows.runs.run_names import opened
-
-    lake, run_id = opened(root, run)
-    for path in write(lake, run_id, Wanted(n, attribute, maker, group, denied)):
-        sys.stdout.write(f"{path}\n")
-    sys.stderr.write(f"{WARNING}\n")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -445,7 +430,8 @@ def verdicts(
     raw: RawOption = False,
 ) -> None:
     """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
-    from schemas.tables.verdicts import published_verdicts as published  # loads pyarrow
+    from schemas.tables.verdicts import STATES, effect_words, limit_words  # loads pyarrow
+    from schemas.tables.verdicts import published_verdicts as published
 
     query = "SELECT * EXCLUDE (run) FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
     rows = ask(lake, run, query, {"theory": theory}).to_pylist()
@@ -458,7 +444,21 @@ def verdicts(
         listed = [dict(zip(document["columns"], row, strict=True)) for row in document["rows"]]
         print_answer(listed, document["columns"], format_, raw=raw)
     else:
-        print_answer([_in_words(row) for row in rows], [], format_)
+        shown_rows = []
+        for row in rows:
+            of_group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
+            shown = {
+                "theory": row["theory"],
+                "group": of_group,
+                "decisions_of": row["decision_maker"],
+                "measure": row["measure"],
+                "effect": effect_words(row),
+                "limit": limit_words(row),
+                "state": STATES[State(row["state"])] + " (withheld)" * row["withheld"],
+                "why": row["reason"],
+            }
+            shown_rows.append(shown)
+        print_answer(shown_rows, [], format_)
         for sentence in way_on(rows):
             errors.print(sentence, markup=False)
 
@@ -470,15 +470,6 @@ def way_on(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         return []
     named = ", ".join(groups) if len(groups) <= _NAMED else f"{len(groups)} groups"
     return [f"{named}: withheld, as few people stand behind them. For your own eyes: --set disclosure.profile=internal"]
-
-
-def _in_words(row: dict[str, Any]) -> dict[str, Any]:
-    from schemas.tables.verdicts import STATES, effect_words, limit_words
-
-    group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
-    named = {"theory": row["theory"], "group": group, "decisions_of": row["decision_maker"], "measure": row["measure"]}
-    state = STATES[State(row["state"])] + " (withheld)" * row["withheld"]
-    return {**named, "effect": effect_words(row), "limit": limit_words(row), "state": state, "why": row["reason"]}
 
 
 @verdicts_app.command(

@@ -27,7 +27,6 @@ from schemas.errors import InfrastructureError, SpecError
 from schemas.terms import ExitCode, State
 
 if TYPE_CHECKING:
-    from flows.runs.index import Listed
     from flows.runs.review import Remediation, Review
     from flows.runs.signatures import Demand
     from tasks.lake import log
@@ -80,7 +79,22 @@ def runs(
         print_json([vars(run) for run in printed_runs])
         return
     parted = any(run.partition for run in printed_runs)
-    print_rows(console, "", [_row(run, parted=parted) for run in printed_runs])
+    rows = []
+    for run in printed_runs:
+        # The questions of each state, the gravest first.
+        by_state = {words: [t for t, named in run.theories.items() if named == name] for name, words in _SHORT.items()}
+        states = "; ".join(f"{words}: {', '.join(theories)}" for words, theories in by_state.items() if theories)
+        states = states or State(run.state).value.replace("_", " ")
+        row = {
+            "run": run.run,
+            "audit": run.audit,
+            "year": run.year,
+            **({"partition": " ".join(run.partition.values()) if run.partition else ""} if parted else {}),
+            "finished": run.finished.replace("T", " ")[:16],
+            "state by question": "; ".join([states, *["protected"] * run.protected]),
+        }
+        rows.append(row)
+    print_rows(console, "", rows)
     if len(matching_runs) > limit:
         errors.print(
             f"{len(matching_runs) - limit} older runs are not shown: --limit {len(matching_runs)}", markup=False
@@ -102,22 +116,6 @@ def show(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: Js
         sys.stdout.write(f"{visible(line)}\n")
     for warning in page["warnings"]:
         errors.print(f"warning: {warning}", markup=False)
-
-
-def _row(run: "Listed", *, parted: bool) -> dict[str, Any]:
-    finished = run.finished.replace("T", " ")[:16]
-    by_state = {words: [t for t, state in run.theories.items() if state == name] for name, words in _SHORT.items()}
-    # The questions of each state, the gravest first.
-    states = "; ".join(f"{words}: {', '.join(theories)}" for words, theories in by_state.items() if theories)
-    states = states or State(run.state).value.replace("_", " ")
-    return {
-        "run": run.run,
-        "audit": run.audit,
-        "year": run.year,
-        **({"partition": " ".join(run.partition.values()) if run.partition else ""} if parted else {}),
-        "finished": finished,
-        "state by question": "; ".join([states, *["protected"] * run.protected]),
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------------

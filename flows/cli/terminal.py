@@ -248,6 +248,7 @@ def print_audit(
         verbose: print the tables of all groups and methods, too.
     """
     from flows.runs import first_page as decision
+    from schemas.tables.applications import read_words
     from schemas.tables.verdicts import STATES  # loads pyarrow, and other commands print rows
 
     width = min(console.width, decision.MOST_COLUMNS)
@@ -257,9 +258,18 @@ def print_audit(
         for state, style in _STYLE.items():  # which a pipe does not get
             text.highlight_regex(rf"(?<=  ){STATES[state]}(?=  )", style=style)
         console.print(text, soft_wrap=True)
-    if verbose:
-        console.print()
-        _print_tables(console, summary)
+    if not verbose:
+        return
+    # Theories, rows that are not within, groups by method, and what was read. Text is never read as markup.
+    console.print()
+    print_rows(console, "theories", _theories(summary.verdicts))
+    print_rows(console, "groups that are not within", _open_rows(summary.verdicts))
+    console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
+    for title, rows in _groups(summary):
+        print_rows(console, title, rows)
+    for sentence in (*_more(summary), summary.withheld):
+        console.print(sentence.strip(), markup=False, soft_wrap=True)
+    console.print(f"read    {read_words(summary.read)}", markup=False)
 
 
 def _more(summary: "Summary") -> list[str]:
@@ -272,20 +282,6 @@ def print_run(console: Console, summary: "Summary") -> None:
     state = Text(summary.state.value.replace("_", " "), style=_STYLE.get(summary.state, ""))
     for name, text in (("run", Text(summary.run)), ("state", state), ("report", Text(summary.report))):
         console.print(Text(f"{name:<8}").append_text(text), soft_wrap=True)
-
-
-def _print_tables(console: Console, summary: "Summary") -> None:
-    """Theories, rows that are not within, groups by method, and what was read. Text is never read as markup."""
-    from schemas.tables.applications import read_words
-
-    print_rows(console, "theories", _theories(summary.verdicts))
-    print_rows(console, "groups that are not within", _open_rows(summary.verdicts))
-    console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
-    for title, rows in _groups(summary):
-        print_rows(console, title, rows)
-    for sentence in (*_more(summary), summary.withheld):
-        console.print(sentence.strip(), markup=False, soft_wrap=True)
-    console.print(f"read    {read_words(summary.read)}", markup=False)
 
 
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:

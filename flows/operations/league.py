@@ -199,7 +199,14 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> Lea
     census = census_of(spec, year, lake, entries)
     lenders = {value: entry for value, entry in entries.items() if value != ALL}
     if len(lenders) < FEWEST:
-        raise SpecError(_too_few(spec, year, census))
+        unfinished = (census.failed or 0) + (census.not_begun or 0)
+        if census.is_known and not unfinished and census.done:
+            why = f"column {by.column!r} has one value with people enough: a league of one compares nothing"
+            raise SpecError(f"{why}; `evenhand show` prints its run, and a smaller by.minimum admits more")
+        of = f" of {census.done + unfinished}" if census.is_known else ""
+        state = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
+        step = f"`evenhand backfill SPEC --years {year}` goes on"
+        raise SpecError(f"a league holds at least {FEWEST} partitions beside each other, and {state}; {step}")
     subjects = subjects_of(
         [entry.verdicts for entry in lenders.values()], [entry.measures for entry in lenders.values()]
     )
@@ -213,19 +220,6 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> Lea
     title = f"{spec.title or spec.name}, {year}"
     runs = {value: entry.run for value, entry in entries.items()}
     return League(spec.name, title, year, by.column, profile, census, entrants, runs, tables, across)
-
-
-def _too_few(spec: AuditSpec, year: int, census: Census) -> str:
-    """Why there is no league, and the next step."""
-    column = by_of(spec).column
-    unfinished = (census.failed or 0) + (census.not_begun or 0)
-    of = f" of {census.done + unfinished}" if census.is_known else ""
-    if census.is_known and not unfinished and census.done:
-        why = f"column {column!r} has one value with people enough: a league of one compares nothing"
-        return f"{why}; `evenhand show` prints its run, and a smaller by.minimum admits more"
-    step = f"`evenhand backfill SPEC --years {year}` goes on"
-    state = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
-    return f"a league holds at least {FEWEST} partitions beside each other, and {state}; {step}"
 
 
 def _across(entries: Mapping[str, Entry], census: Census, profile: str, attributes: set[str]) -> dict[str, Hidden]:

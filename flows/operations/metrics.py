@@ -105,7 +105,8 @@ def memory_of(lake: Lake, years: "Sequence[Standing]") -> list[YearMemory]:
     memory = []
     for standing in years:
         last_run = last.get((standing.audit, str(standing.year))) or last.get((standing.audit, ""))
-        source = standing.run if standing.run and lake.storage.exists(f"runs/{standing.run}/manifest.json") else last_run
+        is_held = standing.run and lake.storage.exists(f"runs/{standing.run}/manifest.json")
+        source = standing.run if is_held else last_run
         attempt = latest(lake, standing.audit, standing.year, standing.partition)
         failed = None
         if attempt is not None and attempt.state in _FAILED:

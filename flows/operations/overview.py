@@ -6,7 +6,9 @@ stages: ``operations.status``.
 
 import os
 import shutil
+from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -98,15 +100,20 @@ def overview(
         IntegrityError: a record that is not hidden is not as it was written.
     """
     when, visible_lake = now or datetime.now(UTC), without(lake, hidden)
-    planned, server = _schedules(when)
-    addresses = (lake.location, str(lake.storage.local))
+    planned, server = _schedules(lake, when)
     rules = {due.audit: due for due in due_of_lake(lake, when, hidden)}
     audits = []
     for audit in sorted({year.audit for year in years}):
         newest = max((year for year in years if year.audit == audit), key=lambda year: (year.ended, year.year))
-        ours = [plan for plan in planned if plan.lake in addresses and _name_in(plan.spec) == audit]
-        audits.append(_at_a_glance(newest, rules.get(audit), ours, when))
-    usage, (waiting, altered) = shutil.disk_usage(lake.storage.local), _outstanding(visible_lake, hidden)
+        audits.append(_at_a_glance(newest, rules.get(audit), planned.get(audit, []), when))
+    usage = shutil.disk_usage(lake.storage.local)
+    altered: tuple[Unreadable, ...] = ()
+    # The chain of a log with hidden entries is not checked: ``hidden`` names the fault.
+    has_gaps = any(record.kind == LOG for record in hidden)
+    try:
+        waiting = outstanding(visible_lake, log.entries(visible_lake) if has_gaps else sound_entries(visible_lake))
+    except IntegrityError as error:  # the chain is broken, so that nothing waits for certain
+        waiting, altered = Outstanding((), (), ()), (Unreadable(LOG, _LOG, str(error)),)
     return Overview(
         audits=tuple(audits),
         disk_free=usage.free,
@@ -127,18 +134,6 @@ def overview(
     )
 
 
-def _outstanding(lake: Lake, hidden: Sequence[Unreadable]) -> tuple[Outstanding, tuple[Unreadable, ...]]:
-    """What people still have to do; nothing of that, and why, where the chain of the log is broken.
-
-    The chain of a log with hidden entries is not checked: ``hidden`` names the fault.
-    """
-    has_gaps = any(record.kind == LOG for record in hidden)
-    try:
-        return outstanding(lake, log.entries(lake) if has_gaps else sound_entries(lake)), ()
-    except IntegrityError as error:
-        return Outstanding((), (), ()), (Unreadable(LOG, _LOG, str(error)),)
-
-
 def _at_a_glance(year: "Standing", rule: Due | None, planned: "Sequence[Planned]", now: datetime) -> AuditAtAGlance:
     dates = sorted(schedule.next for schedule in planned if schedule.active and schedule.next)
     late = [f"{schedule.name}: {schedule.overdue}" for schedule in planned if schedule.overdue]
@@ -157,23 +152,23 @@ def _at_a_glance(year: "Standing", rule: Due | None, planned: "Sequence[Planned]
     )
 
 
-def _name_in(path: str) -> str:
-    """The audit's name in a spec; empty where this machine cannot read it, as on a server's own paths."""
-    try:
-        content = parse(spec_text(Path(path))).value if path else None
-    except (OSError, UnicodeDecodeError, EvenhandError):
-        return ""
-    return str(content.get("name", "")) if isinstance(content, dict) else ""
-
-
-def _schedules(now: datetime) -> "tuple[list[Planned], str]":
-    """The schedules of the server that is named, and why they are not known."""
+def _schedules(lake: Lake, now: datetime) -> "tuple[dict[str, list[Planned]], str]":
+    """Audit -> its schedules on the server that is named, and why they are not known."""
     if not os.environ.get("PREFECT_API_URL"):
-        return [], "none named: next dates are not known (PREFECT_API_URL)"
+        return {}, "none named: next dates are not known (PREFECT_API_URL)"
     from flows.operations.schedules import hasty_client, planned
 
     try:
         with hasty_client(_HASTE_SECONDS, retries=0) as client:
-            return planned(client, now), ""
+            schedules = planned(client, now)
     except InfrastructureError as error:
-        return [], f"{error}. Next dates are not known: evenhand doctor"
+        return {}, f"{error}. Next dates are not known: evenhand doctor"
+    by_audit: dict[str, list[Planned]] = defaultdict(list)
+    for schedule in schedules:
+        if schedule.spec and schedule.lake in (lake.location, str(lake.storage.local)):
+            # This machine cannot read a spec on a server's own paths.
+            with suppress(OSError, UnicodeDecodeError, EvenhandError):
+                content = parse(spec_text(Path(schedule.spec))).value
+                if isinstance(content, dict):
+                    by_audit[str(content.get("name", ""))].append(schedule)
+    return by_audit, ""

@@ -5,7 +5,7 @@ import os
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -190,8 +190,17 @@ def planned(client: "SyncPrefectClient", now: datetime | None = None) -> list[Pl
         client: of the server.
         now: the time by which a run is late; the clock's if left out.
     """
-    when = now or datetime.now(UTC)
-    schedules = [schedule for deployment in _deployments(client) for schedule in _of(client, deployment, when)]
+    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    when, schedules = now or datetime.now(UTC), []
+    for deployment in _deployments(client):
+        if deployment.schedules:
+            of_deployment = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
+            newest_first = FlowRunSort.EXPECTED_START_TIME_DESC
+            runs = client.read_flow_runs(deployment_filter=of_deployment, sort=newest_first, limit=_PAGE)
+            flow = client.read_flow(deployment.flow_id).name
+            schedules += [_planned(deployment, schedule, flow, runs, when) for schedule in deployment.schedules]
     return sorted(schedules, key=lambda schedule: (schedule.deployment, schedule.name))
 
 
@@ -229,70 +238,48 @@ def _deployments(client: "SyncPrefectClient") -> "list[DeploymentResponse]":
     return deployments
 
 
-def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: datetime) -> Iterator[Planned]:
+def _planned(
+    deployment: "DeploymentResponse", schedule: "DeploymentSchedule", flow: str, runs: "list[FlowRun]", now: datetime
+) -> Planned:
     from zoneinfo import ZoneInfo
 
     from cronsim import CronSim
-    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
-    from prefect.client.schemas.sorting import FlowRunSort
 
-    if not deployment.schedules:
-        return
-    of_deployment = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
-    runs = client.read_flow_runs(
-        deployment_filter=of_deployment, sort=FlowRunSort.EXPECTED_START_TIME_DESC, limit=_PAGE
-    )
-    begun = max((run for run in runs if run.start_time), key=lambda run: run.start_time or now, default=None)
-    flow = client.read_flow(deployment.flow_id).name
-    alone = len(deployment.schedules) == 1
-    parameters = deployment.parameters
-    for schedule in deployment.schedules:
-        active = schedule.active and not deployment.paused
-        cron, zone = _words(schedule)
-        date = None  # the next date by the cron words; None of an interval, or where none will come
-        if active and getattr(schedule.schedule, "cron", None):
-            date = next(CronSim(cron, now.astimezone(ZoneInfo(zone))), None)
-        waiting = sorted(
-            run.expected_start_time
-            for run in runs
-            if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled
-            if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
-            if run.expected_start_time
-        )
-        yield Planned(
-            name=schedule.slug or deployment.name,
-            deployment=f"{flow}/{deployment.name}",
-            when=cron,
-            zone=zone,
-            active=active,
-            next=next(
-                (_shown(next_date, zone) for next_date in (*waiting, *([date] if date else [])) if next_date >= now), ""
-            ),
-            last=_shown(begun.start_time, zone) if begun and begun.start_time else "",
-            state=(begun.state_name or "") if begun else "",
-            overdue=_overdue(waiting, date, now, zone) if active else "",
-            spec=str(parameters["spec"]) if isinstance(parameters.get("spec"), str) else "",
-            lake=str(parameters.get("lake", "")),
-        )
-
-
-def _overdue(waiting: Sequence[datetime], date: datetime | None, now: datetime, zone: str) -> str:
-    if not waiting:
-        ahead = date is not None and date > now + _AHEAD
-        return "" if ahead else "the server has planned no run: evenhand doctor"
-    if waiting[0] < now - LATE:
-        return f"the run of {_shown(waiting[0], zone)} has not begun"
-    return ""
-
-
-def _words(schedule: "DeploymentSchedule") -> tuple[str, str]:
-    """Cron or interval of a schedule, and its zone."""
-    rule = schedule.schedule
+    rule, active = schedule.schedule, schedule.active and not deployment.paused
+    cron, interval = getattr(rule, "cron", None), getattr(rule, "interval", None)
     zone = getattr(rule, "timezone", None) or "UTC"
-    interval = getattr(rule, "interval", None)
-    if interval is not None:
-        return f"every {interval}", zone
-    return str(getattr(rule, "cron", None) or getattr(rule, "rrule", "")), zone
+    when = f"every {interval}" if interval is not None else str(cron or getattr(rule, "rrule", ""))
+    # The next date by the cron words; None of an interval, or where none will come.
+    date = next(CronSim(when, now.astimezone(ZoneInfo(zone))), None) if active and cron else None
+    begun = max((run for run in runs if run.start_time), key=lambda run: run.start_time or now, default=None)
+    alone = len(deployment.schedules) == 1
+    waiting = sorted(
+        run.expected_start_time
+        for run in runs
+        if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled
+        if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
+        if run.expected_start_time
+    )
+    overdue = ""
+    if active and not waiting and not (date is not None and date > now + _AHEAD):
+        overdue = "the server has planned no run: evenhand doctor"
+    elif active and waiting and waiting[0] < now - LATE:
+        overdue = f"the run of {_shown(waiting[0], zone)} has not begun"
+    to_come = [day for day in (*waiting, *([date] if date else [])) if day >= now]
+    spec = deployment.parameters.get("spec")
+    return Planned(
+        name=schedule.slug or deployment.name,
+        deployment=f"{flow}/{deployment.name}",
+        when=when,
+        zone=zone,
+        active=active,
+        next=_shown(to_come[0], zone) if to_come else "",
+        last=_shown(begun.start_time, zone) if begun and begun.start_time else "",
+        state=(begun.state_name or "") if begun else "",
+        overdue=overdue,
+        spec=spec if isinstance(spec, str) else "",
+        lake=str(deployment.parameters.get("lake", "")),
+    )
 
 
 def _shown(date: datetime, zone: str) -> str:

@@ -116,7 +116,11 @@ class YearsFailedError(EvenhandError):
 
     def __init__(self, records: Sequence[Attempt]) -> None:
         """The message names the first of them; why each failed is in its record."""
-        failed = [f"{_named(r)} (exit code {r.exit_code})" for r in records if r.state is YearState.FAILED]
+        failed = [
+            f"{f'{r.year} {r.value}'.rstrip()} (exit code {r.exit_code})"
+            for r in records
+            if r.state is YearState.FAILED
+        ]
         parts = any(record.value for record in records)
         named = ", ".join(failed[:_NAMED]) + (f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else "")
         super().__init__(
@@ -124,10 +128,6 @@ class YearsFailedError(EvenhandError):
             f"`evenhand status{' --by' if parts else ''}` says why"
         )
         self.summary = summed_up(records)
-
-
-def _named(record: Attempt) -> str:
-    return f"{record.year} {record.value}".rstrip()
 
 
 def worst(codes: Iterable[int | None]) -> ExitCode:

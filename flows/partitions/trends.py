@@ -276,6 +276,12 @@ def _result(
     rows = _whole_groups(lake, run)
     if names is not None:
         names.update(rows["measure"].unique().to_pylist())
+    # A measure that is chosen with those that compare it; else those of the headline, and those with a limit.
+    measures = [
+        Measure(**row)
+        for row in (rows.to_pylist() if rows.num_rows else ())
+        if (row["measure"].startswith(measure) if measure else row["measure"] in _HEADLINES or row["state"] in _CHECKED)
+    ]
     return YearResult(
         year=year,
         run=run.run,
@@ -285,7 +291,7 @@ def _result(
         rows=_counts(lake, run).get(SOURCE, run.rows),
         lacking=tuple(run.spec["source"].get("lacking", ())),
         minimum_n=run.spec["bootstrap"]["minimum_n"],
-        measures=_measures(rows, measure),
+        measures=tuple(measures),
     )
 
 
@@ -300,14 +306,6 @@ def _whole_groups(lake: Lake, run: Run) -> pa.Table:
         pa.string(),
     )
     return rows.filter(pc.and_(pc.equal(rows["subgroup"], 0), pc.is_in(rows["parameters"], plain)))
-
-
-def _measures(rows: pa.Table, measure: str) -> tuple[Measure, ...]:
-    """The headline measures and what was checked; of one that is asked for, itself and what compares it."""
-    row_dicts = rows.to_pylist() if rows.num_rows else []
-    if measure:
-        return tuple(Measure(**row) for row in row_dicts if row["measure"].startswith(measure))
-    return tuple(Measure(**row) for row in row_dicts if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
 
 
 def _written(lake: Lake, folder: str, name: str, table: pa.Table, content: bytes, extra: dict[str, Any]) -> Made:

@@ -178,10 +178,19 @@ def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str,
     """
     remaining, groups = _protected(spec, columns, groups_found)
     gone = columns | {p.name for p in spec.protected} - {p.name for p in remaining}
+    # Of a node of the graph that is gone, edges lead from its causes straight to its effects.
+    edges = list(spec.causal_graph.edges)
+    for node in sorted(gone):
+        causes = [cause for cause, effect in edges if effect == node]
+        effects = [effect for cause, effect in edges if cause == node]
+        through = [(cause, effect) for cause in causes for effect in effects]
+        edges = list(dict.fromkeys([*(edge for edge in edges if node not in edge), *through]))
+    caused = {effect for _, effect in edges}
+    mechanisms = {name: mechanism for name, mechanism in spec.causal_graph.mechanisms.items() if name in caused}
     content = spec.model_dump(mode="json")
     content["protected"] = [p.model_dump(mode="json") for p in remaining]
     content["columns"] = {name: column for name, column in content["columns"].items() if name not in columns}
-    content["causal_graph"] = _graph(spec.causal_graph, gone).model_dump(mode="json")
+    content["causal_graph"] = CausalGraph(edges=tuple(edges), mechanisms=mechanisms).model_dump(mode="json")
     content["methods"] = {name: _unnamed(settings, gone) for name, settings in content["methods"].items()}
     content["source"]["keep"] = {name: keep for name, keep in content["source"]["keep"].items() if name not in columns}
     content["source"]["derive"] = {name: d for name, d in content["source"]["derive"].items() if name not in columns}
@@ -215,45 +224,27 @@ def _protected(
 
 def _groups_found(source: Source, protected: Sequence[Protected]) -> dict[str, Set[str]]:
     """By attribute the groups that some row belongs to; of crossed columns, which list no groups, the reference."""
-    values = _values(source, [p.columns[0] for p in protected if len(p.columns) == 1])
+    names = [p.columns[0] for p in protected if len(p.columns) == 1]
+    made_from = {name: source.derive[name].column if name in source.derive else name for name in names}
+    occurring: dict[str, Set[str]] = {}  # the values that occur, as groups list them
+    if names:
+        table = registry.reader_of(source).read(source, list(dict.fromkeys(made_from.values()))).table
+        for name, column in made_from.items():
+            values = {raw.canonical(value) for value in pc.unique(table[column]).to_pylist()}
+            if name in source.derive:
+                values = {new for new, codes in source.derive[name].values.items() if not values.isdisjoint(codes)}
+            occurring[name] = values
     groups_found: dict[str, Set[str]] = {}
     for p in protected:
         if len(p.columns) > 1:
             groups_found[p.name] = {p.reference}
-        elif p.groups:
-            present = values[p.columns[0]]
+            continue
+        present = occurring[p.columns[0]]
+        if p.groups:
             groups_found[p.name] = {group for group, codes in p.groups.items() if not present.isdisjoint(codes)}
         else:  # the values are the groups
-            present = values[p.columns[0]]
             groups_found[p.name] = {p.missing if v in (*source.missing, "") else v for v in present}
     return groups_found
-
-
-def _values(source: Source, names: Sequence[str]) -> dict[str, frozenset[str]]:
-    """The values of columns that occur, as groups list them."""
-    made_from = {name: source.derive[name].column if name in source.derive else name for name in names}
-    if not names:
-        return {}
-    table = registry.reader_of(source).read(source, list(dict.fromkeys(made_from.values()))).table
-    out = {}
-    for name, column in made_from.items():
-        values = {raw.canonical(value) for value in pc.unique(table[column]).to_pylist()}
-        if name in source.derive:
-            values = {new for new, codes in source.derive[name].values.items() if not values.isdisjoint(codes)}
-        out[name] = frozenset(values)
-    return out
-
-
-def _graph(graph: CausalGraph, gone: frozenset[str]) -> CausalGraph:
-    """The graph without some nodes: what went through one of them goes from its causes straight to its effects."""
-    edges = list(graph.edges)
-    for node in sorted(gone):
-        causes = [cause for cause, effect in edges if effect == node]
-        effects = [effect for cause, effect in edges if cause == node]
-        through = [(cause, effect) for cause in causes for effect in effects]
-        edges = list(dict.fromkeys([*(edge for edge in edges if node not in edge), *through]))
-    caused = {effect for _, effect in edges}
-    return CausalGraph(edges=tuple(edges), mechanisms={n: m for n, m in graph.mechanisms.items() if n in caused})
 
 
 def _unnamed(settings: Any, gone: frozenset[str]) -> Any:

@@ -85,26 +85,24 @@ def counts(values: pd.Series) -> dict[str, int]:
 
 def candidates(table: Table) -> list[Candidate]:
     """The columns that could hold the decision, the likeliest first."""
-    columns = [candidate for name in table.names if (candidate := _candidate(table, name)) is not None]
+    columns = []
+    for name in table.names:
+        values = counts(table.present(name))
+        words = {draft_table.folded(value) for value in values}
+        after = draft_table.is_after(name) and not draft_table.says(name, ACTION)
+        if not 2 <= len(words) <= MOST_VALUES or draft_table.protected_kind(name) or after:
+            continue
+        if draft_table.is_identifier(name) or draft_table.is_place(name) or draft_table.is_date(name):
+            continue
+        name_rank = draft_table.rank(name, draft_table.DECISION)
+        score = 0.0 if name_rank is None else _NAMED - name_rank
+        score += _HINTED * (name_rank is None and draft_table.rank(name, draft_table.HINT) is not None)
+        score += _LAST * (name == table.names[-1])
+        score += _TWO if len(words) == 2 else _FEW * (len(words) <= 4)
+        score += _SAID * bool(words & {*draft_table.GOOD, *draft_table.BAD})
+        score += _FLAG * (words in ({"0", "1"}, {"yes", "no"}, {"y", "n"}, {"true", "false"}))
+        columns.append(Candidate(name, values, score - 50 * float(table.absent(name).mean())))
     return sorted(columns, key=lambda candidate: -candidate.score)
-
-
-def _candidate(table: Table, name: str) -> Candidate | None:
-    values = counts(table.present(name))
-    after = draft_table.is_after(name) and not draft_table.says(name, ACTION)
-    words = {draft_table.folded(value) for value in values}
-    if not 2 <= len(words) <= MOST_VALUES or draft_table.protected_kind(name) or after:
-        return None
-    if draft_table.is_identifier(name) or draft_table.is_place(name) or draft_table.is_date(name):
-        return None
-    name_rank = draft_table.rank(name, draft_table.DECISION)
-    score = 0.0 if name_rank is None else _NAMED - name_rank
-    score += _HINTED * (name_rank is None and draft_table.rank(name, draft_table.HINT) is not None)
-    score += _LAST * (name == table.names[-1])
-    score += _TWO if len(words) == 2 else _FEW * (len(words) <= 4)
-    score += _SAID * bool(words & {*draft_table.GOOD, *draft_table.BAD})
-    score += _FLAG * (words in ({"0", "1"}, {"yes", "no"}, {"y", "n"}, {"true", "false"}))
-    return Candidate(name, values, score - 50 * float(table.absent(name).mean()))
 
 
 def chosen(table: Table, name: str) -> Candidate:
@@ -358,7 +356,27 @@ def drafted_entries(
     split = Split(
         values.isin(sides.favourable).to_numpy(), values.isin(sides.unfavourable).to_numpy(), attributes, row_id
     )
-    return [_entry(table, name, split) for name in table.names if name != decision]
+    entries = []
+    for name in table.names:
+        if name == decision:
+            continue
+        why = _by_name(name, split) or _by_values(table, name, split) or _by_decision(table, name, split)
+        if why:  # the first reason that holds
+            entries.append(Entry(name, "nominal", why, excluded=True, after=why.startswith(AFTER)))
+            continue
+        present, absent = table.present(name), int(table.absent(name).sum())
+        unique = sorted(present.unique())
+        numbers = pd.to_numeric(present, errors="coerce")
+        missing = f", {absent:,} missing" if absent else ""
+        if len(unique) == 2:
+            entry = Entry(name, "binary", f"2 values{missing}", order=tuple(unique))
+        elif numbers.notna().mean() > 0.95 and len(unique) > _ORDERED_UP_TO:
+            entry = Entry(name, "continuous", f"{np.nanmin(numbers):g} to {np.nanmax(numbers):g}{missing}")
+        else:
+            ordered = "; `ordinal` with an order if they have one" if numbers.notna().all() else ""
+            entry = Entry(name, "nominal", f"{len(unique):,} values{missing}{ordered}")
+        entries.append(entry)
+    return entries
 
 
 def find_row_id(table: Table, decision: str) -> str | None:
@@ -389,23 +407,6 @@ def incomplete_groups(
             shares = rows.mean().sort_values(ascending=False)
             causes = ", ".join(str(name) for name in shares.index[shares > 0][:_CAUSES])
             yield f"of {group} applicants {used:,} of {len(rows):,} have every feature (missing: {causes})"
-
-
-def _entry(table: Table, name: str, split: Split) -> Entry:
-    """The entry of a column: left out for the first reason that holds, else a feature with its type."""
-    why = _by_name(name, split) or _by_values(table, name, split) or _by_decision(table, name, split)
-    if why:
-        return Entry(name, "nominal", why, excluded=True, after=why.startswith(AFTER))
-    present, absent = table.present(name), int(table.absent(name).sum())
-    unique = sorted(present.unique())
-    numbers = pd.to_numeric(present, errors="coerce")
-    missing = f", {absent:,} missing" if absent else ""
-    if len(unique) == 2:
-        return Entry(name, "binary", f"2 values{missing}", order=tuple(unique))
-    if numbers.notna().mean() > 0.95 and len(unique) > _ORDERED_UP_TO:
-        return Entry(name, "continuous", f"{np.nanmin(numbers):g} to {np.nanmax(numbers):g}{missing}")
-    ordered = "; `ordinal` with an order if they have one" if numbers.notna().all() else ""
-    return Entry(name, "nominal", f"{len(unique):,} values{missing}{ordered}")
 
 
 def _by_name(name: str, split: Split) -> str:
@@ -442,10 +443,6 @@ def _by_values(table: Table, name: str, split: Split) -> str:
         return "a date"
     if draft_table.is_identifier(name):
         return "an identifier, by its name"
-    return _by_distinct_values(name, present, count)
-
-
-def _by_distinct_values(name: str, present: pd.Series, count: int) -> str:
     numbers = pd.to_numeric(present, errors="coerce")
     if count / len(present) > _UNIQUE and len(present) > _CATEGORIES:
         if numbers.isna().mean() > 1 - _UNIQUE:

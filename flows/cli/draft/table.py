@@ -251,7 +251,11 @@ def sniffed(path: Path) -> Dialect:
     chunks = iter(KeptLines(Source(kind="csv", path=str(path)), path, "utf8"))
     try:
         chunk = next(chunks, b"")
-        utf8 = all(map(_is_utf8, chain([chunk], chunks)))
+        utf8 = True
+        for part in chain([chunk], chunks):
+            part.decode("utf-8")
+    except UnicodeDecodeError:
+        utf8 = False
     except (OSError, pa.ArrowException) as error:
         raise DataQualityError(f"{path.name} could not be read as a table: {error}") from error
     if not chunk.strip():
@@ -269,14 +273,6 @@ def sniffed(path: Path) -> Dialect:
         )
     source = Source(kind="csv", path=str(path), delimiter=best, encoding=encoding)
     return Dialect(source, tuple(map(tuple, parted[best])), _is_header(parted[best]))
-
-
-def _is_utf8(chunk: bytes) -> bool:
-    try:
-        chunk.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
@@ -359,20 +355,17 @@ def hmda_advice(path: Path) -> str:
     spec = next((p for p in bundled() if p.stem == "hmda"), None)
     if spec is None:
         return ""
-    command = _words(spec, path, year)
-    return f"{path.name} is HMDA, {layout} layout, and needs no draft: use {_shown(spec)}, with\n  {command}"
-
-
-def _words(spec: Path, path: Path, year: str) -> str:
-    """The command that audits a file of HMDA. Before 2018, columns that the year does not have must be left out."""
+    # The command that audits the file. Before 2018, columns that the year does not have must be left out.
     path_text, year_text = str(path), year or "YEAR"
-    if year and int(year) < _FIRST_MODERN:
-        if year not in path.name:
-            adding = f"evenhand data add {quote(path_text)} --kind historic --year {year_text}"
-            return f"{adding}, then evenhand audit {quote(_shown(spec))} --year {year_text}"
-        path_text = str(path.with_name(path.name.replace(year, "{year}")))
-    path_words = f"--set {quote('source.path=' + path_text)} --set source.vintage=null"
-    return f"evenhand audit {quote(_shown(spec))} {path_words} --year {year_text}"
+    command = f"evenhand audit {quote(_shown(spec))}"
+    if year and int(year) < _FIRST_MODERN and year not in path.name:
+        adding = f"evenhand data add {quote(path_text)} --kind historic --year {year_text}"
+        command = f"{adding}, then {command} --year {year_text}"
+    else:
+        if year and int(year) < _FIRST_MODERN:
+            path_text = str(path.with_name(path.name.replace(year, "{year}")))
+        command += f" --set {quote('source.path=' + path_text)} --set source.vintage=null --year {year_text}"
+    return f"{path.name} is HMDA, {layout} layout, and needs no draft: use {_shown(spec)}, with\n  {command}"
 
 
 def _year(recognised: Recognised) -> str:
@@ -506,7 +499,14 @@ def _read(source: Source, path: Path) -> tuple[Source, Raw]:
     except SeveralLinesError:  # there is no spec yet in which to allow it
         source = source.model_copy(update={"multiline": True})
         raw = files.read(source, _header(source, path))
-        if raw.unread or _hold_rows(raw.table, source.delimiter):
+        # Whether a cell of several lines has the delimiters of as many rows, as one between two stray quotes has.
+        cells = [name for name in raw.table.column_names if "\n" in name or "\r" in name]
+        for column in raw.table.columns:
+            cells += pc.filter(column, pc.match_substring_regex(column, r"[\r\n]")).to_pylist()
+        rest = raw.table.num_columns - 1
+        if raw.unread or any(
+            cell.count(source.delimiter) >= rest * (cell.count("\n") or cell.count("\r")) for cell in cells
+        ):
             raise
         return source, raw
 
@@ -519,11 +519,3 @@ def _header(source: Source, path: Path) -> list[str]:
             "a table has its cells between commas, pipes, semicolons, tabs or blanks"
         )
     return names
-
-
-def _hold_rows(table: pa.Table, delimiter: str) -> bool:
-    """Whether a cell of several lines has the delimiters of as many rows, as one between two stray quotes has."""
-    long = [pc.filter(column, pc.match_substring_regex(column, r"[\r\n]")).to_pylist() for column in table.columns]
-    cells = [name for name in table.column_names if "\n" in name or "\r" in name] + [c for some in long for c in some]
-    rest = table.num_columns - 1
-    return any(cell.count(delimiter) >= rest * (cell.count("\n") or cell.count("\r")) for cell in cells)
