@@ -371,7 +371,15 @@ def _print_limits(result: "Made", monitored: list[dict[str, Any]]) -> None:
             states_line = lines.setdefault(tuple(row[key] for key in keys), {key: row[key] for key in keys})
             states_line[str(row["year"])] = row["state"].replace("_", " ")
             if row["value"] is not None:
-                states_line["last"] = _change(row)
+                # The change of a year, its interval and its state; a factor where it is of a ratio.
+                state = row["change_state"]
+                if row["change"] is None:
+                    last = "no earlier year" if state == "none" else str(state).replace("_", " ")
+                else:
+                    change = f"{'x' if row['scale'] == 'log' else ''}{row['change']:.3f}"
+                    interval = f"[{row['change_low']:.3f}, {row['change_high']:.3f}]"
+                    last = f"{row['year']}: {change} {interval} {'no state' if state == 'none' else state}"
+                states_line["last"] = last
         states = [
             {**{name: value for name, value in line.items() if name != "last"}, "change": line.get("last", "")}
             for line in lines.values()
@@ -382,15 +390,6 @@ def _print_limits(result: "Made", monitored: list[dict[str, Any]]) -> None:
     ]
     for line in (*sentences, ""):
         console.print(line, markup=False, soft_wrap=True)
-
-
-def _change(row: dict[str, Any]) -> str:
-    """The change of a year, its interval and its state; a factor where it is of a ratio."""
-    if row["change"] is None:
-        return str(row["change_state"]).replace("_", " ") if row["change_state"] != "none" else "no earlier year"
-    sign = "x" if row["scale"] == "log" else ""
-    state = "no state" if row["change_state"] == "none" else row["change_state"]
-    return f"{row['year']}: {sign}{row['change']:.3f} [{row['change_low']:.3f}, {row['change_high']:.3f}] {state}"
 
 
 def _code(result: "Made", fail_on: FailOn) -> ExitCode:

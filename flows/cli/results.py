@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from flows.operations.league import League
-    from tasks.metrics.league.rows import Line
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -569,6 +568,7 @@ def league(
 
 def _print(league_of_year: "League", page: str) -> None:
     """What it is for, then a table for each measure and group."""
+    from schemas.tables.verdicts import STATES
     from tasks.reporting import league
 
     noun = league.noun_of(league_of_year.column)
@@ -580,37 +580,31 @@ def _print(league_of_year: "League", page: str) -> None:
     )
     for subject, table in league_of_year.tables.items():
         console.print()
-        print_rows(console, league.titled(subject), [_cells(line) for line in table.lines[:MOST]])
+        rows = []
+        for line in table.lines[:MOST]:  # the page and --json have the other columns
+            figure = line.figure
+            row = {
+                "partition": league.called(line.entrant),
+                "rows": line.entrant.usable,
+                "n": figure.n,
+                "value": _interval(figure.value, figure.low, figure.high),
+                "less all": _plain(line.difference),
+                "pooled": _interval(line.pooled, line.pooled_low, line.pooled_high),
+                "p": _chance(line.p),
+                "q": _chance(line.q),
+                "q (BY)": _chance(line.q_dependent),
+                "screened": "yes" if line.screened else "no",
+                "state": STATES[State(figure.state)] + " (withheld)" * figure.withheld,
+                "robustness": _plain(figure.robustness),
+                "detectable": _plain(figure.detectable),
+            }
+            rows.append(row)
+        print_rows(console, league.titled(subject), rows)
         notes = [f"{len(table.lines) - MOST} more with --json, and on the page"] if len(table.lines) > MOST else []
         for sentence in (*notes, league.expected(table, noun), league.NO_RANKING.format(noun=noun)):
             console.print(sentence, markup=False, soft_wrap=True)
     console.print()
     console.print(f"page  {page}", markup=False, soft_wrap=True)
-
-
-def _cells(line: "Line") -> dict[str, Any]:
-    """One partition as the terminal shows it; the page and --json have the other columns."""
-    from schemas.tables.verdicts import STATES
-    from schemas.terms import State
-    from tasks.reporting.league import called
-
-    figure = line.figure
-    state = STATES[State(figure.state)] + " (withheld)" * figure.withheld
-    return {
-        "partition": called(line.entrant),
-        "rows": line.entrant.usable,
-        "n": figure.n,
-        "value": _interval(figure.value, figure.low, figure.high),
-        "less all": _plain(line.difference),
-        "pooled": _interval(line.pooled, line.pooled_low, line.pooled_high),
-        "p": _chance(line.p),
-        "q": _chance(line.q),
-        "q (BY)": _chance(line.q_dependent),
-        "screened": "yes" if line.screened else "no",
-        "state": state,
-        "robustness": _plain(figure.robustness),
-        "detectable": _plain(figure.detectable),
-    }
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:

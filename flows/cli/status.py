@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -198,7 +198,7 @@ def _print(options: _Options) -> "Overview":
     from flows.operations.lake_records import unreadable, without
     from flows.operations.metrics import machine_memory, memory_of
     from flows.operations.overview import overview
-    from flows.operations.status import partition_status
+    from flows.operations.status import never, partition_status
     from flows.operations.status import status as standing
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
@@ -209,8 +209,15 @@ def _print(options: _Options) -> "Overview":
     year_statuses, parted = standing(visible_lake), partition_status(visible_lake)
     lake_overview = overview(lake, year_statuses, hidden=hidden)
     if options.years is not None:
-        year_statuses = list(_of_years(year_statuses, options.years))
-        parted = [year for year in parted if year.year in parse_years(options.years)]
+        # The requested years of every audit; a year without an attempt is listed as such, and a year of partitions
+        # that were audited by themselves has several lines.
+        requested_years, every = parse_years(options.years), year_statuses
+        year_statuses = []
+        for audit in dict.fromkeys(year.audit for year in every):
+            for requested in requested_years:
+                lines = [year for year in every if (year.audit, year.year) == (audit, requested)]
+                year_statuses += lines or [never(audit, requested)]
+        parted = [year for year in parted if year.year in requested_years]
     in_review_too = options.review and not lake_overview.log_altered  # else the log is named among what cannot be read
     if options.as_json:
         memory = memory_of(visible_lake, year_statuses)
@@ -279,20 +286,6 @@ def _counts(year: "YearOfPartitions") -> dict[str, Any]:
     rate = "" if year.per_hour is None else f"{year.per_hour:,.0f}"
     done = f"{year.done:,} of {year.total:,}"
     return {"audit": year.audit, "year": year.year, "done": done, "an hour": rate, "left": time_left, "states": states}
-
-
-def _of_years(year_statuses: "Sequence[Standing]", years: str) -> "Iterable[Standing]":
-    """The requested years of every audit, in order; a year without an attempt is listed as such."""
-    from flows.operations.status import never
-    from flows.partitions.years import parse_years
-
-    requested_years = parse_years(years)
-    for audit in dict.fromkeys(year.audit for year in year_statuses):
-        years_of_audit = [year for year in year_statuses if year.audit == audit]
-        for year in requested_years:  # one of partitions that were audited by themselves has several lines
-            yield from [year_status for year_status in years_of_audit if year_status.year == year] or [
-                never(audit, year)
-            ]
 
 
 def _row(year: "Standing", *, long: bool) -> dict[str, Any]:

@@ -324,12 +324,25 @@ def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
     for table, measures in summary.titles.items():
         rows = []
         for maker, attribute, group in groups:
-            cells = {title: by.get((maker, attribute, group, measure)) for measure, title in measures.items()}
-            first_cell = next((cell for cell in cells.values() if cell), None)
-            if first_cell is not None:
-                n = "" if first_cell["n"] is None else f"{first_cell['n']:,}"
-                whose = {"decision maker": maker, "group": f"{attribute}: {group}", "n": n}
-                rows.append({**whose, **{title: _interval(cell) for title, cell in cells.items()}})
+            measured = {title: by.get((maker, attribute, group, measure)) for measure, title in measures.items()}
+            first = next((row for row in measured.values() if row), None)
+            if first is None:
+                continue
+            n = "" if first["n"] is None else f"{first['n']:,}"
+            cells = {"decision maker": maker, "group": f"{attribute}: {group}", "n": n}
+            for title, row in measured.items():
+                if row is None:
+                    cells[title] = ""
+                elif row["value"] is None:
+                    cells[title] = "withheld" if row["n"] is None else "undefined"
+                elif row["low"] is None or row["high"] is None:
+                    spread = Note.NO_SPREAD if Note.NO_SPREAD in row["note"].split("; ") else "no interval"
+                    cells[title] = f"{row['value']:.4f} ({spread})"
+                else:
+                    is_range = Note.RANGE in row["note"].split("; ")
+                    low, high = f"{row['low']:.3f}", f"{row['high']:.3f}"
+                    cells[title] = f"{row['value']:.4f} " + (f"({low} to {high})" if is_range else f"[{low}, {high}]")
+            rows.append(cells)
         yield table, rows
 
 
@@ -376,15 +389,3 @@ def _open_rows(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
                 }
             )
     return rows
-
-
-def _interval(row: dict[str, Any] | None) -> str:
-    if row is None:
-        return ""
-    if row["value"] is None:
-        return "withheld" if row["n"] is None else "undefined"
-    low, high, notes = row["low"], row["high"], row["note"].split("; ")
-    if low is None or high is None:
-        return f"{row['value']:.4f} ({Note.NO_SPREAD if Note.NO_SPREAD in notes else 'no interval'})"
-    ends = f"({low:.3f} to {high:.3f})" if Note.RANGE in notes else f"[{low:.3f}, {high:.3f}]"
-    return f"{row['value']:.4f} {ends}"

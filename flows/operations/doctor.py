@@ -202,7 +202,19 @@ def role_of(name: str) -> Role:
 def examine_role(role: Role, root: str) -> list[Check]:
     """All checks of a role; ``root`` is the lake."""
     if role is Role.SITE:
-        return [settings_known(), *_reports(Path(root))]
+        # The site has to see the reports, and nothing else of the lake.
+        folder = storage_at(root).local / "reports"
+        if not os.access(folder, os.R_OK | os.X_OK):
+            step = "mount the folder `reports` of the lake at this place, readable for this user"
+            return [settings_known(), check("reports", f"{folder} cannot be read", False, step)]
+        count = sum(1 for report_folder in folder.iterdir() if report_folder.is_dir())
+        writable, tables = os.access(folder, os.W_OK), (folder.parent / "runs").exists()
+        return [
+            settings_known(),
+            check("reports", f"{count} in {folder}", True, ""),
+            check("read only", "writable" if writable else "not writable", not writable, "mount it read-only"),
+            check("tables", "seen" if tables else "not seen", not tables, "mount `reports` alone, and not the lake"),
+        ]
     if role is Role.SERVER:
         host = os.environ.get("PREFECT_SERVER_API_HOST", "127.0.0.1")
         port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
@@ -211,7 +223,7 @@ def examine_role(role: Role, root: str) -> list[Check]:
     named = os.environ.get("PREFECT_API_URL", "").rstrip("/")
     step = "set PREFECT_API_URL, such as http://127.0.0.1:4200/api"
     ready = _ready(named) if named else check("ready", "no server is named", False, step)
-    return [*examine(root), ready, _specs(), *_worker_settings()]
+    return [*examine(root), ready, *_worker_settings()]
 
 
 def _server_settings() -> Iterator[Check]:
@@ -247,25 +259,22 @@ def _ready(api: str) -> Check:
     return check("ready", fault.what, False, fault.step)
 
 
-def _specs() -> Check:
-    """Whether the specs that deployments name can be read and used."""
-    folder = Path(os.environ.get("EVENHAND_SPECS", ""))
-    if not os.environ.get("EVENHAND_SPECS") or not folder.is_dir():
-        return check("specs", "no directory", False, "set EVENHAND_SPECS to the directory of your audit specs")
-    spec_files = sorted(folder.glob("*.y*ml"))
-    wrong = []
-    for spec in spec_files:
-        try:
-            read_spec(spec.read_text(encoding="utf-8"), spec.name)
-        except (EvenhandError, OSError, UnicodeDecodeError) as error:
-            fault = str(error).splitlines()[0]
-            wrong.append(fault if spec.name in fault else f"{spec.name}: {fault}")
-    state = "; ".join(wrong) or f"{len(spec_files)} in {folder}"
-    return check("specs", state, bool(spec_files) and not wrong, "put a spec there, or mend it: evenhand plan SPEC")
-
-
 def _worker_settings() -> Iterator[Check]:
-    """Whether the address of reports can be used in a link, and whether others cannot read the private files."""
+    """Whether specs can be used, the address of reports is one, and others cannot read the private files."""
+    folder = Path(os.environ.get("EVENHAND_SPECS", ""))
+    if os.environ.get("EVENHAND_SPECS") and folder.is_dir():
+        spec_files = sorted(folder.glob("*.y*ml"))
+        wrong = []
+        for spec in spec_files:
+            try:
+                read_spec(spec.read_text(encoding="utf-8"), spec.name)
+            except (EvenhandError, OSError, UnicodeDecodeError) as error:
+                fault = str(error).splitlines()[0]
+                wrong.append(fault if spec.name in fault else f"{spec.name}: {fault}")
+        state = "; ".join(wrong) or f"{len(spec_files)} in {folder}"
+        yield check("specs", state, bool(spec_files) and not wrong, "put a spec there, or mend it: evenhand plan SPEC")
+    else:
+        yield check("specs", "no directory", False, "set EVENHAND_SPECS to the directory of your audit specs")
     if address := os.environ.get(REPORTS_URL):
         site = reports_site(address)
         step = f"set {REPORTS_URL} to an address such as https://reports.example.org/evenhand"
@@ -279,18 +288,3 @@ def _worker_settings() -> Iterator[Check]:
             else:
                 step = "mount it, or give it to the user of this process"
                 yield check(name, f"{path} cannot be read", False, step)
-
-
-def _reports(root: Path) -> list[Check]:
-    """Whether the site sees the reports, and nothing else of the lake."""
-    folder = storage_at(str(root)).local / "reports"
-    if not os.access(folder, os.R_OK | os.X_OK):
-        step = "mount the folder `reports` of the lake at this place, readable for this user"
-        return [check("reports", f"{folder} cannot be read", False, step)]
-    count = sum(1 for report_folder in folder.iterdir() if report_folder.is_dir())
-    writable, tables = os.access(folder, os.W_OK), (folder.parent / "runs").exists()
-    return [
-        check("reports", f"{count} in {folder}", True, ""),
-        check("read only", "writable" if writable else "not writable", not writable, "mount it read-only"),
-        check("tables", "seen" if tables else "not seen", not tables, "mount `reports` alone, and not the lake"),
-    ]

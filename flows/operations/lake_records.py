@@ -6,7 +6,7 @@ reads the view, names what it left out, and ends with exit code 6. Writers see t
 Scope: whether a record can be parsed and has its seal. Whether it fits the files that it names: ``evenhand verify``.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -60,11 +60,16 @@ class Records:
         """
         records = []
         modified_times = {}
-        for path, kind in _paths(self.lake, kinds):
+        storage = self.lake.storage
+        patterns = [(kind, pattern) for kind, pattern in _PATTERNS if kind in kinds]
+        for folder_kind, path in ((kind, path) for kind, pattern in patterns for path in storage.glob(pattern)):
+            if folder_kind == LOG and not PurePosixPath(path).stem.isdecimal():
+                continue
+            kind = LISTED if path.endswith(f"/{LISTING}") else folder_kind
             written = -1
             if not self.once:
                 with suppress(OSError):
-                    written = self.lake.storage.modified(path)
+                    written = storage.modified(path)
             is_new = written < 0 or self.sound.get(path) != written
             if is_new and (reason := _fault(self.lake, kind, path)):
                 records.append(Unreadable(kind, path, reason))
@@ -124,16 +129,6 @@ _PATTERNS: Final = (
     (FAILURE, f"{FAILURES}/*.json"),
     (LOG, "log/*.json"),
 )
-
-
-def _paths(lake: Lake, kinds: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Path and kind of every record but those of presence, which lie on this machine."""
-    for kind, pattern in _PATTERNS:
-        for path in lake.storage.glob(pattern) if kind in kinds else ():
-            if path.endswith(f"/{LISTING}"):
-                yield path, LISTED
-            elif kind != LOG or PurePosixPath(path).stem.isdecimal():
-                yield path, kind
 
 
 _READERS: Final[Mapping[str, Callable[[Lake, str], object]]] = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
@@ -189,6 +189,13 @@ def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
             stages.append(stage)
     part = manifest.get("partition")  # an earlier version had none
     is_whole = part is None or part["value"] == ALL
+    judged: Mapping[str, int] = {}  # rows with a limit, by their published state
+    partitions = map(Partition.model_validate, manifest["partitions"] if is_whole and checks else ())
+    tables = {artifact.table: artifact for partition in partitions for artifact in partition.tables}
+    if PUBLISHED_VERDICTS.name in tables:
+        columns = lake.read(tables[PUBLISHED_VERDICTS.name], ["role", "limit", "state"]).to_pydict()
+        cells = zip(columns["role"], columns["limit"], columns["state"], strict=True)
+        judged = Counter(state for role, limit, state in cells if role != "theory" and limit is not None)
     lineage = manifest["lineage"]
     return RunFigures(
         audit=manifest["dataset"],
@@ -198,19 +205,8 @@ def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
         rows=roughly(lineage[0]["rows"]["in"]) if lineage else 0,
         whole=is_whole,
         stages=tuple(stages),
-        checks=_checks(lake, manifest) if is_whole and checks else {},
+        checks=judged,
     )
-
-
-def _checks(lake: Lake, manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Judged rows with a limit, by their published state."""
-    partitions = (Partition.model_validate(partition) for partition in manifest["partitions"])
-    tables = {artifact.table: artifact for partition in partitions for artifact in partition.tables}
-    if PUBLISHED_VERDICTS.name not in tables:
-        return {}
-    columns = lake.read(tables[PUBLISHED_VERDICTS.name], ["role", "limit", "state"]).to_pydict()
-    verdict_cells = zip(columns["role"], columns["limit"], columns["state"], strict=True)
-    return Counter(state for role, limit, state in verdict_cells if role != "theory" and limit is not None)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -311,7 +311,7 @@ def seconds_to_first_run() -> float | None:
         prepare_environment(Path(home))  # before Prefect is loaded, which reads it then
         from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
 
-        with _client(Path(home)) as client, _scratch_deployment(client) as deployment:
+        with _scratch_deployment(Path(home)) as (client, deployment):
             ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
             began = time.monotonic()
             while (passed := time.monotonic() - began) < LIMIT_SECONDS:
@@ -322,9 +322,14 @@ def seconds_to_first_run() -> float | None:
 
 
 @contextmanager
-def _client(home: Path) -> Iterator["SyncPrefectClient"]:
-    """A client of the server, with a shorter timeout than a run has."""
+def _scratch_deployment(home: Path) -> Iterator[tuple["SyncPrefectClient", UUID]]:
+    """A client with a shorter timeout than a run has, and a deployment of a separate flow.
+
+    Removing the two removes the runs that were made of them.
+    """
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import DeploymentScheduleCreate
+    from prefect.client.schemas.schedules import IntervalSchedule
     from prefect.settings import (
         PREFECT_API_REQUEST_TIMEOUT,
         PREFECT_API_URL,
@@ -341,23 +346,15 @@ def _client(home: Path) -> Iterator["SyncPrefectClient"]:
     with nullcontext(named) if named else scratch_server(place) as url:
         hasty = {PREFECT_API_URL: url, PREFECT_API_REQUEST_TIMEOUT: 10, PREFECT_CLIENT_MAX_RETRIES: 1}
         with temporary_settings(hasty), get_client(sync_client=True) as client:
-            yield client
-
-
-@contextmanager
-def _scratch_deployment(client: "SyncPrefectClient") -> Iterator[UUID]:
-    """A deployment of a separate flow; removing the two removes the runs that were made of them."""
-    from prefect.client.schemas.actions import DeploymentScheduleCreate
-    from prefect.client.schemas.schedules import IntervalSchedule
-
-    name = f"evenhand-doctor-{uuid4().hex[:12]}"
-    hourly = IntervalSchedule(interval=_HOUR, anchor_date=datetime.now(UTC) + _HOUR)
-    flow = client.create_flow_from_name(name)
-    try:
-        deployment = client.create_deployment(flow, name, schedules=[DeploymentScheduleCreate(schedule=hourly)])
-        try:
-            yield deployment
-        finally:
-            client.delete_deployment(deployment)
-    finally:
-        client.delete_flow(flow)
+            name = f"evenhand-doctor-{uuid4().hex[:12]}"
+            hourly = IntervalSchedule(interval=_HOUR, anchor_date=datetime.now(UTC) + _HOUR)
+            flow = client.create_flow_from_name(name)
+            try:
+                schedules = [DeploymentScheduleCreate(schedule=hourly)]
+                deployment = client.create_deployment(flow, name, schedules=schedules)
+                try:
+                    yield client, deployment
+                finally:
+                    client.delete_deployment(deployment)
+            finally:
+                client.delete_flow(flow)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from flows.partitions.attempts import OF_VERDICT, Attempt, YearState, attempts, latest
+from flows.partitions.attempts import OF_VERDICT, YearState, attempts, latest
 from flows.partitions.forecast import StageState, Stand, stands, told
 from flows.partitions.part_spec import spec_today
 from flows.partitions.partition_list import kept_listing, newest, seconds_left, years_by_partition
@@ -191,25 +191,20 @@ def _standing(lake: Lake, key: tuple[str, int, str], run: Run | None) -> Standin
         return Standing(audit, year, *words, tries, run.protected if run else False, last.began, last.seconds, value)
     if run is None:
         raise AssertionError("a year is known by an attempt or by a run")
-    stages, why = _today(run, lake, last)
+    # The stages by today's data, code and libraries, and why one is not current.
+    stages, why = tuple(Stand(p.stage, StageState.OK) for p in run.partitions), ""
+    if not run.protected:
+        try:
+            spec = where_it_lies(lake, run.run, validated(AuditSpec, run.spec))
+            stages = stands(planned_in(lake, spec_today(spec, run.year, lake)), lake, run, last)
+            why = next((stage.reason for stage in stages if stage.state is not StageState.OK), "")
+        except ValidationError:
+            why = f"{BARRED}: its spec is not one of this version"
+        except EvenhandError as error:
+            why = f"{BARRED}: {error}"
     verdict = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT).value
     state = verdict if run.protected or not why else "stale"
     message = why or (last.message if last and last.run == run.run else "")
     seconds = round(sum(float(cost.get("seconds", 0)) for cost in run.lineage), 1)
     words = (state, stages, message, run.run, run.vintage)
     return Standing(audit, year, *words, tries, run.protected, run.finished, seconds, value)
-
-
-def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...], str]:
-    """The stages of a finished run by today's data, code and libraries, and why one is not current."""
-    done = tuple(Stand(p.stage, StageState.OK) for p in run.partitions)
-    if run.protected:
-        return done, ""
-    try:
-        spec = where_it_lies(lake, run.run, validated(AuditSpec, run.spec))
-        stage_states = stands(planned_in(lake, spec_today(spec, run.year, lake)), lake, run, last)
-    except ValidationError:
-        return done, f"{BARRED}: its spec is not one of this version"
-    except EvenhandError as error:
-        return done, f"{BARRED}: {error}"
-    return stage_states, next((s.reason for s in stage_states if s.state is not StageState.OK), "")

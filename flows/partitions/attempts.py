@@ -117,7 +117,7 @@ class YearsFailedError(EvenhandError):
     def __init__(self, records: Sequence[Attempt]) -> None:
         """The message names the first of them; why each failed is in its record."""
         failed = [
-            f"{f'{r.year} {r.value}'.rstrip()} (exit code {r.exit_code})"
+            f"{r.year} {r.value}".rstrip() + f" (exit code {r.exit_code})"
             for r in records
             if r.state is YearState.FAILED
         ]

@@ -43,6 +43,14 @@ WITHOUT: Final = (
 )
 """Methods that a draft cannot run: what it lacks is nothing that a table tells."""
 _NOT_SAID: Final = 2024
+_TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=StrictUndefined,
+    autoescape=False,  # noqa: S701 YAML, quoted by _quoted
+    keep_trailing_newline=True,
+)
 _COMPLETE: Final = 0.9
 
 
@@ -91,6 +99,16 @@ def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
         missing = f"{used:,} of {rows:,} rows have every feature, the others are left out"
         missing = "; ".join([missing, *lossy_groups, "fewer features leave out fewer rows"])
     year_check = "" if year and year[1] else "the year of most rows; keep its rows alone, or leave it"
+    protected = []
+    for attribute in answers.attributes:
+        only = f", reported_only: {_listed(attribute.reported_only)}" if attribute.reported_only else ""
+        column = _quoted(attribute.column)
+        line = f"name: {column}, columns: [{column}], reference: {_quoted(attribute.reference)}{only}"
+        protected.append({"text": line, "check": _check(attribute.why)})
+    column_lines = []
+    for entry in entries:
+        more = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
+        column_lines.append({"name": _quoted(entry.name), "type": entry.type, "more": more, "why": _line(entry.why)})
     stem = table.path.name.split(".")[0]
     values: dict[str, Any] = {
         "file": _line(table.path.name),
@@ -109,26 +127,16 @@ def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
         "spellings": [_line(_listed(values)) for values in sides.spellings()],
         "sides_check": _check(sides.why),
         "denials_check": _check(sides.why_denials),
-        "protected": [
-            {"text": _attribute(attribute), "check": _check(attribute.why)} for attribute in answers.attributes
-        ],
+        "protected": protected,
         "missing_check": _check(missing),
         "no_feature": all(entry.excluded for entry in entries),
         "limits": LIMITS,
         "after": f"; {len(after)} are left out as known after the decision" if after else "",
         "after_names": textwrap.wrap(_line(", ".join(after)), 110),
-        "columns": [_column(entry) for entry in entries],
+        "columns": column_lines,
         "without": WITHOUT,
     }
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 YAML, quoted by _quoted
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("spec.yaml.j2").render(**values)
+    return _TEMPLATES.get_template("spec.yaml.j2").render(**values)
 
 
 def _source_values(table: Table, spec: Path | None) -> dict[str, Any]:
@@ -163,17 +171,6 @@ def _source_values(table: Table, spec: Path | None) -> dict[str, Any]:
 
 def _check(why: str) -> str:
     return f" # CHECK: {_line(why)}" if why else ""
-
-
-def _attribute(attribute: Attribute) -> str:
-    only = f", reported_only: {_listed(attribute.reported_only)}" if attribute.reported_only else ""
-    name = _quoted(attribute.column)
-    return f"name: {name}, columns: [{name}], reference: {_quoted(attribute.reference)}{only}"
-
-
-def _column(entry: Entry) -> dict[str, str]:
-    suffix = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
-    return {"name": _quoted(entry.name), "type": entry.type, "more": suffix, "why": _line(entry.why)}
 
 
 def _line(words: str) -> str:
