@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from flows.operations.retention import Keeping
     from flows.outcome.alert_settings import Alerts
-    from schemas.audit.spec import AuditSpec
     from tasks.lake.store import Lake
 
 
@@ -116,16 +115,16 @@ def overdue(
     alert, if a manifest cannot be read and no other run of the audit came in time.
     """
     from flows.operations.overdue import due, due_of_lake, heartbeat, rule_of, tell_overdue
+    from flows.outcome.alerts import tell_unrecorded
+    from flows.outcome.ending import Ending, Name
     from tasks.lake.store import open_lake
 
     if by is not None and spec is None:
         raise SpecError("--by is the rule of one audit; name its spec, as in: evenhand overdue loans.yaml --by quarter")
     audit_spec = None if spec is None else load_spec(spec, overrides(None, None, set_ or [])).spec
-    with _alert_if_unreadable(audit_spec):
-        try:
-            opened = open_lake(lake)
-        except SpecError as error:
-            raise _NoLakeError(str(error)) from error
+    opened = None
+    try:
+        opened = open_lake(lake)
         if audit_spec is not None:
             due_audits = [due(opened, audit_spec, rule_of(by) if by else None)]
         elif not (due_audits := due_of_lake(opened)):
@@ -133,6 +132,12 @@ def overdue(
                 "no audit of the lake has a rule for due runs, so nothing was checked; add "
                 "`expected: {every: quarter, by: 10 days}` to a spec, or name a spec and give --by"
             )
+    except (EvenhandError, OSError) as error:
+        # A lake that is missing or cannot be read is an alert; a fault of the spec or of --by is none.
+        if opened is None or not isinstance(error, SpecError):
+            about = audit_spec.name if audit_spec is not None else "every audit"
+            tell_unrecorded(Ending(Name.OVERDUE, about, f"{about}: nobody can tell whether a run came: {error}"))
+        raise
     tell_overdue(opened, due_audits)
     if as_json:
         print_json([{**vars(audit), "unknown": audit.unknown, "message": audit.message} for audit in due_audits])
@@ -146,25 +151,6 @@ def overdue(
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
     if why := heartbeat():
         errors.print(f"warning: {why}", markup=False)
-
-
-class _NoLakeError(SpecError):
-    """The lake is not where it should be: a fault of the command line, or of a mount."""
-
-
-@contextmanager
-def _alert_if_unreadable(spec: "AuditSpec | None") -> Iterator[None]:
-    """Sends the alert `overdue` each time that the lake cannot be read."""
-    from flows.outcome.alerts import tell_unrecorded
-    from flows.outcome.ending import Ending, Name
-
-    try:
-        yield
-    except (EvenhandError, OSError) as error:
-        if not isinstance(error, SpecError) or isinstance(error, _NoLakeError):
-            about = spec.name if spec is not None else "every audit"
-            tell_unrecorded(Ending(Name.OVERDUE, about, f"{about}: nobody can tell whether a run came: {error}"))
-        raise
 
 
 def _settings() -> "Alerts":
@@ -304,6 +290,7 @@ def worker(
     """
     from flows.operations.metrics import metrics_served
     from flows.operations.worker import Serving, at_home, serve
+    from flows.operations.worker import drain as wait_for_runs
     from flows.supervision.prefect_server import prepare_environment
     from tasks.lake.store import Lake
 
@@ -314,7 +301,15 @@ def worker(
         os.environ.setdefault(name, value)
     prepare_environment(opened.storage.local)
     if drain:
-        _drain(opened, pool)
+        with _server_answering():
+            count = wait_for_runs(opened, pool, lambda line: sys.stderr.write(f"{line}\n"))
+        waited = f" after {count} had ended" if count else ""
+        console.print(
+            f"drained: no run of the pool {pool} is at work{waited}, and no worker takes one until "
+            f"`prefect work-pool resume {pool}`",
+            markup=False,
+            soft_wrap=True,
+        )
         return
     with metrics_served(opened):
         _take_up_again(opened)
@@ -339,20 +334,6 @@ def _take_up_again(lake: "Lake") -> None:
         sys.stderr.write(f"late run {replaced_run.run} was cancelled: {replaced_run.message}\n")
     for draft in clear_leftovers(lake):
         sys.stderr.write(f"removed the unfinished draft {draft.name}\n")
-
-
-def _drain(lake: "Lake", pool: str) -> None:
-    from flows.operations.worker import drain
-
-    with _server_answering():
-        count = drain(lake, pool, lambda line: sys.stderr.write(f"{line}\n"))
-    waited = f" after {count} had ended" if count else ""
-    console.print(
-        f"drained: no run of the pool {pool} is at work{waited}, and no worker takes one until "
-        f"`prefect work-pool resume {pool}`",
-        markup=False,
-        soft_wrap=True,
-    )
 
 
 @contextmanager

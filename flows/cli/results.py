@@ -5,7 +5,7 @@ import io
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -223,11 +223,15 @@ def measures(
     every row.
     """
     filters = {"measure": measure, "method": method, "group": group, "state": state}
-    single = any((every, measure, method, state))
     order = _order(sort) if sort else ""
     query = f"SELECT * FROM told_measures WHERE run = $run AND {_WANTED} {order}"  # noqa: S608 our own words
     with asking(lake, run, _TABLES) as ask:
-        headline = [] if single else _headline(ask)
+        headline = []
+        if not any((every, measure, method, state)):
+            with suppress(SpecError):  # an early run has no verdicts
+                # The measures of the first page: approval rates, and those that verdicts are about.
+                judged = ask("SELECT DISTINCT measure FROM told_verdicts WHERE run = $run AND measure <> ''", {})
+                headline = ["approval_rate", *judged["measure"].to_pylist()]
         chosen = {"every": not headline, "headline": headline, "checked": list(_CHECKED)}
         table = ask(query, {**filters, **chosen, "parts": every or measure is not None})
         if not table.num_rows:
@@ -249,15 +253,6 @@ def measures(
         of = ", ".join(f"{method} {n:,}" for method, n in hidden.items())
         text = f"{sum(hidden.values()):,} other rows of {run_id} are not shown ({of}): --method NAME, or --all"
         errors.print(text, markup=False)
-
-
-def _headline(ask: Ask) -> list[str]:
-    """The measures of the first page: those that verdicts are about, and approval rates; none of an earlier run."""
-    try:
-        judged_measures = ask("SELECT DISTINCT measure FROM told_verdicts WHERE run = $run AND measure <> ''", {})
-    except SpecError:
-        return []
-    return ["approval_rate", *judged_measures["measure"].to_pylist()]
 
 
 def _order(sort: str) -> str:

@@ -220,7 +220,12 @@ def report(
     alone = (check or bool(joined)) and not (out or pdf or xlsx or open_)
     report_files = {} if alone else {WORKBOOK: files[WORKBOOK]} if xlsx and not open_ else files
     written_files = {folder / name: content for name, content in report_files.items()}
-    extra, lacking = _extra(files, single is not None, pdf, paper)
+    extra = {single_file.SINGLE: single_file.single(files)} if single is not None else {}
+    lacking = None
+    try:
+        extra |= {single_file.PDF: single_file.pdf(files, paper)} if pdf else {}
+    except InfrastructureError as error:  # raised when all else is written
+        lacking = error
     places = {single_file.SINGLE: single, single_file.PDF: folder / single_file.PDF}
     written_files |= {place: extra[name] for name, place in places.items() if place is not None and name in extra}
     written_files |= {picture: picture_anew(opened, run)} if picture is not None else {}
@@ -244,21 +249,6 @@ def _require_outside(place: Path, lake: Path) -> None:
     """
     if lake.resolve() in (place.resolve(), *place.resolve().parents):
         raise SpecError(f"{place} is in the lake, and runs of a lake are sealed; name a directory outside of it")
-
-
-def _extra(
-    files: Files, single: bool, pdf: bool, paper: Literal["a4", "letter"]
-) -> tuple[dict[str, bytes], InfrastructureError | None]:
-    """What is made of pages, by the names of its budgets, and why the PDF is not among it."""
-    from tasks.reporting.exports import single_file
-    from tasks.reporting.exports.single_file import pdf as printed
-    from tasks.reporting.exports.single_file import single as joined
-
-    extra_files = {single_file.SINGLE: joined(files)} if single else {}
-    try:
-        return extra_files | ({single_file.PDF: printed(files, paper)} if pdf else {}), None
-    except InfrastructureError as error:
-        return extra_files, error
 
 
 def _write(lake: "Lake", run: str, written_files: Mapping[Path, bytes], folder: Path, files: Files) -> None:

@@ -296,7 +296,23 @@ def of_stages(every: Sequence[RunFigures], readable_runs: Sequence[RunFigures]) 
         peak.add_metric(name, peaks[name])
     for label, count in row_counts.items():
         rows.add_metric(label, count)
-    return [took, peak, rows, *_against_forecast(readable_runs)]
+    # The newest time of each stage of an audit, and the time that the earlier run nearest in rows makes expect.
+    labels = ["dataset", *_STAGE]
+    last = GaugeMetricFamily("evenhand_stage_last_seconds", "Time of a stage when last computed.", labels=labels)
+    expected = GaugeMetricFamily("evenhand_stage_expected_seconds", "By the run before, for its rows.", labels=labels)
+    for audit, runs_of_audit in _by_audit([run for run in readable_runs if run.stages]).items():
+        *earlier_runs, newest = runs_of_audit
+        for stage in newest.stages:
+            last.add_metric([audit, stage.stage, stage.method], stage.seconds)
+            candidates = [
+                (abs(run.rows - newest.rows), before.seconds * (max(1.0, newest.rows / run.rows) if run.rows else 1.0))
+                for run in earlier_runs
+                for before in run.stages
+                if (before.stage, before.method) == (stage.stage, stage.method)
+            ]
+            if candidates:
+                expected.add_metric([audit, stage.stage, stage.method], min(candidates)[1])
+    return [took, peak, rows, last, expected]
 
 
 def gauge(name: str, text: str, value: float) -> Metric:
@@ -310,27 +326,6 @@ def gauge_by(name: str, text: str, label: str, values: Iterable[tuple[str, float
     for label_value, value in values:
         family.add_metric([label_value], value)
     return family
-
-
-def _against_forecast(runs: Sequence[RunFigures]) -> Iterator[Metric]:
-    """The newest time of each stage of an audit, and what the run before nearest in rows made expect."""
-    labels = ["dataset", *_STAGE]
-    last = GaugeMetricFamily("evenhand_stage_last_seconds", "Time of a stage when last computed.", labels=labels)
-    expected = GaugeMetricFamily("evenhand_stage_expected_seconds", "By the run before, for its rows.", labels=labels)
-    for audit, runs_of_audit in _by_audit([run for run in runs if run.stages]).items():
-        newest, *_ = reversed(runs_of_audit)
-        for stage in newest.stages:
-            name = [audit, stage.stage, stage.method]
-            last.add_metric(name, stage.seconds)
-            candidates = [
-                (abs(run.rows - newest.rows), before.seconds * (max(1.0, newest.rows / run.rows) if run.rows else 1.0))
-                for run in runs_of_audit[:-1]
-                for before in run.stages
-                if (before.stage, before.method) == (stage.stage, stage.method)
-            ]
-            if candidates:
-                expected.add_metric(name, min(candidates)[1])
-    yield from (last, expected)
 
 
 def _by_audit(runs: Iterable[RunFigures]) -> dict[str, list[RunFigures]]:

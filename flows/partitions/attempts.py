@@ -224,7 +224,7 @@ def latest(lake: Lake, audit: str, year: int, value: str = "") -> Attempt | None
 
 
 def _works(lake: Lake, attempt: Attempt) -> bool:
-    """Whether somebody holds the lock of what it is about."""
+    """Whether a process holds the lock of its year or partition."""
     return held(lake.storage.local / "locks" / f"{lock_of(attempt.audit, attempt.year, attempt.value)}.lock")
 
 
@@ -236,7 +236,7 @@ def as_it_stands(lake: Lake, attempt: Attempt) -> Attempt:
 
 
 def interrupted(attempt: Attempt) -> Attempt:
-    """The record of an attempt whose process is gone."""
+    """The record of an attempt as interrupted: its process is gone."""
     at = f"process {attempt.pid} on {attempt.host} died during {attempt.stage or 'its start'}"
     message = f"{at}; run the back-fill again, which goes on there"
     return attempt.model_copy(

@@ -1,4 +1,4 @@
-"""Editions of HMDA years: those at hand, and fetching of official files."""
+"""Editions of HMDA years: lists those that a lake holds, and fetches official files."""
 
 import json
 import logging

@@ -20,7 +20,7 @@ _NOBODY: Final = Counts()
 
 
 def spec_of_part(spec: AuditSpec, year: int, listed: Listed, lake: Lake) -> AuditSpec:
-    """The spec of one partition of a year; of ``ALL`` without the methods that are asked of partitions alone.
+    """The spec of one partition of a year; of ``ALL`` without the methods that run on partitions alone.
 
     Args:
         spec: with ``by``.
@@ -79,7 +79,7 @@ def spec_today(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
 
 
 def of_whole_year(spec: AuditSpec) -> AuditSpec:
-    """The spec with the methods alone that are asked of every row of a year, and the limits on what they measure."""
+    """The spec with the methods alone that run on every row of a year, and the limits on their measures."""
     methods = {name: settings if name in WHOLE_YEAR else None for name, settings in spec.methods.by_name.items()}
     if all(spec.methods.by_name[name] is None for name, settings in methods.items() if settings is None):
         return spec

@@ -136,7 +136,7 @@ def folded(value: str) -> str:
 
 
 def is_no_decision(value: str) -> bool:
-    """Whether a value says that the lender did not decide: withdrawn, incomplete, purchased and the like."""
+    """Whether a value means that the lender did not decide: withdrawn, incomplete, purchased and similar."""
     return _NO_DECISION.search(folded(value)) is not None
 
 
@@ -262,7 +262,13 @@ def sniffed(path: Path) -> Dialect:
         raise DataQualityError(f"{path.name} is empty: a header and at least one row are needed")
     head = chunk[:_HEAD].rpartition(b"\n")[0] if len(chunk) > _HEAD else chunk
     text, encoding = (head.decode("utf-8"), "utf-8") if utf8 else (head.decode("latin-1"), "latin-1")
-    parted = {mark: _records(text, mark) for mark in DELIMITERS}
+    parted: dict[str, list[list[str]]] = {}
+    for mark in DELIMITERS:
+        try:
+            records = islice(csv.reader(io.StringIO(text, newline=""), delimiter=mark), _ROWS)
+            parted[mark] = [[cell.strip() for cell in record] for record in records if record]
+        except csv.Error:
+            parted[mark] = []
     best = max(DELIMITERS, key=lambda mark: _score(parted[mark]))
     if _score(parted[best]) == (False, 0):
         best = max(",|;\t", key=text.partition("\n")[0].count)
@@ -273,14 +279,6 @@ def sniffed(path: Path) -> Dialect:
         )
     source = Source(kind="csv", path=str(path), delimiter=best, encoding=encoding)
     return Dialect(source, tuple(map(tuple, parted[best])), _is_header(parted[best]))
-
-
-def _records(text: str, delimiter: str) -> list[list[str]]:
-    try:
-        records = islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), _ROWS)
-        return [[cell.strip() for cell in record] for record in records if record]
-    except csv.Error:
-        return []
 
 
 def _score(records: Sequence[Sequence[str]]) -> tuple[bool, int]:
