@@ -52,8 +52,8 @@ def held_years(spec: AuditSpec, lake: Lake) -> tuple[int, ...]:
             years.add(int(match[1]))
     if not years:
         raise InfrastructureError(
-            f"no year of {spec.name!r} is at hand: neither data in the lake {lake.location}, nor a file of the spec's "
-            "path, nor a run; `evenhand data fetch` or `data add` brings data, or name years with --years"
+            f"no year of {spec.name!r} is available: neither data in the lake {lake.location}, nor a file of the "
+            "spec's path, nor a run; `evenhand data fetch` or `data add` brings data, or name years with --years"
         )
     return tuple(sorted(years))
 
@@ -106,8 +106,8 @@ def planned(lake: Lake, edition: Edition) -> Planned:
     frozen = edition.frozen or offer.frozen.get(edition.year)
     if frozen is None and offer.frozen_by == "publisher":
         raise SpecError(
-            f"the freeze date of {edition.dataset} {edition.year} is not known here; give it as the publisher's page "
-            "says it: --frozen YYYY-MM-DD"
+            f"the freeze date of {edition.dataset} {edition.year} is not known here; give the date of the "
+            "publisher's page: --frozen YYYY-MM-DD"
         )
     editions = [
         v for v in vintages(lake, edition.year) if (v.dataset, v.geography) == (edition.dataset, edition.geography)

@@ -1,4 +1,4 @@
-"""Audit spec of one partition: its rows alone, without the groups and columns that they lack.
+"""Audit spec of one partition: its rows alone, without their missing groups and columns.
 
 The spec names no other partition, so that its run is the same whichever others are asked for. What is left out is told
 in ``source.lacking``, as what a year lacks is.

@@ -217,7 +217,7 @@ def make_restatement(audit: str, year: int, lake: Lake) -> Made:
     pair = editions(lake, audit, year)
     if pair is None:
         raise SpecError(
-            f"{audit} {year} has no two runs on different data; audit the year again once another edition is there"
+            f"{audit} {year} has no two runs on different data; audit the year again when another edition is available"
         )
     old, new = (_edition(lake, run) for run in pair)
     table = restating.restatement(audit, old, new)

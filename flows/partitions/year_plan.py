@@ -607,7 +607,7 @@ def _expected(tasks: Sequence[Asked]) -> dict[tuple[int, str], Expected]:
 def _refuse(why: str, *, force: bool) -> None:
     if not force:
         raise InfrastructureError(f"{why}; --force goes on")
-    memory_log.warning("%s; it goes on, as --force asks", why)
+    memory_log.warning("%s; it goes on because of --force", why)
 
 
 def _gb(mb: float) -> str:

@@ -112,8 +112,8 @@ def _source_of(source: Source, year: int, lake: Lake) -> Source:
         return source.model_copy(update={"vintage_file": str(file_of(lake, vintage)), **year_field})
     if not any(YEAR in path for path in source.paths):
         raise SpecError(
-            f"source.path has no {YEAR} in it, so that every year would read the same file; write it where the year "
-            "stands in the name, or give `vintage: {}` for what `evenhand data add` brought into the lake",
+            f"source.path has no {YEAR} in it, so that every year would read the same file; write it in the place "
+            "of the year in the name, or give `vintage: {}` for what `evenhand data add` brought into the lake",
             ("source", "path"),
         )
     paths = tuple(path.replace(YEAR, str(year)) for path in source.paths)
@@ -199,7 +199,9 @@ def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str,
         return validated(AuditSpec, content)
     except (ValidationError, SpecError) as error:
         lacking = ", ".join(content["source"]["lacking"])
-        raise SpecError(f"without what {spec.year} lacks ({lacking}) the spec is no audit: {error}") from error
+        raise SpecError(
+            f"without the missing parts of {spec.year} ({lacking}) it is no audit: {error}"
+        ) from error
 
 
 def _protected(
@@ -217,7 +219,7 @@ def _protected(
     if not remaining:
         lacking = ", ".join([*sorted(columns), *left_out])
         raise TooFewError(
-            f"{spec.year} has no protected attribute left to compare by: of what the spec asks for it lacks {lacking}"
+            f"{spec.year} has no protected attribute left to compare by: these parts of the spec are missing: {lacking}"
         )
     return remaining, left_out
 
