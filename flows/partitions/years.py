@@ -199,9 +199,7 @@ def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str,
         return validated(AuditSpec, content)
     except (ValidationError, SpecError) as error:
         lacking = ", ".join(content["source"]["lacking"])
-        raise SpecError(
-            f"without the missing parts of {spec.year} ({lacking}) it is no audit: {error}"
-        ) from error
+        raise SpecError(f"without the missing parts of {spec.year} ({lacking}) it is no audit: {error}") from error
 
 
 def _protected(
