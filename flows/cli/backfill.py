@@ -33,10 +33,8 @@ from tasks.pipeline.progress import duration
 
 if TYPE_CHECKING:
     from flows.partitions.attempts import Attempt
-    from flows.partitions.forecast import Forecast, Stand
+    from flows.partitions.forecast import Forecast
     from flows.partitions.trends import Made
-    from flows.partitions.year_plan import PlannedPart, PlannedYear
-    from schemas.audit.file import SpecFile
     from schemas.audit.spec import AuditSpec
     from tasks.lake.store import Lake
 
@@ -95,33 +93,23 @@ def plan(
 
 
 def _planned(year: "Forecast") -> dict[str, Any]:
-    first = next((s for s in year.stages if s.state.value != "ok"), None)
-    why = year.blocked or (f"{year.protected} is protected" if year.protected else first.reason if first else "")
+    remaining = [s for s in year.stages if s.state.value != "ok"]
+    stages = "nothing"
+    if remaining:
+        first, last = remaining[0], remaining[-1]
+        stages = f"{first.stage if first is last else f'{first.stage} to {last.stage}'}: {first.state.value}"
+    reason = remaining[0].reason if remaining else ""
+    why = year.blocked or (f"{year.protected} is protected" if year.protected else reason)
     lacks = f"lacks {', '.join(year.lacking)}" if year.lacking else ""
-    state = "cannot run" if year.blocked else "protected" if year.protected else _range(year.stages)
     cost = year.cost
-    rows = "unknown" if cost.rows is None else f"{'about ' if cost.about else ''}{cost.rows:,}"
-    seconds = "unknown" if cost.seconds is None else f"{cost.seconds:,.0f} s"
-    costs = {
-        "rows": rows,
-        "time": seconds,
-        "disk": "unknown" if cost.bytes is None else f"{cost.bytes / 2**20:,.1f} MB",
-    }
     return {
         "year": year.year,
-        "would run": state,
-        **costs,
+        "would run": "cannot run" if year.blocked else "protected" if year.protected else stages,
+        "rows": "unknown" if cost.rows is None else f"{'about ' if cost.about else ''}{cost.rows:,}",
+        "time": "unknown" if cost.seconds is None else f"{cost.seconds:,.0f} s",
+        "disk": "unknown" if cost.bytes is None else f"{cost.bytes / 2**20:,.1f} MB",
         "why": "; ".join(word for word in (why, lacks) if word),
     }
-
-
-def _range(stages: Sequence["Stand"]) -> str:
-    """The stages to run, and the state of the first one."""
-    remaining = [s for s in stages if s.state.value != "ok"]
-    if not remaining:
-        return "nothing"
-    from_to = remaining[0].stage if len(remaining) == 1 else f"{remaining[0].stage} to {remaining[-1].stage}"
-    return f"{from_to}: {remaining[0].state.value}"
 
 
 def _print_parts(spec: "AuditSpec", years: Sequence[int], lake: "Lake", *, as_json: bool) -> list[ExitCode]:
@@ -130,46 +118,46 @@ def _print_parts(spec: "AuditSpec", years: Sequence[int], lake: "Lake", *, as_js
 
     plans = year_plans(spec, years, lake)
     if as_json:
-        print_json([_told(year) for year in plans])
+        documents = []
+        for year in plans:
+            counts = {"to_audit": year.count("to audit"), "held": year.count("held"), "too_few": year.count("too few")}
+            seconds = round(year.cpu_seconds, 1)
+            cost = {"cpu_seconds": seconds, "peak_mb": year.peak_mb, "measured_here": year.measured_here}
+            documents.append({**asdict(year), **counts, **cost})
+        print_json(documents)
         return [year.exit_code for year in plans]
-    print_rows(console, "what a back-fill would run", [_year_of_parts(year) for year in plans])
+    years_of_plan = []
+    for year in plans:
+        counted = {state: f"{year.count(state):,}" for state in ("to audit", "held", "too few")}
+        row = {
+            "year": year.year,
+            **(dict.fromkeys(counted, "") if year.blocked else counted),
+            "without value": f"{year.without_value:,} rows",
+            "CPU time": duration(year.cpu_seconds),
+            "peak": f"{year.peak_mb / 1000:.1f} GB" if year.peak_mb else "",
+            "why not": year.blocked,
+        }
+        years_of_plan.append(row)
+    print_rows(console, "what a back-fill would run", years_of_plan)
     for year in (year for year in plans if year.parts):
         largest_parts = [part for part in year.parts if part.value != ALL][:_LARGEST]
-        print_rows(console, f"the largest of {year.year}", [_row(part) for part in (year.parts[0], *largest_parts)])
+        rows = [
+            {
+                "partition": part.value,
+                "rows": f"{part.rows:,}",
+                "usable": f"{part.usable:,}",
+                "state": part.state,
+                "CPU time": duration(part.cost.cpu_seconds) if part.cost else "",
+                "peak": f"{part.cost.peak_mb / 1000:.1f} GB" if part.cost else "",
+                "why": part.why or part.run,
+            }
+            for part in (year.parts[0], *largest_parts)
+        ]
+        print_rows(console, f"the largest of {year.year}", rows)
     if any(year.parts and not year.measured_here for year in plans):
         notice = "the lake has no run of this audit: times are those of a table, measured on another machine"
         console.print(f"{notice}; audit one partition with --by-value, and they are this machine's", markup=False)
     return [year.exit_code for year in plans]
-
-
-def _told(year: "PlannedYear") -> dict[str, Any]:
-    counts = {"to_audit": year.count("to audit"), "held": year.count("held"), "too_few": year.count("too few")}
-    cost = {"cpu_seconds": round(year.cpu_seconds, 1), "peak_mb": year.peak_mb, "measured_here": year.measured_here}
-    return {**asdict(year), **counts, **cost}
-
-
-def _year_of_parts(year: "PlannedYear") -> dict[str, Any]:
-    states = {state: f"{year.count(state):,}" for state in ("to audit", "held", "too few")}
-    return {
-        "year": year.year,
-        **(dict.fromkeys(states, "") if year.blocked else states),
-        "without value": f"{year.without_value:,} rows",
-        "CPU time": duration(year.cpu_seconds),
-        "peak": f"{year.peak_mb / 1000:.1f} GB" if year.peak_mb else "",
-        "why not": year.blocked,
-    }
-
-
-def _row(part: "PlannedPart") -> dict[str, Any]:
-    return {
-        "partition": part.value,
-        "rows": f"{part.rows:,}",
-        "usable": f"{part.usable:,}",
-        "state": part.state,
-        "CPU time": duration(part.cost.cpu_seconds) if part.cost else "",
-        "peak": f"{part.cost.peak_mb / 1000:.1f} GB" if part.cost else "",
-        "why": part.why or part.run,
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -236,7 +224,7 @@ def backfill(
         show_progress()
     settings = RunnerSettings.parse(runner, address, workers).model_dump()
     chosen = Choice(tuple(by_value or ()), limit)
-    audit_spec = _read(spec, set_).spec
+    audit_spec = load_spec(spec, dict(pair(text) for text in set_ or [])).spec
     request = Backfill(audit_spec, parse_years(years), lake, settings, force, jobs, chosen)
     summary = run_on_workers(request, fan_out) if fan_out else run_backfill(request)
     if as_json:
@@ -265,10 +253,6 @@ def protect(
     opened, run = run_names.opened(lake, run)
     mark(opened, run, not off)
     typer.echo(f"run {run} is {'no longer ' if off else ''}protected")
-
-
-def _read(path: Path, pairs: list[str] | None) -> "SpecFile":
-    return load_spec(path, dict(pair(text) for text in pairs or []))
 
 
 def print_partitions(records: "Sequence[Attempt]") -> None:
@@ -387,7 +371,15 @@ def _print_limits(result: "Made", monitored: list[dict[str, Any]]) -> None:
             states_line = lines.setdefault(tuple(row[key] for key in keys), {key: row[key] for key in keys})
             states_line[str(row["year"])] = row["state"].replace("_", " ")
             if row["value"] is not None:
-                states_line["last"] = _change(row)
+                # The change of a year, its interval and its state; a factor where it is of a ratio.
+                state = row["change_state"]
+                if row["change"] is None:
+                    last = "no earlier year" if state == "none" else str(state).replace("_", " ")
+                else:
+                    change = f"{'x' if row['scale'] == 'log' else ''}{row['change']:.3f}"
+                    interval = f"[{row['change_low']:.3f}, {row['change_high']:.3f}]"
+                    last = f"{row['year']}: {change} {interval} {'no state' if state == 'none' else state}"
+                states_line["last"] = last
         states = [
             {**{name: value for name, value in line.items() if name != "last"}, "change": line.get("last", "")}
             for line in lines.values()
@@ -398,15 +390,6 @@ def _print_limits(result: "Made", monitored: list[dict[str, Any]]) -> None:
     ]
     for line in (*sentences, ""):
         console.print(line, markup=False, soft_wrap=True)
-
-
-def _change(row: dict[str, Any]) -> str:
-    """The change of a year, its interval and its state; a factor where it is of a ratio."""
-    if row["change"] is None:
-        return str(row["change_state"]).replace("_", " ") if row["change_state"] != "none" else "no earlier year"
-    sign = "x" if row["scale"] == "log" else ""
-    state = "no state" if row["change_state"] == "none" else row["change_state"]
-    return f"{row['year']}: {sign}{row['change']:.3f} [{row['change_low']:.3f}, {row['change_high']:.3f}] {state}"
 
 
 def _code(result: "Made", fail_on: FailOn) -> ExitCode:
@@ -430,17 +413,14 @@ def with_figures(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]
     table_rows, without = [], Counter[str]()
     for key, of in lines.items():
         if any(row["told"] == "value" for row in of):
-            table_rows.append(dict(zip(keys, key, strict=True)) | {str(row["year"]): _figure(row) for row in of})
+            years = {str(row["year"]): f"{row['value']:.3f}" if row["told"] == "value" else row["told"] for row in of}
+            table_rows.append(dict(zip(keys, key, strict=True)) | years)
         else:
             without[Counter(row["told"] for row in of).most_common(1)[0][0]] += 1
     if not without:
         return table_rows, ""
     reasons = ", ".join(f"{reason} {n}" for reason, n in without.most_common())
     return table_rows, f"{without.total()} of {len(lines)} measures have no figure in any of these years: {reasons}"
-
-
-def _figure(row: dict[str, Any]) -> str:
-    return f"{row['value']:.3f}" if row["told"] == "value" else row["told"]
 
 
 def _print(result: "Made", title: str, rows: list[dict[str, Any]], note: str = "") -> None:

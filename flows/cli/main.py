@@ -8,7 +8,7 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from pydantic.warnings import UnsupportedFieldAttributeWarning
@@ -139,9 +139,12 @@ def audit(
             errors.print(f"--method: the limit on {measure} is left out, as its method does not run", markup=False)
     try:
         if until is not None:
-            return _show_stages(
-                run_until(spec_file.spec, lake, until, jobs, force=force, value=by_value), as_json=as_json
-            )
+            rows = run_until(spec_file.spec, lake, until, jobs, force=force, value=by_value)
+            if as_json:
+                print_json(rows)
+            else:
+                print_stages("stages that ran", rows)
+            return
         summary = run_audit(spec_file.spec, lake, jobs, force=force, value=by_value)
     except SpecError as error:
         raise SpecError(spec_file.describe(error)) from error
@@ -157,14 +160,6 @@ def audit(
     for warning in summary.warnings:
         errors.print(f"warning: {warning}", markup=False)
     raise typer.Exit(summary.exit_code)
-
-
-def _show_stages(rows: list[dict[str, Any]], *, as_json: bool) -> None:
-    """Prints the stages that ran, with exact numbers, for people who work with the data."""
-    if as_json:
-        print_json(rows)
-    else:
-        print_stages("stages that ran", rows)
 
 
 @app.command(epilog="Example: evenhand doctor --lake data/lake")

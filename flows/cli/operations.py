@@ -19,10 +19,8 @@ from schemas.terms import ExitCode
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
 
-    from flows.operations.overdue import Due
     from flows.operations.retention import Keeping
     from flows.outcome.alert_settings import Alerts
-    from schemas.audit.spec import AuditSpec
     from tasks.lake.store import Lake
 
 
@@ -116,22 +114,33 @@ def overdue(
     No server is asked. If nothing is overdue, EVENHAND_HEARTBEAT_URL is asked for, where it is set. Exit 6, with the
     alert, if a manifest cannot be read and no other run of the audit came in time.
     """
-    from flows.operations.overdue import heartbeat, tell_overdue
+    from flows.operations.overdue import due, due_of_lake, heartbeat, rule_of, tell_overdue
+    from flows.outcome.alerts import tell_unrecorded
+    from flows.outcome.ending import Ending, Name
+    from tasks.lake.store import open_lake
 
     if by is not None and spec is None:
         raise SpecError("--by is the rule of one audit; name its spec, as in: evenhand overdue loans.yaml --by quarter")
     audit_spec = None if spec is None else load_spec(spec, overrides(None, None, set_ or [])).spec
-    with _told(audit_spec):
-        opened = _opened(lake)
-        due_audits = _due(opened, audit_spec, by)
+    opened = None
+    try:
+        opened = open_lake(lake)
+        if audit_spec is not None:
+            due_audits = [due(opened, audit_spec, rule_of(by) if by else None)]
+        elif not (due_audits := due_of_lake(opened)):
+            raise SpecError(
+                "no audit of the lake has a rule for due runs, so nothing was checked; add "
+                "`expected: {every: quarter, by: 10 days}` to a spec, or name a spec and give --by"
+            )
+    except (EvenhandError, OSError) as error:
+        # A lake that is missing or cannot be read is an alert; a fault of the spec or of --by is none.
+        if opened is None or not isinstance(error, SpecError):
+            about = audit_spec.name if audit_spec is not None else "every audit"
+            tell_unrecorded(Ending(Name.OVERDUE, about, f"{about}: nobody can tell whether a run came: {error}"))
+        raise
     tell_overdue(opened, due_audits)
     if as_json:
-        print_json(
-            [
-                {**vars(due_audit), "unknown": due_audit.unknown, "message": due_audit.message}
-                for due_audit in due_audits
-            ]
-        )
+        print_json([{**vars(audit), "unknown": audit.unknown, "message": audit.message} for audit in due_audits])
     for due_audit in () if as_json else due_audits:
         console.print(due_audit.message, markup=False, soft_wrap=True)
     for warning in (warning for due_audit in due_audits for warning in due_audit.warnings):
@@ -142,54 +151,6 @@ def overdue(
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
     if why := heartbeat():
         errors.print(f"warning: {why}", markup=False)
-
-
-def _due(lake: "Lake", spec: "AuditSpec | None", by: str | None) -> "list[Due]":
-    from flows.operations.overdue import due, due_of_lake, rule_of
-
-    if spec is not None:
-        return [due(lake, spec, rule_of(by) if by else None)]
-    due_audits = due_of_lake(lake)
-    if not due_audits:
-        raise SpecError(
-            "no audit of the lake has a rule for due runs, so nothing was checked; add "
-            "`expected: {every: quarter, by: 10 days}` to a spec, or name a spec and give --by"
-        )
-    return due_audits
-
-
-def _opened(root: str) -> "Lake":
-    """The lake.
-
-    Raises:
-        _NoLakeError: there is none at that place.
-        InfrastructureError: it cannot be reached.
-    """
-    from tasks.lake.store import open_lake
-
-    try:
-        return open_lake(root)
-    except SpecError as error:
-        raise _NoLakeError(str(error)) from error
-
-
-class _NoLakeError(SpecError):
-    """The lake is not where it should be: a fault of the command line, or of a mount."""
-
-
-@contextmanager
-def _told(spec: "AuditSpec | None") -> Iterator[None]:
-    """Sends the alert `overdue` each time that the lake cannot be read."""
-    from flows.outcome.alerts import tell_unrecorded
-    from flows.outcome.ending import Ending, Name
-
-    try:
-        yield
-    except (EvenhandError, OSError) as error:
-        if not isinstance(error, SpecError) or isinstance(error, _NoLakeError):
-            about = spec.name if spec is not None else "every audit"
-            tell_unrecorded(Ending(Name.OVERDUE, about, f"{about}: nobody can tell whether a run came: {error}"))
-        raise
 
 
 def _settings() -> "Alerts":
@@ -329,6 +290,7 @@ def worker(
     """
     from flows.operations.metrics import metrics_served
     from flows.operations.worker import Serving, at_home, serve
+    from flows.operations.worker import drain as wait_for_runs
     from flows.supervision.prefect_server import prepare_environment
     from tasks.lake.store import Lake
 
@@ -339,7 +301,15 @@ def worker(
         os.environ.setdefault(name, value)
     prepare_environment(opened.storage.local)
     if drain:
-        _drain(opened, pool)
+        with _server_answering():
+            count = wait_for_runs(opened, pool, lambda line: sys.stderr.write(f"{line}\n"))
+        waited = f" after {count} had ended" if count else ""
+        console.print(
+            f"drained: no run of the pool {pool} is at work{waited}, and no worker takes one until "
+            f"`prefect work-pool resume {pool}`",
+            markup=False,
+            soft_wrap=True,
+        )
         return
     with metrics_served(opened):
         _take_up_again(opened)
@@ -364,20 +334,6 @@ def _take_up_again(lake: "Lake") -> None:
         sys.stderr.write(f"late run {replaced_run.run} was cancelled: {replaced_run.message}\n")
     for draft in clear_leftovers(lake):
         sys.stderr.write(f"removed the unfinished draft {draft.name}\n")
-
-
-def _drain(lake: "Lake", pool: str) -> None:
-    from flows.operations.worker import drain
-
-    with _server_answering():
-        count = drain(lake, pool, lambda line: sys.stderr.write(f"{line}\n"))
-    waited = f" after {count} had ended" if count else ""
-    console.print(
-        f"drained: no run of the pool {pool} is at work{waited}, and no worker takes one until "
-        f"`prefect work-pool resume {pool}`",
-        markup=False,
-        soft_wrap=True,
-    )
 
 
 @contextmanager
@@ -448,7 +404,7 @@ def gc(
     }
     summary |= {"too_young": [run.run for run in stay], "minimum_days": keeping.minimum_days}
     summary["unreadable"] = [unreadable.reason for unreadable in hidden]
-    summary["left_alone"] = [{"path": str(each.path), "why": each.why} for each in (*strange, *failed)]
+    summary["left_alone"] = [{"path": str(left.path), "why": left.why} for left in (*strange, *failed)]
     if as_json:
         print_json(summary)
     else:
@@ -500,8 +456,8 @@ def _print_removals(report: dict[str, Any]) -> None:
     done = "went" if report["removed"] else "would go; nothing was removed, as --yes was not given"
     flow_runs = "" if report["flow_runs"] is None else f" and {report['flow_runs']} flow runs"
     console.print(f"{len(rows)} items of the lake ({report['bytes']:,} bytes){flow_runs} {done}")
-    for each in report["left_alone"]:
-        console.print(f"left alone: {each['why']}", markup=False, soft_wrap=True)
+    for left in report["left_alone"]:
+        console.print(f"left alone: {left['why']}", markup=False, soft_wrap=True)
     if young := report["too_young"]:
         console.print(
             f"{len(young)} runs stay that are younger than {report['minimum_days']:g} days (minimum_days of the lake's "
@@ -511,12 +467,12 @@ def _print_removals(report: dict[str, Any]) -> None:
         )
     if report["flow_runs"] is None:
         console.print("the flow runs in the lake's own Prefect database were not looked at; --yes sees to them")
-    if amiss := report["unreadable"]:
+    if reasons := report["unreadable"]:
         words = (
             "cannot be read, so that nobody can say what they need: no partition is listed, and --yes removes nothing"
         )
-        console.print(f"{len(amiss)} records {words}", markup=False, soft_wrap=True)
-        for reason in amiss[:_NAMED]:
+        console.print(f"{len(reasons)} records {words}", markup=False, soft_wrap=True)
+        for reason in reasons[:_NAMED]:
             console.print(f"  {reason}", markup=False, soft_wrap=True)
 
 

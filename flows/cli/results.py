@@ -4,8 +4,8 @@ import csv
 import io
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -29,11 +29,9 @@ from schemas.errors import InfrastructureError, SpecError, nearest
 from schemas.terms import State, Theory
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
     from flows.operations.league import League
-    from tasks.metrics.league.rows import Line
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -68,9 +66,9 @@ def ask(root: str, run: str | None, query: str, parameters: dict[str, Any]) -> "
 
 @contextmanager
 def asking(root: str, run: str | None, tables: Collection[str] | None = None) -> Iterator[Ask]:
-    """Answers queries about a run, named as ``flows.runs.run_names`` says; ``$run`` in them is its id.
+    """Answers queries about a run, by the names of ``flows.runs.run_names``; ``$run`` in them is its id.
 
-    ``told_NAME`` in a query is what may be told of a table. Digests are checked of ``tables`` only, if some are given.
+    ``told_NAME`` in a query is the publishable table; digests are checked of ``tables`` only, if some are given.
 
     Raises:
         SpecError: there is no such lake or run; a query that a run's tables have no answer to.
@@ -85,7 +83,10 @@ def asking(root: str, run: str | None, tables: Collection[str] | None = None) ->
 
         def answer(query: str, parameters: dict[str, Any]) -> "pa.Table":
             try:
-                query = query.replace("told_", _prefix(connection)) if "told_" in query else query
+                if "told_" in query:
+                    # A run of an early version has no publishable tables: its tables take their place.
+                    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+                    query = query.replace("told_", "published_" if ("published_measures",) in views else "")
                 return connection.sql(query, params={"run": run_id, **parameters}).to_arrow_table()
             except duckdb.OutOfMemoryException as error:
                 raise InfrastructureError(
@@ -96,12 +97,6 @@ def asking(root: str, run: str | None, tables: Collection[str] | None = None) ->
                 raise SpecError(f"the tables of run {run_id!r} cannot answer that query: {error}") from error
 
         yield answer
-
-
-def _prefix(connection: "duckdb.DuckDBPyConnection") -> str:
-    """Prefix of the names of publishable tables; empty in a run of a version without such tables."""
-    views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
-    return "published_" if ("published_measures",) in views else ""
 
 
 def show(table: "pa.Table", format_: str, *, raw: bool = False) -> None:
@@ -123,32 +118,25 @@ def print_answer(rows: list[dict[str, Any]], names: list[str], format_: str, *, 
     if format_ == "json":
         print_json(rows)
     elif format_ == "csv":
-        sys.stdout.write(_csv([names, *(list(row.values()) for row in rows)], raw=raw))
+        from tasks.reporting.text import guarded
+
+        sink = io.StringIO()
+        plain = csv.writer(sink, lineterminator="\n")
+        quoted = csv.writer(sink, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        for cells in [names, *(list(row.values()) for row in rows)]:
+            line: list[Any] = cells
+            if not raw:
+                line = [visible(cell) if isinstance(cell, str) else cell for cell in map(guarded, cells)]
+            ends_within = any("\r" in cell for cell in line if isinstance(cell, str))  # which the module does not quote
+            (quoted if ends_within else plain).writerow(line)
+        sys.stdout.write(sink.getvalue())
     else:
-        print_rows(console, "", [_short(row) for row in rows])
-
-
-def _csv(lines: Sequence[Sequence[object]], *, raw: bool) -> str:
-    from tasks.reporting.text import guarded
-
-    sink = io.StringIO()
-    plain = csv.writer(sink, lineterminator="\n")
-    quoted = csv.writer(sink, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    for line in lines:
-        cells = line if raw else [_told(guarded(cell)) for cell in line]
-        ends_within = any("\r" in cell for cell in cells if isinstance(cell, str))  # which the module does not quote
-        (quoted if ends_within else plain).writerow(cells)
-    return sink.getvalue()
-
-
-def _told(cell: object) -> object:
-    return visible(cell) if isinstance(cell, str) else cell
-
-
-def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """A wide row without the columns that are the same in every row of one run."""
-    hidden = ("run", "dataset", "year") if len(row) > 12 else ()
-    return {k: v for k, v in row.items() if k not in hidden}
+        # Of a wide table without the columns that are the same in every row of one run.
+        shown_rows = []
+        for row in rows:
+            hidden = ("run", "dataset", "year") if len(row) > 12 else ()
+            shown_rows.append({name: value for name, value in row.items() if name not in hidden})
+        print_rows(console, "", shown_rows)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -235,10 +223,15 @@ def measures(
     every row.
     """
     filters = {"measure": measure, "method": method, "group": group, "state": state}
-    single = any((every, measure, method, state))
-    query = f"SELECT * FROM told_measures WHERE run = $run AND {_WANTED}{_order(sort)}"  # noqa: S608 our own words
+    order = _order(sort) if sort else ""
+    query = f"SELECT * FROM told_measures WHERE run = $run AND {_WANTED} {order}"  # noqa: S608 our own words
     with asking(lake, run, _TABLES) as ask:
-        headline = [] if single else _headline(ask)
+        headline = []
+        if not any((every, measure, method, state)):
+            with suppress(SpecError):  # an early run has no verdicts
+                # The measures of the first page: approval rates, and those that verdicts are about.
+                judged = ask("SELECT DISTINCT measure FROM told_verdicts WHERE run = $run AND measure <> ''", {})
+                headline = ["approval_rate", *judged["measure"].to_pylist()]
         chosen = {"every": not headline, "headline": headline, "checked": list(_CHECKED)}
         table = ask(query, {**filters, **chosen, "parts": every or measure is not None})
         if not table.num_rows:
@@ -249,30 +242,21 @@ def measures(
     if as_json or format_ != "table":
         show(shown_rows, "json" if as_json else format_, raw=raw)
     else:
-        show(_without_blanks(shown_rows), format_)
-    other_counts = {row["method"]: row["rows"] for row in method_counts.to_pylist()}
-    _tell_others(parameters["run"], other_counts, Counter(shown_rows["method"].to_pylist()))
+        # Without the columns that are empty in all rows: whole groups, no parameters, no p-values, no notes.
+        silent = [name for name in _SILENT if set(shown_rows[name].unique().to_pylist()) <= {None, "", "{}", 0}]
+        show(shown_rows.drop_columns(silent), format_)
+    run_id = parameters["run"]
+    shown_counts = Counter(shown_rows["method"].to_pylist())
+    hidden = {row["method"]: row["rows"] - shown_counts[row["method"]] for row in method_counts.to_pylist()}
+    hidden = {method: n for method, n in sorted(hidden.items()) if n > 0}
+    if hidden:
+        of = ", ".join(f"{method} {n:,}" for method, n in hidden.items())
+        text = f"{sum(hidden.values()):,} other rows of {run_id} are not shown ({of}): --method NAME, or --all"
+        errors.print(text, markup=False)
 
 
-def _without_blanks(table: "pa.Table") -> "pa.Table":
-    """Without the columns that say nothing of any row: whole groups, no parameters, no p-values, no notes."""
-    silent = [name for name in _SILENT if set(table[name].unique().to_pylist()) <= {None, "", "{}", 0}]
-    return table.drop_columns(silent)
-
-
-def _headline(ask: Ask) -> list[str]:
-    """The measures of the first page: those that verdicts are about, and approval rates; none of an earlier run."""
-    try:
-        judged_measures = ask("SELECT DISTINCT measure FROM told_verdicts WHERE run = $run AND measure <> ''", {})
-    except SpecError:
-        return []
-    return ["approval_rate", *judged_measures["measure"].to_pylist()]
-
-
-def _order(sort: str | None) -> str:
-    if sort is None:
-        return ""
-    return f' ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
+def _order(sort: str) -> str:
+    return f'ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
 
 
 def _nothing(ask: Ask, filters: Mapping[str, str | None]) -> str:
@@ -285,17 +269,6 @@ def _nothing(ask: Ask, filters: Mapping[str, str | None]) -> str:
                 return f"--{name} {word}: no such row of the run; {nearest(word, words)}"
     option_words = " ".join(f"--{name} {word}" for name, word in filters.items() if word is not None)
     return f"{option_words or 'measures'}: no row of the run fits; leave one of them out, or see all with --all"
-
-
-def _tell_others(run: str, every: Mapping[str, int], shown_counts: Mapping[str, int]) -> None:
-    """Say on the error stream how many rows were not printed, and how to see them."""
-    hidden_counts = {
-        method: n - shown_counts.get(method, 0) for method, n in every.items() if n > shown_counts.get(method, 0)
-    }
-    if hidden_counts:
-        of = ", ".join(f"{method} {n:,}" for method, n in sorted(hidden_counts.items()))
-        text = f"{sum(hidden_counts.values()):,} other rows of {run} are not shown ({of}): --method NAME, or --all"
-        errors.print(text, markup=False)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -358,7 +331,13 @@ def findings(
     A count left empty is withheld.
     """
     if file_pack is not None:
-        _pack(lake, run, file_pack, attribute, maker, group, denied=denied)
+        from flows.runs.pack import WARNING, Wanted, write  # XlsxWriter is needed here only
+        from flows.runs.run_names import opened
+
+        opened_lake, run_id = opened(lake, run)
+        for path in write(opened_lake, run_id, Wanted(file_pack, attribute, maker, group, denied)):
+            sys.stdout.write(f"{path}\n")
+        sys.stderr.write(f"{WARNING}\n")
         return
     if rows or row is not None:
         sys.stderr.write("restricted: rows of persons\n")
@@ -376,7 +355,8 @@ def findings(
             "every": not judged_methods,
             "most": limit or (_ROWS if rows else None),
         }
-        result = ask(f"SELECT * EXCLUDE (run) {query} AND {_ONLY} {_findings_order(sort)} LIMIT $most", parameters)
+        order = _order(sort) if sort else "ORDER BY ALL"
+        result = ask(f"SELECT * EXCLUDE (run) {query} AND {_ONLY} {order} LIMIT $most", parameters)
         [fitting] = ask(f"SELECT count(*) AS rows {query}", filters)["rows"].to_pylist()
     if not fitting and any(filters.values()):
         option_words = " ".join(f"--{name} {word}" for name, word in filters.items() if word is not None)
@@ -399,24 +379,6 @@ def _tell(root: str, run: str | None, row: str, tell: "Callable[[pa.Table], None
     with asking(root, run_id, ("findings",)) as ask:
         if ask(_HAS_FINDINGS, {}).num_rows:  # a run without methods has no such table
             tell(ask(_OF_ROW, {"row": row}))
-
-
-def _findings_order(sort: str | None) -> str:
-    if sort is None:
-        return "ORDER BY ALL"
-    return f'ORDER BY "{sort.lstrip("-")}" {"DESC" if sort.startswith("-") else "ASC"} NULLS LAST'
-
-
-def _pack(
-    root: str, run: str | None, n: int, attribute: str | None, maker: str | None, group: str | None, *, denied: bool
-) -> None:
-    from flows.runs.pack import WARNING, Wanted, write  # XlsxWriter is needed here only
-    from flows.runs.run_names import opened
-
-    lake, run_id = opened(root, run)
-    for path in write(lake, run_id, Wanted(n, attribute, maker, group, denied)):
-        sys.stdout.write(f"{path}\n")
-    sys.stderr.write(f"{WARNING}\n")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -462,7 +424,8 @@ def verdicts(
     raw: RawOption = False,
 ) -> None:
     """Print the state of every theory of harm, and of each judged group, with effect, verdict interval and limit."""
-    from schemas.tables.verdicts import published_verdicts as published  # loads pyarrow
+    from schemas.tables.verdicts import STATES, effect_words, limit_words  # loads pyarrow
+    from schemas.tables.verdicts import published_verdicts as published
 
     query = "SELECT * EXCLUDE (run) FROM told_verdicts WHERE run = $run AND ($theory IS NULL OR theory = $theory)"
     rows = ask(lake, run, query, {"theory": theory}).to_pylist()
@@ -475,7 +438,21 @@ def verdicts(
         listed = [dict(zip(document["columns"], row, strict=True)) for row in document["rows"]]
         print_answer(listed, document["columns"], format_, raw=raw)
     else:
-        print_answer([_in_words(row) for row in rows], [], format_)
+        shown_rows = []
+        for row in rows:
+            of_group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
+            shown = {
+                "theory": row["theory"],
+                "group": of_group,
+                "decisions_of": row["decision_maker"],
+                "measure": row["measure"],
+                "effect": effect_words(row),
+                "limit": limit_words(row),
+                "state": STATES[State(row["state"])] + " (withheld)" * row["withheld"],
+                "why": row["reason"],
+            }
+            shown_rows.append(shown)
+        print_answer(shown_rows, [], format_)
         for sentence in way_on(rows):
             errors.print(sentence, markup=False)
 
@@ -487,15 +464,6 @@ def way_on(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         return []
     named = ", ".join(groups) if len(groups) <= _NAMED else f"{len(groups)} groups"
     return [f"{named}: withheld, as few people stand behind them. For your own eyes: --set disclosure.profile=internal"]
-
-
-def _in_words(row: dict[str, Any]) -> dict[str, Any]:
-    from schemas.tables.verdicts import STATES, effect_words, limit_words
-
-    group = f"{row['protected_attribute']}: {row['group']}" if row["group"] else "(all)"
-    named = {"theory": row["theory"], "group": group, "decisions_of": row["decision_maker"], "measure": row["measure"]}
-    state = STATES[State(row["state"])] + " (withheld)" * row["withheld"]
-    return {**named, "effect": effect_words(row), "limit": limit_words(row), "state": state, "why": row["reason"]}
 
 
 @verdicts_app.command(
@@ -522,7 +490,10 @@ def adjusted(
         raise SpecError(f"no such group; of {group!r}: {nearest(group or '', sorted(group_names))}")
     print_answer(rows, list(rows[0]), "json" if as_json else "table")
     for row in () if as_json else ask(lake, run, _UNSEEN, {"group": group}).to_pylist():
-        sys.stdout.write(visible(_sentence(row)))
+        if row["rv"] is not None:
+            denial, of_group = row["column_of_denial"], row["column_of_group"]
+            text = robustness_words(row["rv"], row["strongest"] or "", denial, of_group)
+            sys.stdout.write(visible(f"\n{row['group']}, decisions of the {row['decision_maker']}: {text}\n"))
 
 
 @verdicts_app.command(epilog="Example: evenhand disclose boston1990-1990-0123456789")
@@ -541,20 +512,11 @@ def disclose(
 
     opened_lake, name = opened(lake, run)
     partitions = run_of(opened_lake, name).partitions
-    rows, earlier = (
-        withheld(opened_lake, partitions),
-        [earlier_run["run"] for earlier_run in taken(opened_lake, partitions)],
-    )
+    rows = withheld(opened_lake, partitions)
+    earlier = [earlier_run["run"] for earlier_run in taken(opened_lake, partitions)]
     sys.stderr.write(f"{RESTRICTED}\n")
     sys.stderr.write(f"audited together with earlier published runs: {', '.join(earlier) or 'none'}\n")
     print_answer(rows, list(rows[0]) if rows else [], "json" if as_json else "table")
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    if row["rv"] is None:
-        return ""
-    text = robustness_words(row["rv"], row["strongest"] or "", row["column_of_denial"], row["column_of_group"])
-    return f"\n{row['group']}, decisions of the {row['decision_maker']}: {text}\n"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -601,6 +563,7 @@ def league(
 
 def _print(league_of_year: "League", page: str) -> None:
     """What it is for, then a table for each measure and group."""
+    from schemas.tables.verdicts import STATES
     from tasks.reporting import league
 
     noun = league.noun_of(league_of_year.column)
@@ -612,37 +575,31 @@ def _print(league_of_year: "League", page: str) -> None:
     )
     for subject, table in league_of_year.tables.items():
         console.print()
-        print_rows(console, league.titled(subject), [_cells(line) for line in table.lines[:MOST]])
+        rows = []
+        for line in table.lines[:MOST]:  # the page and --json have the other columns
+            figure = line.figure
+            row = {
+                "partition": league.called(line.entrant),
+                "rows": line.entrant.usable,
+                "n": figure.n,
+                "value": _interval(figure.value, figure.low, figure.high),
+                "less all": _plain(line.difference),
+                "pooled": _interval(line.pooled, line.pooled_low, line.pooled_high),
+                "p": _chance(line.p),
+                "q": _chance(line.q),
+                "q (BY)": _chance(line.q_dependent),
+                "screened": "yes" if line.screened else "no",
+                "state": STATES[State(figure.state)] + " (withheld)" * figure.withheld,
+                "robustness": _plain(figure.robustness),
+                "detectable": _plain(figure.detectable),
+            }
+            rows.append(row)
+        print_rows(console, league.titled(subject), rows)
         notes = [f"{len(table.lines) - MOST} more with --json, and on the page"] if len(table.lines) > MOST else []
         for sentence in (*notes, league.expected(table, noun), league.NO_RANKING.format(noun=noun)):
             console.print(sentence, markup=False, soft_wrap=True)
     console.print()
     console.print(f"page  {page}", markup=False, soft_wrap=True)
-
-
-def _cells(line: "Line") -> dict[str, Any]:
-    """One partition as the terminal shows it; the page and --json have the other columns."""
-    from schemas.tables.verdicts import STATES
-    from schemas.terms import State
-    from tasks.reporting.league import called
-
-    figure = line.figure
-    state = STATES[State(figure.state)] + " (withheld)" * figure.withheld
-    return {
-        "partition": called(line.entrant),
-        "rows": line.entrant.usable,
-        "n": figure.n,
-        "value": _interval(figure.value, figure.low, figure.high),
-        "less all": _plain(line.difference),
-        "pooled": _interval(line.pooled, line.pooled_low, line.pooled_high),
-        "p": _chance(line.p),
-        "q": _chance(line.q),
-        "q (BY)": _chance(line.q_dependent),
-        "screened": "yes" if line.screened else "no",
-        "state": state,
-        "robustness": _plain(figure.robustness),
-        "detectable": _plain(figure.detectable),
-    }
 
 
 def _interval(value: float | None, low: float | None, high: float | None) -> str:

@@ -16,7 +16,7 @@ from schemas.tables.applications import APPLICATIONS, FEATURES, REFUSALS
 from tasks.ingest.stage import ingest
 from tasks.lake.store import Lake
 from tasks.pipeline.stage import hold
-from tasks.plan import Step, inputs
+from tasks.plan import inputs
 from tasks.preprocessing.stage import preprocess
 
 _TOLD = ["row_id", "source_row", "stage", "reason", "column", "detail"]
@@ -39,24 +39,20 @@ def why_refused(lake: Lake, run: str, row_id: str) -> pa.Table | None:
         return None
     planned = planned_again(lake, run)[1]
     stage = preprocess if _has(lake, done, APPLICATIONS.name, row_id) else ingest
-    refusal = _asked_again(lake, next(step for step in planned.steps if step.stage is stage), done, row_id)
+    # The stage is called once more: does it refuse the row?
+    step = next(step for step in planned.steps if step.stage is stage)
+    tables = stage.read(lake, inputs(step, done))
+    settings = step.settings.model_copy(update={"refusals": KeptRefusals(keep="all")})
+    produced = stage.function(*tables, settings=settings)
+    refusal = _row(produced.refusals, row_id)
+    if refusal.num_rows == 0:
+        rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
+        refusal = _row(hold(stage, produced, rows_in)[1], row_id)
     if refusal.num_rows == 0:
         column = planned.spec.row_id
         ids = f"ids are those of column {column!r}" if column else "ids are numbers of rows, from 1"
         raise SpecError(f"--row {row_id}: the source of run {run} has no such row; {ids}")
     return refusal.slice(0, 1).select(_TOLD)
-
-
-def _asked_again(lake: Lake, step: Step, done: list[Partition], row_id: str) -> pa.Table:
-    """The refusal of a row by a stage that is called once more, if it refuses it."""
-    tables = step.stage.read(lake, inputs(step, done))
-    settings = step.settings.model_copy(update={"refusals": KeptRefusals(keep="all")})
-    produced = step.stage.function(*tables, settings=settings)
-    refusal = _row(produced.refusals, row_id)
-    if refusal.num_rows:
-        return refusal
-    rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
-    return _row(hold(step.stage, produced, rows_in)[1], row_id)
 
 
 def _has(lake: Lake, done: list[Partition], table: str, row_id: str) -> bool:

@@ -27,13 +27,11 @@ from schemas.errors import InfrastructureError, SpecError
 from schemas.terms import ExitCode, State
 
 if TYPE_CHECKING:
-    from flows.runs.index import Listed
-    from flows.runs.review import Note, Remediation, Review
+    from flows.runs.review import Remediation, Review
     from flows.runs.signatures import Demand
     from tasks.lake import log
     from tasks.lake.store import Lake
     from tasks.reporting.exports.single_file import BudgetLine
-    from tasks.reporting.material import Signed
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -50,7 +48,7 @@ _SHORT = {
     State.NOT_RUN: "not run",
     State.DESCRIPTIVE: "described",
 }
-"""Words of a state in the list, in the order in which they are told."""
+"""Words of a state in the list, in the order in which they are printed."""
 
 
 @app.command(epilog="Example: evenhand runs --audit boston1990 --state breach")
@@ -72,13 +70,31 @@ def runs(
     opened = open_lake(lake)
     matching_runs = listed(opened, audit, year, state)
     if not matching_runs:
-        raise SpecError(_nothing(lake, sorted({run.audit for run in listed(opened)})))
+        audits = sorted({run.audit for run in listed(opened)})
+        if not audits:
+            raise SpecError(f"the lake {lake} holds no run yet; `evenhand audit` makes one")
+        raise SpecError(f"no run of the lake {lake} fits these; it has runs of {', '.join(audits)}")
     printed_runs = matching_runs[:limit]
     if as_json:
         print_json([vars(run) for run in printed_runs])
         return
     parted = any(run.partition for run in printed_runs)
-    print_rows(console, "", [_row(run, parted=parted) for run in printed_runs])
+    rows = []
+    for run in printed_runs:
+        # The questions of each state, the gravest first.
+        by_state = {words: [t for t, named in run.theories.items() if named == name] for name, words in _SHORT.items()}
+        states = "; ".join(f"{words}: {', '.join(theories)}" for words, theories in by_state.items() if theories)
+        states = states or State(run.state).value.replace("_", " ")
+        row = {
+            "run": run.run,
+            "audit": run.audit,
+            "year": run.year,
+            **({"partition": " ".join(run.partition.values()) if run.partition else ""} if parted else {}),
+            "finished": run.finished.replace("T", " ")[:16],
+            "state by question": "; ".join([states, *["protected"] * run.protected]),
+        }
+        rows.append(row)
+    print_rows(console, "", rows)
     if len(matching_runs) > limit:
         errors.print(
             f"{len(matching_runs) - limit} older runs are not shown: --limit {len(matching_runs)}", markup=False
@@ -100,31 +116,6 @@ def show(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: Js
         sys.stdout.write(f"{visible(line)}\n")
     for warning in page["warnings"]:
         errors.print(f"warning: {warning}", markup=False)
-
-
-def _nothing(lake: str, audits: list[str]) -> str:
-    if not audits:
-        return f"the lake {lake} holds no run yet; `evenhand audit` makes one"
-    return f"no run of the lake {lake} fits these; it has runs of {', '.join(audits)}"
-
-
-def _row(run: "Listed", *, parted: bool) -> dict[str, Any]:
-    finished = run.finished.replace("T", " ")[:16]
-    states = _by_state(run.theories) or State(run.state).value.replace("_", " ")
-    return {
-        "run": run.run,
-        "audit": run.audit,
-        "year": run.year,
-        **({"partition": " ".join(run.partition.values()) if run.partition else ""} if parted else {}),
-        "finished": finished,
-        "state by question": "; ".join([states, *["protected"] * run.protected]),
-    }
-
-
-def _by_state(theories: Any) -> str:
-    """The questions of each state, the gravest first."""
-    theories_by_state = {words: [t for t, state in theories.items() if state == name] for name, words in _SHORT.items()}
-    return "; ".join(f"{words}: {', '.join(of)}" for words, of in theories_by_state.items() if of)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -164,22 +155,19 @@ def print_stages(title: str, stage_rows: Sequence[dict[str, Any]]) -> None:
 
     parted = any(row.get(OF_PARTITION[0]) for row in stage_rows)
     names = [name for row in stage_rows[:1] for name in row if parted or name not in OF_PARTITION]
-    rows = [{name: _shown(name, row[name]) for name in names} for row in stage_rows]
+    rows = []
+    for row in stage_rows:
+        cells = {name: "" if row[name] is None else row[name] for name in names}
+        rows.append({name: f"{cell:,.1f}" if isinstance(cell, float) else cell for name, cell in cells.items()})
+        if "partition" in cells:
+            rows[-1]["partition"] = cells["partition"][:_SHOWN]
     print_rows(console, title, rows)
     wall, cpu = (sum(row[name] or 0.0 for row in stage_rows) for name in ("seconds", "cpu_seconds"))
     console.print(f"in all {wall:,.1f} s of stages, {cpu:,.1f} CPU s", markup=False)
 
 
-def _shown(name: str, value: Any) -> Any:
-    if value is None:
-        return ""
-    if name == "partition":
-        return value[:_SHOWN]
-    return f"{value:,.1f}" if isinstance(value, float) else value
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# Command ``evenhand report``: makes the files of a report anew, as pages, one page, PDF or workbook; checks them.
+# Command ``evenhand report``: makes the files of a report again, as pages, one page, PDF or workbook; checks them.
 
 
 report_app = typer.Typer()
@@ -217,7 +205,7 @@ def report(
     its budget, and with 5 if the PDF cannot be made, after all else is written.
     """
     from flows.runs import run_names
-    from flows.runs.report_files import note_made, picture_anew, report_anew, signed_of
+    from flows.runs.report_files import picture_anew, report_anew
     from tasks.reporting.exports import single_file
 
     opened, run = run_names.opened(lake, run)
@@ -227,20 +215,23 @@ def report(
         _require_outside(place, opened.storage.local)
     files = report_anew(opened, run)
     for path in joined:
-        _require_apart(path, folder, {*files, single_file.PDF})
+        if path.resolve() in {(folder / name).resolve() for name in (*files, single_file.PDF)}:
+            raise SpecError(f"{path} is the place of another file of the report; name another file")
     alone = (check or bool(joined)) and not (out or pdf or xlsx or open_)
     report_files = {} if alone else {WORKBOOK: files[WORKBOOK]} if xlsx and not open_ else files
     written_files = {folder / name: content for name, content in report_files.items()}
-    extra, lacking = _extra(files, single is not None, pdf, paper)
+    extra = {single_file.SINGLE: single_file.single(files)} if single is not None else {}
+    lacking = None
+    try:
+        extra |= {single_file.PDF: single_file.pdf(files, paper)} if pdf else {}
+    except InfrastructureError as error:  # raised when all else is written
+        lacking = error
     places = {single_file.SINGLE: single, single_file.PDF: folder / single_file.PDF}
     written_files |= {place: extra[name] for name, place in places.items() if place is not None and name in extra}
     written_files |= {picture: picture_anew(opened, run)} if picture is not None else {}
     for path in written_files:
         _require_outside(path, opened.storage.local)  # a link may lead there
-    _write(written_files)
-    if written_files:
-        note_made(opened, run, {_name(path, folder, files): content for path, content in written_files.items()})
-        _print_signed(signed_of(opened, run))
+    _write(opened, run, written_files, folder, files)
     lines = list(single_file.budget_lines({**files, **extra})) if check else []
     _print(run, written_files, lines, as_json)
     if open_:
@@ -260,67 +251,43 @@ def _require_outside(place: Path, lake: Path) -> None:
         raise SpecError(f"{place} is in the lake, and runs of a lake are sealed; name a directory outside of it")
 
 
-def _extra(
-    files: Files, single: bool, pdf: bool, paper: Literal["a4", "letter"]
-) -> tuple[dict[str, bytes], InfrastructureError | None]:
-    """What is made of pages, by the names of its budgets, and why the PDF is not among it."""
-    from tasks.reporting.exports import single_file
-    from tasks.reporting.exports.single_file import pdf as printed
-    from tasks.reporting.exports.single_file import single as joined
-
-    extra_files = {single_file.SINGLE: joined(files)} if single else {}
-    try:
-        return extra_files | ({single_file.PDF: printed(files, paper)} if pdf else {}), None
-    except InfrastructureError as error:
-        return extra_files, error
-
-
-def _require_apart(joined: Path, folder: Path, names: Iterable[str]) -> None:
-    """Refuse to write the joined page, or the drawing of the first, over a file of the report.
-
-    Raises:
-        SpecError: it has the place of one.
-    """
-    if joined.resolve() in {(folder / name).resolve() for name in names}:
-        raise SpecError(f"{joined} is the place of another file of the report; name another file")
-
-
-def _name(path: Path, folder: Path, files: Files) -> str:
-    """A file as the list of files made later has it: its path below the directory; elsewhere its name alone.
-
-    The joined page elsewhere that is named as a file of the report is, is listed as what it is.
-    """
-    from tasks.reporting.exports import single_file
-
-    if path.is_relative_to(folder):
-        return path.relative_to(folder).as_posix()
-    return single_file.SINGLE if path.name in {*files, single_file.PDF} else path.name
-
-
-def _write(written_files: Mapping[Path, bytes]) -> None:
-    """Write files, and the directories that they lie in.
+def _write(lake: "Lake", run: str, written_files: Mapping[Path, bytes], folder: Path, files: Files) -> None:
+    """Write files, and the directories that they lie in, and note in the lake that they were made.
 
     Raises:
         InfrastructureError: one cannot be written.
     """
+    from flows.runs.report_files import note_made, signed_of
+    from tasks.reporting.exports import single_file
+
+    contents = {}
     for path, content in written_files.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
         except OSError as error:
             raise InfrastructureError(f"{path} cannot be written ({error.strerror}); name another place") from error
-
-
-def _print_signed(signed: "Signed") -> None:
-    """Prints that the new first page shows the signatures and the stored draft does not; nothing of an unsigned run."""
-    if signed.signatures:
-        notice = "the first page shows who signed; the report in the lake stays the draft that was signed"
-        errors.print(f"{notice}. {signed.words}", markup=False, soft_wrap=True)
+        # The list of files made later has the path below the directory; of a file elsewhere its name alone. A joined
+        # page elsewhere with the name of a file of the report is listed as what it is.
+        name = single_file.SINGLE if path.name in {*files, single_file.PDF} else path.name
+        contents[path.relative_to(folder).as_posix() if path.is_relative_to(folder) else name] = content
+    if contents:
+        note_made(lake, run, contents)
+        signed = signed_of(lake, run)
+        if signed.signatures:
+            notice = "the first page shows who signed; the report in the lake stays the draft that was signed"
+            errors.print(f"{notice}. {signed.words}", markup=False, soft_wrap=True)
 
 
 def _print(run: str, written_paths: Iterable[Path], lines: Iterable["BudgetLine"], as_json: bool) -> None:
     """The files written, and a line for each that was checked."""
-    rows = [_report_row(line) for line in lines]
+    rows = []
+    for line in lines:
+        ratios = {}
+        for name, has in vars(line.has).items():
+            most = vars(line.most)[name]
+            ratios[name] = "-" if has is None else f"{has:,}" if most is None else f"{has:,} of {most:,}"
+        rows.append({"file": line.path, **ratios, "over": ", ".join(line.over) or "-"})
     if as_json:
         print_json({"run": run, "written": [str(path) for path in written_paths], "checked": rows})
         return
@@ -328,17 +295,6 @@ def _print(run: str, written_paths: Iterable[Path], lines: Iterable["BudgetLine"
         sys.stdout.write(f"{visible(str(path))}\n")
     if rows:
         print_rows(console, f"files of run {run}: what each has, of the most it may have", rows)
-
-
-def _report_row(line: "BudgetLine") -> dict[str, str]:
-    """What a file has of each, and the most that it may have."""
-    has, most = vars(line.has), vars(line.most)
-    ratios = {name: _of(has[name], most[name]) for name in has}
-    return {"file": line.path, **ratios, "over": ", ".join(line.over) or "-"}
-
-
-def _of(has: int | None, most: int | None) -> str:
-    return "-" if has is None else f"{has:,}" if most is None else f"{has:,} of {most:,}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -485,10 +441,10 @@ def verify_log(
     from flows.runs.signatures import check_log
     from tasks.lake.store import open_lake
 
-    found = check_log(open_lake(lake), head, signed_after)
+    check = check_log(open_lake(lake), head, signed_after)
     advice = "" if head else "; keep `evenhand log head` elsewhere, as a chain cannot show that its end was cut off"
-    console.print(f"all {found.entries} entries follow each other, and every run has its own{advice}", soft_wrap=True)
-    for remark in found.remarks:
+    console.print(f"all {check.entries} entries follow each other, and every run has its own{advice}", soft_wrap=True)
+    for remark in check.remarks:
         console.print(f"note: {remark}", markup=False, soft_wrap=True)
 
 
@@ -566,7 +522,7 @@ def note(
         int | None,
         typer.Option(min=1, metavar="N", help="Close the remediation of this entry; RUN shows that it is done."),
     ] = None,
-    read: Annotated[bool, typer.Option("--read", help="Enter that you read the run: once a day.")] = False,
+    is_read: Annotated[bool, typer.Option("--read", help="Enter that you read the run: once a day.")] = False,
     key: KeyOption = None,
     lake: LakeOption = "data/lake",
     as_json: JsonOption = False,
@@ -575,14 +531,21 @@ def note(
 
     Entries are never changed and never removed, so name nobody of whom the data are.
     """
-    from flows.runs.review import Note
+    from flows.runs import review
     from flows.runs.run_names import opened
 
-    if bool(owner) + (done is not None) + read > 1 or bool(owner) != bool(due):
+    if bool(owner) + (done is not None) + is_read > 1 or bool(owner) != bool(due):
         raise SpecError("give --owner and --due together, or --done, or --read, or none of them")
     opened_lake, run = opened(lake, run)
-    entry = _noted(opened_lake, run, Note(by, text, key), (owner, due, done, read))
-    if entry is None:
+    entered = review.Note(by, text, key)
+    entry: log.Entry | None
+    if owner:
+        entry = review.open_remediation(opened_lake, run, entered, owner, due)
+    elif done is not None:
+        entry = review.close_remediation(opened_lake, run, entered, done)
+    else:
+        entry = (review.note_read if is_read else review.note)(opened_lake, run, entered)
+    if entry is None:  # the log has this reading
         console.print(f"{run}: the log has it already that {by.strip()} read it today", markup=False, soft_wrap=True)
         return
     _print_entry(opened_lake, entry, as_json=as_json)
@@ -607,25 +570,22 @@ def review(
     if run is None:
         opened_lake = open_lake(lake)
         every = sound_entries(opened_lake)
-        overdue = _print_all(reviews(opened_lake, every), outstanding(opened_lake, every).open, as_json=as_json)
+        rows = sorted(reviews(opened_lake, every), key=lambda item: (item.state != "unsigned", item.run))
+        runs = [_review_row(row) for row in rows]
+        remediations = [_remediation(remediation) for remediation in outstanding(opened_lake, every).open]
+        if as_json:
+            print_json({"runs": runs, "remediations": remediations})
+        else:
+            print_rows(console, "review of the valid run of every year", runs)
+            if remediations:
+                print_rows(console, "remediations that are open", remediations)
+        overdue = sum(remediation["state"] == "overdue" for remediation in remediations)
     else:
         opened_lake, run = opened(lake, run)
         every = sound_entries(opened_lake)
         overdue = _print_one(opened_lake, review_of(opened_lake, run, every), every, as_json=as_json)
     if strict and overdue:
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
-
-
-def _noted(lake: "Lake", run: str, note_text: "Note", what: tuple[str, str, int | None, bool]) -> "log.Entry | None":
-    """The entry of a note; None of a reading that the log has."""
-    from flows.runs import review
-
-    owner, due, done, is_read = what
-    if owner:
-        return review.open_remediation(lake, run, note_text, owner, due)
-    if done is not None:
-        return review.close_remediation(lake, run, note_text, done)
-    return review.note_read(lake, run, note_text) if is_read else review.note(lake, run, note_text)
 
 
 def _print_entry(lake: "Lake", entry: "log.Entry", *, as_json: bool) -> None:
@@ -644,28 +604,13 @@ def _print_head(head: Any) -> None:
     console.print(f"head of the log, to be kept elsewhere: {head.n}:{head.sha256}", soft_wrap=True)
 
 
-def _print_all(reviews: "Iterable[Review]", open_: "Iterable[Remediation]", *, as_json: bool) -> int:
-    """The valid runs, unsigned ones first, and what is open; gives how many remediations are overdue."""
-    runs = sorted(reviews, key=lambda review_of_run: (review_of_run.state != "unsigned", review_of_run.run))
-    remediations = [_remediation(remediation) for remediation in open_]
-    if as_json:
-        print_json({"runs": [_review_row(each) for each in runs], "remediations": remediations})
-    else:
-        print_rows(console, "review of the valid run of every year", [_review_row(each) for each in runs])
-        if remediations:
-            print_rows(console, "remediations that are open", remediations)
-    return sum(remediation["state"] == "overdue" for remediation in remediations)
-
-
 def _print_one(lake: "Lake", review_of_run: "Review", every: "list[log.Entry]", *, as_json: bool) -> int:
     """Prints a run's review state, remarks, open remediations and entries; returns the number of overdue ones."""
     from flows.runs.review import remarks
     from tasks.lake import log
 
-    remediations, remark_lines = (
-        [_remediation(remediation) for remediation in review_of_run.open],
-        remarks(lake, review_of_run, every),
-    )
+    remediations = [_remediation(remediation) for remediation in review_of_run.open]
+    remark_lines = remarks(lake, review_of_run, every)
     rows = [entry_row(entry) for entry in every if entry.run == review_of_run.run]
     head = log.head(lake)
     if as_json:

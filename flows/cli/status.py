@@ -1,8 +1,8 @@
-"""Command `evenhand status`: how every audit and year stands, and what waits for a person."""
+"""Command `evenhand status`: the state of every audit and year, and what waits for a person."""
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +14,8 @@ from schemas.terms import ExitCode
 from tasks.pipeline.progress import coarse, duration
 
 if TYPE_CHECKING:
-    from flows.operations.overview import AuditAtAGlance, Overview
-    from flows.operations.status import PartStatus, Standing, YearOfPartitions
+    from flows.operations.overview import Overview
+    from flows.operations.status import Standing, YearOfPartitions
     from flows.partitions.forecast import Stand
     from tasks.lake.store import Lake
 
@@ -62,7 +62,8 @@ def print_waiting(lake_overview: "Overview") -> None:
         ("to come, as they say; look at the clock that they ran by", lake_overview.future),
     ):
         if names:
-            lines.append((title, f"{len(names)} ({'; '.join(names[:_NAMED])}{_more(len(names), _NAMED)})"))
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            lines.append((title, f"{len(names)} ({'; '.join(names[:_NAMED])}{more})"))
     if lake_overview.unreadable:
         lines.append(("records that cannot be read, and are left out above", str(len(lake_overview.unreadable))))
         lines += [("  cannot be read", record.reason) for record in lake_overview.unreadable[:_FILES]]
@@ -92,12 +93,12 @@ def in_review(lake: "Lake") -> dict[str, list[dict[str, Any]]]:
     ]
     remediations = [
         {
-            **{
-                "due": remediation.due,
-                "state": "overdue" if remediation.overdue() else "open",
-                "owner": remediation.owner,
-            },
-            **{"run": remediation.run, "entry": remediation.n, "text": remediation.text},
+            "due": remediation.due,
+            "state": "overdue" if remediation.overdue() else "open",
+            "owner": remediation.owner,
+            "run": remediation.run,
+            "entry": remediation.n,
+            "text": remediation.text,
         }
         for remediation in outstanding(lake, every).open
     ]
@@ -124,12 +125,8 @@ def print_review(lake: "Lake") -> None:
             console.print(none, markup=False)
 
 
-def _more(count: int, shown_count: int) -> str:
-    return f" and {count - shown_count} more" if count > shown_count else ""
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# Command ``evenhand status``: how every audit and year of a lake stands, and what waits for a person.
+# Command ``evenhand status``: the state of every audit and year of a lake, and what waits for a person.
 
 
 app = typer.Typer()
@@ -172,7 +169,7 @@ def status(
     The server of PREFECT_API_URL, if one is named, is asked for the next dates. Exit 5 if an expected run or a
     remediation is overdue. Exit 6 if a record of the lake cannot be read: it is named, and all others are printed.
     """
-    options = _Asked(lake, years, long, by, review, as_json)
+    options = _Options(lake, years, long, by, review, as_json)
     while watch:
         console.clear()
         _print(options)
@@ -185,7 +182,7 @@ def status(
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Options:
     """Options of the command line."""
 
     lake: str
@@ -196,11 +193,12 @@ class _Asked:
     as_json: bool
 
 
-def _print(options: _Asked) -> "Overview":
+def _print(options: _Options) -> "Overview":
     """Print it once; gives what an operator looks at first."""
     from flows.operations.lake_records import unreadable, without
+    from flows.operations.metrics import machine_memory, memory_of
     from flows.operations.overview import overview
-    from flows.operations.status import partition_status
+    from flows.operations.status import never, partition_status
     from flows.operations.status import status as standing
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
@@ -211,16 +209,24 @@ def _print(options: _Asked) -> "Overview":
     year_statuses, parted = standing(visible_lake), partition_status(visible_lake)
     lake_overview = overview(lake, year_statuses, hidden=hidden)
     if options.years is not None:
-        year_statuses = list(_of_years(year_statuses, options.years))
-        parted = [year for year in parted if year.year in parse_years(options.years)]
+        # The requested years of every audit; a year without an attempt is listed as such, and a year of partitions
+        # that were audited by themselves has several lines.
+        requested_years, every = parse_years(options.years), year_statuses
+        year_statuses = []
+        for audit in dict.fromkeys(year.audit for year in every):
+            for requested in requested_years:
+                lines = [year for year in every if (year.audit, year.year) == (audit, requested)]
+                year_statuses += lines or [never(audit, requested)]
+        parted = [year for year in parted if year.year in requested_years]
     in_review_too = options.review and not lake_overview.log_altered  # else the log is named among what cannot be read
     if options.as_json:
-        years = [*_with_memory(visible_lake, year_statuses), *map(asdict, parted)]
+        memory = memory_of(visible_lake, year_statuses)
+        years = [{**asdict(year), "memory": asdict(m)} for year, m in zip(year_statuses, memory, strict=True)]
         document = {
             **asdict(lake_overview),
             "overdue": lake_overview.overdue,
-            "memory": _machine(visible_lake),
-            "years": years,
+            "memory": asdict(machine_memory(visible_lake)),
+            "years": [*years, *map(asdict, parted)],
         }
         print_json({**document, **({"review": in_review(visible_lake)} if in_review_too else {})})
     else:
@@ -231,24 +237,8 @@ def _print(options: _Asked) -> "Overview":
     return lake_overview
 
 
-def _with_memory(lake: "Lake", year_statuses: "Sequence[Standing]") -> list[dict[str, Any]]:
-    """The years, each with the memory of its stages."""
-    from flows.operations.metrics import memory_of
-
-    memory = memory_of(lake, year_statuses)
-    return [
-        {**asdict(year), "memory": asdict(year_memory)} for year, year_memory in zip(year_statuses, memory, strict=True)
-    ]
-
-
-def _machine(lake: "Lake") -> dict[str, Any]:
-    from flows.operations.metrics import machine_memory
-
-    return asdict(machine_memory(lake))
-
-
 def _print_years(
-    options: _Asked,
+    options: _Options,
     year_statuses: "Sequence[Standing]",
     parted: "Sequence[YearOfPartitions]",
     lake_overview: "Overview",
@@ -256,32 +246,36 @@ def _print_years(
     if not (year_statuses or parted):
         console.print(f"the lake {options.lake} has no audit of any year yet", markup=False, soft_wrap=True)
     if lake_overview.audits:
-        print_rows(console, "audits", [_glance(audit) for audit in lake_overview.audits])
-    for audit in dict.fromkeys(year.audit for year in year_statuses):
-        years_of_audit = [year for year in year_statuses if year.audit == audit]
-        rows = (
-            aligned([_long(year) for year in years_of_audit])
-            if options.long
-            else [_short(year) for year in years_of_audit]
-        )
-        print_rows(console, f"years of {audit}", rows)
+        glances = [
+            {
+                "audit": audit.audit,
+                "last run": f"{audit.year} {audit.state}",
+                "ended": audit.ended.replace("T", " ")[:16],
+                "age": "" if audit.age_days is None else duration(audit.age_days * 24 * 3600),
+                "next": audit.next_run,
+                "overdue": audit.overdue,
+            }
+            for audit in lake_overview.audits
+        ]
+        print_rows(console, "audits", glances)
+    for name in dict.fromkeys(year.audit for year in year_statuses):
+        rows = [_row(year, long=options.long) for year in year_statuses if year.audit == name]
+        print_rows(console, f"years of {name}", aligned(rows) if options.long else rows)
     if parted:
         print_rows(console, "years by partitions", [_counts(year) for year in parted])
     for year in parted if options.by else ():
-        print_rows(
-            console, f"{year.audit} {year.year} by {year.column}", [_partition(part) for part in year.partitions]
-        )
-
-
-def _glance(audit: "AuditAtAGlance") -> dict[str, Any]:
-    return {
-        "audit": audit.audit,
-        "last run": f"{audit.year} {audit.state}",
-        "ended": audit.ended.replace("T", " ")[:16],
-        "age": "" if audit.age_days is None else duration(audit.age_days * 24 * 3600),
-        "next": audit.next_run,
-        "overdue": audit.overdue,
-    }
+        partitions = [
+            {
+                "partition": part.value,
+                "rows": f"{part.rows:,}",
+                "state": part.state,
+                "seconds": "" if part.seconds is None else f"{part.seconds:,.1f}",
+                "run": part.run,
+                "why": part.message.split("\n")[0],
+            }
+            for part in year.partitions
+        ]
+        print_rows(console, f"{year.audit} {year.year} by {year.column}", partitions)
 
 
 def _counts(year: "YearOfPartitions") -> dict[str, Any]:
@@ -294,44 +288,22 @@ def _counts(year: "YearOfPartitions") -> dict[str, Any]:
     return {"audit": year.audit, "year": year.year, "done": done, "an hour": rate, "left": time_left, "states": states}
 
 
-def _partition(part: "PartStatus") -> dict[str, Any]:
-    seconds = "" if part.seconds is None else f"{part.seconds:,.1f}"
-    row = {"partition": part.value, "rows": f"{part.rows:,}", "state": part.state, "seconds": seconds, "run": part.run}
-    return {**row, "why": part.message.split("\n")[0]}
-
-
-def _of_years(year_statuses: "Sequence[Standing]", years: str) -> "Iterable[Standing]":
-    """The requested years of every audit, in order; a year without an attempt is listed as such."""
-    from flows.operations.status import never
-    from flows.partitions.years import parse_years
-
-    requested_years = parse_years(years)
-    for audit in dict.fromkeys(year.audit for year in year_statuses):
-        years_of_audit = [year for year in year_statuses if year.audit == audit]
-        for year in requested_years:  # one of partitions that were audited by themselves has several lines
-            yield from [year_status for year_status in years_of_audit if year_status.year == year] or [
-                never(audit, year)
-            ]
-
-
-def _state(year: "Standing") -> str:
-    return year.state + (" (protected)" if year.protected else "")
-
-
-def _short(year: "Standing") -> dict[str, Any]:
-    seconds = "" if year.seconds is None else f"{year.seconds:,.1f}"
-    row = {"year": year.year, "state": _state(year), "date": year.ended[:10], "run": year.run, "seconds": seconds}
-    return {**row, "why": _cut(year.message.split("\n")[0].split("; ")[0])}
-
-
-def _cut(reason: str) -> str:
-    """A reason in its letters; between words, where the last one is not a path that fills them."""
-    if len(reason) <= _LETTERS:
-        return reason
-    head = reason[: _LETTERS - 3]
-    return (head[: head.rfind(" ")] if head.rfind(" ") > _LETTERS // 2 else head) + "..."
-
-
-def _long(year: "Standing") -> dict[str, Any]:
+def _row(year: "Standing", *, long: bool) -> dict[str, Any]:
+    state = year.state + (" (protected)" if year.protected else "")
     why = year.message.split("\n")[0]
-    return {"year": year.year, "state": _state(year), **matrix(year.stages), "why": why}
+    if long:
+        return {"year": year.year, "state": state, **matrix(year.stages), "why": why}
+    seconds = "" if year.seconds is None else f"{year.seconds:,.1f}"
+    why = why.split("; ")[0]
+    if len(why) > _LETTERS:
+        # Cut between words, where the last one is not a path that fills the letters.
+        head = why[: _LETTERS - 3]
+        why = (head[: head.rfind(" ")] if head.rfind(" ") > _LETTERS // 2 else head) + "..."
+    return {
+        "year": year.year,
+        "state": state,
+        "date": year.ended[:10],
+        "run": year.run,
+        "seconds": seconds,
+        "why": why,
+    }

@@ -45,15 +45,15 @@ class PlainConsole(Console):
 
     def print(self, *objects: Any, **how: Any) -> None:
         """Print texts with their controls made visible; rich's own escapes, such as colours, come after."""
-        super().print(*(_without_controls(printable) for printable in objects), **how)
-
-
-def _without_controls(content: Any) -> Any:
-    if isinstance(content, str):
-        return visible(content)
-    if isinstance(content, Text) and content.plain != visible(content.plain):
-        return Text(visible(content.plain), style=content.style)
-    return content
+        printed: list[Any] = []
+        for content in objects:
+            if isinstance(content, str):
+                printed.append(visible(content))
+            elif isinstance(content, Text) and content.plain != visible(content.plain):
+                printed.append(Text(visible(content.plain), style=content.style))
+            else:
+                printed.append(content)
+        super().print(*printed, **how)
 
 
 class _Visible(logging.Formatter):
@@ -108,19 +108,15 @@ def _columns(row: Sequence[Text], widths: Sequence[int], width: int) -> Iterator
     if width - start < min(last.cell_len, _LEAST_ROOM):
         yield _bare(before)
         before, start = Text(_GAP), len(_GAP)
-    for number, part in enumerate(_wrapped(last, max(width - start, _LEAST_ROOM))):
-        yield _bare((Text(" " * start) if number else before) + part)
-
-
-def _wrapped(text: Text, width: int) -> Iterator[Text]:
-    """The words of a text in lines of a width; a longer word has a line for itself."""
-    line = Text()
-    for word in text.split(" "):
-        if line and line.cell_len + 1 + word.cell_len > width:
-            yield line
-            line = Text()
-        line = Text(" ").join([line, word]) if line else word
-    yield line
+    # The words of the last cell in lines of a width; a longer word has a line for itself.
+    room, lines = max(width - start, _LEAST_ROOM), [Text()]
+    for word in last.split(" "):
+        if lines[-1] and lines[-1].cell_len + 1 + word.cell_len > room:
+            lines.append(word)
+        else:
+            lines[-1] = Text(" ").join([lines[-1], word]) if lines[-1] else word
+    for number, line in enumerate(lines):
+        yield _bare((Text(" " * start) if number else before) + line)
 
 
 def _bare(line: Text) -> Text:
@@ -252,14 +248,28 @@ def print_audit(
         verbose: print the tables of all groups and methods, too.
     """
     from flows.runs import first_page as decision
+    from schemas.tables.applications import read_words
+    from schemas.tables.verdicts import STATES  # loads pyarrow, and other commands print rows
 
     width = min(console.width, decision.MOST_COLUMNS)
     shown_report = {**report, "state": summary.state}
     for line in decision.summary(shown_report, summary.report, left_out=left_out, notes=_more(summary), width=width):
-        console.print(_coloured(line), soft_wrap=True)
-    if verbose:
-        console.print()
-        _print_tables(console, summary)
+        text = Text(line)
+        for state, style in _STYLE.items():  # which a pipe does not get
+            text.highlight_regex(rf"(?<=  ){STATES[state]}(?=  )", style=style)
+        console.print(text, soft_wrap=True)
+    if not verbose:
+        return
+    # Theories, rows that are not within, groups by method, and what was read. Text is never read as markup.
+    console.print()
+    print_rows(console, "theories", _theories(summary.verdicts))
+    print_rows(console, "groups that are not within", _open_rows(summary.verdicts))
+    console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
+    for title, rows in _groups(summary):
+        print_rows(console, title, rows)
+    for sentence in (*_more(summary), summary.withheld):
+        console.print(sentence.strip(), markup=False, soft_wrap=True)
+    console.print(f"read    {read_words(summary.read)}", markup=False)
 
 
 def _more(summary: "Summary") -> list[str]:
@@ -274,37 +284,16 @@ def print_run(console: Console, summary: "Summary") -> None:
         console.print(Text(f"{name:<8}").append_text(text), soft_wrap=True)
 
 
-def _coloured(line: str) -> Text:
-    """A line with the words of states in their colours, which a pipe does not get."""
-    from schemas.tables.verdicts import STATES  # loads pyarrow, and other commands print rows
-
-    text = Text(line)
-    for state, style in _STYLE.items():
-        text.highlight_regex(rf"(?<=  ){STATES[state]}(?=  )", style=style)
-    return text
-
-
-def _print_tables(console: Console, summary: "Summary") -> None:
-    """Theories, rows that are not within, groups by method, and what was read. Text is never read as markup."""
-    from schemas.tables.applications import read_words
-
-    print_rows(console, "theories", _theories(summary.verdicts))
-    print_rows(console, "groups that are not within", _open_rows(summary.verdicts))
-    console.print("value [interval] or (range of draws) by group; n = those whom it is about", markup=False)
-    for title, rows in _groups(summary):
-        print_rows(console, title, rows)
-    for sentence in (*_more(summary), summary.withheld):
-        console.print(sentence.strip(), markup=False, soft_wrap=True)
-    console.print(f"read    {read_words(summary.read)}", markup=False)
-
-
 def print_rows(console: Console, title: str, rows: list[dict[str, Any]]) -> None:
     """Print rows as a table, and its title above it; nothing of a table without rows but the title."""
     if title:
         console.print(title, markup=False, style="italic")
-    names = list(rows[0]) if rows else []
     if rows:
-        print_table(console, names, [[_cell(value) for value in row.values()] for row in rows])
+        cells = []
+        for row in rows:
+            texts = [f"{v:.4f}" if isinstance(v, float) else "" if v is None else v for v in row.values()]
+            cells.append([text if isinstance(text, Text) else Text(str(text)) for text in texts])
+        print_table(console, list(rows[0]), cells)
 
 
 def robustness_words(rv: float, strongest: str, of_denial: float | None, of_group: float | None) -> str:
@@ -335,43 +324,50 @@ def _groups(summary: "Summary") -> Iterator[tuple[str, list[dict[str, Any]]]]:
     for table, measures in summary.titles.items():
         rows = []
         for maker, attribute, group in groups:
-            cells = {title: by.get((maker, attribute, group, measure)) for measure, title in measures.items()}
-            first_cell = next((cell for cell in cells.values() if cell), None)
-            if first_cell is not None:
-                n = "" if first_cell["n"] is None else f"{first_cell['n']:,}"
-                whose = {"decision maker": maker, "group": f"{attribute}: {group}", "n": n}
-                rows.append({**whose, **{title: _interval(cell) for title, cell in cells.items()}})
+            measured = {title: by.get((maker, attribute, group, measure)) for measure, title in measures.items()}
+            first = next((row for row in measured.values() if row), None)
+            if first is None:
+                continue
+            n = "" if first["n"] is None else f"{first['n']:,}"
+            cells = {"decision maker": maker, "group": f"{attribute}: {group}", "n": n}
+            for title, row in measured.items():
+                if row is None:
+                    cells[title] = ""
+                elif row["value"] is None:
+                    cells[title] = "withheld" if row["n"] is None else "undefined"
+                elif row["low"] is None or row["high"] is None:
+                    spread = Note.NO_SPREAD if Note.NO_SPREAD in row["note"].split("; ") else "no interval"
+                    cells[title] = f"{row['value']:.4f} ({spread})"
+                else:
+                    is_range = Note.RANGE in row["note"].split("; ")
+                    low, high = f"{row['low']:.3f}", f"{row['high']:.3f}"
+                    cells[title] = f"{row['value']:.4f} " + (f"({low} to {high})" if is_range else f"[{low}, {high}]")
+            rows.append(cells)
         yield table, rows
 
 
 def _theories(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A row for each theory: its question, its state, and the groups behind it."""
-    from schemas.tables.verdicts import QUESTIONS, STATES, effect_words  # loads pyarrow, as below
+    from schemas.tables.verdicts import QUESTIONS, STATES, effect_words, limit_words  # loads pyarrow, as below
 
     verdict_rows, rows = list(verdicts), []
     for theory_row in (row for row in verdict_rows if row["role"] == "theory"):
         state = State(theory_row["state"])
-        of = [row for row in verdict_rows if row["theory"] == theory_row["theory"] and row["role"] == "primary"]
-        effects = (
-            "; ".join(_effect(row) for row in of if effect_words(row)) if theory_row["theory"] != Theory.OWN else ""
-        )
+        effects = []
+        for row in verdict_rows if theory_row["theory"] != Theory.OWN else ():
+            if row["theory"] == theory_row["theory"] and row["role"] == "primary" and (words := effect_words(row)):
+                limit = limit_words(row)
+                effects.append(f"{row['group']} {words}" + (f" ({limit})" if limit else ""))
         why = "" if effects and state is State.WITHIN else theory_row["reason"]
         rows.append(
             {
                 "question": QUESTIONS[Theory(theory_row["theory"])],
                 "theory": theory_row["theory"],
                 "state": Text(STATES[state], style=_STYLE.get(state, "")),
-                "effect [verdict interval] and why": "; ".join(part for part in (why, effects) if part),
+                "effect [verdict interval] and why": "; ".join(part for part in (why, *effects) if part),
             }
         )
     return rows
-
-
-def _effect(row: dict[str, Any]) -> str:
-    from schemas.tables.verdicts import effect_words, limit_words
-
-    limit = limit_words(row)
-    return f"{row['group']} {effect_words(row)}" + (f" ({limit})" if limit else "")
 
 
 def _open_rows(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -393,23 +389,3 @@ def _open_rows(verdicts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
                 }
             )
     return rows
-
-
-def _interval(row: dict[str, Any] | None) -> str:
-    if row is None:
-        return ""
-    if row["value"] is None:
-        return "withheld" if row["n"] is None else "undefined"
-    low, high, notes = row["low"], row["high"], row["note"].split("; ")
-    if low is None or high is None:
-        return f"{row['value']:.4f} ({Note.NO_SPREAD if Note.NO_SPREAD in notes else 'no interval'})"
-    ends = f"({low:.3f} to {high:.3f})" if Note.RANGE in notes else f"[{low:.3f}, {high:.3f}]"
-    return f"{row['value']:.4f} {ends}"
-
-
-def _cell(value: object) -> Text:
-    if isinstance(value, Text):
-        return value
-    if isinstance(value, float):
-        return Text(f"{value:.4f}")
-    return Text("" if value is None else str(value))

@@ -93,14 +93,15 @@ def grouped_lines(intake: "TakenIn") -> list[dict[str, Any]]:
 
 def readable(line: Mapping[str, Any]) -> dict[str, Any]:
     """The line for people: sizes in units, counts with commas, digests cut short, what is not known left empty."""
-    return {name.removesuffix("_bytes"): _readable(name, value) for name, value in line.items()}
-
-
-def _readable(name: str, value: object) -> object:
-    if isinstance(value, int) and name.endswith("bytes"):
-        return decimal(value)
-    if isinstance(value, int) and name != "year":
-        return f"{value:,}"
-    if isinstance(value, dict):
-        return ", ".join(f"{key}: {count:,}" for key, count in value.items()) or "none"
-    return str(value)[:12] if name == "sha256" else value
+    cells: dict[str, Any] = {}
+    for name, value in line.items():
+        title = name.removesuffix("_bytes")
+        if isinstance(value, int) and name.endswith("bytes"):
+            cells[title] = decimal(value)
+        elif isinstance(value, int) and name != "year":
+            cells[title] = f"{value:,}"
+        elif isinstance(value, dict):
+            cells[title] = ", ".join(f"{key}: {count:,}" for key, count in value.items()) or "none"
+        else:
+            cells[title] = str(value)[:12] if name == "sha256" else value
+    return cells

@@ -19,8 +19,13 @@ TABLES = (HMDA_APPLICATIONS, HMDA_REFUSALS, HMDA_LENDERS, *_BY_STAGE, *_OF_STAGE
 
 def dictionary() -> str:
     """The dictionary as Markdown."""
-    head = "# The tables of the lake\n\nWritten by `make docs` from the declarations of the tables; do not edit.\n"
-    return head + "".join(_section(table) for table in TABLES)
+    text = "# The tables of the lake\n\nWritten by `make docs` from the declarations of the tables; do not edit.\n"
+    for table in TABLES:
+        text += f"\n## {table.name}\n\n{table.description} {' '.join(notes(table))}".rstrip()
+        text += "\n\n| column | type | meaning | holds |\n| --- | --- | --- | --- |\n"
+        for column in table.columns:
+            text += f"| {column.name} | {column.type} | {column.description} | {'; '.join(holds(column))} |\n"
+    return text
 
 
 def notes(table: Table) -> list[str]:
@@ -36,16 +41,6 @@ def holds(column: Column) -> list[str]:
     rules += [f"at least {column.minimum:g}"] if column.minimum is not None else []
     rules += [f"at most {column.maximum:g}"] if column.maximum is not None else []
     return rules + ([f"one of {', '.join(column.codes)}"] if column.codes else [])
-
-
-def _section(table: Table) -> str:
-    rows = "".join(_row(column) for column in table.columns)
-    lines = f"\n## {table.name}\n\n{table.description} {' '.join(notes(table))}".rstrip()
-    return f"{lines}\n\n| column | type | meaning | holds |\n| --- | --- | --- | --- |\n{rows}"
-
-
-def _row(column: Column) -> str:
-    return f"| {column.name} | {column.type} | {column.description} | {'; '.join(holds(column))} |\n"
 
 
 if __name__ == "__main__":

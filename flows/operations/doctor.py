@@ -5,7 +5,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, requires, version
 from ipaddress import ip_address
@@ -40,16 +40,35 @@ _FIRST_WITHOUT_SCHEDULES = Version("2.1")
 
 def examine(root: str) -> list[dict[str, Any]]:
     """All checks: result, whether it is sufficient, and the next step if not."""
-    machine_checks = [_lake(root), _modes(root), _disk(root), _memory(), _kernels(), _server(), _schedules()]
-    return [*libraries(), settings_known(), *machine_checks]
+    lake_checks = [_lake(root), _modes(root)]
+    # The disk of the lake, or the one that its drafts lie on where the lake is at a URI.
+    disk = shutil.disk_usage(_nearest(storage_at(root).local)).free
+    memory = psutil.virtual_memory().available
+    return [
+        *libraries(),
+        settings_known(),
+        *lake_checks,
+        check("free disk", f"{disk / _GB:.1f} GB", disk > 2 * _GB, "free 2 GB, or give another --lake"),
+        check("free memory", f"{memory / _GB:.1f} GB", memory > 3 * _GB, "3 GB are needed for 50,000 rows"),
+        _kernels(),
+        _server(),
+        _schedules(),
+    ]
 
 
 def libraries() -> list[dict[str, Any]]:
-    """Checks of Python and of every library."""
-    requirements = [Requirement(line) for line in requires("evenhand") or []]
-    packages = [_package(r) for r in requirements if r.marker is None or r.marker.evaluate({"extra": ""})]
-    python = check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")
-    return [python, *packages]
+    """Checks of Python and of every library; docs/decisions/0029 lists which libraries change together."""
+    checks = [check("python", sys.version.split()[0], sys.version_info[:2] >= (3, 11), "use Python 3.11 or later")]
+    for requirement in map(Requirement, requires("evenhand") or []):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            try:
+                installed = version(requirement.name)
+            except PackageNotFoundError:
+                installed = "missing"
+            ok = installed != "missing" and requirement.specifier.contains(installed, prereleases=True)
+            step = f"{requirement} is needed: pip install -r requirements.lock"
+            checks.append(check(requirement.name, installed, ok, step))
+    return checks
 
 
 def settings_known() -> dict[str, Any]:
@@ -61,16 +80,6 @@ def settings_known() -> dict[str, Any]:
 def check(name: str, state: str, ok: bool, step: str) -> dict[str, Any]:
     """A finding, whether it will do, and the next step if not."""
     return {"check": name, "found": state, "ok": ok, "next_step": "" if ok else step}
-
-
-def _package(requirement: Requirement) -> dict[str, Any]:
-    """Whether a library is installed in a tested version; docs/decisions/0029 lists which change together."""
-    try:
-        installed_version = version(requirement.name)
-    except PackageNotFoundError:
-        installed_version = "missing"
-    ok = installed_version != "missing" and requirement.specifier.contains(installed_version, prereleases=True)
-    return check(requirement.name, installed_version, ok, f"{requirement} is needed: pip install -r requirements.lock")
 
 
 def _lake(root: str) -> dict[str, Any]:
@@ -107,17 +116,6 @@ def _nearest(place: Path) -> Path:
     return next(p for p in (place, *place.parents) if p.exists())
 
 
-def _disk(root: str) -> dict[str, Any]:
-    """The disk of the lake, or the one that its drafts lie on where it is at a URI."""
-    free = shutil.disk_usage(_nearest(storage_at(root).local)).free
-    return check("free disk", f"{free / _GB:.1f} GB", free > 2 * _GB, "free 2 GB, or give another --lake")
-
-
-def _memory() -> dict[str, Any]:
-    free = psutil.virtual_memory().available
-    return check("free memory", f"{free / _GB:.1f} GB", free > 3 * _GB, "3 GB are needed for 50,000 rows")
-
-
 def _kernels() -> dict[str, Any]:
     """Whether the kernels of the set-up are compiled; what is not, the next audit compiles, which takes a minute."""
     compiled, recorded = compiled_kernels()
@@ -130,20 +128,17 @@ def _server() -> dict[str, Any]:
     api_url = urlsplit(os.environ.get("PREFECT_API_URL", ""))
     if not api_url.hostname:
         return check("server", "none named; an audit starts its own, with a password", True, "")
-    if api_url.scheme != "https" and not _is_loopback(api_url.hostname):
+    try:
+        is_loopback = ip_address(api_url.hostname).is_loopback
+    except ValueError:
+        is_loopback = api_url.hostname == "localhost"
+    if api_url.scheme != "https" and not is_loopback:
         step = "serve it by https, or reach it through a tunnel to this machine"
         return check("server", f"{api_url.hostname} is reached without https", False, step)
     if not (os.environ.get("PREFECT_API_AUTH_STRING") or os.environ.get("PREFECT_API_KEY")):
         step = "set PREFECT_SERVER_API_AUTH_STRING where it runs and PREFECT_API_AUTH_STRING here"
         return check("server", f"{api_url.hostname} is asked without a password", False, step)
     return check("server", api_url.hostname, True, "")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _schedules() -> dict[str, Any]:
@@ -154,18 +149,15 @@ def _schedules() -> dict[str, Any]:
     try:
         after = seconds_to_first_run()
     except Exception as error:  # whatever a server, or a Prefect that does not fit, does wrong is a finding here
-        return check("schedules", *_not_asked(error, named=named))
+        why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        if named:
+            state, step = f"the server of PREFECT_API_URL cannot be asked ({why})", finding_of(error)[1]
+        else:
+            state, step = f"no server could be started ({why})", "pip install -r requirements.lock"
+        return check("schedules", state, False, step)
     if after is not None:
         return check("schedules", f"the server made a run by itself after {ceil(after)} s", True, "")
     return check("schedules", *_no_run(version("sqlalchemy"), named=named))
-
-
-def _not_asked(error: Exception, *, named: bool) -> tuple[str, bool, str]:
-    """Finding and next step if no server could be reached."""
-    why = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-    if named:
-        return f"the server of PREFECT_API_URL cannot be asked ({why})", False, finding_of(error)[1]
-    return f"no server could be started ({why})", False, "pip install -r requirements.lock"
 
 
 def _no_run(sqlalchemy: str, *, named: bool) -> tuple[str, bool, str]:
@@ -209,68 +201,54 @@ def role_of(name: str) -> Role:
 
 def examine_role(role: Role, root: str) -> list[Check]:
     """All checks of a role; ``root`` is the lake."""
-    return _CHECKS[role](root)
-
-
-def _roles_server(_: str) -> list[Check]:
-    host = os.environ.get("PREFECT_SERVER_API_HOST", "127.0.0.1")
-    port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
-    reachable_host = "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 asked for, and not listened at
-    return [
-        *libraries(),
-        settings_known(),
-        _database(),
-        _password(),
-        _leases(),
-        _ready(f"http://{reachable_host}:{port}/api"),
-    ]
-
-
-def _worker(root: str) -> list[Check]:
+    if role is Role.SITE:
+        # The site has to see the reports, and nothing else of the lake.
+        folder = storage_at(root).local / "reports"
+        if not os.access(folder, os.R_OK | os.X_OK):
+            step = "mount the folder `reports` of the lake at this place, readable for this user"
+            return [settings_known(), check("reports", f"{folder} cannot be read", False, step)]
+        count = sum(1 for report_folder in folder.iterdir() if report_folder.is_dir())
+        writable, tables = os.access(folder, os.W_OK), (folder.parent / "runs").exists()
+        return [
+            settings_known(),
+            check("reports", f"{count} in {folder}", True, ""),
+            check("read only", "writable" if writable else "not writable", not writable, "mount it read-only"),
+            check("tables", "seen" if tables else "not seen", not tables, "mount `reports` alone, and not the lake"),
+        ]
+    if role is Role.SERVER:
+        host = os.environ.get("PREFECT_SERVER_API_HOST", "127.0.0.1")
+        port = os.environ.get("PREFECT_SERVER_API_PORT", "4200")
+        reachable_host = "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 asked for, and not listened at
+        return [*libraries(), settings_known(), *_server_settings(), _ready(f"http://{reachable_host}:{port}/api")]
     named = os.environ.get("PREFECT_API_URL", "").rstrip("/")
     step = "set PREFECT_API_URL, such as http://127.0.0.1:4200/api"
     ready = _ready(named) if named else check("ready", "no server is named", False, step)
-    return [*examine(root), ready, _specs(), *_reports_site(), *_private()]
+    return [*examine(root), ready, *_worker_settings()]
 
 
-def _site(root: str) -> list[Check]:
-    return [settings_known(), *_reports(Path(root))]
-
-
-_CHECKS: Final[Mapping[Role, Callable[[str], list[Check]]]] = {
-    Role.SERVER: _roles_server,
-    Role.WORKER: _worker,
-    Role.SITE: _site,
-}
-
-
-def _database() -> Check:
-    """Whether the server is configured for PostgreSQL: SQLite locks as soon as two runs write."""
+def _server_settings() -> Iterator[Check]:
+    """Whether the server has PostgreSQL, a password, and leases that outlive it."""
     connection_url = os.environ.get("PREFECT_SERVER_DATABASE_CONNECTION_URL") or os.environ.get(
         "PREFECT_API_DATABASE_CONNECTION_URL"
     )
     driver = connection_url or os.environ.get("PREFECT_SERVER_DATABASE_DRIVER", "")
     step = "set PREFECT_SERVER_DATABASE_DRIVER=postgresql+asyncpg, and _HOST, _PORT, _USER, _NAME and _PASSWORD"
-    is_postgres = driver.startswith("postgresql+asyncpg")
-    return check("database", "PostgreSQL" if is_postgres else "SQLite", is_postgres, step)
+    is_postgres = driver.startswith("postgresql+asyncpg")  # SQLite locks as soon as two runs write
+    yield check("database", "PostgreSQL" if is_postgres else "SQLite", is_postgres, step)
 
-
-def _password() -> Check:
     user, _, password = os.environ.get("PREFECT_SERVER_API_AUTH_STRING", "").partition(":")
     step = "set PREFECT_SERVER_API_AUTH_STRING to evenhand:PASSWORD, from a file of secrets"
-    return check("password", "asked for" if user and password else "none is asked for", bool(user and password), step)
+    yield check("password", "asked for" if user and password else "none is asked for", bool(user and password), step)
 
-
-def _leases() -> Check:
-    """Whether leases of runs at work outlive the server: without them a restart ends these runs."""
-    lease_storage = os.environ.get("PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE", "")
-    if lease_storage != _ON_DISK:
+    # Without leases that outlive the server, a restart ends the runs at work.
+    if os.environ.get("PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE", "") != _ON_DISK:
         step = f"set PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE={_ON_DISK}"
-        return check("leases", "in the memory of the server", False, step)
+        yield check("leases", "in the memory of the server", False, step)
+        return
     home = Path(os.environ.get("PREFECT_HOME") or Path.home() / ".prefect")
     writable = home.is_dir() and os.access(home, os.W_OK | os.X_OK)
     step = "set PREFECT_HOME to a directory of a volume that this user may write"
-    return check("leases", f"in {home}{'' if writable else ', not writable'}", writable, step)
+    yield check("leases", f"in {home}{'' if writable else ', not writable'}", writable, step)
 
 
 def _ready(api: str) -> Check:
@@ -281,59 +259,32 @@ def _ready(api: str) -> Check:
     return check("ready", fault.what, False, fault.step)
 
 
-def _reports_site() -> Iterator[Check]:
-    """Whether the address of reports can be used in a link."""
-    address = os.environ.get(REPORTS_URL)
-    if address:
-        step = f"set {REPORTS_URL} to an address such as https://reports.example.org/evenhand"
-        yield check(
-            "reports", reports_site(address) or "no address of http or https", bool(reports_site(address)), step
-        )
-
-
-def _specs() -> Check:
-    """Whether the specs that deployments name can be read and used."""
+def _worker_settings() -> Iterator[Check]:
+    """Whether specs can be used, the address of reports is one, and others cannot read the private files."""
     folder = Path(os.environ.get("EVENHAND_SPECS", ""))
-    if not os.environ.get("EVENHAND_SPECS") or not folder.is_dir():
-        return check("specs", "no directory", False, "set EVENHAND_SPECS to the directory of your audit specs")
-    spec_files = sorted(folder.glob("*.y*ml"))
-    wrong = [fault for fault in map(_fault, spec_files) if fault]
-    state = f"{len(spec_files)} in {folder}" if not wrong else "; ".join(wrong)
-    return check("specs", state, bool(spec_files) and not wrong, "put a spec there, or mend it: evenhand plan SPEC")
-
-
-def _fault(spec: Path) -> str:
-    """Why a spec cannot be used, in a line; empty if it can."""
-    try:
-        read_spec(spec.read_text(encoding="utf-8"), spec.name)
-    except (EvenhandError, OSError, UnicodeDecodeError) as error:
-        lines = str(error).splitlines()
-        return lines[0] if spec.name in lines[0] else f"{spec.name}: {lines[0]}"
-    return ""
-
-
-def _private() -> list[Check]:
-    """Files that the environment names and that only we may read."""
-    return [_closed(name, Path(os.environ[name])) for name in _PRIVATE if os.environ.get(name)]
-
-
-def _closed(name: str, file: Path) -> Check:
-    if not os.access(file, os.R_OK):
-        return check(name, f"{file} cannot be read", False, "mount it, or give it to the user of this process")
-    mode = stat.S_IMODE(file.stat().st_mode)
-    return check(name, f"{file}, mode {mode:04o}", not mode & denied_bits(), f"chmod 600 {file}")
-
-
-def _reports(root: Path) -> list[Check]:
-    """Whether the site sees the reports, and nothing else of the lake."""
-    folder = storage_at(str(root)).local / "reports"
-    if not os.access(folder, os.R_OK | os.X_OK):
-        step = "mount the folder `reports` of the lake at this place, readable for this user"
-        return [check("reports", f"{folder} cannot be read", False, step)]
-    count = sum(1 for report_folder in folder.iterdir() if report_folder.is_dir())
-    writable, tables = os.access(folder, os.W_OK), (folder.parent / "runs").exists()
-    return [
-        check("reports", f"{count} in {folder}", True, ""),
-        check("read only", "writable" if writable else "not writable", not writable, "mount it read-only"),
-        check("tables", "seen" if tables else "not seen", not tables, "mount `reports` alone, and not the lake"),
-    ]
+    if os.environ.get("EVENHAND_SPECS") and folder.is_dir():
+        spec_files = sorted(folder.glob("*.y*ml"))
+        wrong = []
+        for spec in spec_files:
+            try:
+                read_spec(spec.read_text(encoding="utf-8"), spec.name)
+            except (EvenhandError, OSError, UnicodeDecodeError) as error:
+                fault = str(error).splitlines()[0]
+                wrong.append(fault if spec.name in fault else f"{spec.name}: {fault}")
+        state = "; ".join(wrong) or f"{len(spec_files)} in {folder}"
+        yield check("specs", state, bool(spec_files) and not wrong, "put a spec there, or mend it: evenhand plan SPEC")
+    else:
+        yield check("specs", "no directory", False, "set EVENHAND_SPECS to the directory of your audit specs")
+    if address := os.environ.get(REPORTS_URL):
+        site = reports_site(address)
+        step = f"set {REPORTS_URL} to an address such as https://reports.example.org/evenhand"
+        yield check("reports", site or "no address of http or https", bool(site), step)
+    for name in _PRIVATE:
+        if file := os.environ.get(name):
+            path = Path(file)
+            if os.access(path, os.R_OK):
+                mode = stat.S_IMODE(path.stat().st_mode)
+                yield check(name, f"{path}, mode {mode:04o}", not mode & denied_bits(), f"chmod 600 {path}")
+            else:
+                step = "mount it, or give it to the user of this process"
+                yield check(name, f"{path} cannot be read", False, step)

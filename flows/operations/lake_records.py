@@ -6,7 +6,8 @@ reads the view, names what it left out, and ends with exit code 6. Writers see t
 Scope: whether a record can be parsed and has its seal. Whether it fits the files that it names: ``evenhand verify``.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, cast
@@ -57,20 +58,29 @@ class Records:
         Raises:
             InfrastructureError: the place of the lake cannot be reached.
         """
-        unreadable_records = tuple(self._in_storage(kinds))
-        return (*unreadable_records, *_of_presences(self.lake)) if PRESENCE in kinds else unreadable_records
-
-    def _in_storage(self, kinds: Collection[str]) -> Iterator[Unreadable]:
+        records = []
         modified_times = {}
-        for path, kind in _paths(self.lake, kinds):
-            written = -1 if self.once else _written(self.lake, path)
-            if written < 0 or self.sound.get(path) != written:
-                reason = _amiss(self.lake, kind, path)
-                if reason:
-                    yield Unreadable(kind, path, reason)
-                    continue
-            modified_times[path] = written
+        storage = self.lake.storage
+        patterns = [(kind, pattern) for kind, pattern in _PATTERNS if kind in kinds]
+        for folder_kind, path in ((kind, path) for kind, pattern in patterns for path in storage.glob(pattern)):
+            if folder_kind == LOG and not PurePosixPath(path).stem.isdecimal():
+                continue
+            kind = LISTED if path.endswith(f"/{LISTING}") else folder_kind
+            written = -1
+            if not self.once:
+                with suppress(OSError):
+                    written = storage.modified(path)
+            is_new = written < 0 or self.sound.get(path) != written
+            if is_new and (reason := _fault(self.lake, kind, path)):
+                records.append(Unreadable(kind, path, reason))
+            else:
+                modified_times[path] = written
         self.sound = modified_times
+        for file in presence.unreadable(self.lake) if PRESENCE in kinds else ():
+            step = "remove it once nobody is at work on the lake"
+            path = file.relative_to(self.lake.storage.local).as_posix()
+            records.append(Unreadable(PRESENCE, path, f"{file} is no record of a {PRESENCE}; {step}"))
+        return tuple(records)
 
 
 def unreadable(lake: Lake, kinds: Collection[str] = KINDS) -> tuple[Unreadable, ...]:
@@ -102,14 +112,13 @@ def maybe_later(lake: Lake, hidden: Sequence[Unreadable], audit: str, year: int 
         year: of the runs; None for those of every year.
         newest: number in the log of the newest readable run; 0 of none.
     """
-    records_of_audit = [record for record in hidden if record.kind == RUN and _is_of(run_in(record), audit, year)]
+    records_of_audit = []
+    for record in hidden:
+        name, named_year = audit_and_year(run_in(record)) if record.kind == RUN else ("", "")
+        if record.kind == RUN and name == audit and (year is None or named_year == str(year)):
+            records_of_audit.append(record)
     numbers = log.published(lake) if records_of_audit else {}
     return tuple(record.reason for record in records_of_audit if not 0 < numbers.get(run_in(record), 0) < newest)
-
-
-def _is_of(run: str, audit: str, year: int | None) -> bool:
-    named = audit_and_year(run)
-    return named[0] == audit and (year is None or named[1] == str(year))
 
 
 _PATTERNS: Final = (
@@ -122,39 +131,17 @@ _PATTERNS: Final = (
 )
 
 
-def _paths(lake: Lake, kinds: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Path and kind of every record but those of presence, which lie on this machine."""
-    for kind, pattern in _PATTERNS:
-        for path in lake.storage.glob(pattern) if kind in kinds else ():
-            if path.endswith(f"/{LISTING}"):
-                yield path, LISTED
-            elif kind != LOG or PurePosixPath(path).stem.isdecimal():
-                yield path, kind
-
-
-def _written(lake: Lake, path: str) -> int:
-    try:
-        return lake.storage.modified(path)
-    except OSError:
-        return -1
-
-
-def _read_listing(lake: Lake, path: str) -> object:
-    _, audit, year, _ = path.split("/")
-    return kept_listing(lake, audit, int(year))
-
-
 _READERS: Final[Mapping[str, Callable[[Lake, str], object]]] = {
     RUN: lambda lake, path: run_of(lake, PurePosixPath(path).parent.name),
     ATTEMPT: read_record,
-    LISTED: _read_listing,
+    LISTED: lambda lake, path: kept_listing(lake, path.split("/")[1], int(path.split("/")[2])),
     ALERT: read_alert,
     FAILURE: read_failure,
     LOG: lambda lake, path: log.entry_of(lake, int(PurePosixPath(path).stem)),
 }
 
 
-def _amiss(lake: Lake, kind: str, path: str) -> str:
+def _fault(lake: Lake, kind: str, path: str) -> str:
     """Why a record cannot be read, and the next step; empty where it can be read, or no longer exists."""
     try:
         _READERS[kind](lake, path)
@@ -169,13 +156,6 @@ def _amiss(lake: Lake, kind: str, path: str) -> str:
         message = f"{lake.storage.where(path)} cannot be read as a record of a {kind} ({why}); restore it from a copy"
         return message if lake.storage.exists(path) else ""
     return ""
-
-
-def _of_presences(lake: Lake) -> Iterator[Unreadable]:
-    for file in presence.unreadable(lake):
-        step = "remove it once nobody is at work on the lake"
-        path = file.relative_to(lake.storage.local).as_posix()
-        yield Unreadable(PRESENCE, path, f"{file} is no record of a {PRESENCE}; {step}")
 
 
 class _Hiding:

@@ -6,11 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from flows.partitions.attempts import YearState, latest
-from flows.partitions.partition_list import Listed, by_of, listing, without_value
+from flows.partitions.partition_list import by_of, listing, without_value
 from flows.runs.index import Run, report_of, runs_of, standing
 from schemas.audit.partition import ALL
 from schemas.audit.spec import AuditSpec
@@ -29,7 +28,6 @@ from tasks.metrics.league.rows import (
     Entrant,
     Figure,
     Hidden,
-    Line,
     Standings,
     Subject,
     hidden,
@@ -56,19 +54,16 @@ def names_of(runs: Iterable[Run], column: str) -> Mapping[str, str]:
     """Value -> name; nothing for another column, a source without a vintage, or a vintage without names."""
     if column != COLUMN:
         return {}
-    files = {run.spec["source"].get("vintage_file") for run in runs} - {None}
-    return {value: name for file in sorted(files) for value, name in _named(Path(file).parent / FILE)}
+    names = {}
+    for vintage_file in sorted({run.spec["source"].get("vintage_file") for run in runs} - {None}):
+        file = Path(vintage_file).parent / FILE
+        if file.is_file():
+            import pyarrow.parquet as pq  # not loaded without a vintage
 
-
-def _named(file: Path) -> list[tuple[str, str]]:
-    if not file.is_file():
-        return []
-    import pyarrow.parquet as pq  # the command loads it anyway; not so who has no vintage
-
-    if not {COLUMN, "name"} <= set(pq.read_schema(file).names):
-        return []
-    rows = pq.read_table(file, columns=[COLUMN, "name"]).to_pylist()
-    return [(row[COLUMN], row["name"]) for row in rows if row[COLUMN] and row["name"]]
+            if {COLUMN, "name"} <= set(pq.read_schema(file).names):
+                rows = pq.read_table(file, columns=[COLUMN, "name"]).to_pylist()
+                names.update({row[COLUMN]: row["name"] for row in rows if row[COLUMN] and row["name"]})
+    return names
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -109,21 +104,19 @@ def _entry(lake: Lake, run: Run) -> Entry:
     measures, verdicts = (run.published(name) for name in (MEASURES.name, VERDICTS.name))
     numbers = lake.read(artifacts[PUBLICATION.name])
     of_whole_groups = pc.and_(pc.equal(numbers["part"], 0), pc.equal(numbers["reason"], ""))
-    measure_rows, sampled = ([], ()) if measures is None else _shown(lake.read(measures))
     verdict_rows = [] if verdicts is None else lake.read(verdicts).to_pylist()
-    return Entry(run, measure_rows, verdict_rows, numbers.filter(of_whole_groups).to_pylist(), sampled)
-
-
-def _shown(measures: pa.Table) -> tuple[list[Mapping[str, Any]], tuple[str, ...]]:
-    """Rows of whole groups without parameters, or at one sample size; and the methods that used a sample.
-
-    The rest is left in Arrow: a year of lenders has millions of rows.
-    """
-    parameters = measures["parameters"]
+    publication_rows = numbers.filter(of_whole_groups).to_pylist()
+    if measures is None:
+        return Entry(run, [], verdict_rows, publication_rows)
+    # Rows of whole groups without parameters, or at one sample size, and the methods that used a sample. The other
+    # rows are left in Arrow: a year of lenders has millions of rows.
+    table = lake.read(measures)
+    parameters = table["parameters"]
     at_one_size = pc.match_substring(parameters, f'"{SIZE}"')
-    shown_mask = pc.and_(pc.equal(measures["subgroup"], 0), pc.or_(pc.equal(parameters, "{}"), at_one_size))
-    by_sample = measures.filter(pc.match_substring(parameters, f'"{SAMPLED}"'))
-    return measures.filter(shown_mask).to_pylist(), tuple(sorted(set(by_sample["method"].to_pylist())))
+    shown_mask = pc.and_(pc.equal(table["subgroup"], 0), pc.or_(pc.equal(parameters, "{}"), at_one_size))
+    by_sample = table.filter(pc.match_substring(parameters, f'"{SAMPLED}"'))
+    sampled = tuple(sorted(set(by_sample["method"].to_pylist())))
+    return Entry(run, table.filter(shown_mask).to_pylist(), verdict_rows, publication_rows, sampled)
 
 
 def census_of(spec: AuditSpec, year: int, lake: Lake, entries: Mapping[str, Entry]) -> Census:
@@ -135,45 +128,32 @@ def census_of(spec: AuditSpec, year: int, lake: Lake, entries: Mapping[str, Entr
     except EvenhandError:
         return Census(done)
     without_run = [partition for partition in partitions if not partition.too_few and partition.value not in entries]
-    failed = [partition for partition in without_run if _has_failed(lake, spec.name, year, partition)]
+    attempts = [latest(lake, spec.name, year, partition.value) for partition in without_run]
+    failed = sum(last is not None and last.state in (YearState.FAILED, YearState.INTERRUPTED) for last in attempts)
     few = sum(bool(partition.too_few) and partition.value not in entries for partition in partitions)
-    stale = sum(
-        _is_stale(entries[partition.value].run, partition) for partition in partitions if partition.value in entries
-    )
+    # A partition is stale if it has other rows now than its run has audited.
+    audited = [partition for partition in partitions if partition.value in entries]
+    parts = [(partition, entries[partition.value].run.spec["source"].get("part")) for partition in audited]
+    stale = sum(part is not None and part["rows_sha256"] != partition.rows_sha256 for partition, part in parts)
     restricted = bool(by_of(spec).values) or by_of(spec).largest is not None
-    return Census(done, few, len(failed), len(without_run) - len(failed), outside, stale, restricted)
-
-
-def _has_failed(lake: Lake, audit: str, year: int, listed: Listed) -> bool:
-    last = latest(lake, audit, year, listed.value)
-    return last is not None and last.state in (YearState.FAILED, YearState.INTERRUPTED)
+    return Census(done, few, failed, len(without_run) - failed, outside, stale, restricted)
 
 
 def entrants_of(lenders: Mapping[str, Entry], column: str) -> dict[str, Entrant]:
     """Every partition with its name, its published number of rows, and the methods that used a sample."""
     names = names_of([entry.run for entry in lenders.values()], column)
+    blank = {"part": 0, "event": "", "reason": "", "groups": ""}
+    everybody_used = {**blank, "group": EVERYBODY, "base": "used", "decision_maker": "lender"}
     return {
         value: Entrant(
             value,
             names.get(value, ""),
             entry.run.run,
-            next((row["number"] for row in entry.publication if _is_used(row)), None),
+            next((row["number"] for row in entry.publication if everybody_used.items() <= row.items()), None),
             ", ".join(entry.sampled),
         )
         for value, entry in lenders.items()
     }
-
-
-def _is_used(row: Mapping[str, Any]) -> bool:
-    """Whether a row counts everybody who was used."""
-    is_total = (row["part"], row["event"], row["reason"], row["groups"]) == (0, "", "", "")
-    return is_total and row["group"] == EVERYBODY and row["base"] == "used" and row["decision_maker"] == "lender"
-
-
-def _is_stale(run: Run, listed: Listed) -> bool:
-    """Whether a partition has other rows now than its run has audited."""
-    part = run.spec["source"].get("part")
-    return part is not None and part["rows_sha256"] != listed.rows_sha256
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -219,7 +199,14 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> Lea
     census = census_of(spec, year, lake, entries)
     lenders = {value: entry for value, entry in entries.items() if value != ALL}
     if len(lenders) < FEWEST:
-        raise SpecError(_too_few(spec, year, census))
+        unfinished = (census.failed or 0) + (census.not_begun or 0)
+        if census.is_known and not unfinished and census.done:
+            why = f"column {by.column!r} has one value with people enough: a league of one compares nothing"
+            raise SpecError(f"{why}; `evenhand show` prints its run, and a smaller by.minimum admits more")
+        of = f" of {census.done + unfinished}" if census.is_known else ""
+        state = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
+        step = f"`evenhand backfill SPEC --years {year}` goes on"
+        raise SpecError(f"a league holds at least {FEWEST} partitions beside each other, and {state}; {step}")
     subjects = subjects_of(
         [entry.verdicts for entry in lenders.values()], [entry.measures for entry in lenders.values()]
     )
@@ -233,19 +220,6 @@ def make_league(spec: AuditSpec, year: int, lake: Lake, selection: Asked) -> Lea
     title = f"{spec.title or spec.name}, {year}"
     runs = {value: entry.run for value, entry in entries.items()}
     return League(spec.name, title, year, by.column, profile, census, entrants, runs, tables, across)
-
-
-def _too_few(spec: AuditSpec, year: int, census: Census) -> str:
-    """Why there is no league, and the next step."""
-    column = by_of(spec).column
-    unfinished = (census.failed or 0) + (census.not_begun or 0)
-    of = f" of {census.done + unfinished}" if census.is_known else ""
-    if census.is_known and not unfinished and census.done:
-        why = f"column {column!r} has one value with people enough: a league of one compares nothing"
-        return f"{why}; `evenhand show` prints its run, and a smaller by.minimum admits more"
-    step = f"`evenhand backfill SPEC --years {year}` goes on"
-    state = f"{census.done}{of} of {year} {'has' if census.done == 1 else 'have'} a run"
-    return f"a league holds at least {FEWEST} partitions beside each other, and {state}; {step}"
 
 
 def _across(entries: Mapping[str, Entry], census: Census, profile: str, attributes: set[str]) -> dict[str, Hidden]:
@@ -281,7 +255,14 @@ def _standings(
     subject: Subject, entries: Mapping[str, Entry], entrants: Mapping[str, Entrant], across: Mapping[str, Hidden]
 ) -> Standings:
     gone = across[subject.protected_attribute]
-    figures_by_value = {value: _figure(subject, entry) for value, entry in entries.items()}
+    figures_by_value: dict[str, Figure | None] = {}
+    for value, entry in entries.items():
+        verdict = next((row for row in entry.verdicts if subject.is_of(row) and row["role"] == subject.role), None)
+        if verdict is not None:
+            figures_by_value[value] = of_verdict(verdict)
+            continue
+        row = next((row for row in entry.measures if subject.is_of(row) and row["subgroup"] == 0), None)
+        figures_by_value[value] = None if row is None else of_measure(row, covers=covers(row["measure"], covering()))
     figures = [
         (entrants[value], ACROSS if value in gone.partitions else figure)
         for value, figure in figures_by_value.items()
@@ -289,15 +270,6 @@ def _standings(
     ]
     every = figures_by_value.get(ALL)
     return standings(figures, ACROSS if gone.everybody and every is not None else every)
-
-
-def _figure(subject: Subject, entry: Entry) -> Figure | None:
-    """The figure of a run; None if it has none for the measure and group."""
-    verdict = next((row for row in entry.verdicts if subject.is_of(row) and row["role"] == subject.role), None)
-    if verdict is not None:
-        return of_verdict(verdict)
-    row = next((row for row in entry.measures if subject.is_of(row) and row["subgroup"] == 0), None)
-    return None if row is None else of_measure(row, covers=covers(row["measure"], covering()))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -347,13 +319,12 @@ def _links(league: League, lake: Lake, *, near: bool) -> dict[str, str]:
     linked_runs = [run for value, run in league.runs.items() if value not in gone and value != ALL]
     if near:
         return {run.run: f"../{run.run}/{_FIRST_PAGE}" for run in linked_runs}
-    return {run.run: _uri(lake, run.run) for run in linked_runs}
-
-
-def _uri(lake: Lake, run: str) -> str:
-    storage, folder = report_of(lake, run)
-    place = storage.where(f"{folder}/{_FIRST_PAGE}")
-    return place if "://" in place else Path(place).resolve().as_uri()
+    addresses = {}
+    for run in linked_runs:
+        storage, folder = report_of(lake, run.run)
+        place = storage.where(f"{folder}/{_FIRST_PAGE}")
+        addresses[run.run] = place if "://" in place else Path(place).resolve().as_uri()
+    return addresses
 
 
 def document(league: League) -> dict[str, Any]:
@@ -366,26 +337,23 @@ def document(league: League) -> dict[str, Any]:
             "expected_false": table.false,
             "between": {**table.spread._asdict(), "scale": "log" if table.logarithmic else "linear"},
             "all": None if table.everybody is None else asdict(table.everybody),
-            "rows": [_row(line) for line in table.lines],
+            "rows": [
+                # Who, the own figure of the partition, and what the league adds to it.
+                asdict(line.entrant)
+                | asdict(line.figure)
+                | {key: value for key, value in asdict(line).items() if key not in ("entrant", "figure")}
+                for line in table.lines
+            ],
         }
         for subject, table in league.tables.items()
     ]
     heading = {"about": first_statement(noun_of(league.column)), "audit": league.audit, "year": league.year}
-    counts = {"column": league.column, "profile": league.profile, "partitions": _census(league.census)}
+    census = asdict(league.census)
+    if 0 < (league.census.without_value or 0) < FEW:
+        census["without_value"] = None  # a few rows without a partition are withheld
+    counts = {"column": league.column, "profile": league.profile, "partitions": census}
     league_content: dict[str, Any] = _finite({**heading, **counts, "tables": tables})
     return league_content
-
-
-def _census(census: Census) -> dict[str, Any]:
-    """The counts, and a few rows without a partition as no number."""
-    counts = asdict(census)
-    return counts | ({"without_value": None} if 0 < (census.without_value or 0) < FEW else {})
-
-
-def _row(line: Line) -> dict[str, Any]:
-    """One partition: who, its own figure, and what the league adds to it."""
-    added = {key: value for key, value in asdict(line).items() if key not in ("entrant", "figure")}
-    return {**asdict(line.entrant), **asdict(line.figure), **added}
 
 
 def _finite(value: Any) -> Any:

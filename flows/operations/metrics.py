@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from flows.operations.lake_records import KINDS, RUN, Records, Unreadable, without
 from flows.outcome.alerts import alerts
 from flows.outcome.ending import Name, roughly
-from flows.partitions.attempts import Attempt, YearState, as_it_stands, attempts, interrupted, latest
+from flows.partitions.attempts import YearState, as_it_stands, attempts, interrupted, latest
 from flows.runs.index import read_manifest
 from flows.runs.run_names import audit_and_year, run_ids
 from flows.supervision.failed_audits import Failure, paths, read_failure
@@ -100,24 +100,22 @@ def memory_of(lake: Lake, years: "Sequence[Standing]") -> list[YearMemory]:
     last: dict[tuple[str, str], str] = {}
     numbers = log.published(lake)
     for run in sorted(run_ids(lake), key=lambda name: (numbers.get(name, 0), name)):
-        audit, year = audit_and_year(run)
-        last[audit, year] = last[audit, ""] = run
-    return [_of(lake, year, last, alert_messages.get(f"{year.audit} {year.year}", "")) for year in years]
-
-
-def _of(lake: Lake, year: "Standing", last: Mapping[tuple[str, str], str], alert_message: str) -> YearMemory:
-    last_run = last.get((year.audit, str(year.year))) or last.get((year.audit, ""))
-    run = year.run if year.run and lake.storage.exists(f"runs/{year.run}/manifest.json") else last_run
-    attempt = latest(lake, year.audit, year.year, year.partition)
-    failed = None
-    if attempt is not None and attempt.state in _FAILED:
-        failed = Failed(attempt.state.value, attempt.stage, attempt.message, attempt.began)
-    return YearMemory(run or "", _peaks(lake, run) if run else {}, failed, alert_message)
-
-
-def _peaks(lake: Lake, run: str) -> dict[str, float]:
-    rows = stage_runs(read_manifest(lake, run))
-    return {row["stage"]: float(row["peak_memory_mb"]) for row in rows if row["peak_memory_mb"] is not None}
+        audit, of_year = audit_and_year(run)
+        last[audit, of_year] = last[audit, ""] = run
+    memory = []
+    for standing in years:
+        last_run = last.get((standing.audit, str(standing.year))) or last.get((standing.audit, ""))
+        is_held = standing.run and lake.storage.exists(f"runs/{standing.run}/manifest.json")
+        source = standing.run if is_held else last_run
+        attempt = latest(lake, standing.audit, standing.year, standing.partition)
+        failed = None
+        if attempt is not None and attempt.state in _FAILED:
+            failed = Failed(attempt.state.value, attempt.stage, attempt.message, attempt.began)
+        rows = stage_runs(read_manifest(lake, source)) if source else ()
+        peaks = {row["stage"]: float(row["peak_memory_mb"]) for row in rows if row["peak_memory_mb"] is not None}
+        alert_message = alert_messages.get(f"{standing.audit} {standing.year}", "")
+        memory.append(YearMemory(source or "", peaks, failed, alert_message))
+    return memory
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -177,9 +175,27 @@ def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
         IntegrityError: a file is not the one that was written.
     """
     manifest = read_manifest(lake, run)
-    stages = tuple(_computed(manifest))
+    stages = []
+    for row in stage_runs(manifest):
+        if row["source"] != LAKE:
+            name, fates = row["stage"], {"in": row["rows_in"], "out": row["rows_out"], "refused": row["refused"]}
+            stage = StageFigures(
+                stage="detect" if name.startswith(_DETECT) else name,
+                method=name.removeprefix(_DETECT) if name.startswith(_DETECT) else "",
+                seconds=float(row["seconds"] or 0.0),
+                peak_bytes=float(row["peak_memory_mb"] or 0.0) * 2**20,
+                rows={fate: roughly(count) for fate, count in fates.items() if count is not None},
+            )
+            stages.append(stage)
     part = manifest.get("partition")  # an earlier version had none
     is_whole = part is None or part["value"] == ALL
+    judged: Mapping[str, int] = {}  # rows with a limit, by their published state
+    partitions = map(Partition.model_validate, manifest["partitions"] if is_whole and checks else ())
+    tables = {artifact.table: artifact for partition in partitions for artifact in partition.tables}
+    if PUBLISHED_VERDICTS.name in tables:
+        columns = lake.read(tables[PUBLISHED_VERDICTS.name], ["role", "limit", "state"]).to_pydict()
+        cells = zip(columns["role"], columns["limit"], columns["state"], strict=True)
+        judged = Counter(state for role, limit, state in cells if role != "theory" and limit is not None)
     lineage = manifest["lineage"]
     return RunFigures(
         audit=manifest["dataset"],
@@ -188,33 +204,9 @@ def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
         finished=datetime.fromisoformat(manifest["finished"]).timestamp(),
         rows=roughly(lineage[0]["rows"]["in"]) if lineage else 0,
         whole=is_whole,
-        stages=stages,
-        checks=_checks(lake, manifest) if is_whole and checks else {},
+        stages=tuple(stages),
+        checks=judged,
     )
-
-
-def _computed(manifest: Mapping[str, Any]) -> Iterator[StageFigures]:
-    for row in stage_runs(manifest):
-        if row["source"] != LAKE:
-            name, fates = row["stage"], {"in": row["rows_in"], "out": row["rows_out"], "refused": row["refused"]}
-            yield StageFigures(
-                stage="detect" if name.startswith(_DETECT) else name,
-                method=name.removeprefix(_DETECT) if name.startswith(_DETECT) else "",
-                seconds=float(row["seconds"] or 0.0),
-                peak_bytes=float(row["peak_memory_mb"] or 0.0) * 2**20,
-                rows={fate: roughly(count) for fate, count in fates.items() if count is not None},
-            )
-
-
-def _checks(lake: Lake, manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Judged rows with a limit, by their published state."""
-    partitions = (Partition.model_validate(partition) for partition in manifest["partitions"])
-    tables = {artifact.table: artifact for partition in partitions for artifact in partition.tables}
-    if PUBLISHED_VERDICTS.name not in tables:
-        return {}
-    columns = lake.read(tables[PUBLISHED_VERDICTS.name], ["role", "limit", "state"]).to_pydict()
-    verdict_cells = zip(columns["role"], columns["limit"], columns["state"], strict=True)
-    return Counter(state for role, limit, state in verdict_cells if role != "theory" and limit is not None)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -252,8 +244,8 @@ def removed(lake: Lake, known_runs: Collection[str] = ()) -> dict[str, RunFigure
 # --------------------------------------------------------------------------------------------------------------------
 # Metrics of runs and stages for Prometheus, made of the figures of runs.
 #
-# Counters hold the runs that retention removed, too: a counter that falls is taken for one that began anew. Gauges tell
-# of the runs that are there.
+# Counters hold the runs that retention removed, too: a counter that falls is taken for one that began again. Gauges
+# are about the runs that the lake holds.
 
 
 _STAGE = ("stage", "method")
@@ -304,7 +296,23 @@ def of_stages(every: Sequence[RunFigures], readable_runs: Sequence[RunFigures]) 
         peak.add_metric(name, peaks[name])
     for label, count in row_counts.items():
         rows.add_metric(label, count)
-    return [took, peak, rows, *_against_forecast(readable_runs)]
+    # The newest time of each stage of an audit, and the time that the earlier run nearest in rows makes expect.
+    labels = ["dataset", *_STAGE]
+    last = GaugeMetricFamily("evenhand_stage_last_seconds", "Time of a stage when last computed.", labels=labels)
+    expected = GaugeMetricFamily("evenhand_stage_expected_seconds", "By the run before, for its rows.", labels=labels)
+    for audit, runs_of_audit in _by_audit([run for run in readable_runs if run.stages]).items():
+        *earlier_runs, newest = runs_of_audit
+        for stage in newest.stages:
+            last.add_metric([audit, stage.stage, stage.method], stage.seconds)
+            candidates = [
+                (abs(run.rows - newest.rows), before.seconds * (max(1.0, newest.rows / run.rows) if run.rows else 1.0))
+                for run in earlier_runs
+                for before in run.stages
+                if (before.stage, before.method) == (stage.stage, stage.method)
+            ]
+            if candidates:
+                expected.add_metric([audit, stage.stage, stage.method], min(candidates)[1])
+    return [took, peak, rows, last, expected]
 
 
 def gauge(name: str, text: str, value: float) -> Metric:
@@ -320,31 +328,6 @@ def gauge_by(name: str, text: str, label: str, values: Iterable[tuple[str, float
     return family
 
 
-def _against_forecast(runs: Sequence[RunFigures]) -> Iterator[Metric]:
-    """The newest time of each stage of an audit, and what the run before nearest in rows made expect."""
-    labels = ["dataset", *_STAGE]
-    last = GaugeMetricFamily("evenhand_stage_last_seconds", "Time of a stage when last computed.", labels=labels)
-    expected = GaugeMetricFamily("evenhand_stage_expected_seconds", "By the run before, for its rows.", labels=labels)
-    for audit, runs_of_audit in _by_audit([run for run in runs if run.stages]).items():
-        newest, *_ = reversed(runs_of_audit)
-        for stage in newest.stages:
-            name = [audit, stage.stage, stage.method]
-            last.add_metric(name, stage.seconds)
-            if (forecast := _forecast(newest, stage, runs_of_audit[:-1])) is not None:
-                expected.add_metric(name, forecast)
-    yield from (last, expected)
-
-
-def _forecast(newest: RunFigures, stage: StageFigures, before: Sequence[RunFigures]) -> float | None:
-    candidates = [
-        (abs(run.rows - newest.rows), earlier_stage.seconds * (max(1.0, newest.rows / run.rows) if run.rows else 1.0))
-        for run in before
-        for earlier_stage in run.stages
-        if (earlier_stage.stage, earlier_stage.method) == (stage.stage, stage.method)
-    ]
-    return min(candidates)[1] if candidates else None
-
-
 def _by_audit(runs: Iterable[RunFigures]) -> dict[str, list[RunFigures]]:
     runs_by_audit: dict[str, list[RunFigures]] = defaultdict(list)
     for run in runs:
@@ -353,7 +336,7 @@ def _by_audit(runs: Iterable[RunFigures]) -> dict[str, list[RunFigures]]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Gives the metrics of a lake each time that Prometheus asks; what a run told once is kept.
+# Gives the metrics of a lake each time that Prometheus asks; the figures of a run are read once and kept.
 #
 # A record that cannot be read is counted, and takes no other away: ``evenhand status`` names it. A part that fails as a
 # whole, such as a lake out of reach, is left out and logged.
@@ -364,7 +347,6 @@ T = TypeVar("T")
 
 _SIZE_SECONDS = 60.0
 """For so long the size of the lake is not counted again."""
-_ENDED_WITHOUT_RUN = (YearState.FAILED, YearState.INTERRUPTED)
 _UNUSABLE = (EvenhandError, OSError, ValueError, KeyError, TypeError)
 """What reading a record or a file of a run may raise."""
 
@@ -389,20 +371,27 @@ class LakeCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
-        hidden = [*self._told(self._records.unreadable)]
+        hidden = self._results_of(self._records.unreadable)
         visible_lake = without(self.lake, hidden)
-        yield from self._told(lambda: self._of_runs(visible_lake, hidden))
-        yield from self._told(lambda: [_of_records(hidden)])
-        yield from self._told(lambda: [_at_work(self.lake)])
-        yield from self._told(lambda: [_of_alerts(visible_lake)])
-        yield from self._told(self._of_disk)
+        yield from self._results_of(lambda: self._of_runs(visible_lake, hidden))
+        kinds = Counter(record.kind for record in hidden)
+        text = "Records of the lake that cannot be read: evenhand status names them."
+        yield gauge_by("evenhand_records_unreadable", text, "kind", [(kind, kinds[kind]) for kind in KINDS])
+        yield from self._results_of(
+            lambda: [gauge("evenhand_runs_at_work", "Runs whose process is alive.", len(alive(self.lake)))]
+        )
+        # A gauge by type: an alert that was sent at last is no longer one that was not delivered.
+        text = "Alerts, by what became of them by now."
+        outcomes = self._results_of(lambda: [Counter(alert.outcome.value for alert in alerts(visible_lake))])
+        yield from (gauge_by("evenhand_alerts_total", text, "outcome", counts.items()) for counts in outcomes)
+        yield from self._results_of(self._of_disk)
 
     def describe(self) -> Iterable[Metric]:
         """No metric in advance: the lake is read at each scrape."""
         return ()
 
-    def _told(self, part: Callable[[], Iterable[T]]) -> list[T]:
-        """What a part gives; nothing where it fails as a whole."""
+    def _results_of(self, part: Callable[[], Iterable[T]]) -> list[T]:
+        """Results of a part; none where it fails as a whole."""
         try:
             return [*part()]
         except _UNUSABLE as error:
@@ -413,31 +402,32 @@ class LakeCollector(Collector):
 
     def _of_runs(self, lake: Lake, hidden: list[Unreadable]) -> Iterator[Metric]:
         ids = run_ids(lake)
-        readable_runs = _in_order(self._read(lake, run) for run in ids)
+        for run in ids:
+            if run not in self.known:
+                with suppress(*_UNUSABLE):
+                    self.known[run] = run_figures(lake, run)
+        readable_runs = _in_order(self.known[run] for run in ids if run in self.known)
         self.gone |= removed(lake, self.gone)
         every = _in_order({**self.gone, **self.known}.values())
         yield from of_runs(every, readable_runs, self._without_run(lake))
         yield from of_stages(every, readable_runs)
-        amiss = len(ids) - len(readable_runs) + sum(record.kind == RUN for record in hidden)
-        yield gauge("evenhand_runs_unreadable", "Runs that cannot be read.", amiss)
-
-    def _read(self, lake: Lake, run: str) -> RunFigures | None:
-        if run not in self.known:
-            with suppress(*_UNUSABLE):
-                self.known[run] = run_figures(lake, run)
-        return self.known.get(run)
+        faults = len(ids) - len(readable_runs) + sum(record.kind == RUN for record in hidden)
+        yield gauge("evenhand_runs_unreadable", "Runs that cannot be read.", faults)
 
     def _without_run(self, lake: Lake) -> Counter[tuple[str, str]]:
-        """Audit and state of audits, and of attempts of back-fills, that came to no run."""
-        years = (
-            (attempt.audit, attempt.state.value) for attempt in _by_now(lake) if attempt.state in _ENDED_WITHOUT_RUN
-        )
+        """Audit and state of audits, and of attempts of back-fills, that ended without a run."""
         for path in paths(lake):
             if path not in self.failed:
                 with suppress(*_UNUSABLE):
                     self.failed[path] = read_failure(lake, path)
-        failures = self.failed.values()
-        return Counter(years) + Counter((failure.audit, failure.state.value) for failure in failures)
+        counts = Counter((failure.audit, failure.state.value) for failure in self.failed.values())
+        for _, year_attempts in groupby(attempts(lake), key=lambda attempt: (attempt.audit, attempt.year)):
+            # As they are now: a running attempt is over if a later one began, or its process is gone.
+            *earlier, last = year_attempts
+            current = [attempt if attempt.ended else interrupted(attempt) for attempt in earlier]
+            current.append(as_it_stands(lake, last))
+            counts.update((attempt.audit, attempt.state.value) for attempt in current if attempt.state in _FAILED)
+        return counts
 
     def _of_disk(self) -> Iterator[Metric]:
         measured, size = self.size
@@ -462,32 +452,8 @@ def bytes_below(place: Path) -> int:
     return total
 
 
-def _of_records(hidden: list[Unreadable]) -> Metric:
-    counts = Counter(record.kind for record in hidden)
-    text = "Records of the lake that cannot be read: evenhand status names them."
-    return gauge_by("evenhand_records_unreadable", text, "kind", [(kind, counts[kind]) for kind in KINDS])
-
-
-def _at_work(lake: Lake) -> Metric:
-    return gauge("evenhand_runs_at_work", "Runs whose process is alive.", len(alive(lake)))
-
-
-def _of_alerts(lake: Lake) -> Metric:
-    """A gauge by type, as an alert that was sent at last is no longer one that was not delivered."""
-    counts = Counter(alert.outcome.value for alert in alerts(lake))
-    return gauge_by("evenhand_alerts_total", "Alerts, by what became of them by now.", "outcome", counts.items())
-
-
-def _by_now(lake: Lake) -> Iterator[Attempt]:
-    """The attempts of years as they are now: a running one is over if a later one began, or its process is gone."""
-    for _, year_attempts in groupby(attempts(lake), key=lambda attempt: (attempt.audit, attempt.year)):
-        *earlier, last = year_attempts
-        yield from (attempt if attempt.ended else interrupted(attempt) for attempt in earlier)
-        yield as_it_stands(lake, last)
-
-
-def _in_order(runs: Iterable[RunFigures | None]) -> list[RunFigures]:
-    return sorted((run for run in runs if run is not None), key=lambda run: run.finished)
+def _in_order(runs: Iterable[RunFigures]) -> list[RunFigures]:
+    return sorted(runs, key=lambda run: run.finished)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,14 @@
 """What an operator looks at first: each audit's last run, its age and next date, and what waits for a person.
 
-The lake is asked, and the server for its schedules alone: one that is down takes nothing else away. Years and stages:
-``operations.status``.
+Reads the lake, and the server for its schedules alone: where the server is down, the rest is still printed. Years and
+stages: ``operations.status``.
 """
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 _LOG = "log"
 _HASTE_SECONDS = 3
-"""A server that takes longer to answer is told not to answer."""
+"""Within which the server has to answer."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ class Overview:
 
     @property
     def log_altered(self) -> bool:
-        """Whether an entry of the log is not as it was written, so that nobody can tell where runs stand."""
-        return any(each.kind == LOG for each in self.unreadable)
+        """Whether an entry of the log was changed after it was written, so that the state of the runs is unknown."""
+        return any(record.kind == LOG for record in self.unreadable)
 
     @property
     def overdue(self) -> bool:
@@ -89,7 +91,7 @@ def overview(
     """The lake at a glance.
 
     Args:
-        lake: to be told of.
+        lake: that is described.
         years: as ``operations.status.status`` gives them.
         now: the time by which ages and dates are counted; the clock's if left out.
         hidden: the records of the lake that cannot be read.
@@ -98,16 +100,20 @@ def overview(
         IntegrityError: a record that is not hidden is not as it was written.
     """
     when, visible_lake = now or datetime.now(UTC), without(lake, hidden)
-    planned, server = _schedules(when)
-    by_audit = {
-        audit: [schedule for schedule in planned if _is_of(schedule, lake, audit)] for audit in {y.audit for y in years}
-    }
-    rules = {due_audit.audit: due_audit for due_audit in due_of_lake(lake, when, hidden)}
-    audits = [
-        _at_a_glance(max((y for y in years if y.audit == audit), key=_newest), rules.get(audit), by_audit[audit], when)
-        for audit in sorted(by_audit)
-    ]
-    usage, (waiting, altered) = shutil.disk_usage(lake.storage.local), _outstanding(visible_lake, hidden)
+    planned, server = _schedules(lake, when)
+    rules = {due.audit: due for due in due_of_lake(lake, when, hidden)}
+    audits = []
+    for audit in sorted({year.audit for year in years}):
+        newest = max((year for year in years if year.audit == audit), key=lambda year: (year.ended, year.year))
+        audits.append(_at_a_glance(newest, rules.get(audit), planned.get(audit, []), when))
+    usage = shutil.disk_usage(lake.storage.local)
+    altered: tuple[Unreadable, ...] = ()
+    # The chain of a log with hidden entries is not checked: ``hidden`` names the fault.
+    has_gaps = any(record.kind == LOG for record in hidden)
+    try:
+        waiting = outstanding(visible_lake, log.entries(visible_lake) if has_gaps else sound_entries(visible_lake))
+    except IntegrityError as error:  # the chain is broken, so that nothing waits for certain
+        waiting, altered = Outstanding((), (), ()), (Unreadable(LOG, _LOG, str(error)),)
     return Overview(
         audits=tuple(audits),
         disk_free=usage.free,
@@ -119,31 +125,13 @@ def overview(
         unsigned=waiting.unsigned,
         remediations_overdue=tuple(f"{remediation.run}: {remediation.text}" for remediation in waiting.overdue),
         server=server,
-        future=tuple(_future(years, when)),
+        future=tuple(
+            f"{year.audit} {year.year} {year.run}".rstrip() + f" says that it ended at {year.ended}"
+            for year in years
+            if year.ended and datetime.fromisoformat(year.ended) > when + SKEW
+        ),
         unreadable=(*hidden, *altered),
     )
-
-
-def _outstanding(lake: Lake, hidden: Sequence[Unreadable]) -> tuple[Outstanding, tuple[Unreadable, ...]]:
-    """What people still have to do; nothing of that, and why, where the chain of the log is broken.
-
-    The chain of a log with hidden entries is not checked: ``hidden`` names what is amiss.
-    """
-    has_gaps = any(each.kind == LOG for each in hidden)
-    try:
-        return outstanding(lake, log.entries(lake) if has_gaps else sound_entries(lake)), ()
-    except IntegrityError as error:
-        return Outstanding((), (), ()), (Unreadable(LOG, _LOG, str(error)),)
-
-
-def _future(years: "Sequence[Standing]", now: datetime) -> Iterator[str]:
-    for year in years:
-        if year.ended and datetime.fromisoformat(year.ended) > now + SKEW:
-            yield f"{year.audit} {year.year} {year.run}".rstrip() + f" says that it ended at {year.ended}"
-
-
-def _newest(year: "Standing") -> tuple[str, int]:
-    return year.ended, year.year
 
 
 def _at_a_glance(year: "Standing", rule: Due | None, planned: "Sequence[Planned]", now: datetime) -> AuditAtAGlance:
@@ -164,28 +152,23 @@ def _at_a_glance(year: "Standing", rule: Due | None, planned: "Sequence[Planned]
     )
 
 
-def _is_of(planned: "Planned", lake: Lake, audit: str) -> bool:
-    """Whether a deployment audits this lake by a spec of this name."""
-    return planned.lake in (lake.location, str(lake.storage.local)) and _name_in(planned.spec) == audit
-
-
-def _name_in(path: str) -> str:
-    """The audit's name in a spec; empty where this machine cannot read it, as on a server's own paths."""
-    try:
-        content = parse(spec_text(Path(path))).value if path else None
-    except (OSError, UnicodeDecodeError, EvenhandError):
-        return ""
-    return str(content.get("name", "")) if isinstance(content, dict) else ""
-
-
-def _schedules(now: datetime) -> "tuple[list[Planned], str]":
-    """The schedules of the server that is named, and why they are not known."""
+def _schedules(lake: Lake, now: datetime) -> "tuple[dict[str, list[Planned]], str]":
+    """Audit -> its schedules on the server that is named, and why they are not known."""
     if not os.environ.get("PREFECT_API_URL"):
-        return [], "none named: next dates are not known (PREFECT_API_URL)"
+        return {}, "none named: next dates are not known (PREFECT_API_URL)"
     from flows.operations.schedules import hasty_client, planned
 
     try:
         with hasty_client(_HASTE_SECONDS, retries=0) as client:
-            return planned(client, now), ""
+            schedules = planned(client, now)
     except InfrastructureError as error:
-        return [], f"{error}. Next dates are not known: evenhand doctor"
+        return {}, f"{error}. Next dates are not known: evenhand doctor"
+    by_audit: dict[str, list[Planned]] = defaultdict(list)
+    for schedule in schedules:
+        if schedule.spec and schedule.lake in (lake.location, str(lake.storage.local)):
+            # This machine cannot read a spec on a server's own paths.
+            with suppress(OSError, UnicodeDecodeError, EvenhandError):
+                content = parse(spec_text(Path(schedule.spec))).value
+                if isinstance(content, dict):
+                    by_audit[str(content.get("name", ""))].append(schedule)
+    return by_audit, ""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Final
 
 from pydantic import Field, ValidationError
 
@@ -20,7 +20,7 @@ from flows.runs.index import Run, former_reports, in_order, is_protected, places
 from flows.supervision.crash_files import CRASH_FILES
 from flows.supervision.presence import alone, clear_leftovers, leftovers, remove_free_locks, touched
 from schemas.artifact import Partition
-from schemas.audit.file import Parsed, parse
+from schemas.audit.file import parse
 from schemas.bounds import Strict
 from schemas.errors import IntegrityError, Location, SpecError, nearest, raise_together
 from schemas.vintages import Vintage, folder_of
@@ -42,14 +42,9 @@ _NAMED = 5
 
 def damage(lake: Lake) -> tuple[Unreadable, ...]:
     """Manifests and entries of the log that cannot be read, and manifests that are no files any more."""
-    return (*unreadable(lake, (RUN, LOG)), *_no_files(lake))
-
-
-def _no_files(lake: Lake) -> Iterator[Unreadable]:
-    """A link into nowhere, or a folder, in the place of a manifest, or a folder of a run that cannot be read.
-
-    A run without a manifest is taken for removed, so that these are told from it.
-    """
+    records = [*unreadable(lake, (RUN, LOG))]
+    # A run without a manifest counts as removed. Distinguish it from one whose manifest is a link into nowhere or a
+    # folder, and from one whose folder cannot be read.
     for folder in sorted((lake.root / "runs").iterdir()):
         manifest = folder / "manifest.json"
         path = manifest.relative_to(lake.root).as_posix()
@@ -57,10 +52,12 @@ def _no_files(lake: Lake) -> Iterator[Unreadable]:
             names = os.listdir(folder) if folder.is_symlink() or folder.is_dir() else ()  # noqa: PTH208 names alone
         except OSError as error:
             why = f"{folder} cannot be read ({error.strerror})"
-            yield Unreadable(RUN, path, f"{why}; make it readable, or remove it if it holds no run")
+            records.append(Unreadable(RUN, path, f"{why}; make it readable, or remove it if it holds no run"))
             continue
         if manifest.name in names and not manifest.is_file():
-            yield Unreadable(RUN, path, f"{manifest} is no file; restore it from a copy, or run that audit again")
+            why = f"{manifest} is no file; restore it from a copy, or run that audit again"
+            records.append(Unreadable(RUN, path, why))
+    return tuple(records)
 
 
 def refuse(unreadable_records: Sequence[Unreadable]) -> None:
@@ -111,11 +108,11 @@ class LeftAlone:
 
 
 def left_alone(lake: Lake, leaving: Sequence[Run]) -> list[LeftAlone]:
-    """Every such path, in order; reports of leaving runs that an earlier version wrote beside the lake among them."""
-    found = [each for name, depth in _DEPTHS.items() for each in _strange(lake.root, lake.root / name, depth)]
+    """Every such path, in order, including reports next to the lake that an earlier version wrote for leaving runs."""
+    paths = [left for name, depth in _DEPTHS.items() for left in _strange(lake.root, lake.root / name, depth)]
     former = former_reports(lake)
     outside = [Path(former.where(run.run)) for run in leaving if former.exists(run.run)]
-    return [*found, *(LeftAlone(path, f"{strange(lake.root, path)}; remove it yourself") for path in outside)]
+    return [*paths, *(LeftAlone(path, f"{strange(lake.root, path)}; remove it yourself") for path in outside)]
 
 
 def _strange(root: Path, path: Path, depth: int) -> Iterator[LeftAlone]:
@@ -175,21 +172,20 @@ def settings_of(storage: Storage) -> LakeSettings:
     try:
         settings = LakeSettings.model_validate(parsed.value if parsed.value is not None else {})
     except ValidationError as error:
-        messages += [_described(where, parsed, fault) for fault in error.errors(include_url=False)]
+        for fault in error.errors(include_url=False):
+            location: Location = fault["loc"]
+            prefixes = (location[:n] for n in range(len(location), -1, -1))
+            line = next((parsed.lines[prefix] for prefix in prefixes if prefix in parsed.lines), 1)
+            key = ".".join(map(str, location))
+            if fault["type"] == "extra_forbidden":
+                model = Retention if location[:1] == ("retention",) else LakeSettings
+                hint = nearest(str(location[-1]), [*model.model_fields])
+                messages.append(f"{where}, line {line}: no setting is called {key!r}; {hint}")
+            else:
+                why = f"{fault['msg']}, and not {fault['input']!r}"
+                messages.append(f"{where}, line {line}: {key or 'the file'}: {why}")
     raise_together([SpecError(message) for message in messages])
     return settings
-
-
-def _described(where: str, parsed: Parsed, fault: Any) -> str:
-    location: Location = fault["loc"]
-    line = next((parsed.lines[location[:n]] for n in range(len(location), -1, -1) if location[:n] in parsed.lines), 1)
-    key = ".".join(map(str, location))
-    if fault["type"] == "extra_forbidden":
-        model = Retention if location[:1] == ("retention",) else LakeSettings
-        return (
-            f"{where}, line {line}: no setting is called {key!r}; {nearest(str(location[-1]), [*model.model_fields])}"
-        )
-    return f"{where}, line {line}: {key or 'the file'}: {fault['msg']}, and not {fault['input']!r}"
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -248,14 +244,24 @@ def removals(lake: Lake, keeping: Keeping) -> list[Removal]:
     gone = leaving(visible_lake, runs, keeping)
     remaining_runs = [run for run in runs if run not in gone]
     whys = {run.run: f"not among the newest {keeping.runs} of its audit and year" for run in gone} | _stopped(lake)
-    vintages = None if hidden else keeping.vintages
+    vintages, days = None if hidden else keeping.vintages, keeping.days
     found = [
-        *(removal for run in whys for removal in _published(lake, run)),
-        *(() if hidden else _partitions(lake, remaining_runs, gone, keeping.days)),
-        *_unfinished(lake, keeping.days),
+        *(
+            _removal(kind, run, path, "its run goes")
+            for run in whys
+            for kind, path in (
+                ("report", lake.root / "reports" / run),
+                ("file pack", lake.root / "restricted" / run),
+                ("places", lake.root / places_path(run)),
+            )
+            if os.path.lexists(path)
+        ),
+        *(() if hidden else _partitions(lake, remaining_runs, gone, days)),
+        *_outdated(lake, "unfinished", "unfinished/*", days, f"nothing was added for {days:g} days"),
         *(_removal("draft", path.name, path, "its writer is gone") for path in leftovers(lake)),
-        *_crash_files(lake, keeping.days),
-        *_counts(lake, keeping.days),
+        *_outdated(lake, "crash file", f"tmp/{CRASH_FILES}", days, f"written more than {days:g} days ago"),
+        # Counts and digests of partitions, which are computed again on demand.
+        *_outdated(lake, "counts", "parts/*", days, f"of partitions, counted more than {days:g} days ago"),
         *(_vintages(lake, remaining_runs, vintages) if vintages is not None else ()),
         *(_removal("run", run, lake.root / "runs" / run, why) for run, why in whys.items()),
     ]
@@ -308,7 +314,7 @@ def collect(lake: Lake, keeping: Keeping, failed: list[LeftAlone] | None = None)
         refuse(damage(lake))
         planned_removals = removals(lake, keeping)
         young = {run.run for run in held_back(lake, runs_of(lake), keeping)}
-        going = [each for each in planned_removals if each.kind == "run"]
+        going = [removal for removal in planned_removals if removal.kind == "run"]
         for removal in going:  # a manifest that stays would name files that went
             if not os.access(removal.path, os.W_OK | os.X_OK):
                 raise SpecError(f"{removal.path} may not be written, and nothing was removed; see its owner and mode")
@@ -319,7 +325,7 @@ def collect(lake: Lake, keeping: Keeping, failed: list[LeftAlone] | None = None)
         for removal in planned_removals:
             if removal.kind == "run":
                 (removal.path / "manifest.json").unlink(missing_ok=True)
-        whys = {each.path: "" if each.kind == "draft" else _remove(lake, each.path) for each in planned_removals}
+        whys = {item.path: "" if item.kind == "draft" else _remove(lake, item.path) for item in planned_removals}
         clear_leftovers(lake)
         remove_free_locks(lake)
     if failed is not None:
@@ -360,17 +366,6 @@ def _stopped(lake: Lake) -> dict[str, str]:
     return dict.fromkeys(bare, "its removal was stopped")
 
 
-def _published(lake: Lake, run: str) -> Iterator[Removal]:
-    """Products of a removed run: its report, its reviewer's pack, and the record of where its files lie."""
-    for kind, path in (
-        ("report", lake.root / "reports" / run),
-        ("file pack", lake.root / "restricted" / run),
-        ("places", lake.root / places_path(run)),
-    ):
-        if os.path.lexists(path):
-            yield _removal(kind, run, path, "its run goes")
-
-
 def _partitions(lake: Lake, remaining_runs: Sequence[Run], gone: Sequence[Run], days: float) -> Iterator[Removal]:
     """Partitions that no kept run names. One that no run ever named may be of a run that is yet to be resumed."""
     used_partitions, former = _named(remaining_runs), _named(gone)
@@ -392,30 +387,22 @@ def _named(runs: Sequence[Run]) -> frozenset[tuple[str, str]]:
     return frozenset((p.stage, p.key) for p in partitions)
 
 
-def _unfinished(lake: Lake, days: float) -> Iterator[Removal]:
-    for path in sorted((lake.root / "unfinished").glob("*")):
+def _outdated(lake: Lake, kind: str, pattern: str, days: float, why: str) -> Iterator[Removal]:
+    for path in sorted(lake.root.glob(pattern)):
         if _older(path, days):
-            yield _removal("unfinished", path.name, path, f"nothing was added for {days:g} days")
-
-
-def _crash_files(lake: Lake, days: float) -> Iterator[Removal]:
-    for path in sorted((lake.root / "tmp").glob(CRASH_FILES)):
-        if _older(path, days):
-            yield _removal("crash file", path.name, path, f"written more than {days:g} days ago")
-
-
-def _counts(lake: Lake, days: float) -> Iterator[Removal]:
-    """Counts and digests of partitions, which are computed again on demand."""
-    for path in sorted((lake.root / "parts").glob("*")):
-        if _older(path, days):
-            yield _removal("counts", path.name, path, f"of partitions, counted more than {days:g} days ago")
+            yield _removal(kind, path.name, path, why)
 
 
 def _vintages(lake: Lake, remaining_runs: Sequence[Run], newest: int) -> Iterator[Removal]:
     """Vintages that later ones have replaced and that no kept run was computed from."""
     from tasks.ingest.vintages.store import vintages
 
-    used_folders = {folder_of(path) for run in remaining_runs for path in _paths(run)}  # the lake may have moved
+    used_folders = set()
+    for run in remaining_runs:
+        source = run.spec["source"]
+        files = source.get("vintage_file") or source.get("path") or ()
+        # Folders are compared within the lake, which may have moved.
+        used_folders |= {folder_of(file) for file in ([files] if isinstance(files, str) else files)}
     alike: dict[tuple[int, str, str], list[Vintage]] = defaultdict(list)
     for vintage in sorted(vintages(lake), key=lambda v: (v.frozen, v.added), reverse=True):
         alike[vintage.year, vintage.dataset, vintage.geography].append(vintage)
@@ -427,21 +414,15 @@ def _vintages(lake: Lake, remaining_runs: Sequence[Run], newest: int) -> Iterato
                 )
 
 
-def _paths(run: Run) -> Sequence[str]:
-    source = run.spec["source"]
-    source_paths = source.get("vintage_file") or source.get("path") or ()
-    return (source_paths,) if isinstance(source_paths, str) else source_paths
-
-
 def _older(path: Path, days: float) -> bool:
     return touched(path) < time.time() - days * 24 * 3600
 
 
 def _removal(kind: str, name: str, path: Path, why: str) -> Removal:
-    """A removal with the bytes of its own files: those that links in it lead to stay where they are."""
+    """A removal with the bytes of its own files: files behind its links stay where they are, and do not count."""
     size = 0
-    for each in (path, *(path.rglob("*") if path.is_dir() else ())):
+    for file in (path, *(path.rglob("*") if path.is_dir() else ())):
         with suppress(OSError):  # in a folder that cannot be read
-            known = each.lstat()
-            size += known.st_size * stat.S_ISREG(known.st_mode)
+            status = file.lstat()
+            size += status.st_size * stat.S_ISREG(status.st_mode)
     return Removal(kind, name, size, why, path)

@@ -5,8 +5,8 @@ import os
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from json import JSONDecodeError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Asks a Prefect server with little patience, and says what to mend where no Prefect server answers.
+# A client of a Prefect server that gives up soon, and advice where no Prefect server answers.
 #
 # An address may be answered by somebody else: a proxy's page, or the server's own pages where ``/api`` is missing.
 
@@ -111,35 +111,31 @@ class Superseded:
 
 
 def cancel_superseded(lake: Lake, now: datetime | None = None) -> list[Superseded]:
-    """Cancel all late runs on a lake but the newest of each deployment; gives those that were cancelled.
+    """Cancel all late runs on a lake but the newest of each deployment; returns those that were cancelled.
 
     Args:
         lake: whose runs.
         now: a run that should have begun before it is late; the clock's if left out.
     """
     from prefect.client.orchestration import get_client
+    from prefect.states import Cancelled
 
     when = now or datetime.now(UTC)
     late: dict[UUID, list[FlowRun]] = defaultdict(list)
+    cancelled = []
     with get_client(sync_client=True) as client:
         for run in of_lake(client, lake, ["SCHEDULED"]):  # the newest first
-            if run.deployment_id is not None and _replaceable(run, when):
+            begun = run.run_count > 0 or run.start_time is not None
+            missed = run.expected_start_time is not None and run.expected_start_time < when
+            replaceable = missed and run.auto_scheduled and not begun and run.parameters.get(QUARTER) is None
+            if run.deployment_id is not None and replaceable:
                 late[run.deployment_id].append(run)
-        return [_cancelled(client, run, newest) for newest, *older in late.values() for run in older]
-
-
-def _replaceable(run: "FlowRun", now: datetime) -> bool:
-    begun = run.run_count > 0 or run.start_time is not None
-    missed = run.expected_start_time is not None and run.expected_start_time < now
-    return missed and bool(run.auto_scheduled) and not begun and run.parameters.get(QUARTER) is None
-
-
-def _cancelled(client: "SyncPrefectClient", run: "FlowRun", newest: "FlowRun") -> Superseded:
-    from prefect.states import Cancelled
-
-    message = f"superseded by the run of {newest.expected_start_time:%Y-%m-%d}"
-    client.set_flow_run_state(run.id, Cancelled(message=message))
-    return Superseded(run.name, str(run.id), message)
+        for newest, *older in late.values():
+            message = f"superseded by the run of {newest.expected_start_time:%Y-%m-%d}"
+            for run in older:
+                client.set_flow_run_state(run.id, Cancelled(message=message))
+                cancelled.append(Superseded(run.name, str(run.id), message))
+    return cancelled
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -194,8 +190,17 @@ def planned(client: "SyncPrefectClient", now: datetime | None = None) -> list[Pl
         client: of the server.
         now: the time by which a run is late; the clock's if left out.
     """
-    when = now or datetime.now(UTC)
-    schedules = [schedule for deployment in _deployments(client) for schedule in _of(client, deployment, when)]
+    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    when, schedules = now or datetime.now(UTC), []
+    for deployment in _deployments(client):
+        if deployment.schedules:
+            of_deployment = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
+            newest_first = FlowRunSort.EXPECTED_START_TIME_DESC
+            runs = client.read_flow_runs(deployment_filter=of_deployment, sort=newest_first, limit=_PAGE)
+            flow = client.read_flow(deployment.flow_id).name
+            schedules += [_planned(deployment, schedule, flow, runs, when) for schedule in deployment.schedules]
     return sorted(schedules, key=lambda schedule: (schedule.deployment, schedule.name))
 
 
@@ -233,83 +238,51 @@ def _deployments(client: "SyncPrefectClient") -> "list[DeploymentResponse]":
     return deployments
 
 
-def _of(client: "SyncPrefectClient", deployment: "DeploymentResponse", now: datetime) -> Iterator[Planned]:
-    if not deployment.schedules:
-        return
-    runs = _runs(client, deployment)
-    begun = max((run for run in runs if run.start_time), key=lambda run: run.start_time or now, default=None)
-    flow = client.read_flow(deployment.flow_id).name
-    for schedule in deployment.schedules:
-        active = schedule.active and not deployment.paused
-        date = _date(schedule, now) if active else None
-        alone = len(deployment.schedules) == 1
-        ours = [
-            run for run in runs if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled
-        ]
-        runs_of_schedule = [
-            run for run in ours if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
-        ]
-        waiting = sorted(run.expected_start_time for run in runs_of_schedule if run.expected_start_time)
-        cron, zone = _words(schedule)
-        parameters = deployment.parameters
-        yield Planned(
-            name=schedule.slug or deployment.name,
-            deployment=f"{flow}/{deployment.name}",
-            when=cron,
-            zone=zone,
-            active=active,
-            next=next(
-                (_said(next_date, zone) for next_date in (*waiting, *([date] if date else [])) if next_date >= now), ""
-            ),
-            last=_said(begun.start_time, zone) if begun and begun.start_time else "",
-            state=(begun.state_name or "") if begun else "",
-            overdue=_overdue(waiting, date, now, zone) if active else "",
-            spec=str(parameters["spec"]) if isinstance(parameters.get("spec"), str) else "",
-            lake=str(parameters.get("lake", "")),
-        )
-
-
-def _runs(client: "SyncPrefectClient", deployment: "DeploymentResponse") -> "list[FlowRun]":
-    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
-    from prefect.client.schemas.sorting import FlowRunSort
-
-    ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment.id]))
-    newest = FlowRunSort.EXPECTED_START_TIME_DESC
-    return client.read_flow_runs(deployment_filter=ours, sort=newest, limit=_PAGE)
-
-
-def _date(schedule: "DeploymentSchedule", now: datetime) -> datetime | None:
-    """The next date of a schedule by its cron words; None of an interval, or where none will come."""
+def _planned(
+    deployment: "DeploymentResponse", schedule: "DeploymentSchedule", flow: str, runs: "list[FlowRun]", now: datetime
+) -> Planned:
     from zoneinfo import ZoneInfo
 
     from cronsim import CronSim
 
-    cron, zone = _words(schedule)
-    if not getattr(schedule.schedule, "cron", None):
-        return None
-    return next(CronSim(cron, now.astimezone(ZoneInfo(zone))), None)
-
-
-def _overdue(waiting: Sequence[datetime], date: datetime | None, now: datetime, zone: str) -> str:
-    if not waiting:
-        ahead = date is not None and date > now + _AHEAD
-        return "" if ahead else "the server has planned no run: evenhand doctor"
-    if waiting[0] < now - LATE:
-        return f"the run of {_said(waiting[0], zone)} has not begun"
-    return ""
-
-
-def _words(schedule: "DeploymentSchedule") -> tuple[str, str]:
-    """Cron or interval of a schedule, and its zone."""
-    rule = schedule.schedule
+    rule, active = schedule.schedule, schedule.active and not deployment.paused
+    cron, interval = getattr(rule, "cron", None), getattr(rule, "interval", None)
     zone = getattr(rule, "timezone", None) or "UTC"
-    interval = getattr(rule, "interval", None)
-    if interval is not None:
-        return f"every {interval}", zone
-    return str(getattr(rule, "cron", None) or getattr(rule, "rrule", "")), zone
+    when = f"every {interval}" if interval is not None else str(cron or getattr(rule, "rrule", ""))
+    # The next date by the cron words; None of an interval, or where none will come.
+    date = next(CronSim(when, now.astimezone(ZoneInfo(zone))), None) if active and cron else None
+    begun = max((run for run in runs if run.start_time), key=lambda run: run.start_time or now, default=None)
+    alone = len(deployment.schedules) == 1
+    waiting = sorted(
+        run.expected_start_time
+        for run in runs
+        if run.state and run.state.is_scheduled() and run.run_count == 0 and run.auto_scheduled
+        if alone or run.created_by is None or run.created_by.id in (None, schedule.id)
+        if run.expected_start_time
+    )
+    overdue = ""
+    if active and not waiting and not (date is not None and date > now + _AHEAD):
+        overdue = "the server has planned no run: evenhand doctor"
+    elif active and waiting and waiting[0] < now - LATE:
+        overdue = f"the run of {_shown(waiting[0], zone)} has not begun"
+    to_come = [day for day in (*waiting, *([date] if date else [])) if day >= now]
+    spec = deployment.parameters.get("spec")
+    return Planned(
+        name=schedule.slug or deployment.name,
+        deployment=f"{flow}/{deployment.name}",
+        when=when,
+        zone=zone,
+        active=active,
+        next=_shown(to_come[0], zone) if to_come else "",
+        last=_shown(begun.start_time, zone) if begun and begun.start_time else "",
+        state=(begun.state_name or "") if begun else "",
+        overdue=overdue,
+        spec=spec if isinstance(spec, str) else "",
+        lake=str(deployment.parameters.get("lake", "")),
+    )
 
 
-def _said(date: datetime, zone: str) -> str:
+def _shown(date: datetime, zone: str) -> str:
     from zoneinfo import ZoneInfo
 
     return date.astimezone(ZoneInfo(zone)).isoformat(sep=" ", timespec="minutes")
@@ -327,7 +300,7 @@ _HOUR = timedelta(hours=1)
 
 
 def seconds_to_first_run() -> float | None:
-    """How long the server took to make a run of a new schedule; None if it made none within ``LIMIT_SECONDS``.
+    """How long the server took to create a run of a new schedule; None without one within ``LIMIT_SECONDS``.
 
     The server is the one of ``PREFECT_API_URL``, else one that is started for this in a temporary directory.
 
@@ -336,14 +309,27 @@ def seconds_to_first_run() -> float | None:
     """
     with tempfile.TemporaryDirectory(prefix="evenhand-doctor-") as home:
         prepare_environment(Path(home))  # before Prefect is loaded, which reads it then
-        with _client(Path(home)) as client, _scratch_deployment(client) as deployment:
-            return _until_planned(client, deployment)
+        from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
+
+        with _scratch_deployment(Path(home)) as (client, deployment):
+            ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
+            began = time.monotonic()
+            while (passed := time.monotonic() - began) < LIMIT_SECONDS:
+                if any(run.auto_scheduled for run in client.read_flow_runs(deployment_filter=ours)):
+                    return passed
+                time.sleep(0.2)
+            return None
 
 
 @contextmanager
-def _client(home: Path) -> Iterator["SyncPrefectClient"]:
-    """A client of the server, with a shorter timeout than a run has."""
+def _scratch_deployment(home: Path) -> Iterator[tuple["SyncPrefectClient", UUID]]:
+    """A client with a shorter timeout than a run has, and a deployment of a separate flow.
+
+    Removing the two removes the runs that were made of them.
+    """
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import DeploymentScheduleCreate
+    from prefect.client.schemas.schedules import IntervalSchedule
     from prefect.settings import (
         PREFECT_API_REQUEST_TIMEOUT,
         PREFECT_API_URL,
@@ -351,52 +337,24 @@ def _client(home: Path) -> Iterator["SyncPrefectClient"]:
         temporary_settings,
     )
 
-    with _server(home) as url:
-        hasty = {PREFECT_API_URL: url, PREFECT_API_REQUEST_TIMEOUT: 10, PREFECT_CLIENT_MAX_RETRIES: 1}
-        with temporary_settings(hasty), get_client(sync_client=True) as client:
-            yield client
-
-
-@contextmanager
-def _server(home: Path) -> Iterator[str]:
-    named = os.environ.get("PREFECT_API_URL")
-    if named:
-        yield named
-        return
     from flows.supervision.prefect_server import scratch_server
 
+    named = os.environ.get("PREFECT_API_URL")
     place = home / "server"
-    place.mkdir()
-    with scratch_server(place) as url:
-        yield url
-
-
-@contextmanager
-def _scratch_deployment(client: "SyncPrefectClient") -> Iterator[UUID]:
-    """A deployment of a separate flow; removing the two removes the runs that were made of them."""
-    from prefect.client.schemas.actions import DeploymentScheduleCreate
-    from prefect.client.schemas.schedules import IntervalSchedule
-
-    name = f"evenhand-doctor-{uuid4().hex[:12]}"
-    hourly = IntervalSchedule(interval=_HOUR, anchor_date=datetime.now(UTC) + _HOUR)
-    flow = client.create_flow_from_name(name)
-    try:
-        deployment = client.create_deployment(flow, name, schedules=[DeploymentScheduleCreate(schedule=hourly)])
-        try:
-            yield deployment
-        finally:
-            client.delete_deployment(deployment)
-    finally:
-        client.delete_flow(flow)
-
-
-def _until_planned(client: "SyncPrefectClient", deployment: UUID) -> float | None:
-    from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
-
-    ours = DeploymentFilter(id=DeploymentFilterId(any_=[deployment]))
-    began = time.monotonic()
-    while (passed := time.monotonic() - began) < LIMIT_SECONDS:
-        if any(run.auto_scheduled for run in client.read_flow_runs(deployment_filter=ours)):
-            return passed
-        time.sleep(0.2)
-    return None
+    if not named:
+        place.mkdir()
+    with nullcontext(named) if named else scratch_server(place) as url:
+        hasty = {PREFECT_API_URL: url, PREFECT_API_REQUEST_TIMEOUT: 10, PREFECT_CLIENT_MAX_RETRIES: 1}
+        with temporary_settings(hasty), get_client(sync_client=True) as client:
+            name = f"evenhand-doctor-{uuid4().hex[:12]}"
+            hourly = IntervalSchedule(interval=_HOUR, anchor_date=datetime.now(UTC) + _HOUR)
+            flow = client.create_flow_from_name(name)
+            try:
+                schedules = [DeploymentScheduleCreate(schedule=hourly)]
+                deployment = client.create_deployment(flow, name, schedules=schedules)
+                try:
+                    yield client, deployment
+                finally:
+                    client.delete_deployment(deployment)
+            finally:
+                client.delete_flow(flow)

@@ -1,13 +1,12 @@
 """Status of every year and partition in a lake, stage by stage."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from flows.partitions.attempts import OF_VERDICT, Attempt, YearState, attempts, latest
+from flows.partitions.attempts import OF_VERDICT, YearState, attempts, latest
 from flows.partitions.forecast import StageState, Stand, stands, told
 from flows.partitions.part_spec import spec_today
 from flows.partitions.partition_list import kept_listing, newest, seconds_left, years_by_partition
@@ -70,35 +69,30 @@ def partition_status(lake: Lake, audit: str | None = None) -> list[YearOfPartiti
 def _year(lake: Lake, audit: str, year: int) -> YearOfPartitions:
     column, listed = kept_listing(lake, audit, year) or ("", ())
     records = newest(lake, audit, year)
-    of = [_of(records.get(partition.value), partition.value, partition.rows) for partition in listed]
+    parts = []
+    for partition in listed:
+        part = PartStatus(partition.value, partition.rows, NOT_BEGUN)
+        if record := records.get(partition.value):
+            words = (record.state.value, record.run or "", record.seconds, record.message)
+            part = PartStatus(partition.value, partition.rows, *words)
+        parts.append(part)
     failed = {YearState.FAILED.value, YearState.INTERRUPTED.value}
-    of.sort(key=lambda part: (part.state not in failed, -part.rows, part.value))
-    states = Counter(part.state for part in of)
+    parts.sort(key=lambda part: (part.state not in failed, -part.rows, part.value))
+    states = Counter(part.state for part in parts)
     to_come = {NOT_BEGUN, YearState.RUNNING.value, YearState.INTERRUPTED.value}
-    remaining_rows = [part.rows for part in of if part.state in to_come]
-    workers = max(states[YearState.RUNNING.value], 1)
-    attempts = list(records.values())
-    done = len(of) - len(remaining_rows) - states[YearState.FAILED.value]
-    expected = seconds_left(attempts, remaining_rows, workers)
-    return YearOfPartitions(audit, year, column, dict(states), done, len(of), expected, _per_hour(attempts), tuple(of))
-
-
-def _of(record: Attempt | None, value: str, rows: int) -> PartStatus:
-    if record is None:
-        return PartStatus(value, rows, NOT_BEGUN)
-    return PartStatus(value, rows, record.state.value, record.run or "", record.seconds, record.message)
-
-
-def _per_hour(records: Sequence[Attempt]) -> float | None:
-    audited = [(_time(r), r.seconds) for r in records if r.run and r.computed and r.seconds]
-    if not audited:
-        return None
-    span = max(began + seconds for began, seconds in audited) - min(began for began, _ in audited)
-    return round(3600 * len(audited) / span, 1) if span > 0 else None
-
-
-def _time(record: Attempt) -> float:
-    return datetime.fromisoformat(record.began).astimezone(UTC).timestamp()
+    remaining_rows = [part.rows for part in parts if part.state in to_come]
+    done = len(parts) - len(remaining_rows) - states[YearState.FAILED.value]
+    expected = seconds_left(list(records.values()), remaining_rows, max(states[YearState.RUNNING.value], 1))
+    audited = [
+        (datetime.fromisoformat(record.began).astimezone(UTC).timestamp(), record.seconds)
+        for record in records.values()
+        if record.run and record.computed and record.seconds
+    ]
+    per_hour = None
+    if audited:
+        span = max(began + seconds for began, seconds in audited) - min(began for began, _ in audited)
+        per_hour = round(3600 * len(audited) / span, 1) if span > 0 else None
+    return YearOfPartitions(audit, year, column, dict(states), done, len(parts), expected, per_hour, tuple(parts))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -146,7 +140,7 @@ def status(lake: Lake, audit: str | None = None, damaged: list[str] | None = Non
     """Every audit and year of a lake, or the years of one audit, in order; a line for each partition that was audited.
 
     Args:
-        lake: that is told of.
+        lake: whose audits are listed.
         audit: alone.
         damaged: gets the runs whose manifest cannot be read; if None, the first of them ends it.
 
@@ -154,25 +148,22 @@ def status(lake: Lake, audit: str | None = None, damaged: list[str] | None = Non
         IntegrityError: a manifest, or a record of an attempt, is not the one that was written.
     """
     runs: dict[tuple[str, int, str], list[Run]] = defaultdict(list)
-    by_partition = set(years_by_partition(lake))  # operations.partition_status tells of these
+    by_partition = set(years_by_partition(lake))  # operations.partition_status is about these
     parted = {(name, str(year)) for name, year in by_partition}
     named = {name: audit_and_year(name) for name in run_ids(lake)}
-    of_years = [name for name, of in named.items() if of not in parted and audit in (None, of[0])]
-    for run in numbered(lake, list(_read(lake, of_years, damaged))):
-        runs[run.audit, run.year, run.value if run.partition else ""].append(run)
-    tried = {(a.audit, a.year, "") for a in attempts(lake, audit) if (a.audit, a.year) not in by_partition}
-    return [_standing(lake, key, standing(runs[key])) for key in sorted({*runs, *tried})]
-
-
-def _read(lake: Lake, names: Iterable[str], damaged: list[str] | None) -> Iterator[Run]:
-    for name in names:
+    readable_runs = []
+    for name in [name for name, of in named.items() if of not in parted and audit in (None, of[0])]:
         try:
-            yield run_of(lake, name)
+            readable_runs.append(run_of(lake, name))
         except (EvenhandError, KeyError, ValueError) as error:
             if damaged is None:
                 raise
             if not isinstance(error, SpecError):  # which is one that was removed meanwhile
                 damaged.append(name)
+    for run in numbered(lake, readable_runs):
+        runs[run.audit, run.year, run.value if run.partition else ""].append(run)
+    tried = {(a.audit, a.year, "") for a in attempts(lake, audit) if (a.audit, a.year) not in by_partition}
+    return [_standing(lake, key, standing(runs[key])) for key in sorted({*runs, *tried})]
 
 
 def never(audit: str, year: int) -> Standing:
@@ -184,46 +175,36 @@ def _standing(lake: Lake, key: tuple[str, int, str], run: Run | None) -> Standin
     audit, year, value = key
     last = latest(lake, audit, year, value)
     tries = last.attempt if last else 0
-    if last is not None and _says_more(last, run):
+    # The last attempt counts if it began after the last run and did not produce it.
+    counts = last is not None
+    if last is not None and run is not None:
+        came_to_nothing = last.state in UNFINISHED or (last.run != run.run and not run.protected)
+        # By the lake's log, as clocks are set back; by the clock where an earlier version wrote one of the two.
+        if last.after is not None and run.number:
+            began_after = last.after >= run.number
+        else:
+            began_after = last.began[:_SECONDS] >= run.finished[:_SECONDS]
+        counts = came_to_nothing and began_after
+    if last is not None and counts:
         stages = told(last)
         words = (last.state.value, stages, last.message, last.run or "", last.vintage)
         return Standing(audit, year, *words, tries, run.protected if run else False, last.began, last.seconds, value)
     if run is None:
         raise AssertionError("a year is known by an attempt or by a run")
-    stages, why = _today(run, lake, last)
+    # The stages by today's data, code and libraries, and why one is not current.
+    stages, why = tuple(Stand(p.stage, StageState.OK) for p in run.partitions), ""
+    if not run.protected:
+        try:
+            spec = where_it_lies(lake, run.run, validated(AuditSpec, run.spec))
+            stages = stands(planned_in(lake, spec_today(spec, run.year, lake)), lake, run, last)
+            why = next((stage.reason for stage in stages if stage.state is not StageState.OK), "")
+        except ValidationError:
+            why = f"{BARRED}: its spec is not one of this version"
+        except EvenhandError as error:
+            why = f"{BARRED}: {error}"
     verdict = OF_VERDICT.get(State(run.state), YearState.INSUFFICIENT).value
     state = verdict if run.protected or not why else "stale"
     message = why or (last.message if last and last.run == run.run else "")
     seconds = round(sum(float(cost.get("seconds", 0)) for cost in run.lineage), 1)
     words = (state, stages, message, run.run, run.vintage)
     return Standing(audit, year, *words, tries, run.protected, run.finished, seconds, value)
-
-
-def _says_more(last: Attempt, run: Run | None) -> bool:
-    """Whether the last attempt began after the last run and did not produce it."""
-    if run is None:
-        return True
-    came_to_nothing = last.state in UNFINISHED or (last.run != run.run and not run.protected)
-    return came_to_nothing and _began_after(last, run)
-
-
-def _began_after(attempt: Attempt, run: Run) -> bool:
-    """By the lake's log, as clocks are set back; by the clock where an earlier version wrote one of the two."""
-    if attempt.after is not None and run.number:
-        return attempt.after >= run.number
-    return attempt.began[:_SECONDS] >= run.finished[:_SECONDS]
-
-
-def _today(run: Run, lake: Lake, last: Attempt | None) -> tuple[tuple[Stand, ...], str]:
-    """The stages of a finished run by today's data, code and libraries, and why one is not current."""
-    done = tuple(Stand(p.stage, StageState.OK) for p in run.partitions)
-    if run.protected:
-        return done, ""
-    try:
-        spec = where_it_lies(lake, run.run, validated(AuditSpec, run.spec))
-        stage_states = stands(planned_in(lake, spec_today(spec, run.year, lake)), lake, run, last)
-    except ValidationError:
-        return done, f"{BARRED}: its spec is not one of this version"
-    except EvenhandError as error:
-        return done, f"{BARRED}: {error}"
-    return stage_states, next((s.reason for s in stage_states if s.state is not StageState.OK), "")

@@ -58,21 +58,26 @@ def drain(lake: Lake, pool: str, report: Callable[[str], object]) -> int:
     """Pause a work pool, and wait until none of its runs is at work; gives how many runs were waited for.
 
     Args:
-        lake: whose records tell of a run that is at work on the server whether its process is alive.
+        lake: whose records show whether the process of a run at work is alive.
         pool: name of the work pool.
-        report: is told who is waited for, each time that it is somebody else.
+        report: gets a line about the runs at work, each time that they change.
 
     Raises:
         SpecError: the server has no such pool.
         httpx.HTTPError: the server does not answer.
     """
     from prefect.client.orchestration import get_client
+    from prefect.client.schemas.actions import WorkPoolUpdate
 
     run_names: set[str] = set()
     before: tuple[str, ...] | None = None
     quiet = 0
     with get_client(sync_client=True) as client:
-        _pause(client, pool)
+        pool_names = [work_pool.name for work_pool in client.read_work_pools()]
+        if pool not in pool_names:
+            hint = nearest(pool, pool_names) if pool_names else "make one first"
+            raise SpecError(f"the server has no work pool {pool!r}; {hint}")
+        client.update_work_pool(pool, WorkPoolUpdate(is_paused=True))
         while quiet < _QUIET_LOOKS:
             names = tuple(sorted(_at_work(client, lake, pool)))
             run_names.update(names)
@@ -81,16 +86,6 @@ def drain(lake: Lake, pool: str, report: Callable[[str], object]) -> int:
             quiet, before = (0 if names else quiet + 1), names
             time.sleep(_LOOK_SECONDS)
     return len(run_names)
-
-
-def _pause(client: "SyncPrefectClient", pool: str) -> None:
-    from prefect.client.schemas.actions import WorkPoolUpdate
-
-    pool_names = [work_pool.name for work_pool in client.read_work_pools()]
-    if pool not in pool_names:
-        hint = nearest(pool, pool_names) if pool_names else "make one first"
-        raise SpecError(f"the server has no work pool {pool!r}; {hint}")
-    client.update_work_pool(pool, WorkPoolUpdate(is_paused=True))
 
 
 def _at_work(client: "SyncPrefectClient", lake: Lake, pool: str) -> Iterator[str]:
@@ -115,14 +110,10 @@ def _at_work(client: "SyncPrefectClient", lake: Lake, pool: str) -> Iterator[str
     working = {presence.run for presence in alive(lake)}
     gone = {presence.run for presence in dead(lake)} - working
     yield from (run.name for run in runs if str(run.id) not in gone)
-    yield from (run for run in working - {str(run.id) for run in runs} if _is_flow_run(run))
-
-
-def _is_flow_run(run: str) -> bool:
-    """Whether a record is of a flow run, and not of a command."""
-    with suppress(ValueError):
-        return bool(UUID(run))
-    return False
+    for run in working - {str(run.id) for run in runs}:
+        with suppress(ValueError):  # a record of a command has another name than a flow run
+            UUID(run)
+            yield run
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -159,15 +150,23 @@ class Memory:
     def look(self, lake: Lake) -> None:
         """Look at the runs of this machine that are at work."""
         for presence in alive(lake):
-            if presence.host == socket.gethostname():
-                family = _family(presence.pid)
-                mb = sum(map(_resident, family)) / _MB
-                run_peak = self.seen.setdefault(presence.name, Seen())
-                if presence.stage != run_peak.stage:
-                    run_peak = self.seen[presence.name] = Seen(presence.stage)
-                run_peak.pids |= {process.pid for process in family}
-                if mb > run_peak.peak_mb:
-                    run_peak.peak_mb, run_peak.there_was_mb = mb, mb + free_mb()
+            if presence.host != socket.gethostname():
+                continue
+            family: list[psutil.Process] = []
+            with suppress(psutil.Error):
+                parent = psutil.Process(presence.pid)
+                family = [parent, *parent.children(recursive=True)]
+            resident = 0.0
+            for process in family:
+                with suppress(psutil.Error):
+                    resident += process.memory_info().rss
+            mb = resident / _MB
+            run_peak = self.seen.setdefault(presence.name, Seen())
+            if presence.stage != run_peak.stage:
+                run_peak = self.seen[presence.name] = Seen(presence.stage)
+            run_peak.pids |= {process.pid for process in family}
+            if mb > run_peak.peak_mb:
+                run_peak.peak_mb, run_peak.there_was_mb = mb, mb + free_mb()
 
     def words(self, lake: Lake, presence: Presence) -> str:
         """What was seen of a run; empty where nothing was."""
@@ -182,20 +181,6 @@ def years_at_work(lake: Lake, pids: Collection[int]) -> Iterator[str]:
             record = read_record(lake, path)
             if record and record.state is YearState.RUNNING and record.pid in pids:
                 yield " ".join(filter(None, (str(record.year), record.value, record.stage)))
-
-
-def _family(pid: int) -> list[psutil.Process]:
-    """A process and all that it started."""
-    with suppress(psutil.Error):
-        parent = psutil.Process(pid)
-        return [parent, *parent.children(recursive=True)]
-    return []
-
-
-def _resident(process: psutil.Process) -> float:
-    with suppress(psutil.Error):
-        return float(process.memory_info().rss)
-    return 0.0
 
 
 def _gb(mb: float) -> str:
@@ -222,16 +207,12 @@ a run that it is not done with, as while a hook tells of the crash."""
 _TURN = "watch.lock"
 
 
-def _nobody() -> frozenset[str]:
-    return frozenset()
-
-
 @dataclass
 class Watcher:
     """The watch of one worker."""
 
     lake: Lake
-    busy: Callable[[], Collection[str]] = _nobody
+    busy: Callable[[], Collection[str]] = frozenset
     """Ids of the flow runs for which Prefect's worker has a process."""
     idle: dict[str, float] = field(default_factory=dict)
     """Id of a flow run that Prefect's worker reported -> since when it has no process for it."""
@@ -327,7 +308,7 @@ class Serving:
     """Runs at once."""
 
 
-def serve(lake: Lake, asked: Serving) -> int:
+def serve(lake: Lake, settings: Serving) -> int:
     """Run a worker until SIGTERM or until Prefect's worker ends; returns the exit code of Prefect's worker.
 
     Raises:
@@ -336,7 +317,11 @@ def serve(lake: Lake, asked: Serving) -> int:
     grace = grace_seconds()
     ended = threading.Event()
     with heeding_term(), may_finish():
-        child = _started(asked)
+        # A separate session: Ctrl-C of a terminal reaches this process, which ends both.
+        words = ["worker", "start", "--pool", settings.pool, "--type", "process", "--limit", str(settings.limit)]
+        child = subprocess.Popen(  # noqa: S603 our own words
+            [*ended_with("prefect"), *words, "--with-healthcheck"], start_new_session=True
+        )
         watcher = Watcher(lake, lambda: {_run_of(process) for process in _runs(child)})
         watch = threading.Thread(target=watcher.run, args=(ended,), name="watch", daemon=True)
         watch.start()
@@ -349,9 +334,7 @@ def serve(lake: Lake, asked: Serving) -> int:
                 watch.join(_LAST_SECONDS / 2)  # else it would schedule what leaves, while a record of it is still made
                 seconds = max(0.0, grace - _LAST_SECONDS)
                 until = time.monotonic() + seconds
-                child.send_signal(
-                    signal.SIGSTOP
-                )  # it takes no other run, and does not report those that leave as crashed
+                child.send_signal(signal.SIGSTOP)  # it takes no other run, and reports none that leaves as crashed
                 runs = _runs(child)
                 ids = {run.pid: _run_of(run) for run in runs}  # of one that has ended nobody can ask any more
                 for run in runs:
@@ -367,14 +350,6 @@ def serve(lake: Lake, asked: Serving) -> int:
                 kill_family(psutil.Process(child.pid), _LAST_SECONDS / 2)
             child.wait()
     return child.returncode or 0
-
-
-def _started(settings: Serving) -> "subprocess.Popen[bytes]":
-    """Starts Prefect's worker in a separate session: Ctrl-C of a terminal reaches this process, which ends both."""
-    words = ["worker", "start", "--pool", settings.pool, "--type", "process", "--limit", str(settings.limit)]
-    return subprocess.Popen(  # noqa: S603 our own words
-        [*ended_with("prefect"), *words, "--with-healthcheck"], start_new_session=True
-    )
 
 
 def _leave(lake: Lake, runs: dict[int, str]) -> None:

@@ -116,7 +116,11 @@ class YearsFailedError(EvenhandError):
 
     def __init__(self, records: Sequence[Attempt]) -> None:
         """The message names the first of them; why each failed is in its record."""
-        failed = [f"{_named(r)} (exit code {r.exit_code})" for r in records if r.state is YearState.FAILED]
+        failed = [
+            f"{r.year} {r.value}".rstrip() + f" (exit code {r.exit_code})"
+            for r in records
+            if r.state is YearState.FAILED
+        ]
         parts = any(record.value for record in records)
         named = ", ".join(failed[:_NAMED]) + (f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else "")
         super().__init__(
@@ -124,10 +128,6 @@ class YearsFailedError(EvenhandError):
             f"`evenhand status{' --by' if parts else ''}` says why"
         )
         self.summary = summed_up(records)
-
-
-def _named(record: Attempt) -> str:
-    return f"{record.year} {record.value}".rstrip()
 
 
 def worst(codes: Iterable[int | None]) -> ExitCode:
@@ -224,7 +224,7 @@ def latest(lake: Lake, audit: str, year: int, value: str = "") -> Attempt | None
 
 
 def _works(lake: Lake, attempt: Attempt) -> bool:
-    """Whether somebody holds the lock of what it is about."""
+    """Whether a process holds the lock of its year or partition."""
     return held(lake.storage.local / "locks" / f"{lock_of(attempt.audit, attempt.year, attempt.value)}.lock")
 
 
@@ -236,7 +236,7 @@ def as_it_stands(lake: Lake, attempt: Attempt) -> Attempt:
 
 
 def interrupted(attempt: Attempt) -> Attempt:
-    """The record of an attempt whose process is gone."""
+    """The record of an attempt as interrupted: its process is gone."""
     at = f"process {attempt.pid} on {attempt.host} died during {attempt.stage or 'its start'}"
     message = f"{at}; run the back-fill again, which goes on there"
     return attempt.model_copy(

@@ -1,4 +1,4 @@
-"""Editions of HMDA years: those at hand, and fetching of official files."""
+"""Editions of HMDA years: lists those that a lake holds, and fetches official files."""
 
 import json
 import logging
@@ -33,38 +33,29 @@ def held_years(spec: AuditSpec, lake: Lake) -> tuple[int, ...]:
     Raises:
         InfrastructureError: there is none.
     """
-    years = {*_of_editions(spec, lake), *_of_files(spec), *_of_runs(spec, lake)}
-    if not years:
-        raise InfrastructureError(
-            f"no year of {spec.name!r} is at hand: neither data in the lake {lake.location}, nor a file of the spec's "
-            "path, nor a run; `evenhand data fetch` or `data add` brings data, or name years with --years"
-        )
-    return tuple(sorted(years))
+    years = set()
+    if spec.source.vintage is not None:
+        from tasks.ingest.vintages.store import vintages
 
-
-def _of_editions(spec: AuditSpec, lake: Lake) -> set[int]:
-    if spec.source.vintage is None:
-        return set()
-    from tasks.ingest.vintages.store import vintages
-
-    filters = spec.source.vintage.model_dump(exclude_none=True)
-    return {v.year for v in vintages(lake) if all(getattr(v, name) == value for name, value in filters.items())}
-
-
-def _of_files(spec: AuditSpec) -> set[int]:
-    years: set[int] = set()
+        filters = spec.source.vintage.model_dump(exclude_none=True).items()
+        years = {v.year for v in vintages(lake) if all(getattr(v, name) == value for name, value in filters)}
     for path in (path for path in spec.source.paths if YEAR in path):
         pattern = Path(path.replace(YEAR, _DIGITS))
         fits = re.compile(re.escape(path).replace(re.escape(YEAR), r"(\d{4})", 1).replace(re.escape(YEAR), r"\d{4}"))
         for file in Path(pattern.anchor or ".").glob(str(pattern.relative_to(pattern.anchor))):
-            match = fits.fullmatch(str(file)) or fits.fullmatch(f"./{file}")
-            years |= {int(match[1])} if match else set()
-    return years
-
-
-def _of_runs(spec: AuditSpec, lake: Lake) -> set[int]:
-    run_suffixes = [run.removeprefix(f"{spec.name}-") for run in run_ids(lake) if run.startswith(f"{spec.name}-")]
-    return {int(match[1]) for rest in run_suffixes if (match := re.fullmatch(r"(\d{4})(?:-\w+)?-[^-]+", rest))}
+            if match := fits.fullmatch(str(file)) or fits.fullmatch(f"./{file}"):
+                years.add(int(match[1]))
+    prefix = f"{spec.name}-"
+    for run in run_ids(lake):
+        rest = run.removeprefix(prefix)
+        if run.startswith(prefix) and (match := re.fullmatch(r"(\d{4})(?:-\w+)?-[^-]+", rest)):
+            years.add(int(match[1]))
+    if not years:
+        raise InfrastructureError(
+            f"no year of {spec.name!r} is available: neither data in the lake {lake.location}, nor a file of the "
+            "spec's path, nor a run; `evenhand data fetch` or `data add` brings data, or name years with --years"
+        )
+    return tuple(sorted(years))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -115,8 +106,8 @@ def planned(lake: Lake, edition: Edition) -> Planned:
     frozen = edition.frozen or offer.frozen.get(edition.year)
     if frozen is None and offer.frozen_by == "publisher":
         raise SpecError(
-            f"the freeze date of {edition.dataset} {edition.year} is not known here; give it as the publisher's page "
-            "says it: --frozen YYYY-MM-DD"
+            f"the freeze date of {edition.dataset} {edition.year} is not known here; give the date of the "
+            "publisher's page: --frozen YYYY-MM-DD"
         )
     editions = [
         v for v in vintages(lake, edition.year) if (v.dataset, v.geography) == (edition.dataset, edition.geography)
@@ -172,7 +163,7 @@ def _fetched(folder: Path, name: str, url: str, sha256: str | None) -> Downloade
 
 
 def _come(folder: Path, url: str, sha256: str | None) -> Downloaded | None:
-    """What an earlier call fetched whole from the same address and did not convert to the end."""
+    """The file that an earlier call fetched whole from the same address and did not convert to the end."""
     try:
         saved_download = json.loads((folder / _CAME).read_bytes())
         same = saved_download.pop("url") == url and sha256 in (None, saved_download["sha256"])

@@ -49,7 +49,7 @@ _UNDONE = {
     YearState.INTERRUPTED: StageState.FAILED,
     YearState.INSUFFICIENT: StageState.INSUFFICIENT,
 }
-"""How the stage stands at which an attempt ended, or is, without a run to show for it."""
+"""State of the stage at which an attempt without a run is, or ended."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,16 @@ def stands(planned: Plan, lake: Lake, before: Run | None, last: Attempt | None) 
     ok = [Stand(name, StageState.OK) for name in names[:cached_count]]
     if cached_count == len(names):
         return tuple(ok)
-    first = _first(names[cached_count], planned, before, last)
+    stage = names[cached_count]
+    same_data = last is not None and last.source_sha256 in (None, planned.source_sha256)
+    if last is not None and same_data and last.run is None and last.stage in (stage, ""):
+        first = Stand(stage, _UNDONE[last.state], last.message)
+    elif before is None:
+        first = Stand(stage, StageState.MISSING, "never run")
+    elif changes := list(_changes(planned, before)):
+        first = Stand(stage, changes[0][0], "; ".join(reason for _, reason in changes))
+    else:
+        first = Stand(stage, StageState.MISSING, f"the files of {before.run} were removed from the lake")
     later = StageState.MISSING if first.state in _UNDONE.values() else first.state
     return (*ok, first, *(Stand(name, later, f"after {first.stage}") for name in names[cached_count + 1 :]))
 
@@ -96,19 +105,6 @@ def _recorded(lake: Lake, step: Step, artifacts: Inputs) -> Partition | None:
     key = step.stage.key(artifacts, step.settings, step.modules)
     record = lake.storage.read(f"stages/{step.stage.name}/{key}/partition.json")
     return Partition.model_validate_json(record) if record is not None else None
-
-
-def _first(stage: str, planned: Plan, before: Run | None, last: Attempt | None) -> Stand:
-    """The first missing or stale stage, and the reason."""
-    same_data = last is not None and last.source_sha256 in (None, planned.source_sha256)
-    if last is not None and same_data and last.run is None and last.stage in (stage, ""):
-        return Stand(stage, _UNDONE[last.state], last.message)
-    if before is None:
-        return Stand(stage, StageState.MISSING, "never run")
-    changes = list(_changes(planned, before))
-    if not changes:
-        return Stand(stage, StageState.MISSING, f"the files of {before.run} were removed from the lake")
-    return Stand(stage, changes[0][0], "; ".join(reason for _, reason in changes))
 
 
 def _changes(planned: Plan, before: Run) -> Iterator[tuple[StageState, str]]:
@@ -132,7 +128,7 @@ def _changes(planned: Plan, before: Run) -> Iterator[tuple[StageState, str]]:
 
 
 def _differing(now: Mapping[str, Any], then: Mapping[str, Any]) -> Sequence[str]:
-    """The keys of two specs that differ; where a file lies tells nothing of what is in it."""
+    """The keys of two specs that differ; the place of a file does not count."""
     keys = []
     for name in sorted({*now, *then} - {"path", "vintage_file", "expected"}):  # the last one decides no result
         current, other = now.get(name), then.get(name)
@@ -228,33 +224,27 @@ def _cost(planned: Plan, stage_states: Sequence[Stand], lake: Lake, runs: Sequen
     donors = sorted((run for run in runs if run.rows), key=lambda run: abs(run.rows - (rows or 0)))
     if rows is None or not donors:
         return Cost(rows, about, None, None)
-    return Cost(rows, about, *_scaled(remaining_stages, rows, donors, lake))
-
-
-def _scaled(stages: Sequence[str], rows: int, donors: Sequence[Run], lake: Lake) -> tuple[float | None, int | None]:
-    """Seconds and bytes of stages at so many rows, each by the run nearest in rows that has it; None if none has it."""
     seconds, size = 0.0, 0.0
-    for stage in stages:
+    for stage in remaining_stages:  # each by the run nearest in rows that has it
         donor = next((run for run in donors if any(p.stage == stage for p in run.partitions)), None)
         if donor is None:
-            return None, None
+            return Cost(rows, about, None, None)
         positions = [i for i, p in enumerate(donor.partitions) if p.stage == stage]
+        sizes = []
+        for partition in (donor.partitions[i] for i in positions):
+            # 0 where the lake lies on no disk of this machine.
+            files = [Path(lake.location, path) for path in (*(a.path for a in partition.tables), *partition.files)]
+            sizes.append(sum(file.stat().st_size for file in files if file.is_file()))
         seconds += rows / donor.rows * fmean(float(donor.lineage[i]["seconds"]) for i in positions)
-        size += rows / donor.rows * fmean(_bytes(lake, donor.partitions[i]) for i in positions)
-    return round(seconds, 1), round(size) or None
-
-
-def _bytes(lake: Lake, partition: Partition) -> int:
-    """Bytes of a partition's files; 0 where the lake lies on no disk of this machine."""
-    files = [Path(lake.location, path) for path in (*(a.path for a in partition.tables), *partition.files)]
-    return sum(file.stat().st_size for file in files if file.is_file())
+        size += rows / donor.rows * fmean(sizes)
+    return Cost(rows, about, round(seconds, 1), round(size) or None)
 
 
 def expected_rows(planned: Plan, lake: Lake) -> int | None:
-    """Rows of an audit's source before it is read, by its file or earlier runs; None where nothing tells them."""
+    """Rows of an audit's source before it is read, by its file or earlier runs; None where they are unknown."""
     try:
         return _rows(planned, lake, runs_of(lake, planned.spec.name))[0]
-    except (EvenhandError, OSError):  # what is wrong with a file or a manifest is told by who reads it for its sake
+    except (EvenhandError, OSError):  # a fault of a file or a manifest is reported where it is read
         return None
 
 
@@ -268,16 +258,15 @@ def _rows(planned: Plan, lake: Lake, runs: Sequence[Run]) -> tuple[int | None, b
     paths = [file for path in planned.spec.source.paths for file in files_of(Path(path))]
     if all(path.suffix == ".parquet" for path in paths):
         return sum(pq.ParquetFile(path).metadata.num_rows for path in paths), False
-    sizes = [(run.rows, size) for run in runs if (size := _size(lake, run, paths[0].suffix))]
+    sizes = []
+    for run in runs:
+        source_path = places(lake, run.run)[0] or run.spec["source"].get("path") or []
+        files = [Path(path) for path in ([source_path] if isinstance(source_path, str) else source_path)]
+        # Not of files that are gone or packed in another way.
+        same = bool(files) and all(file.is_file() and file.suffix == paths[0].suffix for file in files)
+        if same and (size := sum(file.stat().st_size for file in files)):
+            sizes.append((run.rows, size))
     if not sizes:
         return None, False
     ours = sum(path.stat().st_size for path in paths)
     return round(ours * sum(rows for rows, _ in sizes) / sum(size for _, size in sizes)), True
-
-
-def _size(lake: Lake, run: Run, suffix: str) -> int:
-    """Bytes of an earlier run's files, 0 if they are gone or packed in another way."""
-    source_path = places(lake, run.run)[0] or run.spec["source"].get("path") or []
-    paths = [Path(path) for path in ([source_path] if isinstance(source_path, str) else source_path)]
-    same = bool(paths) and all(path.is_file() and path.suffix == suffix for path in paths)
-    return sum(path.stat().st_size for path in paths) if same else 0

@@ -1,4 +1,4 @@
-"""Audit spec of one partition: its rows alone, without the groups and columns that they lack.
+"""Audit spec of one partition: its rows alone, without their missing groups and columns.
 
 The spec names no other partition, so that its run is the same whichever others are asked for. What is left out is told
 in ``source.lacking``, as what a year lacks is.
@@ -20,7 +20,7 @@ _NOBODY: Final = Counts()
 
 
 def spec_of_part(spec: AuditSpec, year: int, listed: Listed, lake: Lake) -> AuditSpec:
-    """The spec of one partition of a year; of ``ALL`` without the methods that are asked of partitions alone.
+    """The spec of one partition of a year; of ``ALL`` without the methods that run on partitions alone.
 
     Args:
         spec: with ``by``.
@@ -79,7 +79,7 @@ def spec_today(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
 
 
 def of_whole_year(spec: AuditSpec) -> AuditSpec:
-    """The spec with the methods alone that are asked of every row of a year, and the limits on what they measure."""
+    """The spec with the methods alone that run on every row of a year, and the limits on their measures."""
     methods = {name: settings if name in WHOLE_YEAR else None for name, settings in spec.methods.by_name.items()}
     if all(spec.methods.by_name[name] is None for name, settings in methods.items() if settings is None):
         return spec
@@ -97,19 +97,16 @@ def _of_part(spec: AuditSpec, listed: Listed, lake: Lake) -> AuditSpec:
     counts = counts_of(spec, lake).get(listed.value, _NOBODY)
     column = by_of(spec).column
     gone = frozenset(name for name in spec.kept() if name == column or not counts.values.get(name))
-    groups_by_attribute = {p.name: _groups(counts, p.name, p.reference) for p in spec.protected}
+    groups_by_attribute = {}
+    for p in spec.protected:
+        groups = counts.groups.get(p.name, {})
+        usable = {group for group, people in groups.items() if people.usable}
+        # The groups that some row belongs to; none where no usable rows could be compared.
+        groups_by_attribute[p.name] = set(groups) if p.reference in usable and len(usable) > 1 else set()
     part = Part(column=column, value=listed.value, rows_sha256=listed.rows_sha256)
     part_spec = without(
         spec.model_copy(update={"source": spec.source.model_copy(update={"part": part})}), gone, groups_by_attribute
     )
-    lacking = tuple(
-        name for name in part_spec.source.lacking if name != column
-    )  # it is there, and the same in every row
+    # The column of the partition is there, and the same in every row.
+    lacking = tuple(name for name in part_spec.source.lacking if name != column)
     return part_spec.model_copy(update={"source": part_spec.source.model_copy(update={"lacking": lacking})})
-
-
-def _groups(counts: Counts, attribute: str, reference: str) -> set[str]:
-    """The groups that some row belongs to; none where no usable rows could be compared."""
-    groups = counts.groups.get(attribute, {})
-    usable = {group for group, people in groups.items() if people.usable}
-    return set(groups) if reference in usable and len(usable) > 1 else set()

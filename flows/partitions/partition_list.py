@@ -7,12 +7,12 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -55,15 +55,26 @@ def digests_of(spec: AuditSpec, lake: Lake) -> Mapping[str, str]:
     source_sha256 = registry.digest(spec.source)
     column = spec.by.column if spec.by else ""
     path = f"parts/{source_sha256[:32]}-{hashlib.sha256(column.encode()).hexdigest()[:10]}.parquet"
-    cached = _held(lake.storage.read(path))
-    table = cached
+    content, table = lake.storage.read(path), None
+    if content is not None:
+        with suppress(pa.ArrowException):  # a file that cannot be read is made again
+            table = pq.read_table(io.BytesIO(content))
     if table is None:
         with spilling(lake) as spill:
             table = part_digests(spec.source, column, spill)
         sink = io.BytesIO()
         pq.write_table(table, sink)
         lake.write_file(path, sink.getvalue())
-    return _by_value(spec, table)
+    column_spec = spec.kept().get(column) if spec.by else None
+    missing = {"", *spec.source.missing, *(column_spec.missing if column_spec else ())}
+    digests: dict[str, list[str]] = defaultdict(list)
+    for row in table.to_pylist():
+        digests["" if canonical(row["value"]) in missing else row["value"]].append(row["rows_sha256"])
+    # Of texts that all mean missing, the digest of their digests.
+    return {
+        value: of[0] if len(of) == 1 else hashlib.sha256("".join(sorted(of)).encode()).hexdigest()
+        for value, of in digests.items()
+    }
 
 
 @contextmanager
@@ -73,29 +84,6 @@ def spilling(lake: Lake) -> Iterator[Path]:
     place.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="parts-", dir=place) as spill:
         yield Path(spill)
-
-
-def _held(content: bytes | None) -> pa.Table | None:
-    """What was kept; None of a file that cannot be read, which is then made again."""
-    try:
-        return None if content is None else pq.read_table(io.BytesIO(content))
-    except pa.ArrowException:
-        return None
-
-
-def _by_value(spec: AuditSpec, table: pa.Table) -> dict[str, str]:
-    """The digests by value; of texts that all mean missing, the digest of their digests."""
-    column = spec.kept().get(spec.by.column) if spec.by else None
-    missing = {"", *spec.source.missing, *(column.missing if column else ())}
-    digests: dict[str, list[str]] = defaultdict(list)
-    for row in table.to_pylist():
-        digests["" if canonical(row["value"]) in missing else row["value"]].append(row["rows_sha256"])
-    return {
-        value: value_digests[0]
-        if len(value_digests) == 1
-        else hashlib.sha256("".join(sorted(value_digests)).encode()).hexdigest()
-        for value, value_digests in digests.items()
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -165,18 +153,17 @@ def counts_of(spec: AuditSpec, lake: Lake) -> Mapping[str, Counts]:
 
 @lru_cache(maxsize=4)
 def _read(content: bytes) -> dict[str, Counts] | None:
-    """What was kept; None of a file that cannot be read, which is then counted again. Nobody changes what it gives."""
+    """The counts of a file, which callers do not change; None if it cannot be read: then they are made again."""
+    counts = {}
     try:
-        return {value: _restored(**record) for value, record in json.loads(content).items()}
+        for value, record in json.loads(content).items():
+            groups = {
+                name: {group: People(**people) for group, people in of.items()} for name, of in record["groups"].items()
+            }
+            counts[value] = Counts(**{**record, "people": People(**record["people"]), "groups": groups})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def _restored(
-    people: Mapping[str, int], groups: Mapping[str, Mapping[str, Any]], values: dict[str, int], rows_sha256: str
-) -> Counts:
-    by_group = {p: {group: People(**people_counts) for group, people_counts in of.items()} for p, of in groups.items()}
-    return Counts(People(**people), by_group, values, rows_sha256)
+    return counts
 
 
 def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
@@ -199,7 +186,9 @@ def _counted(spec: AuditSpec, lake: Lake) -> dict[str, Counts]:
                 for value, *rest in totals
             }
             for at, p in enumerate(spec.protected):
-                _add_groups(counts, connection, p.name, at)
+                query = f"SELECT value, g{at}, {_PEOPLE} FROM combinations GROUP BY value, g{at} ORDER BY value, g{at}"
+                for value, group, *people in connection.sql(query).fetchall():
+                    counts[value].groups.setdefault(p.name, {})[group] = People(*map(int, people))
             if source_view.unread:
                 counts.setdefault("", Counts()).people.rows += len(source_view.unread)
     digests = digests_of(spec, lake)
@@ -246,12 +235,6 @@ def _combine(connection: "duckdb.DuckDBPyConnection", query: Statement, question
         f"CREATE TEMP TABLE combinations AS SELECT {value} AS value, favourable, refused IS NULL AS usable{groups}, "
         f"count(*) AS n{known_counts} FROM {rows} GROUP BY value, favourable, refused IS NULL{groups}"
     )
-
-
-def _add_groups(counts: dict[str, Counts], connection: "duckdb.DuckDBPyConnection", name: str, at: int) -> None:
-    query = f"SELECT value, g{at}, {_PEOPLE} FROM combinations GROUP BY value, g{at} ORDER BY value, g{at}"
-    for value, group, *people in connection.sql(query).fetchall():
-        counts[value].groups.setdefault(name, {})[group] = People(*map(int, people))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -331,8 +314,11 @@ def listing(spec: AuditSpec, year: int, lake: Lake) -> tuple[Listed, ...]:
     """
     by, of_year = by_of(spec), year_spec(spec, year, lake)
     counts = counts_of(of_year, lake)
-    partitions = [_listed(value, value_counts, of_year, by) for value, value_counts in counts.items() if value]
-    partitions = [partition for partition in partitions if not by.values or partition.value in by.values]
+    partitions = []
+    for value, value_counts in counts.items():
+        if value and (not by.values or value in by.values):
+            people, reason = value_counts.people, too_few(value_counts, of_year, by)
+            partitions.append(Listed(value, people.rows, people.usable, value_counts.rows_sha256, reason))
     values = [value for value in counts if value]
     for value in by.values:
         if value not in values:
@@ -346,7 +332,9 @@ def listing(spec: AuditSpec, year: int, lake: Lake) -> tuple[Listed, ...]:
         sum(getattr(value_counts.people, name) for value_counts in counts.values()) for name in ("rows", "usable")
     )
     every = Listed(ALL, rows, usable, registry.digest(of_year.source))
-    return (every, *_listing_largest(partitions, by.largest))
+    if by.largest is not None:  # of those that can be audited
+        partitions = [partition for partition in partitions if not partition.too_few][: by.largest]
+    return (every, *partitions)
 
 
 def without_value(spec: AuditSpec, year: int, lake: Lake) -> Listed:
@@ -357,7 +345,7 @@ def without_value(spec: AuditSpec, year: int, lake: Lake) -> Listed:
 
 
 def year_spec(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
-    """The spec with the source of a year, without the columns that the year lacks: what its partitions are counted by.
+    """The spec with the source of a year, without the columns missing in it: its partitions are counted by this spec.
 
     Raises:
         SpecError: the source has no such column.
@@ -375,7 +363,7 @@ def year_spec(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
 
 
 def listed_value(spec: AuditSpec, year: int, lake: Lake, value: str) -> Listed:
-    """One partition of a year, whatever ``by.values`` and ``by.largest`` say.
+    """One partition of a year, without the limits of ``by.values`` and ``by.largest``.
 
     Raises:
         SpecError: the year has no such value; or as ``listing`` says.
@@ -400,17 +388,6 @@ def by_of(spec: AuditSpec) -> By:
     return spec.by
 
 
-def _listing_largest(partitions: list[Listed], largest: int | None) -> list[Listed]:
-    """The largest partitions that can be audited; without a number all."""
-    if largest is None:
-        return partitions
-    return [partition for partition in partitions if not partition.too_few][:largest]
-
-
-def _listed(value: str, counts: Counts, spec: AuditSpec, by: By) -> Listed:
-    return Listed(value, counts.people.rows, counts.people.usable, counts.rows_sha256, too_few(counts, spec, by))
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # All partitions of a year at once: which there are, as the last back-fill listed them, and the newest record of each.
 #
@@ -418,7 +395,7 @@ def _listed(value: str, counts: Counts, spec: AuditSpec, by: By) -> Listed:
 
 
 def keep_listing(lake: Lake, audit: str, year: int, column: str, listed: Iterable[Listed]) -> None:
-    """Write down the partitions of a year, which ``status`` reads: those that nobody began with are known by it."""
+    """Record the partitions of a year for ``status``, which thereby knows those that have no attempt."""
     path = f"{folder_of(audit, year)}/{LISTING}"
     content = json.dumps({"column": column, "partitions": [asdict(partition) for partition in listed]}).encode()
     if lake.storage.read(path) != content:

@@ -75,18 +75,15 @@ def _year(lake: Lake, year: int, run: Run | None) -> YearVerdicts:
         for group in ("", *groups):
             definition = [attribute["columns"], groups.get(group), reference, groups.get(reference)]
             out[attribute["name"], group] = json.dumps(definition, sort_keys=True, default=str)
-    return YearVerdicts(year, rows, _conditions(run, verdict_settings), out, **least)
-
-
-def _conditions(run: Run, verdict_settings: Mapping[str, Any]) -> Conditions:
     source = run.spec["source"]
-    return Conditions(
-        lacking=frozenset(name for name in source.get("lacking", ()) if ": " not in name),  # no group, whose rows tell
+    conditions = Conditions(
+        lacking=frozenset(name for name in source.get("lacking", ()) if ": " not in name),  # columns, and no groups
         version=run.code,
         columns_complete=verdict_settings.get("columns_complete") is True,
         edition=run.vintage.split(",")[0] if "," in run.vintage else "file",
         era=era(run.year, source["kind"] == "hmda"),
     )
+    return YearVerdicts(year, rows, conditions, out, **least)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -182,12 +179,17 @@ def trend_by(audit: str, years: Sequence[RunsOfYear], lake: Lake, value: str = A
     """
     known_runs = [runs_of_year.run for runs_of_year in years if runs_of_year.run is not None]
     if not known_runs:
+        subject = repr(audit) if value == ALL else f"{audit!r}, partition {value!r},"
         raise SpecError(
-            f"the lake {lake.location} has no run of {_named(audit, value)} in these years; `evenhand backfill` makes "
-            "them"
+            f"the lake {lake.location} has no run of {subject} in these years; `evenhand backfill` makes them"
         )
     names: set[str] = set()
-    results = [_of_year(lake, audit, runs_of_year, value, measure, names) for runs_of_year in years]
+    results = [
+        YearResult(of.year, state="unreadable", why=of.why)
+        if of.why
+        else _result(lake, audit, of.year, of.run, value, measure, names)
+        for of in years
+    ]
     table, rule = trending.trend(audit, results), rule_of(known_runs[-1].spec)
     monitored = [
         row
@@ -198,7 +200,8 @@ def trend_by(audit: str, years: Sequence[RunsOfYear], lake: Lake, value: str = A
     last_spec = known_runs[-1].spec
     references = {p["name"]: p["reference"] for run in known_runs for p in run.spec["protected"]}
     hmda = any(run.spec["source"]["kind"] == "hmda" for run in known_runs)
-    title, restated = _titled(last_spec["title"] or audit, value), [_section(lake, *pair) for pair in pairs]
+    title = (last_spec["title"] or audit) + ("" if value == ALL else f": {value}")
+    restated = [restating.section(_edition(lake, old), _edition(lake, new)) for old, new in pairs]
     content = trend_section(title, results, references, hmda, restated, chapter(monitored, rule))
     return Trend(
         table, content, span_of(results), monitored, trends.table(audit, monitored, rule), tuple(sorted(names))
@@ -214,7 +217,7 @@ def make_restatement(audit: str, year: int, lake: Lake) -> Made:
     pair = editions(lake, audit, year)
     if pair is None:
         raise SpecError(
-            f"{audit} {year} has no two runs on different data; audit the year again once another edition is there"
+            f"{audit} {year} has no two runs on different data; audit the year again when another edition is available"
         )
     old, new = (_edition(lake, run) for run in pair)
     table = restating.restatement(audit, old, new)
@@ -232,10 +235,6 @@ def editions(lake: Lake, audit: str, year: int, value: str = ALL) -> tuple[Run, 
     return (before[-1], runs[-1]) if before else None
 
 
-def _section(lake: Lake, old: Run, new: Run) -> Section:
-    return restating.section(_edition(lake, old), _edition(lake, new))
-
-
 def _edition(lake: Lake, run: Run) -> Edition:
     return Edition(_result(lake, run.audit, run.year, run), _counts(lake, run))
 
@@ -244,21 +243,16 @@ def _counts(lake: Lake, run: Run) -> dict[str, int | None]:
     """Line of the waterfall in words -> its rows, of everybody; none of a run that published no waterfall."""
     table = run.published(_WATERFALL)
     rows = lake.read(table).to_pylist() if table else []
-    return {_line(row): row["n"] for row in rows if row["group"] == EVERYBODY and row["kind"] != "left"}
-
-
-def _line(row: Mapping[str, Any]) -> str:
-    if row["kind"] != "refused":
-        return SOURCE if row["kind"] == "source" else "used"
-    reason = str(row["reason"]).replace("_", " ")
-    return f"refused, {row['stage']}: {reason}" + (f" ({row['column']})" if row["column"] else "")
-
-
-def _of_year(lake: Lake, audit: str, runs_of_year: RunsOfYear, value: str, measure: str, names: set[str]) -> YearResult:
-    """A year of the trend; adds the names of all its measures."""
-    if runs_of_year.why:
-        return YearResult(runs_of_year.year, state="unreadable", why=runs_of_year.why)
-    return _result(lake, audit, runs_of_year.year, runs_of_year.run, value, measure, names)
+    counts = {}
+    for row in rows:
+        if row["group"] != EVERYBODY or row["kind"] == "left":
+            continue
+        line = SOURCE if row["kind"] == "source" else "used"
+        if row["kind"] == "refused":
+            line = f"refused, {row['stage']}: {str(row['reason']).replace('_', ' ')}"
+            line += f" ({row['column']})" if row["column"] else ""
+        counts[line] = row["n"]
+    return counts
 
 
 def _result(
@@ -282,6 +276,12 @@ def _result(
     rows = _whole_groups(lake, run)
     if names is not None:
         names.update(rows["measure"].unique().to_pylist())
+    # A measure that is chosen with those that compare it; else those of the headline, and those with a limit.
+    measures = [
+        Measure(**row)
+        for row in (rows.to_pylist() if rows.num_rows else ())
+        if (row["measure"].startswith(measure) if measure else row["measure"] in _HEADLINES or row["state"] in _CHECKED)
+    ]
     return YearResult(
         year=year,
         run=run.run,
@@ -291,16 +291,8 @@ def _result(
         rows=_counts(lake, run).get(SOURCE, run.rows),
         lacking=tuple(run.spec["source"].get("lacking", ())),
         minimum_n=run.spec["bootstrap"]["minimum_n"],
-        measures=_measures(rows, measure),
+        measures=tuple(measures),
     )
-
-
-def _named(audit: str, value: str) -> str:
-    return repr(audit) if value == ALL else f"{audit!r}, partition {value!r},"
-
-
-def _titled(title: str, value: str) -> str:
-    return title if value == ALL else f"{title}: {value}"
 
 
 def _whole_groups(lake: Lake, run: Run) -> pa.Table:
@@ -314,14 +306,6 @@ def _whole_groups(lake: Lake, run: Run) -> pa.Table:
         pa.string(),
     )
     return rows.filter(pc.and_(pc.equal(rows["subgroup"], 0), pc.is_in(rows["parameters"], plain)))
-
-
-def _measures(rows: pa.Table, measure: str) -> tuple[Measure, ...]:
-    """The headline measures and what was checked; of one that is asked for, itself and what compares it."""
-    row_dicts = rows.to_pylist() if rows.num_rows else []
-    if measure:
-        return tuple(Measure(**row) for row in row_dicts if row["measure"].startswith(measure))
-    return tuple(Measure(**row) for row in row_dicts if row["measure"] in _HEADLINES or row["state"] in _CHECKED)
 
 
 def _written(lake: Lake, folder: str, name: str, table: pa.Table, content: bytes, extra: dict[str, Any]) -> Made:

@@ -147,7 +147,13 @@ def past_runs(lake: Lake, runs: Sequence[Run]) -> list[Past]:
         IntegrityError: a manifest is not the one that was written.
     """
     sizes = {round(math.log2(_usable(run))): run for run in runs if _usable(run)}  # the oldest first, by the index
-    return [_past(lake, run) for run in sizes.values()]
+    past = []
+    for run in sizes.values():
+        rows = list(stage_runs(read_manifest(lake, run.run)))
+        cpu = {row["stage"]: float(row["cpu_seconds"]) for row in rows if row["cpu_seconds"] is not None}
+        peak = {row["stage"]: float(row["peak_memory_mb"]) for row in rows if row["peak_memory_mb"] is not None}
+        past.append(Past(_usable(run), cpu, peak))
+    return past
 
 
 def expected_cost(spec: AuditSpec, steps: Sequence[str], usable: int, past: Sequence[Past]) -> Cost:
@@ -160,10 +166,21 @@ def expected_cost(spec: AuditSpec, steps: Sequence[str], usable: int, past: Sequ
         past: earlier runs of the same audit; the one nearest in rows that has a step tells of it.
     """
     near = sorted(past, key=lambda run: abs(math.log(run.usable / max(usable, 1))))
-    seconds = sum(_seconds(step, usable, near, spec) for step in steps)
-    peaks = list(_peaks(steps, usable, near))
+    seconds, peaks = [], []
+    for step in steps:
+        rows, draws = _looked_at(step, usable, spec), _draws(step, usable, spec)
+        run = next((run for run in near if step in run.cpu_seconds), None)
+        if run is not None:
+            again = draws / _draws(step, run.usable, spec)
+            seconds.append(again * run.cpu_seconds[step] * grown(step, _looked_at(step, run.usable, spec), rows))
+        else:
+            seconds.append(draws * _MEASURED.get(step, 0.0) * grown(step, _MEASURED_ROWS, rows))
+        run = next((run for run in near if step in run.peak_mb), None)
+        if run is not None:  # in proportion to rows beyond what a process holds before it reads a row
+            peak = max(run.peak_mb[step] - IMPORTS_MB, 0.0) * (usable / run.usable) ** _GROWTH_MB
+            peaks.append(IMPORTS_MB + peak)
     table = IMPORTS_MB + _MEASURED_MB * (usable / _MEASURED_ROWS) ** _GROWTH_MB
-    return Cost(round(seconds, 1), round(max(peaks, default=table), 1), bool(near))
+    return Cost(round(sum(seconds), 1), round(max(peaks, default=table), 1), bool(near))
 
 
 def grown(step: str, of: int, to: int) -> float:
@@ -171,15 +188,6 @@ def grown(step: str, of: int, to: int) -> float:
     below, above = GROWTH.get(step, _OTHERS)
     of, to = max(of, 1), max(to, 1)
     return float((min(to, BEND) / min(of, BEND)) ** below * (max(to, BEND) / max(of, BEND)) ** above)
-
-
-def _seconds(step: str, usable: int, near: Sequence[Past], spec: AuditSpec) -> float:
-    rows = _looked_at(step, usable, spec)
-    run = next((run for run in near if step in run.cpu_seconds), None)
-    if run is not None:
-        again = _draws(step, usable, spec) / _draws(step, run.usable, spec)
-        return again * run.cpu_seconds[step] * grown(step, _looked_at(step, run.usable, spec), rows)
-    return _draws(step, usable, spec) * _MEASURED.get(step, 0.0) * grown(step, _MEASURED_ROWS, rows)
 
 
 def _looked_at(step: str, usable: int, spec: AuditSpec) -> int:
@@ -190,23 +198,8 @@ def _draws(step: str, usable: int, spec: AuditSpec) -> int:
     return _DRAWS if _looked_at(step, usable, spec) < usable else 1
 
 
-def _peaks(steps: Sequence[str], usable: int, near: Sequence[Past]) -> Iterator[float]:
-    """MB of each step by the nearest run: in proportion to rows beyond what a process holds before it reads a row."""
-    for step in steps:
-        run = next((run for run in near if step in run.peak_mb), None)
-        if run is not None:
-            yield IMPORTS_MB + max(run.peak_mb[step] - IMPORTS_MB, 0.0) * (usable / run.usable) ** _GROWTH_MB
-
-
 def _usable(run: Run) -> int:
     return int(run.lineage[0]["rows"]["out"])
-
-
-def _past(lake: Lake, run: Run) -> Past:
-    rows = list(stage_runs(read_manifest(lake, run.run)))
-    cpu = {row["stage"]: float(row["cpu_seconds"]) for row in rows if row["cpu_seconds"] is not None}
-    peak = {row["stage"]: float(row["peak_memory_mb"]) for row in rows if row["peak_memory_mb"] is not None}
-    return Past(_usable(run), cpu, peak)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -219,7 +212,7 @@ def _past(lake: Lake, run: Run) -> Past:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which partitions of a year are asked for."""
+    """The partitions of a year that a command names."""
 
     values: tuple[str, ...] = ()
     """By their values; all without any."""
@@ -280,8 +273,13 @@ def outlook(spec: AuditSpec, year: int, listed: Sequence[Listed], lake: Lake, *,
         ).hexdigest()[:24]
         attempt = last.get(partition.value)
         same = attempt is not None and attempt.conditions == conditions
-        if partition.too_few:
-            done_attempts.append(attempt if same and attempt else _too_few(spec, year, partition, conditions, lake))
+        if partition.too_few and same and attempt:
+            done_attempts.append(attempt)
+        elif partition.too_few:
+            with lake.lock(lock_of(spec.name, year, partition.value)):
+                recorder = Recorder(lake, spec.name, year, partition.value, rows=partition.rows, conditions=conditions)
+                ended = recorder.end(YearState.TOO_FEW, ExitCode.INSUFFICIENT_EVIDENCE, partition.too_few)
+            done_attempts.append(ended)
         elif same and attempt and not force and _stands(attempt, lake, logged):
             done_attempts.append(attempt)
         elif same and attempt and not force and _failed_twice(attempt, lake):
@@ -307,24 +305,16 @@ def _base(spec: AuditSpec, year: int, lake: Lake) -> str:
     return hashlib.sha256(json.dumps(conditions, sort_keys=True).encode()).hexdigest()
 
 
-def _too_few(spec: AuditSpec, year: int, listed: Listed, conditions: str, lake: Lake) -> Attempt:
-    with lake.lock(lock_of(spec.name, year, listed.value)):
-        recorder = Recorder(lake, spec.name, year, listed.value, rows=listed.rows, conditions=conditions)
-        return recorder.end(YearState.TOO_FEW, ExitCode.INSUFFICIENT_EVIDENCE, listed.too_few)
-
-
 def _stands(attempt: Attempt, lake: Lake, logged: Sequence[log.Entry]) -> bool:
     """Whether it was audited and its run is as it was written, or holds nothing to compare."""
     if attempt.run is None:
         return attempt.state is YearState.INSUFFICIENT
-    return attempt.state is not YearState.FAILED and attempt.ended and _is_as_written(lake, attempt.run, logged)
-
-
-def _is_as_written(lake: Lake, run: str, logged: Sequence[log.Entry]) -> bool:
+    if attempt.state is YearState.FAILED or not attempt.ended:
+        return False
     try:
-        verify_run(lake.location, run, logged=logged)
+        verify_run(lake.location, attempt.run, logged=logged)
     except EvenhandError:
-        return False  # the attempt that follows says what is amiss
+        return False  # the attempt that follows reports the fault
     return True
 
 
@@ -347,10 +337,10 @@ def _alike(message: str) -> str:
 def outlooks(
     spec: AuditSpec, years: Sequence[int], lake: Lake, choice: Choice, *, force: bool = False
 ) -> tuple[list[Outlook], list[Attempt]]:
-    """What is left of the partitions of years, and the records of years whose partitions cannot be listed.
+    """The partitions that remain of years, and the records of years whose partitions cannot be listed.
 
     Raises:
-        SpecError: a value is asked for that a year does not have.
+        SpecError: a chosen value is missing in a year.
     """
     year_outlooks, failed = [], []
     for year in years:
@@ -417,7 +407,7 @@ class PlannedYear:
 
     @property
     def measured_here(self) -> bool:
-        """Whether runs of this lake tell the cost, and not a table."""
+        """Whether the cost is by runs of this lake, and not by a table."""
         return all(part.cost.measured_here for part in self.parts if part.cost)
 
 
@@ -429,13 +419,21 @@ def year_plans(spec: AuditSpec, years: Sequence[int], lake: Lake) -> list[Planne
     """
     runs = runs_of(lake, spec.name)
     past = past_runs(lake, runs)
-    return [_of_year(spec, year, lake, [run for run in runs if run.year == year], past) for year in years]
+    plans = []
+    for year in years:
+        try:
+            planning = _Planning(spec, year, lake, [run for run in runs if run.year == year], past)
+            parts = tuple(planning.part(partition) for partition in listing(spec, year, lake))
+            plans.append(PlannedYear(year, parts, without_value(spec, year, lake).rows))
+        except EvenhandError as error:
+            plans.append(PlannedYear(year, blocked=str(error), exit_code=error.exit_code))
+    return plans
 
 
 def forecasts(
     spec: AuditSpec, year: int, listed: Sequence[Listed], lake: Lake, past: Sequence[Past]
 ) -> Iterator[tuple[Listed, Cost]]:
-    """Expected cost of partitions of a year; without those that cannot be planned, of which their audit says why."""
+    """Expected cost of partitions of a year; without those that cannot be planned, whose audit reports the reason."""
     planning, blocked = _Planning(spec, year, lake, (), past), set()
     for partition in listed:
         is_all = partition.value == ALL
@@ -447,18 +445,9 @@ def forecasts(
             blocked.add(is_all)  # planning each of a thousand would take long
 
 
-def _of_year(spec: AuditSpec, year: int, lake: Lake, runs: Sequence[Run], past: Sequence[Past]) -> PlannedYear:
-    try:
-        planning = _Planning(spec, year, lake, runs, past)
-        parts = tuple(planning.part(partition) for partition in listing(spec, year, lake))
-        return PlannedYear(year, parts, without_value(spec, year, lake).rows)
-    except EvenhandError as error:
-        return PlannedYear(year, blocked=str(error), exit_code=error.exit_code)
-
-
 @dataclass
 class _Planning:
-    """One year, whose partitions share their steps."""
+    """One year, with the steps that its partitions share."""
 
     spec: AuditSpec
     year: int
@@ -545,7 +534,7 @@ def fitted(tasks: Sequence[Asked], settings: Mapping[str, Any]) -> list[Asked]:
 
 
 def check_together(expected: Sequence[Expected], workers: int, *, force: bool) -> None:
-    """Refuse partitions of which the largest, as many as run at a time, do not fit; by a table's figure only warn.
+    """Refuse partitions where the largest that run at a time do not fit; only warn if the figure is of a table.
 
     Raises:
         InfrastructureError: they do not fit by what runs of this lake took, or EVENHAND_MEMORY is no size.
@@ -598,7 +587,7 @@ def for_large(expected: Sequence[Expected], workers: "Sequence[Capacity]", addre
 
 
 def _expected(tasks: Sequence[Asked]) -> dict[tuple[int, str], Expected]:
-    """What is forecast, by year and value; nothing where runs of the lake cannot be read: who needs them tells."""
+    """The forecasts by year and value; none where runs of the lake cannot be read, which their readers report."""
     spec, lake = validated(AuditSpec, tasks[0].spec), Lake(tasks[0].lake)
     try:
         past = past_runs(lake, runs_of(lake, spec.name))
@@ -618,7 +607,7 @@ def _expected(tasks: Sequence[Asked]) -> dict[tuple[int, str], Expected]:
 def _refuse(why: str, *, force: bool) -> None:
     if not force:
         raise InfrastructureError(f"{why}; --force goes on")
-    memory_log.warning("%s; it goes on, as --force asks", why)
+    memory_log.warning("%s; it goes on because of --force", why)
 
 
 def _gb(mb: float) -> str:

@@ -7,7 +7,7 @@ report prints. Published runs of the lake over the same rows are recorded in ``d
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def given_years(years: Sequence[int] | str) -> tuple[int, ...]:
 
 
 def spec_of_year(spec: AuditSpec, year: int, lake: Lake) -> AuditSpec:
-    """The spec with the source of a year, and without what that year lacks.
+    """The spec with the source of a year, and without the columns and groups that are missing in it.
 
     Raises:
         SpecError: the source names no year; a column that no year has; or what is left is no audit.
@@ -87,7 +87,7 @@ def goes_by_years(source: Source) -> bool:
 
 
 def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
-    """The spec of its own year where its source goes by years; any other spec as it is but for earlier published runs.
+    """The spec with the source of its year where the source goes by years, and with earlier published runs.
 
     Raises:
         EvenhandError: as ``spec_of_year`` says.
@@ -99,33 +99,29 @@ def spec_as_held(spec: AuditSpec, lake: Lake) -> AuditSpec:
 def _source_of(source: Source, year: int, lake: Lake) -> Source:
     year_field = {"year": year} if source.kind == "hmda" else {}
     if source.vintage is not None:
-        return source.model_copy(update={"vintage_file": str(_vintage(source, year, lake)), **year_field})
+        from tasks.ingest.vintages.store import file_of, newest
+
+        filters = source.vintage.model_dump(exclude_none=True)
+        vintage = newest(lake, year, **filters)
+        if vintage is None:
+            suffix = "".join(f", {name} {value}" for name, value in filters.items())
+            raise InfrastructureError(
+                f"the lake holds no vintage of {year}{suffix}; `evenhand data fetch --year {year}` or "
+                "`evenhand data add`"
+            )
+        return source.model_copy(update={"vintage_file": str(file_of(lake, vintage)), **year_field})
     if not any(YEAR in path for path in source.paths):
         raise SpecError(
-            f"source.path has no {YEAR} in it, so that every year would read the same file; write it where the year "
-            "stands in the name, or give `vintage: {}` for what `evenhand data add` brought into the lake",
+            f"source.path has no {YEAR} in it, so that every year would read the same file; write it in the place "
+            "of the year in the name, or give `vintage: {}` for what `evenhand data add` brought into the lake",
             ("source", "path"),
         )
     paths = tuple(path.replace(YEAR, str(year)) for path in source.paths)
     return source.model_copy(update={"path": paths[0] if len(paths) == 1 else paths, **year_field})
 
 
-def _vintage(source: Source, year: int, lake: Lake) -> Path:
-    """The newest vintage that fits, of those that the lake holds."""
-    from tasks.ingest.vintages.store import file_of, newest
-
-    filters = source.vintage.model_dump(exclude_none=True) if source.vintage else {}
-    vintage = newest(lake, year, **filters)
-    if vintage is None:
-        suffix = "".join(f", {name} {value}" for name, value in filters.items())
-        raise InfrastructureError(
-            f"the lake holds no vintage of {year}{suffix}; `evenhand data fetch --year {year}` or `evenhand data add`"
-        )
-    return file_of(lake, vintage)
-
-
 def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
-    """Columns that the audit asks for, that other years have, and that this one has not or has empty."""
+    """Columns of the audit that other years have, and that are missing or empty in this one."""
     named = {*spec.kept(), *(c for p in spec.protected for c in p.columns), *source.keep}
     named |= {derived.column for derived in source.derive.values()}
     header = [str(name) for name in registry.reader_of(source).header(source)]
@@ -136,7 +132,7 @@ def lacking_columns(spec: AuditSpec, source: Source) -> frozenset[str]:
 
 
 def _of_other_years(source: Source, absent: Set[str]) -> frozenset[str]:
-    """The columns that some year has, or of HMDA may have: one that none has is misspelt, and not lacking."""
+    """Columns that some year has, or HMDA may have: one that no year has is misspelt, and not missing in one year."""
     if source.kind == "hmda":
         from tasks.ingest.hmda import source as hmda  # loads DuckDB, and other sources need none
 
@@ -169,7 +165,7 @@ def _empty(source: Source) -> frozenset[str]:
 
 
 def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str, Set[str]] | None = None) -> AuditSpec:
-    """The spec without some columns, and without the groups that nobody belongs to.
+    """The spec without some columns, and without the groups that have no row.
 
     Args:
         spec: its source that of one year.
@@ -182,10 +178,19 @@ def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str,
     """
     remaining, groups = _protected(spec, columns, groups_found)
     gone = columns | {p.name for p in spec.protected} - {p.name for p in remaining}
+    # Of a node of the graph that is gone, edges lead from its causes straight to its effects.
+    edges = list(spec.causal_graph.edges)
+    for node in sorted(gone):
+        causes = [cause for cause, effect in edges if effect == node]
+        effects = [effect for cause, effect in edges if cause == node]
+        through = [(cause, effect) for cause in causes for effect in effects]
+        edges = list(dict.fromkeys([*(edge for edge in edges if node not in edge), *through]))
+    caused = {effect for _, effect in edges}
+    mechanisms = {name: mechanism for name, mechanism in spec.causal_graph.mechanisms.items() if name in caused}
     content = spec.model_dump(mode="json")
     content["protected"] = [p.model_dump(mode="json") for p in remaining]
     content["columns"] = {name: column for name, column in content["columns"].items() if name not in columns}
-    content["causal_graph"] = _graph(spec.causal_graph, gone).model_dump(mode="json")
+    content["causal_graph"] = CausalGraph(edges=tuple(edges), mechanisms=mechanisms).model_dump(mode="json")
     content["methods"] = {name: _unnamed(settings, gone) for name, settings in content["methods"].items()}
     content["source"]["keep"] = {name: keep for name, keep in content["source"]["keep"].items() if name not in columns}
     content["source"]["derive"] = {name: d for name, d in content["source"]["derive"].items() if name not in columns}
@@ -194,7 +199,7 @@ def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str,
         return validated(AuditSpec, content)
     except (ValidationError, SpecError) as error:
         lacking = ", ".join(content["source"]["lacking"])
-        raise SpecError(f"without what {spec.year} lacks ({lacking}) the spec is no audit: {error}") from error
+        raise SpecError(f"without the missing parts of {spec.year} ({lacking}) it is no audit: {error}") from error
 
 
 def _protected(
@@ -212,73 +217,51 @@ def _protected(
     if not remaining:
         lacking = ", ".join([*sorted(columns), *left_out])
         raise TooFewError(
-            f"{spec.year} has no protected attribute left to compare by: of what the spec asks for it lacks {lacking}"
+            f"{spec.year} has no protected attribute left to compare by: these parts of the spec are missing: {lacking}"
         )
     return remaining, left_out
 
 
 def _groups_found(source: Source, protected: Sequence[Protected]) -> dict[str, Set[str]]:
-    """By attribute the groups that some row belongs to; of crossed columns only the reference, as no list is told."""
-    values = _values(source, [p.columns[0] for p in protected if len(p.columns) == 1])
-    return {
-        p.name: _present(p, values[p.columns[0]], source) if len(p.columns) == 1 else {p.reference} for p in protected
-    }
-
-
-def _present(p: Protected, values: Set[str], source: Source) -> Set[str]:
-    """The groups of an attribute that some row belongs to; the values themselves where the spec lists no groups."""
-    if p.groups:
-        return {group for group, codes in p.groups.items() if not values.isdisjoint(codes)}
-    return {p.missing if value in (*source.missing, "") else value for value in values}
-
-
-def _values(source: Source, names: Sequence[str]) -> dict[str, frozenset[str]]:
-    """The values of columns that occur, as groups list them."""
+    """By attribute the groups that some row belongs to; of crossed columns, which list no groups, the reference."""
+    names = [p.columns[0] for p in protected if len(p.columns) == 1]
     made_from = {name: source.derive[name].column if name in source.derive else name for name in names}
-    if not names:
-        return {}
-    table = registry.reader_of(source).read(source, list(dict.fromkeys(made_from.values()))).table
-    out = {}
-    for name, column in made_from.items():
-        values = {raw.canonical(value) for value in pc.unique(table[column]).to_pylist()}
-        if name in source.derive:
-            values = {new for new, codes in source.derive[name].values.items() if not values.isdisjoint(codes)}
-        out[name] = frozenset(values)
-    return out
-
-
-def _graph(graph: CausalGraph, gone: frozenset[str]) -> CausalGraph:
-    """The graph without some nodes: what went through one of them goes from its causes straight to its effects."""
-    edges = list(graph.edges)
-    for node in sorted(gone):
-        causes = [cause for cause, effect in edges if effect == node]
-        effects = [effect for cause, effect in edges if cause == node]
-        through = [(cause, effect) for cause in causes for effect in effects]
-        edges = list(dict.fromkeys([*(edge for edge in edges if node not in edge), *through]))
-    caused = {effect for _, effect in edges}
-    return CausalGraph(edges=tuple(edges), mechanisms={n: m for n, m in graph.mechanisms.items() if n in caused})
+    occurring: dict[str, Set[str]] = {}  # the values that occur, as groups list them
+    if names:
+        table = registry.reader_of(source).read(source, list(dict.fromkeys(made_from.values()))).table
+        for name, column in made_from.items():
+            values = {raw.canonical(value) for value in pc.unique(table[column]).to_pylist()}
+            if name in source.derive:
+                values = {new for new, codes in source.derive[name].values.items() if not values.isdisjoint(codes)}
+            occurring[name] = values
+    groups_found: dict[str, Set[str]] = {}
+    for p in protected:
+        if len(p.columns) > 1:
+            groups_found[p.name] = {p.reference}
+            continue
+        present = occurring[p.columns[0]]
+        if p.groups:
+            groups_found[p.name] = {group for group, codes in p.groups.items() if not present.isdisjoint(codes)}
+        else:  # the values are the groups
+            groups_found[p.name] = {p.missing if v in (*source.missing, "") else v for v in present}
+    return groups_found
 
 
 def _unnamed(settings: Any, gone: frozenset[str]) -> Any:
     """A method's settings without the names that are gone; the method itself where a list that it needs runs empty."""
     if not isinstance(settings, dict):
         return settings
-    pruned = dict(_pruned(settings, gone))
-    emptied = any(settings[name] and not value for name, value in pruned.items() if isinstance(value, list))
-    return None if emptied else pruned
-
-
-def _pruned(settings: Mapping[str, Any], gone: frozenset[str]) -> Iterator[tuple[str, Any]]:
+    pruned: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, dict) and all(isinstance(names, list) for names in value.values()):
             remaining = {key: [item for item in items if item not in gone] for key, items in value.items()}
-            yield (
-                name,
-                {key: items for key, items in remaining.items() if items} or remaining,
-            )  # all gone is not none named
+            # An empty dict would mean that none was named, and not that all are gone.
+            pruned[name] = {key: items for key, items in remaining.items() if items} or remaining
         elif isinstance(value, dict):
-            yield name, _unnamed(value, gone)
+            pruned[name] = _unnamed(value, gone)
         elif isinstance(value, Sequence) and not isinstance(value, str):
-            yield name, [item for item in value if not (isinstance(item, str) and item in gone)]
+            pruned[name] = [item for item in value if not (isinstance(item, str) and item in gone)]
         else:
-            yield name, None if isinstance(value, str) and value in gone else value
+            pruned[name] = None if isinstance(value, str) and value in gone else value
+    emptied = any(settings[name] and not value for name, value in pruned.items() if isinstance(value, list))
+    return None if emptied else pruned

@@ -1,6 +1,6 @@
 """Columns of a drafted spec: decision, protected attributes and types."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import shorten
 from typing import Final
@@ -71,7 +71,7 @@ class Sides:
     """What there is to confirm about the denials; empty if all are plain words of denial or were given."""
 
     def spellings(self) -> list[tuple[str, ...]]:
-        """Values of several spellings, each of which is read as one value."""
+        """Groups of values that are spellings of one value."""
         alike: dict[str, list[str]] = {}
         for value in (*self.favourable, *self.unfavourable):
             alike.setdefault(draft_table.folded(value), []).append(value)
@@ -85,26 +85,24 @@ def counts(values: pd.Series) -> dict[str, int]:
 
 def candidates(table: Table) -> list[Candidate]:
     """The columns that could hold the decision, the likeliest first."""
-    columns = [candidate for name in table.names if (candidate := _candidate(table, name)) is not None]
+    columns = []
+    for name in table.names:
+        values = counts(table.present(name))
+        words = {draft_table.folded(value) for value in values}
+        after = draft_table.is_after(name) and not draft_table.says(name, ACTION)
+        if not 2 <= len(words) <= MOST_VALUES or draft_table.protected_kind(name) or after:
+            continue
+        if draft_table.is_identifier(name) or draft_table.is_place(name) or draft_table.is_date(name):
+            continue
+        name_rank = draft_table.rank(name, draft_table.DECISION)
+        score = 0.0 if name_rank is None else _NAMED - name_rank
+        score += _HINTED * (name_rank is None and draft_table.rank(name, draft_table.HINT) is not None)
+        score += _LAST * (name == table.names[-1])
+        score += _TWO if len(words) == 2 else _FEW * (len(words) <= 4)
+        score += _SAID * bool(words & {*draft_table.GOOD, *draft_table.BAD})
+        score += _FLAG * (words in ({"0", "1"}, {"yes", "no"}, {"y", "n"}, {"true", "false"}))
+        columns.append(Candidate(name, values, score - 50 * float(table.absent(name).mean())))
     return sorted(columns, key=lambda candidate: -candidate.score)
-
-
-def _candidate(table: Table, name: str) -> Candidate | None:
-    values = counts(table.present(name))
-    after = draft_table.is_after(name) and not draft_table.says(name, ACTION)
-    words = {draft_table.folded(value) for value in values}
-    if not 2 <= len(words) <= MOST_VALUES or draft_table.protected_kind(name) or after:
-        return None
-    if draft_table.is_identifier(name) or draft_table.is_place(name) or draft_table.is_date(name):
-        return None
-    name_rank = draft_table.rank(name, draft_table.DECISION)
-    score = 0.0 if name_rank is None else _NAMED - name_rank
-    score += _HINTED * (name_rank is None and draft_table.rank(name, draft_table.HINT) is not None)
-    score += _LAST * (name == table.names[-1])
-    score += _TWO if len(words) == 2 else _FEW * (len(words) <= 4)
-    score += _SAID * bool(words & {*draft_table.GOOD, *draft_table.BAD})
-    score += _FLAG * (words in ({"0", "1"}, {"yes", "no"}, {"y", "n"}, {"true", "false"}))
-    return Candidate(name, values, score - 50 * float(table.absent(name).mean()))
 
 
 def chosen(table: Table, name: str) -> Candidate:
@@ -148,7 +146,7 @@ def given_sides(decision: Candidate, favourable: Sequence[str], unfavourable: Se
         raise SpecError(f"--favourable {', '.join(favourable)}: that is every value; expected some to be unfavourable")
     unsure: list[str] = []
     if not denials:
-        denials = [value for value in other_values if _is_opposite(decision, value, approvals)]
+        denials = _opposites(decision, approvals, other_values)
         if not denials and len({draft_table.folded(value) for value in other_values}) == 1:
             denials = unsure = [value for value in other_values if not draft_table.is_no_decision(value)]
     if not denials:
@@ -160,25 +158,26 @@ def given_sides(decision: Candidate, favourable: Sequence[str], unfavourable: Se
     return Sides(tuple(approvals), tuple(denials), "", _to_confirm(decision, approvals, denials, unsure))
 
 
-def _spellings(decision: Candidate, given: Sequence[str], option: str) -> list[str]:
-    """All values of the table that are spellings of the given ones."""
-    wanted = {draft_table.folded(value) for value in given}
+def _spellings(decision: Candidate, values: Sequence[str], option: str) -> list[str]:
+    """All values of the table that are spellings of some values."""
+    folded = {draft_table.folded(value) for value in values}
     spelled = {draft_table.folded(value) for value in decision.values}
-    for value in given:
+    for value in values:
         if draft_table.folded(value) not in spelled:
             raise SpecError(
                 f"{option} {value}: no row of {decision.column} has it; {nearest(value, list(decision.values))}"
             )
-    return [value for value in decision.values if draft_table.folded(value) in wanted]
+    return [value for value in decision.values if draft_table.folded(value) in folded]
 
 
-def _is_opposite(decision: Candidate, value: str, approvals: Sequence[str]) -> bool:
-    """Whether a value is a plain denial where others are approvals: a word of denial, 0 to 1, no to yes, code 3."""
+def _opposites(decision: Candidate, approvals: Sequence[str], values: Sequence[str]) -> list[str]:
+    """Values that are plain denials where others are approvals: words of denial, 0 to 1, no to yes, code 3."""
     codes = {draft_table.folded(approval) for approval in approvals}
     if decision.column == ACTION and codes <= {str(code) for code in range(1, 9)}:
-        return draft_table.folded(value) in _ACTIONS[1]
-    opposites = dict(zip((*draft_table.YES, *draft_table.NO), (*draft_table.NO, *draft_table.YES), strict=True))
-    return draft_table.is_denial(value) or draft_table.folded(value) in {opposites.get(code) for code in codes}
+        return [value for value in values if draft_table.folded(value) in _ACTIONS[1]]
+    pairs = dict(zip((*draft_table.YES, *draft_table.NO), (*draft_table.NO, *draft_table.YES), strict=True))
+    denials = {pairs.get(code) for code in codes}
+    return [value for value in values if draft_table.is_denial(value) or draft_table.folded(value) in denials]
 
 
 def _with_rows(decision: Candidate, values: Sequence[str]) -> str:
@@ -186,11 +185,12 @@ def _with_rows(decision: Candidate, values: Sequence[str]) -> str:
 
 
 def _to_confirm(decision: Candidate, approvals: Sequence[str], denials: Sequence[str], unsure: Sequence[str]) -> str:
-    """What the draft asks to confirm of the denials; empty if nothing."""
-    others = [value for value in decision.values if value not in approvals and value not in denials]
+    """The question that the user has to confirm about the denials; empty without one."""
+    other_values = [value for value in decision.values if value not in approvals and value not in denials]
     parts = [f"is {', '.join(unsure)} a denial? It is no plain word of one"] if unsure else []
-    if others:
-        parts.append(f"no decisions, their rows are refused: {_with_rows(decision, others)}; add any that is a denial")
+    if other_values:
+        refused = _with_rows(decision, other_values)
+        parts.append(f"no decisions, their rows are refused: {refused}; add any that is a denial")
     return "; ".join(parts)
 
 
@@ -235,24 +235,21 @@ class Attribute:
 
 def columns(table: Table, decision: str) -> list[str]:
     """The columns that name a protected attribute and have groups, one for each kind of attribute."""
-    named = [name for name in table.names if name != decision and _has_groups(table, name)]
+    ranked: list[tuple[bool, bool, int, int]] = []
+    for position, name in enumerate(table.names):
+        kind = draft_table.protected_kind(name)
+        if name == decision or not kind or column.is_observed(name) or draft_table.says(name, "co_applicant"):
+            continue
+        values = counts(table.present(name))
+        groups = [group for group in values if not draft_table.is_nobody(group)]
+        if 2 <= len(groups) <= MOST_GROUPS and float(table.absent(name).mean()) <= _MOST_MISSING:
+            # Of several columns of a kind: one derived from them, one of words, the one with the shortest name.
+            words = any(not group.lstrip("-").isdigit() for group in values)
+            ranked.append((not draft_table.says(name, "derived"), not words, len(name), position))
     first: dict[str, str] = {}
-    for name in sorted(named, key=lambda name: _preference(table, name)):
-        first.setdefault(draft_table.protected_kind(name), name)
+    for *_, position in sorted(ranked):
+        first.setdefault(draft_table.protected_kind(table.names[position]), table.names[position])
     return [first[kind] for kind in draft_table.kinds() if kind in first][:MOST_ATTRIBUTES]
-
-
-def _has_groups(table: Table, name: str) -> bool:
-    if not draft_table.protected_kind(name) or column.is_observed(name) or draft_table.says(name, "co_applicant"):
-        return False
-    groups = [group for group in counts(table.present(name)) if not draft_table.is_nobody(group)]
-    return 2 <= len(groups) <= MOST_GROUPS and float(table.absent(name).mean()) <= _MOST_MISSING
-
-
-def _preference(table: Table, name: str) -> tuple[bool, bool, int]:
-    """Of several columns of a kind: one derived from them, one of words, the one with the shortest name."""
-    words = any(not group.lstrip("-").isdigit() for group in counts(table.present(name)))
-    return not draft_table.says(name, "derived"), not words, len(name)
 
 
 def possible(table: Table, decision: str) -> list[str]:
@@ -279,7 +276,17 @@ def attributes(table: Table, names: Sequence[str], references: Sequence[str], ar
         named_reference = next((value for value in remaining if value in groups), None)
         if named_reference is not None:
             remaining.remove(named_reference)
-        out.append(_attribute(name, groups, named_reference, are_given))
+        people = [group for group in groups if not draft_table.is_nobody(group)]
+        if named_reference is None and not people:
+            raise SpecError(
+                f"--protected {name}: no value is a group of people; give --reference VALUE, or another column"
+            )
+        reference = named_reference or next((group for group in people if not draft_table.is_rest(group)), people[0])
+        attribute = Protected(name=name, columns=(name,), reference=reference)
+        nobody = tuple(g for g in groups if g != reference and draft_table.is_nobody(g) and attribute.judges(g))
+        why = [] if are_given else [f"{name} names a protected attribute"]
+        why += [] if named_reference else [f"the reference is the largest group ({groups[reference]:,} rows)"]
+        out.append(Attribute(name, reference, nobody, "; ".join(why)))
     if remaining:
         hint = nearest(remaining[0], [group for name in names for group in _groups(table, name)])
         raise SpecError(f"--reference {remaining[0]}: no row of {', '.join(names)} has it; {hint}")
@@ -296,18 +303,6 @@ def _groups(table: Table, name: str) -> dict[str, int]:
             "give another, or a table in which it is cut into bands"
         )
     return groups
-
-
-def _attribute(name: str, groups: dict[str, int], named_reference: str | None, is_given: bool) -> Attribute:
-    people = [group for group in groups if not draft_table.is_nobody(group)]
-    if named_reference is None and not people:
-        raise SpecError(f"--protected {name}: no value is a group of people; give --reference VALUE, or another column")
-    reference = named_reference or next((group for group in people if not draft_table.is_rest(group)), people[0])
-    attribute = Protected(name=name, columns=(name,), reference=reference)
-    nobody = tuple(g for g in groups if g != reference and draft_table.is_nobody(g) and attribute.judges(g))
-    why = [] if is_given else [f"{name} names a protected attribute"]
-    why += [] if named_reference else [f"the reference is the largest group ({groups[reference]:,} rows)"]
-    return Attribute(name, reference, nobody, "; ".join(why))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -361,7 +356,27 @@ def drafted_entries(
     split = Split(
         values.isin(sides.favourable).to_numpy(), values.isin(sides.unfavourable).to_numpy(), attributes, row_id
     )
-    return [_entry(table, name, split) for name in table.names if name != decision]
+    entries = []
+    for name in table.names:
+        if name == decision:
+            continue
+        why = _by_name(name, split) or _by_values(table, name, split) or _by_decision(table, name, split)
+        if why:  # the first reason that holds
+            entries.append(Entry(name, "nominal", why, excluded=True, after=why.startswith(AFTER)))
+            continue
+        present, absent = table.present(name), int(table.absent(name).sum())
+        unique = sorted(present.unique())
+        numbers = pd.to_numeric(present, errors="coerce")
+        missing = f", {absent:,} missing" if absent else ""
+        if len(unique) == 2:
+            entry = Entry(name, "binary", f"2 values{missing}", order=tuple(unique))
+        elif numbers.notna().mean() > 0.95 and len(unique) > _ORDERED_UP_TO:
+            entry = Entry(name, "continuous", f"{np.nanmin(numbers):g} to {np.nanmax(numbers):g}{missing}")
+        else:
+            ordered = "; `ordinal` with an order if they have one" if numbers.notna().all() else ""
+            entry = Entry(name, "nominal", f"{len(unique):,} values{missing}{ordered}")
+        entries.append(entry)
+    return entries
 
 
 def find_row_id(table: Table, decision: str) -> str | None:
@@ -394,130 +409,67 @@ def incomplete_groups(
             yield f"of {group} applicants {used:,} of {len(rows):,} have every feature (missing: {causes})"
 
 
-def _entry(table: Table, name: str, split: Split) -> Entry:
-    for rule in _RULES:
-        why = rule(table, name, split)
-        if why:
-            return Entry(name, "nominal", why, excluded=True, after=why.startswith(AFTER))
-    present, absent = table.present(name), int(table.absent(name).sum())
-    unique = sorted(present.unique())
-    numbers = pd.to_numeric(present, errors="coerce")
-    missing = f", {absent:,} missing" if absent else ""
-    if len(unique) == 2:
-        return Entry(name, "binary", f"2 values{missing}", order=tuple(unique))
-    if numbers.notna().mean() > 0.95 and len(unique) > _ORDERED_UP_TO:
-        return Entry(name, "continuous", f"{np.nanmin(numbers):g} to {np.nanmax(numbers):g}{missing}")
-    ordered = "; `ordinal` with an order if they have one" if numbers.notna().all() else ""
-    return Entry(name, "nominal", f"{len(unique):,} values{missing}{ordered}")
-
-
-def _columns_attribute(_: Table, name: str, split: Split) -> str:
-    if name in split.attributes:
-        return "protected attribute"
-    kind = draft_table.protected_kind(name)
-    return f"names a protected attribute ({kind}); a feature only if the lender may use it" if kind else ""
-
-
-def _own_name(_: Table, name: str, split: Split) -> str:
+def _by_name(name: str, split: Split) -> str:
+    """Why a column is no feature, by its name."""
     if name == split.row_id:
         return "identifies the row"
-    return "a name that Evenhand uses itself: rename it to use it" if name in _RESERVED else ""
-
-
-def _named_after(_: Table, name: str, __: Split) -> str:
+    if name in _RESERVED:
+        return "a name that Evenhand uses itself: rename it to use it"
+    if name in split.attributes:
+        return "protected attribute"
+    if kind := draft_table.protected_kind(name):
+        return f"names a protected attribute ({kind}); a feature only if the lender may use it"
     if draft_table.is_after(name):
         return f"{AFTER}, by its name"
     return f"{AFTER}: its name is that of a decision or an outcome" if draft_table.is_outcome(name) else ""
 
 
-def _filled_after(table: Table, name: str, split: Split) -> str:
-    absent = table.absent(name).to_numpy()
-    if not split.favourable.any() or not split.unfavourable.any():
-        return ""
-    of_favourable, of_unfavourable = absent[split.favourable].mean(), absent[split.unfavourable].mean()
-    if abs(of_favourable - of_unfavourable) < DIFFERENCE:
-        return ""
-    return f"{AFTER}: missing in {of_favourable:.0%} of the favourable, {of_unfavourable:.0%} of the others"
-
-
-def _constant(table: Table, name: str, _: Split) -> str:
-    values = table.present(name).nunique()
-    return "" if values > 1 else "one value" if values else "no value"
-
-
-def _sparse(table: Table, name: str, _: Split) -> str:
-    share = float(table.absent(name).mean())
-    return f"missing in {share:.0%} of the rows" if share > _COLUMNS_MOST_MISSING else ""
-
-
-def _date(table: Table, name: str, _: Split) -> str:
-    present = table.present(name)
+def _by_values(table: Table, name: str, split: Split) -> str:
+    """Why a column is no feature, by its values and where they are missing."""
+    absent, present = table.absent(name).to_numpy(), table.present(name)
+    if split.favourable.any() and split.unfavourable.any():
+        of_favourable, of_unfavourable = absent[split.favourable].mean(), absent[split.unfavourable].mean()
+        if abs(of_favourable - of_unfavourable) >= DIFFERENCE:
+            return f"{AFTER}: missing in {of_favourable:.0%} of the favourable, {of_unfavourable:.0%} of the others"
+    count = present.nunique()
+    if count <= 1:
+        return "one value" if count else "no value"
+    share = float(absent.mean())
+    if share > _COLUMNS_MOST_MISSING:
+        return f"missing in {share:.0%} of the rows"
     if draft_table.is_year(name) and present.str.fullmatch(r"(19|20)\d\d").mean() > _DATES:
         return "a year"
-    return "a date" if present.str.fullmatch(_DATE).mean() >= _DATES else ""
-
-
-def _identifier(table: Table, name: str, _: Split) -> str:
-    present = table.present(name)
-    unique, numbers = present.nunique() / len(present), pd.to_numeric(present, errors="coerce")
+    if present.str.fullmatch(_DATE).mean() >= _DATES:
+        return "a date"
     if draft_table.is_identifier(name):
         return "an identifier, by its name"
-    if unique > _UNIQUE and len(present) > _CATEGORIES:
+    numbers = pd.to_numeric(present, errors="coerce")
+    if count / len(present) > _UNIQUE and len(present) > _CATEGORIES:
         if numbers.isna().mean() > 1 - _UNIQUE:
-            return f"text of {present.nunique():,} values"
+            return f"text of {count:,} values"
         if (numbers.diff().iloc[1:] == 1).mean() > _UNIQUE:
             return "the number of the row"
-    return ""
+    if draft_table.is_place(name):
+        return "a place: who lives there tells who somebody is"
+    is_text = numbers.notna().mean() <= 0.95
+    return f"text of {count:,} values" if is_text and count > _CATEGORIES else ""
 
 
-def _place(_: Table, name: str, __: Split) -> str:
-    return "a place: who lives there tells who somebody is" if draft_table.is_place(name) else ""
-
-
-def _text(table: Table, name: str, _: Split) -> str:
-    present = table.present(name)
-    is_text = pd.to_numeric(present, errors="coerce").notna().mean() <= 0.95
-    return f"text of {present.nunique():,} values" if is_text and present.nunique() > _CATEGORIES else ""
-
-
-def _tells(table: Table, name: str, split: Split) -> str:
-    """A column that nearly is the decision: an outcome under another name."""
-    values, decided = table.frame[name].to_numpy(), split.favourable | split.unfavourable
-    if table.present(name).nunique() > _ORDERED_UP_TO or not decided.any():
-        return ""
-    crosstab = pd.crosstab(values[decided], split.favourable[decided])
-    right, blind = crosstab.max(axis=1).sum() / decided.sum(), crosstab.sum().max() / decided.sum()
-    share = 1 - (1 - right) / (1 - blind) if blind < 1 else 0.0
-    return f"{AFTER}, as it seems: by itself it tells {right:.0%} of the decisions" if share > _TELLS else ""
-
-
-def _ranks(table: Table, name: str, split: Split) -> str:
-    """A number that ranks the decisions as well as an audit's check of its columns refuses."""
+def _by_decision(table: Table, name: str, split: Split) -> str:
+    """Why a column is no feature: by itself it tells the decision."""
     decided = split.favourable | split.unfavourable
+    # A column that nearly is the decision: an outcome under another name.
+    if table.present(name).nunique() <= _ORDERED_UP_TO and decided.any():
+        crosstab = pd.crosstab(table.frame[name].to_numpy()[decided], split.favourable[decided])
+        right, blind = crosstab.max(axis=1).sum() / decided.sum(), crosstab.sum().max() / decided.sum()
+        share = 1 - (1 - right) / (1 - blind) if blind < 1 else 0.0
+        if share > _TELLS:
+            return f"{AFTER}, as it seems: by itself it tells {right:.0%} of the decisions"
+    # A number that ranks the decisions as well as an audit's check of its columns refuses.
     numbers = pd.to_numeric(table.frame[name], errors="coerce").to_numpy(dtype=float)
-    decided_and_finite = decided & np.isfinite(numbers)
-    area = auc(numbers[decided_and_finite], split.favourable[decided_and_finite])
+    counted = decided & np.isfinite(numbers)
+    area = auc(numbers[counted], split.favourable[counted])
     return f"{AFTER}, as it seems: by itself it tells the decision with an AUC of {area:.2f}" if area >= STOPS else ""
-
-
-_Rule = Callable[[Table, str, Split], str]
-_RULES: tuple[_Rule, ...] = (
-    *(
-        _own_name,
-        _columns_attribute,
-        _named_after,
-        _filled_after,
-        _constant,
-        _sparse,
-        _date,
-        _identifier,
-        _place,
-        _text,
-    ),
-    _tells,
-    _ranks,
-)
-"""Why a column is no feature: the first reason that holds."""
 
 
 def find_year(table: Table) -> tuple[int, bool] | None:

@@ -48,6 +48,7 @@ def init(
     if file is None:
         raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
     from flows.cli.draft.spec_text import Given, at_terminal
+    from schemas.audit.file import parse
 
     answers = Given(
         decision=decision,
@@ -61,10 +62,20 @@ def init(
     if output is None:
         sys.stdout.write(text)
     else:
-        _write(output, text)
+        try:
+            output.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InfrastructureError(
+                f"-o {output}: cannot be written ({error.strerror}); give a file in an existing folder"
+            ) from error
+        marks = len(parse(text).marks)
+        errors.print(
+            f"{output}: {marks} lines to confirm (evenhand init --check {output}), then evenhand audit {output}",
+            markup=False,
+        )
 
 
-def draft(file: Path, given: "Given", output: Path | None = None) -> str:
+def draft(file: Path, options: "Given", output: Path | None = None) -> str:
     """The spec of a table; remarks on the table go to the error stream.
 
     Raises:
@@ -81,7 +92,7 @@ def draft(file: Path, given: "Given", output: Path | None = None) -> str:
     if output is not None and output.exists():
         raise SpecError(f"-o {output}: the file exists already; give another name, or remove it")
     advice = hmda_advice(file)
-    if advice and given.decision is None:
+    if advice and options.decision is None:
         raise SpecError(advice)
     table = read_table(file)
     notes = [*table.notes, *([advice] if advice else [])]
@@ -89,26 +100,10 @@ def draft(file: Path, given: "Given", output: Path | None = None) -> str:
         notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file)}")
     for note in notes:
         errors.print(note, markup=False)
-    answers = answered(table, given)
+    answers = answered(table, options)
     for note in answers.notes(table):
         errors.print(note, markup=False)
     return text(table, answers, output)
-
-
-def _write(output: Path, text: str) -> None:
-    from schemas.audit.file import parse
-
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InfrastructureError(
-            f"-o {output}: cannot be written ({error.strerror}); give a file in an existing folder"
-        ) from error
-    marks = len(parse(text).marks)
-    errors.print(
-        f"{output}: {marks} lines to confirm (evenhand init --check {output}), then evenhand audit {output}",
-        markup=False,
-    )
 
 
 def _print_unconfirmed(spec: Path) -> None:

@@ -1,4 +1,4 @@
-"""Text of a drafted spec, and the questions asked at a terminal."""
+"""Text of a drafted spec, and the questions at a terminal."""
 
 import json
 import os
@@ -43,6 +43,14 @@ WITHOUT: Final = (
 )
 """Methods that a draft cannot run: what it lacks is nothing that a table tells."""
 _NOT_SAID: Final = 2024
+_TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=StrictUndefined,
+    autoescape=False,  # noqa: S701 YAML, quoted by _quoted
+    keep_trailing_newline=True,
+)
 _COMPLETE: Final = 0.9
 
 
@@ -85,21 +93,33 @@ def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
     year = columns.find_year(table)
     used, rows = columns.complete(table, name, sides, entries)
     after = list(columns.left_out(entries))
+    lossy_groups = list(answers.incomplete_groups(table, entries))
+    missing = ""
+    if used < _COMPLETE * rows or lossy_groups:
+        missing = f"{used:,} of {rows:,} rows have every feature, the others are left out"
+        missing = "; ".join([missing, *lossy_groups, "fewer features leave out fewer rows"])
+    year_check = "" if year and year[1] else "the year of most rows; keep its rows alone, or leave it"
+    protected = []
+    for attribute in answers.attributes:
+        only = f", reported_only: {_listed(attribute.reported_only)}" if attribute.reported_only else ""
+        column = _quoted(attribute.column)
+        line = f"name: {column}, columns: [{column}], reference: {_quoted(attribute.reference)}{only}"
+        protected.append({"text": line, "check": _check(attribute.why)})
+    column_lines = []
+    for entry in entries:
+        more = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
+        column_lines.append({"name": _quoted(entry.name), "type": entry.type, "more": more, "why": _line(entry.why)})
     stem = table.path.name.split(".")[0]
     values: dict[str, Any] = {
         "file": _line(table.path.name),
         "rows": f"{len(table.frame):,}",
         "count": len(table.names),
-        "parted": _parted(table),
+        **_source_values(table, spec),
         "notes": [_line(f"A bundled spec fits: {table.example.command(table.path)}")] if table.example else [],
         "name": "".join(ch if ch.isalnum() and ch.isascii() else "-" for ch in stem).strip("-")[:64] or "audit",
         "title": _quoted(stem),
         "year": year[0] if year else _NOT_SAID,
-        "year_check": _year_check(year),
-        "kind": table.source.kind,
-        "path": _quoted(_path(table.path, spec)),
-        "source": list(_source(table)),
-        "source_check": _source_check(table),
+        "year_check": _check(year_check if year else "the year of the decisions; no column tells it"),
         "row_id": "null" if row_id is None else _quoted(row_id),
         "decision": _quoted(name),
         "favourable": _listed(sides.favourable),
@@ -107,87 +127,50 @@ def text(table: Table, answers: Answers, spec: Path | None = None) -> str:
         "spellings": [_line(_listed(values)) for values in sides.spellings()],
         "sides_check": _check(sides.why),
         "denials_check": _check(sides.why_denials),
-        "protected": [
-            {"text": _attribute(attribute), "check": _check(attribute.why)} for attribute in answers.attributes
-        ],
-        "missing_check": _check(_incomplete(used, rows, list(answers.incomplete_groups(table, entries)))),
+        "protected": protected,
+        "missing_check": _check(missing),
         "no_feature": all(entry.excluded for entry in entries),
         "limits": LIMITS,
         "after": f"; {len(after)} are left out as known after the decision" if after else "",
         "after_names": textwrap.wrap(_line(", ".join(after)), 110),
-        "columns": [_column(entry) for entry in entries],
+        "columns": column_lines,
         "without": WITHOUT,
     }
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 YAML, quoted by _quoted
-        keep_trailing_newline=True,
-    )
-    return environment.get_template("spec.yaml.j2").render(**values)
+    return _TEMPLATES.get_template("spec.yaml.j2").render(**values)
 
 
-def _parted(table: Table) -> str:
-    if table.source.kind == "parquet":
-        return ""
-    return f", between {DELIMITERS[table.source.delimiter]}, {'no header' if table.source.header else 'with a header'}"
-
-
-def _path(table: Path, spec: Path | None) -> str:
-    """The table's path as the spec gives it: from the spec's folder, unless it is absolute."""
-    return str(table) if spec is None or table.is_absolute() else os.path.relpath(table, spec.parent)
-
-
-def _source(table: Table) -> Iterator[str]:
-    source = table.source
+def _source_values(table: Table, spec: Path | None) -> dict[str, Any]:
+    """The values about the source of the table."""
+    source, example, path = table.source, table.example, table.path
+    if spec is not None and not path.is_absolute():
+        path = Path(os.path.relpath(path, spec.parent))  # from the folder of the spec
+    header = "no header" if source.header else "with a header"
+    lines = []
     if source.kind == "csv":
-        yield f"delimiter: {_quoted(source.delimiter) if source.delimiter != chr(9) else json.dumps(source.delimiter)}"
-    if source.header:
-        yield f"header: {_listed(source.header)}"
-    if source.encoding != "utf-8":
-        yield f"encoding: {source.encoding}"
-    if source.multiline:
-        yield "multiline: true"
-    yield f"missing: {_listed(source.missing)} # texts that mean a missing value"
-    yield "exempt: [Exempt] # texts that mean exempt from reporting"
-    yield "# keep: {column: [value]}   rows with other values are refused, with that reason"
-
-
-def _source_check(table: Table) -> str:
-    named = table.example is not None and table.source.header == table.example.header
-    why = ["cells in quotes go over several lines, and none by a stray quote"] if table.source.multiline else []
-    why += ["the file has no header: name its columns"] if table.source.header and not named else []
-    return _check("; ".join(why))
-
-
-def _year_check(year: tuple[int, bool] | None) -> str:
-    if year is None:
-        return _check("the year of the decisions; no column tells it")
-    return "" if year[1] else _check("the year of most rows; keep its rows alone, or leave it")
-
-
-def _incomplete(used: int, rows: int, groups: Sequence[str]) -> str:
-    if used >= _COMPLETE * rows and not groups:
-        return ""
-    left_out = f"{used:,} of {rows:,} rows have every feature, the others are left out"
-    return "; ".join([left_out, *groups, "fewer features leave out fewer rows"])
+        delimiter = _quoted(source.delimiter) if source.delimiter != chr(9) else json.dumps(source.delimiter)
+        lines.append(f"delimiter: {delimiter}")
+    lines += [f"header: {_listed(source.header)}"] if source.header else []
+    lines += [f"encoding: {source.encoding}"] if source.encoding != "utf-8" else []
+    lines += ["multiline: true"] if source.multiline else []
+    lines += [
+        f"missing: {_listed(source.missing)} # texts that mean a missing value",
+        "exempt: [Exempt] # texts that mean exempt from reporting",
+        "# keep: {column: [value]}   rows with other values are refused, with that reason",
+    ]
+    why = ["cells in quotes go over several lines, and none by a stray quote"] if source.multiline else []
+    if source.header and not (example is not None and source.header == example.header):
+        why.append("the file has no header: name its columns")
+    return {
+        "parted": "" if source.kind == "parquet" else f", between {DELIMITERS[source.delimiter]}, {header}",
+        "kind": source.kind,
+        "path": _quoted(str(path)),
+        "source": lines,
+        "source_check": _check("; ".join(why)),
+    }
 
 
 def _check(why: str) -> str:
     return f" # CHECK: {_line(why)}" if why else ""
-
-
-def _attribute(attribute: Attribute) -> str:
-    only = f", reported_only: {_listed(attribute.reported_only)}" if attribute.reported_only else ""
-    name = _quoted(attribute.column)
-    return f"name: {name}, columns: [{name}], reference: {_quoted(attribute.reference)}{only}"
-
-
-def _column(entry: Entry) -> dict[str, str]:
-    suffix = ", role: excluded" if entry.excluded else f", order: {_listed(entry.order)}" if entry.order else ""
-    return {"name": _quoted(entry.name), "type": entry.type, "more": suffix, "why": _line(entry.why)}
 
 
 def _line(words: str) -> str:
@@ -197,16 +180,10 @@ def _line(words: str) -> str:
 
 def _quoted(words: str) -> str:
     """A YAML scalar that reads back as this very text, and works no terminal."""
-    if any(not ch.isprintable() for ch in words):
-        return '"' + "".join(map(_escaped, words)) + '"'
-    return "'" + words.replace("'", "''") + "'"
-
-
-def _escaped(ch: str) -> str:
-    """A character within double quotes of YAML."""
-    if ch.isprintable():
-        return f"\\{ch}" if ch in '"\\' else ch
-    return f"\\U{ord(ch):08x}"
+    if all(ch.isprintable() for ch in words):
+        return "'" + words.replace("'", "''") + "'"
+    escaped = (f"\\{ch}" if ch in '"\\' else ch if ch.isprintable() else f"\\U{ord(ch):08x}" for ch in words)
+    return '"' + "".join(escaped) + '"'
 
 
 def _listed(values: Sequence[str]) -> str:
@@ -214,7 +191,7 @@ def _listed(values: Sequence[str]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What a draft has to be told: asked for at a terminal, else an error that names the likely answers and the words.
+# Questions of a draft: put at a terminal, else an error that names the likely answers and the words.
 
 
 _OFFERED: Final = 8
@@ -247,11 +224,17 @@ def answered(table: Table, options: Given) -> Answers:
     """
     decision = _decision(table, options)
     sides = _sides(table, decision, options)
-    names = (
-        list(options.protected)
-        or columns.columns(table, decision.column)
-        or [_questions_attribute(table, decision, options)]
-    )
+    names = list(options.protected) or columns.columns(table, decision.column)
+    if not names:
+        possible = columns.possible(table, decision.column)
+        if not options.asks or not possible:
+            hint = f"; columns of a few values: {', '.join(possible[:6])}" if possible else ""
+            raise SpecError(
+                f"{table.path.name}: no column names a protected attribute (race, sex, age ...){hint}. "
+                "Give one: --protected COLUMN --reference VALUE"
+            )
+        question = "No column names a protected attribute. Which one tells the groups?"
+        names = [_asked(question, possible, possible)]
     attributes = columns.attributes(table, names, options.reference, bool(options.protected))
     return Answers(decision, sides, attributes)
 
@@ -295,17 +278,6 @@ def _sides(table: Table, decision: Candidate, options: Given) -> Sides:
     raise SpecError(
         f"--decision {decision.column}: which value favours the applicant? {', '.join(labels)}. "
         f"Give it: evenhand init {quote(str(table.path))} --decision {quote(decision.column)} --favourable {values[0]}"
-    )
-
-
-def _questions_attribute(table: Table, decision: Candidate, options: Given) -> str:
-    names = columns.possible(table, decision.column)
-    if options.asks and names:
-        return _asked("No column names a protected attribute. Which one tells the groups?", names, names)
-    hint = f"; columns of a few values: {', '.join(names[:6])}" if names else ""
-    raise SpecError(
-        f"{table.path.name}: no column names a protected attribute (race, sex, age ...){hint}. "
-        "Give one: --protected COLUMN --reference VALUE"
     )
 
 

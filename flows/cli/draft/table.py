@@ -5,12 +5,12 @@ import io
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -136,7 +136,7 @@ def folded(value: str) -> str:
 
 
 def is_no_decision(value: str) -> bool:
-    """Whether a value says that the lender did not decide: withdrawn, incomplete, purchased and the like."""
+    """Whether a value means that the lender did not decide: withdrawn, incomplete, purchased and similar."""
     return _NO_DECISION.search(folded(value)) is not None
 
 
@@ -251,14 +251,24 @@ def sniffed(path: Path) -> Dialect:
     chunks = iter(KeptLines(Source(kind="csv", path=str(path)), path, "utf8"))
     try:
         chunk = next(chunks, b"")
-        utf8 = all(map(_is_utf8, chain([chunk], chunks)))
+        utf8 = True
+        for part in chain([chunk], chunks):
+            part.decode("utf-8")
+    except UnicodeDecodeError:
+        utf8 = False
     except (OSError, pa.ArrowException) as error:
         raise DataQualityError(f"{path.name} could not be read as a table: {error}") from error
     if not chunk.strip():
         raise DataQualityError(f"{path.name} is empty: a header and at least one row are needed")
     head = chunk[:_HEAD].rpartition(b"\n")[0] if len(chunk) > _HEAD else chunk
     text, encoding = (head.decode("utf-8"), "utf-8") if utf8 else (head.decode("latin-1"), "latin-1")
-    parted = {mark: _records(text, mark) for mark in DELIMITERS}
+    parted: dict[str, list[list[str]]] = {}
+    for mark in DELIMITERS:
+        try:
+            records = islice(csv.reader(io.StringIO(text, newline=""), delimiter=mark), _ROWS)
+            parted[mark] = [[cell.strip() for cell in record] for record in records if record]
+        except csv.Error:
+            parted[mark] = []
     best = max(DELIMITERS, key=lambda mark: _score(parted[mark]))
     if _score(parted[best]) == (False, 0):
         best = max(",|;\t", key=text.partition("\n")[0].count)
@@ -269,22 +279,6 @@ def sniffed(path: Path) -> Dialect:
         )
     source = Source(kind="csv", path=str(path), delimiter=best, encoding=encoding)
     return Dialect(source, tuple(map(tuple, parted[best])), _is_header(parted[best]))
-
-
-def _is_utf8(chunk: bytes) -> bool:
-    try:
-        chunk.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _records(text: str, delimiter: str) -> list[list[str]]:
-    try:
-        records = islice(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), _ROWS)
-        return [[cell.strip() for cell in record] for record in records if record]
-    except csv.Error:
-        return []
 
 
 def _score(records: Sequence[Sequence[str]]) -> tuple[bool, int]:
@@ -300,16 +294,17 @@ def _is_header(records: Sequence[Sequence[str]]) -> bool:
     first, below = records[0], [record for record in records[1:] if len(record) == len(records[0])]
     if len(set(first)) < len(first) and len(set(filter(None, first))) * 2 < len(first):
         return False
-    columns = [[record[i] for record in below] for i in range(len(first))]
-    number_over_numbers = any(_number(cell) and _numbers(column) for cell, column in zip(first, columns, strict=True))
-    texts = [(cell, column) for cell, column in zip(first, columns, strict=True) if cell and not _number(cell)]
-    again = sum(cell in column for cell, column in texts)
-    return not number_over_numbers and bool(texts) and again * 2 < max(len(texts), 1)
-
-
-def _numbers(column: Sequence[str]) -> bool:
-    present = [cell for cell in column if cell]
-    return sum(map(_number, present)) * 2 > len(present)
+    texts = repeated = 0
+    for i, cell in enumerate(first):
+        column = [record[i] for record in below]
+        if _number(cell):
+            present = [value for value in column if value]
+            if sum(map(_number, present)) * 2 > len(present):
+                return False
+        elif cell:
+            texts += 1
+            repeated += cell in column
+    return bool(texts) and repeated * 2 < texts
 
 
 def _number(cell: str) -> bool:
@@ -358,20 +353,17 @@ def hmda_advice(path: Path) -> str:
     spec = next((p for p in bundled() if p.stem == "hmda"), None)
     if spec is None:
         return ""
-    command = _words(spec, path, year)
-    return f"{path.name} is HMDA, {layout} layout, and needs no draft: use {_shown(spec)}, with\n  {command}"
-
-
-def _words(spec: Path, path: Path, year: str) -> str:
-    """The command that audits a file of HMDA. Before 2018, columns that the year does not have must be left out."""
+    # The command that audits the file. Before 2018, columns that the year does not have must be left out.
     path_text, year_text = str(path), year or "YEAR"
-    if year and int(year) < _FIRST_MODERN:
-        if year not in path.name:
-            adding = f"evenhand data add {quote(path_text)} --kind historic --year {year_text}"
-            return f"{adding}, then evenhand audit {quote(_shown(spec))} --year {year_text}"
-        path_text = str(path.with_name(path.name.replace(year, "{year}")))
-    path_words = f"--set {quote('source.path=' + path_text)} --set source.vintage=null"
-    return f"evenhand audit {quote(_shown(spec))} {path_words} --year {year_text}"
+    command = f"evenhand audit {quote(_shown(spec))}"
+    if year and int(year) < _FIRST_MODERN and year not in path.name:
+        adding = f"evenhand data add {quote(path_text)} --kind historic --year {year_text}"
+        command = f"{adding}, then {command} --year {year_text}"
+    else:
+        if year and int(year) < _FIRST_MODERN:
+            path_text = str(path.with_name(path.name.replace(year, "{year}")))
+        command += f" --set {quote('source.path=' + path_text)} --set source.vintage=null --year {year_text}"
+    return f"{path.name} is HMDA, {layout} layout, and needs no draft: use {_shown(spec)}, with\n  {command}"
 
 
 def _year(recognised: Recognised) -> str:
@@ -405,21 +397,17 @@ def _fits(path: Path, frame: pd.DataFrame, has_header: bool) -> Example | None:
     derived = source.get("derive", {})
     columns = {name: column for name, column in raw["columns"].items() if name not in derived}
     required = [*columns, *source.get("keep", {}), raw["decision"]["column"], *(d["column"] for d in derived.values())]
-    if any(name not in named for name in required) or not _codes_fit(raw, columns, derived, named):
+    if any(name not in named for name in required):
         return None
-    return Example(raw.get("title") or raw["name"], _shown(path), header)
-
-
-def _codes_fit(
-    raw: Mapping[str, Any], columns: Mapping[str, Any], derived: Mapping[str, Any], frame: pd.DataFrame
-) -> bool:
-    """Whether the cells hold the codes that the spec lists: both sides of the decision, orders, and what is derived."""
-    decision = raw["decision"]
-    sides = [frame[decision["column"]].isin([_text(v) for v in decision[s]]) for s in ("favourable", "unfavourable")]
+    # The cells have to hold the codes that the spec lists: both sides of the decision, orders, and what is derived.
+    decisions = named[raw["decision"]["column"]]
+    sides = [decisions.isin([_text(v) for v in raw["decision"][side]]) for side in ("favourable", "unfavourable")]
     listed = [(name, column["order"]) for name, column in columns.items() if column.get("order")]
     listed += [(d["column"], [code for codes in d["values"].values() for code in codes]) for d in derived.values()]
-    known_shares = (frame[name].isin([_text(code) for code in codes]).mean() for name, codes in listed)
-    return all(side.any() for side in sides) and all(share >= _FITTING for share in known_shares)
+    known_shares = (named[name].isin([_text(code) for code in codes]).mean() for name, codes in listed)
+    if not (all(side.any() for side in sides) and all(share >= _FITTING for share in known_shares)):
+        return None
+    return Example(raw.get("title") or raw["name"], _shown(path), header)
 
 
 def _text(code: object) -> str:
@@ -509,7 +497,14 @@ def _read(source: Source, path: Path) -> tuple[Source, Raw]:
     except SeveralLinesError:  # there is no spec yet in which to allow it
         source = source.model_copy(update={"multiline": True})
         raw = files.read(source, _header(source, path))
-        if raw.unread or _hold_rows(raw.table, source.delimiter):
+        # Whether a cell of several lines has the delimiters of as many rows, as one between two stray quotes has.
+        cells = [name for name in raw.table.column_names if "\n" in name or "\r" in name]
+        for column in raw.table.columns:
+            cells += pc.filter(column, pc.match_substring_regex(column, r"[\r\n]")).to_pylist()
+        rest = raw.table.num_columns - 1
+        if raw.unread or any(
+            cell.count(source.delimiter) >= rest * (cell.count("\n") or cell.count("\r")) for cell in cells
+        ):
             raise
         return source, raw
 
@@ -522,11 +517,3 @@ def _header(source: Source, path: Path) -> list[str]:
             "a table has its cells between commas, pipes, semicolons, tabs or blanks"
         )
     return names
-
-
-def _hold_rows(table: pa.Table, delimiter: str) -> bool:
-    """Whether a cell of several lines has the delimiters of as many rows, as one between two stray quotes has."""
-    long = [pc.filter(column, pc.match_substring_regex(column, r"[\r\n]")).to_pylist() for column in table.columns]
-    cells = [name for name in table.column_names if "\n" in name or "\r" in name] + [c for some in long for c in some]
-    rest = table.num_columns - 1
-    return any(cell.count(delimiter) >= rest * (cell.count("\n") or cell.count("\r")) for cell in cells)

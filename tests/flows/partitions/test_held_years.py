@@ -27,7 +27,7 @@ def test_years_of_runs_are_those_of_the_audit(tmp_path: Path) -> None:
     lake = lake_of_runs(tmp_path / "lake")
     spec = yearly_spec(tmp_path)
     assert held_years(spec.model_copy(update={"name": "loans"}), lake) == (2023,)
-    with pytest.raises(InfrastructureError, match="no year of 'yearly' is at hand"):
+    with pytest.raises(InfrastructureError, match="no year of 'yearly' is available"):
         held_years(spec, lake)
 
 

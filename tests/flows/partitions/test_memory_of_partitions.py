@@ -39,7 +39,7 @@ def test_force_goes_on_and_so_does_a_figure_of_a_table(monkeypatch, caplog):
     monkeypatch.setenv("EVENHAND_MEMORY", "1GB")
     check_together(expected(2000), 1, force=True)
     check_together(expected(2000, measured_here=False), 1, force=False)
-    assert ["as --force asks" in each for each in caplog.messages] == [True, False]
+    assert ["because of --force" in message for message in caplog.messages] == [True, False]
     assert "the lake has no run of this audit yet" in caplog.messages[1]
 
 
@@ -58,7 +58,7 @@ def test_without_a_large_worker_the_partition_and_the_command_are_named(caplog):
     with pytest.raises(InfrastructureError, match=said):
         for_large(expected(900, 4200), [SMALL_WORKER], AT, force=False)
     assert for_large(expected(900, 4200), [SMALL_WORKER], AT, force=True) == set()
-    assert "as --force asks" in caplog.text
+    assert "because of --force" in caplog.text
 
 
 def test_a_worker_without_a_limit_and_a_large_one_that_is_too_small_are_told(caplog):
