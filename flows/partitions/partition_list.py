@@ -160,7 +160,8 @@ def _read(content: bytes) -> dict[str, Counts] | None:
             groups = {
                 name: {group: People(**people) for group, people in of.items()} for name, of in record["groups"].items()
             }
-            counts[value] = Counts(**{**record, "people": People(**record["people"]), "groups": groups})
+            people = People(**record["people"])
+            counts[value] = Counts(people, groups, record["values"], record["rows_sha256"])
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
     return counts
