@@ -11,23 +11,7 @@ from markupsafe import Markup
 from research.figures import Line, Row, Status, Verdict
 from research.reproduction import Done
 from tasks.pipeline.registry import METHODS
-from tasks.reporting.charts.layout import (
-    Axis,
-    Drawing,
-    PathShape,
-    Shape,
-    Sheet,
-    Table,
-    Text,
-    apart,
-    between,
-    circle,
-    element,
-    path,
-    segment,
-    style,
-    text_lines,
-)
+from tasks.reporting.charts import layout
 from tasks.reporting.charts.values import Unit, clean, exact, isolated
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -80,34 +64,36 @@ class Curves:
         low, high = (exact(end(y for _, y in points), self.y) for end in (min, max))
         return f"{isolated(curve.label)}: from {at[0]} to {at[1]}, between {low} and {high}."
 
-    def table(self) -> Table:
+    def table(self) -> layout.Table:
         """A row for each point of each curve."""
         rows = [
             (curve.label, exact(x, self.x), exact(y, self.y) if math.isfinite(y) else "no value")
             for curve in self.curves
             for x, y in curve.points
         ]
-        return Table(("Curve", self.x.name, self.y.name), tuple(rows))
+        return layout.Table(("Curve", self.x.name, self.y.name), tuple(rows))
 
-    def draw(self, sheet: Sheet) -> Drawing:
+    def draw(self, sheet: layout.Sheet) -> layout.Drawing:
         """Panels of equal size: two in a row on a wide sheet, one above the other on a narrow one."""
         columns = 1 if sheet.stacked or len(self.curves) == 1 else 2
         width = (sheet.width - _GUTTER * (columns - 1)) / columns
-        shapes, y = list[Shape](), 4.0
+        shapes, y = list[layout.Shape](), 4.0
         for first in range(0, len(self.curves), columns):
             row = self.curves[first : first + columns]
             panels = [_Panel(self, curve, i * (width + _GUTTER), y, width, sheet) for i, curve in enumerate(row)]
             shapes += [shape for panel in panels for shape in panel.shapes()]
             y = max(panel.bottom for panel in panels) + 12
         words = f"{clean(self.y.name)} over {clean(self.x.name)}"
-        caption = text_lines(words, 0, y + sheet.size, sheet.width, sheet, 3, "soft")
-        return Drawing(sheet.width, y + len(caption) * sheet.leading + 6, sheet.size, (*shapes, *caption))
+        caption = layout.text_lines(words, 0, y + sheet.size, sheet.width, sheet, 3, "soft")
+        return layout.Drawing(sheet.width, y + len(caption) * sheet.leading + 6, sheet.size, (*shapes, *caption))
 
-    def axes(self) -> tuple[Axis, Axis]:
+    def axes(self) -> tuple[layout.Axis, layout.Axis]:
         """The two axes of all panels; both hold 0."""
         points = [point for curve in self.curves for point in curve.defined]
         across, up = (([point[i] for point in points]) for i in (0, 1))
-        return between(min(across), max(across), self.x, most=5), between(min(up), max(up), self.y, most=5)
+        return layout.between(min(across), max(across), self.x, most=5), layout.between(
+            min(up), max(up), self.y, most=5
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +105,7 @@ class _Panel:
     left: float
     top: float
     width: float
-    sheet: Sheet
+    sheet: layout.Sheet
 
     @property
     def bottom(self) -> float:
@@ -134,7 +120,7 @@ class _Panel:
     def _floor(self) -> float:
         return self._ceiling + _HEIGHT
 
-    def shapes(self) -> list[Shape]:
+    def shapes(self) -> list[layout.Shape]:
         across, up = self.chart.axes()
         labels = up.labels(self.chart.y)
         start, end = self.left + self.sheet.room(labels) + 6, self.left + self.width - 8
@@ -142,52 +128,58 @@ class _Panel:
         other_curves = [curve for curve in self.chart.curves if curve is not self.curve]
         lines = [self._line(curve, across, up, start, end) for curve in other_curves]
         return [
-            *text_lines(
+            *layout.text_lines(
                 self.curve.label, self.left, self.top + self.sheet.size, self.width, self.sheet, 2, "ink", bold=True
             ),
-            PathShape(" ".join(segment(start, y, end, y) for y in ticks), "faint", "line"),
-            *(PathShape(line, "faint", "soft") for line in lines if line),
+            layout.PathShape(" ".join(layout.segment(start, y, end, y) for y in ticks), "faint", "line"),
+            *(layout.PathShape(line, "faint", "soft") for line in lines if line),
             *self._own(across, up, start, end),
             *(
-                Text(start - 6, y + self.sheet.size * 0.36, label, anchor="end")
+                layout.Text(start - 6, y + self.sheet.size * 0.36, label, anchor="end")
                 for y, label in zip(ticks, labels, strict=True)
             ),
             *self._places(across, start, end),
         ]
 
-    def _own(self, across: Axis, up: Axis, start: float, end: float) -> list[PathShape]:
+    def _own(self, across: layout.Axis, up: layout.Axis, start: float, end: float) -> list[layout.PathShape]:
         """The curve, and its points where they are few."""
         line = self._line(self.curve, across, up, start, end)
         points = [self._at(point, across, up, start, end) for point in self.curve.defined]
-        shapes = [PathShape(line, "bar", "accent")] if line else []
+        shapes = [layout.PathShape(line, "bar", "accent")] if line else []
         if len(points) <= _DOTS:
-            shapes += [PathShape(" ".join(circle(x, y, 4) for x, y in points), "fill", "accent")] if points else []
+            shapes += (
+                [layout.PathShape(" ".join(layout.circle(x, y, 4) for x, y in points), "fill", "accent")]
+                if points
+                else []
+            )
         return shapes
 
-    def _at(self, point: tuple[float, float], across: Axis, up: Axis, start: float, end: float) -> tuple[float, float]:
+    def _at(
+        self, point: tuple[float, float], across: layout.Axis, up: layout.Axis, start: float, end: float
+    ) -> tuple[float, float]:
         return across.at(point[0], start, end), up.at(point[1], self._floor, self._ceiling)
 
-    def _line(self, curve: Curve, across: Axis, up: Axis, start: float, end: float) -> str:
+    def _line(self, curve: Curve, across: layout.Axis, up: layout.Axis, start: float, end: float) -> str:
         """The path through neighbouring points that have values; empty if no two of them are neighbours."""
         parts, pen = list[str](), False
         for x, y in curve.points:
             if not math.isfinite(y):
                 pen = False
                 continue
-            parts.append(path("L" if pen else "M", *self._at((x, y), across, up, start, end)))
+            parts.append(layout.path("L" if pen else "M", *self._at((x, y), across, up, start, end)))
             pen = True
         return " ".join(parts) if any(part.startswith("L") for part in parts) else ""
 
-    def _places(self, across: Axis, start: float, end: float) -> Sequence[Text]:
+    def _places(self, across: layout.Axis, start: float, end: float) -> Sequence[layout.Text]:
         """Labels under the axis; every second where all of them would collide."""
         labels = across.labels(self.chart.x)
         for step in (1, 2, max(1, len(labels) - 1)):
             ticks = list(zip(across.ticks, labels, strict=True))[::step]
             labels_of_ticks = [
-                Text(across.at(tick, start, end), self._floor + self.sheet.leading, label, anchor="middle")
+                layout.Text(across.at(tick, start, end), self._floor + self.sheet.leading, label, anchor="middle")
                 for tick, label in ticks
             ]
-            if apart(labels_of_ticks, self.sheet):
+            if layout.apart(labels_of_ticks, self.sheet):
                 return labels_of_ticks
         return ()
 
@@ -228,14 +220,14 @@ def charts_page(drawings: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]])
         drawings: By paper and data set, as plain values (``Drawing.plain``).
     """
     sections = Markup("\n").join(_sections(drawings))
-    return str(_PAGE.format(style=Markup(style()), sections=sections))  # noqa: S704 - our own style sheet
+    return str(_PAGE.format(style=Markup(layout.style()), sections=sections))  # noqa: S704 - our own style sheet
 
 
 def _sections(drawings: Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]) -> Iterator[Markup]:
     for (paper, dataset), several in drawings.items():
         for number, drawing in enumerate(several):
             heading = f"{paper.upper()}, {drawing['figure']}, {dataset}: {drawing['title']}"
-            chart = element(_chart(drawing), f"{paper}-{dataset}-{number}")
+            chart = layout.element(_chart(drawing), f"{paper}-{dataset}-{number}")
             yield Markup("<section>\n<h2>{}</h2>\n{}\n</section>").format(heading, chart)
 
 

@@ -18,21 +18,7 @@ from tasks.counterfactuals.generators import World
 from tasks.detection import stage as detect
 from tasks.detection.problems import cases
 from tasks.in_memory import tables_through
-from tasks.methods.cst.algorithm.situations import (
-    CENTRED,
-    CF,
-    CST,
-    NOBODY,
-    ST,
-    Comparison,
-    Members,
-    SearchSpace,
-    Tests,
-    applicants_of,
-    compare,
-    judge,
-    lay,
-)
+from tasks.methods.cst.algorithm import situations
 from tasks.methods.cst.settings import CstSettings
 from tasks.numerics.arrays import Bools, Floats, Longs
 from tasks.numerics.problem import Counterfactuals, Problem
@@ -43,7 +29,7 @@ from tasks.scoring.decider import Decide, decider
 # Reads the tables of the CST paper: by variant and number of neighbours k, or as rows of named quantities.
 
 
-VARIANTS = (CST, ST, CENTRED)
+VARIANTS = (situations.CST, situations.ST, situations.CENTRED)
 """Variants that count neighbours; counterfactual fairness (CF) knows no k."""
 
 
@@ -59,8 +45,8 @@ def figures(publication: Mapping[str, Any], dataset: str) -> Iterator[Figure]:
             for variant in VARIANTS:
                 for k, value in zip(table["ks"], table.get(variant, ()), strict=variant in table):
                     values.append((Cell(table["quantity"], table["group"], (variant, float(k))), value))
-            if CF in table:
-                values.append((Cell(table["quantity"], table["group"], (CF,)), table[CF]))
+            if situations.CF in table:
+                values.append((Cell(table["quantity"], table["group"], (situations.CF,)), table[situations.CF]))
         for cell, value in values:
             least = cell.quantity in table.get("at_least", ())
             number = value if isinstance(value, str) else float(value)
@@ -117,7 +103,7 @@ def scene(spec: AuditSpec, attribute: str) -> Scene:
     everybody = {"causal_graph": CausalGraph(), "sampling": None}
     nothing_assumed = detect.settings_of(spec.model_copy(update=everybody), "cst")
     problem = next(case.problem for case in cases(tables, nothing_assumed) if case.attribute == attribute)
-    columns = applicants_of(problem).columns
+    columns = situations.applicants_of(problem).columns
     world = World.of(columns, tables.memberships, tables.ids, detect.settings_of(spec, "cst"))
     decide = decider(spec.model, tables.models, tables.encodings, tables.decisions)
     return Scene(problem, world, decide)
@@ -132,7 +118,7 @@ def prepared(spec: AuditSpec, attribute: str, group: str) -> Prepared:
     group_number = everybody.problem.groups.index(group)
     of = everybody.against(attribute, group_number)
     imagined = of.imagined(attribute, np.arange(len(of.problem.group)))
-    alone = replace(applicants_of(of.problem), counterfactuals=imagined, crossed=False, singles=())
+    alone = replace(situations.applicants_of(of.problem), counterfactuals=imagined, crossed=False, singles=())
     fitted, roots = of.world.fit(attribute, of.problem.group)
     references = {name: of.world.groups[name].groups[of.world.groups[name].reference] for name in roots.names}
     return Prepared(
@@ -174,9 +160,9 @@ class Tested:
     """The complainants of one problem, ``c`` of them."""
 
     prepared: Prepared
-    ground: SearchSpace
-    compared: Comparison
-    tests: Mapping[str, Tests]
+    ground: situations.SearchSpace
+    compared: situations.Comparison
+    tests: Mapping[str, situations.Tests]
     """By variant."""
 
     @property
@@ -192,24 +178,30 @@ class Tested:
 
     def detected(self, variant: str) -> Floats:
         """``(len(ks), c)`` 1 where detected; ``(1, c)`` by counterfactual fairness."""
-        return (self.unfair > 0).astype(np.float64)[None] if variant == CF else self.tests[variant].detected(0.0)
+        return (
+            (self.unfair > 0).astype(np.float64)[None]
+            if variant == situations.CF
+            else self.tests[variant].detected(0.0)
+        )
 
     @property
     def variants(self) -> tuple[str, ...]:
         """All variants, counterfactual fairness last."""
-        return (*self.tests, CF)
+        return (*self.tests, situations.CF)
 
     def at(self, variant: str) -> list[tuple[Value, ...]]:
         """Returns what the cells of a variant are at, in the order of its rows."""
-        return [(CF,)] if variant == CF else [(variant, float(k)) for k in self.prepared.settings.ks]
+        return (
+            [(situations.CF,)] if variant == situations.CF else [(variant, float(k)) for k in self.prepared.settings.ks]
+        )
 
 
 def tested(prepared: Prepared) -> Tested:
     """Searches, counts and tests as the method does, and keeps the results of every complainant."""
     problem, settings = prepared.problem, prepared.settings
-    ground = lay(problem, settings, problem.group, applicants_of(problem).counterfactuals)
-    compared = compare(ground, prepared.group, np.flatnonzero(problem.group == prepared.group))
-    tests_of_variant = {variant: judge(pair, settings) for variant, pair in compared.pairs.items()}
+    ground = situations.lay(problem, settings, problem.group, situations.applicants_of(problem).counterfactuals)
+    compared = situations.compare(ground, prepared.group, np.flatnonzero(problem.group == prepared.group))
+    tests_of_variant = {variant: situations.judge(pair, settings) for variant, pair in compared.pairs.items()}
     return Tested(prepared, ground, compared, tests_of_variant)
 
 
@@ -227,7 +219,7 @@ def cells(result: Tested, group: str, complainants: Iterable[int]) -> Mapping[Ce
     if imagined is not None and imagined.refused is not None:
         out[Cell("refused_percent_imagined", group)] = float(100 * imagined.refused[in_group].mean())
     # the test with centres of single complainants, at the settings' k, and their counterfactuals
-    tests, at_k = result.tests[CENTRED], result.prepared.settings.ks.index(result.prepared.settings.k)
+    tests, at_k = result.tests[situations.CENTRED], result.prepared.settings.ks.index(result.prepared.settings.k)
     for row in complainants:
         i, at = int(np.searchsorted(result.row, row)), (float(row),)
         interval_values = (tests.pair.control_share, tests.pair.test_share, tests.delta, tests.low, tests.high)
@@ -262,8 +254,8 @@ def _counts(result: Tested) -> Iterator[tuple[str, tuple[Value, ...], float]]:
         for i, at in enumerate(result.at(variant)):
             yield "significant", at, float(significant[i].sum())
             yield "positive", at, float(positive[i].sum())
-    missed = (result.unfair > 0) & (result.detected(CENTRED) == 0)
-    for at, count in zip(result.at(CENTRED), missed.sum(axis=1).tolist(), strict=True):
+    missed = (result.unfair > 0) & (result.detected(situations.CENTRED) == 0)
+    for at, count in zip(result.at(situations.CENTRED), missed.sum(axis=1).tolist(), strict=True):
         yield "unfair_but_not_detected", at, float(count)
 
 
@@ -275,7 +267,7 @@ def _counts(result: Tested) -> Iterator[tuple[str, tuple[Value, ...], float]]:
 # neighbours of the first 300 complainants.
 
 
-FILES = {CST: "CSTwo", ST: "ST", CENTRED: "CSTwi"}
+FILES = {situations.CST: "CSTwo", situations.ST: "ST", situations.CENTRED: "CSTwi"}
 """What the files call the variants."""
 
 KS = (15, 30, 50, 100)
@@ -396,8 +388,8 @@ class Golden:
         packed = self._file(self._neighbours(variant)).read_bytes()
         published_lists = [json.loads(line) for line in gzip.decompress(packed).splitlines()]
         compared = result.compared
-        if variant == ST:
-            compared = compare(replace(result.ground, imagined=None), result.prepared.group, result.row)
+        if variant == situations.ST:
+            compared = situations.compare(replace(result.ground, imagined=None), result.prepared.group, result.row)
         control, test = compared.control.members, compared.test.members
         place = np.searchsorted(result.row, [published_list["id"] for published_list in published_lists])
         for role, near, key in (("control", control, "ctr"), ("test", test, "tst")):
@@ -453,7 +445,7 @@ class Balances:
         Raises:
             ValueError: The problem has no counterfactuals.
         """
-        imagined = applicants_of(self.tested.prepared.problem).counterfactuals
+        imagined = situations.applicants_of(self.tested.prepared.problem).counterfactuals
         if imagined is None:
             raise ValueError("Figure 2 compares with counterfactuals, and the problem has none")
         column_values: Floats = imagined.values[np.searchsorted(imagined.row, self.tested.row), self._place]
@@ -463,8 +455,10 @@ class Balances:
     def most_different(self) -> Longs:
         """Positions ``(s,)`` of the complainants with the largest delta of CST among those detected by CST and ST."""
         at = self.tested.prepared.settings.ks.index(self.tested.prepared.settings.k)
-        delta = self.tested.tests[CST].delta[at]
-        detected_by_both = np.flatnonzero((self.tested.detected(CST)[at] > 0) & (self.tested.detected(ST)[at] > 0))
+        delta = self.tested.tests[situations.CST].delta[at]
+        detected_by_both = np.flatnonzero(
+            (self.tested.detected(situations.CST)[at] > 0) & (self.tested.detected(situations.ST)[at] > 0)
+        )
         return detected_by_both[np.argsort(-delta[detected_by_both], kind="stable")][:SHOWN]
 
     @property
@@ -487,9 +481,9 @@ class Balances:
         values: Floats = self.tested.ground.applicants.columns.values[:, self._place]
         return values
 
-    def _means(self, members: Members, some: Longs) -> Floats:
+    def _means(self, members: situations.Members, some: Longs) -> Floats:
         rows = members.rows[some]
-        means: Floats = np.nanmean(np.where(rows == NOBODY, np.nan, self._all[rows]), axis=1)
+        means: Floats = np.nanmean(np.where(rows == situations.NOBODY, np.nan, self._all[rows]), axis=1)
         return means
 
 

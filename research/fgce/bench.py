@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from research.benchmark import ALL, Bench, Expected, Held, Piped, Room, Row, apart, at_least, at_most, row
+from research import benchmark
 from research.fgce.experiments import EXPERIMENTS
 from research.fgce.timed_work import GRAPH, OPTIMA, Scored
 from schemas.terms import DecisionMaker
@@ -38,42 +38,46 @@ class Prepared:
     """Scored rows, and the settings of their spec."""
 
     name: str
-    scored: Piped
+    scored: benchmark.Piped
     settings: str
     seconds: float
 
     def run(self, what: str, rows: int) -> Mapping[str, Any]:
         """Runs ``what`` on so many rows in a separate process."""
-        return apart("research.fgce.timed_work", what, self.scored, self.settings, rows, SEED)
+        return benchmark.apart("research.fgce.timed_work", what, self.scored, self.settings, rows, SEED)
 
 
-def _lines(room: Room) -> Iterator[Row]:
+def _lines(room: benchmark.Room) -> Iterator[benchmark.Row]:
     adult, compas = (_prepared(name, room, {}) for name in (ADULT, COMPAS))
     # false negatives are so few in 1,000 rows that there would be little to compare
     everyone = _prepared(ADULT, room, {"explain__factuals": "unfavourable"})
     start = time.perf_counter()
     adult.run("measure", 1)  # compiles, so that no process below spends time or memory on it
-    yield row(ADULT, 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start)
-    full_measurement, part = (adult.run("measure", min(room.limit, size)) for size in (ALL, GROWTH_ROWS))
+    yield benchmark.row(
+        ADULT, 1, "apart: start Python, compile what is not cached", seconds=time.perf_counter() - start
+    )
+    full_measurement, part = (adult.run("measure", min(room.limit, size)) for size in (benchmark.ALL, GROWTH_ROWS))
     yield from _of_size(adult, full_measurement)
     yield from _of_size(compas, compas.run("measure", room.limit))
     per_edge = [m["seconds"][GRAPH] / max(m["edges"], 1) for m in (full_measurement, part)]
     ratio, text = per_edge[0] / per_edge[1], " against ".join(f"{seconds * 1e6:.3f} µs" for seconds in per_edge)
     what = f"graph, seconds per edge: against {part['rows']:,} rows"
-    yield row(ADULT, full_measurement["rows"], what, ratio=ratio, **at_most(ratio, MOST_GROWTH), found=text)
+    yield benchmark.row(
+        ADULT, full_measurement["rows"], what, ratio=ratio, **benchmark.at_most(ratio, MOST_GROWTH), found=text
+    )
     for size in dict.fromkeys(min(room.limit, row_limit) for row_limit in PLAIN_ROWS):
         # the arrays against plain loops and networkx on the same rows, with the same results
         timing = everyone.run("compare", size)
         at, what = (ADULT, timing["rows"]), "graph, reach, selection at every limit d"
         ratio = timing["plain_s"] / timing["arrays_s"]
-        yield row(*at, f"{what}: plain loops, networkx", seconds=timing["plain_s"], ratio=1.0)
+        yield benchmark.row(*at, f"{what}: plain loops, networkx", seconds=timing["plain_s"], ratio=1.0)
         text = f"same {timing['edges_of_rows']:,} edges, same components, same {timing['cells']:,} cells of coverage "
         text += f"({timing['factuals']} factuals, {timing['covered']} covered)"
-        met = at_least(ratio, LEAST_RATIO)
-        yield row(*at, f"{what}: arrays", seconds=timing["arrays_s"], ratio=ratio, **met, found=text)
+        met = benchmark.at_least(ratio, LEAST_RATIO)
+        yield benchmark.row(*at, f"{what}: arrays", seconds=timing["arrays_s"], ratio=ratio, **met, found=text)
 
 
-def _prepared(name: str, room: Room, overrides: Mapping[str, str]) -> Prepared:
+def _prepared(name: str, room: benchmark.Room, overrides: Mapping[str, str]) -> Prepared:
     """The rows of an experiment after the stages before the graph."""
     start = time.perf_counter()
     spec = EXPERIMENTS[name].read(room.data, **overrides)
@@ -85,7 +89,7 @@ def _prepared(name: str, room: Room, overrides: Mapping[str, str]) -> Prepared:
     decided = decisions[decisions["decision_maker"] == DecisionMaker.MODEL].set_index("row_id").loc[ids]
     factual, candidate = explained_and_candidates(decided, DecisionMaker.MODEL, spec.explain)
     rules, _ = rules_of(encoded, encodings)
-    scored = Piped(
+    scored = benchmark.Piped(
         Scored(
             encoded=encoded,
             group=strata_of(ids, tables["memberships"])[:, 0],
@@ -99,35 +103,35 @@ def _prepared(name: str, room: Room, overrides: Mapping[str, str]) -> Prepared:
     return Prepared(name, scored, settings, time.perf_counter() - start)
 
 
-def _of_size(prepared: Prepared, measurement: Mapping[str, Any]) -> Iterator[Row]:
+def _of_size(prepared: Prepared, measurement: Mapping[str, Any]) -> Iterator[benchmark.Row]:
     """The stages on one data set, their total, and the memory they took."""
     at, seconds = (prepared.name, measurement["rows"]), measurement["seconds"]
-    yield row(*at, "apart: ingest, preprocess, score", seconds=prepared.seconds)
+    yield benchmark.row(*at, "apart: ingest, preprocess, score", seconds=prepared.seconds)
     for stage, took in seconds.items():
-        fields: Row = {}
+        fields: benchmark.Row = {}
         if stage == GRAPH:
             nodes, edges = measurement["nodes"], measurement["edges"]
             text = f"{edges:,} edges of {nodes:,} distinct rows, {measurement['edges_of_rows']:,} of all rows"
             fields = {"per_s": round(edges / took), "found": f"{text}; a second: edges"}
         elif stage == OPTIMA:
             fields = {"found": "; ".join(measurement["optima"])}
-        yield row(*at, stage, seconds=took, **fields)
+        yield benchmark.row(*at, stage, seconds=took, **fields)
     total, most = sum(seconds.values()), MOST_SECONDS[prepared.name]
-    yield row(*at, "all stages", seconds=total, **at_most(total, most, " s"))
+    yield benchmark.row(*at, "all stages", seconds=total, **benchmark.at_most(total, most, " s"))
     peak = measurement["peak_mb"]
-    yield row(*at, "peak memory", peak_mb=peak, **at_most(peak, MOST_MB, " MB"))
+    yield benchmark.row(*at, "peak memory", peak_mb=peak, **benchmark.at_most(peak, MOST_MB, " MB"))
 
 
-BENCH = Bench(
+BENCH = benchmark.Bench(
     "fgce",
     _lines,
     tuple(source for name in (ADULT, COMPAS) for source in EXPERIMENTS[name].sources),
     memory_mb=FREE_MB,
 )
-TWIN = Expected(
+TWIN = benchmark.Expected(
     "{ablations: false, size_matched_draws: 0, resolves: 0}",
     (
-        Held(
+        benchmark.Held(
             "infeasible_share_relabelled",
             (),
             (),

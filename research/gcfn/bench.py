@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from statistics import mean
 
-from research.benchmark import Bench, Expected, Held, Room, Row, against, apart, at_least, at_most, row, timed_row
+from research import benchmark
 
 MOST_CPU_S = 36.0
 LEAST_RATIO = 2.0
@@ -36,10 +36,10 @@ TITLES = {
     "quantile map": "quantile map",
 }
 
-_run = partial(apart, "research.gcfn.timed_work")
+_run = partial(benchmark.apart, "research.gcfn.timed_work")
 
 
-def _lines(room: Room) -> Iterator[Row]:
+def _lines(room: benchmark.Room) -> Iterator[benchmark.Row]:
     some = min(room.limit, ROWS)
     yield from _speed(room.rows or MANY_ROWS)
     yield from _forms(some)
@@ -47,38 +47,40 @@ def _lines(room: Room) -> Iterator[Row]:
     yield from _accelerator(some)
 
 
-def _speed(limit: int) -> Iterator[Row]:
+def _speed(limit: int) -> Iterator[benchmark.Row]:
     """Ten networks together, one alone, and ten on ten times as many rows."""
     n = min(limit, ROWS)
     ten, single = (_run("speed", n, networks, EPOCHS, "cpu") for networks in (NETWORKS, 1))
-    met = at_most(ten["cpu_s"], MOST_CPU_S, " CPU s")
-    yield timed_row(DRAWN, ten, f"{NETWORKS} networks together, {EPOCHS} epochs", **met)
-    yield timed_row(DRAWN, single, f"one network alone, {EPOCHS} epochs")
+    met = benchmark.at_most(ten["cpu_s"], MOST_CPU_S, " CPU s")
+    yield benchmark.timed_row(DRAWN, ten, f"{NETWORKS} networks together, {EPOCHS} epochs", **met)
+    yield benchmark.timed_row(DRAWN, single, f"one network alone, {EPOCHS} epochs")
     ratio = ten["cpu_s"] / single["cpu_s"]
     alone = f"{NETWORKS} together against one alone"
-    yield row(DRAWN, n, alone, ratio=ratio, found="CPU seconds; each network is computed by itself")
+    yield benchmark.row(DRAWN, n, alone, ratio=ratio, found="CPU seconds; each network is computed by itself")
     many = _run("speed", min(limit, MANY_ROWS), NETWORKS, EPOCHS_ON_MANY, "cpu")
     at = (DRAWN, many["rows"])
-    yield timed_row(DRAWN, many, f"{NETWORKS} networks together, {EPOCHS_ON_MANY} epochs")
+    yield benchmark.timed_row(DRAWN, many, f"{NETWORKS} networks together, {EPOCHS_ON_MANY} epochs")
     growth = many["epoch_cpu_s"] / ten["epoch_cpu_s"]
     finding = f"CPU seconds of an epoch, for {many['rows'] / n:.2f} times the rows"
-    yield row(*at, "growth", ratio=growth, found=finding)
+    yield benchmark.row(*at, "growth", ratio=growth, found=finding)
     remaining = (EPOCHS - EPOCHS_ON_MANY) * many["epoch_cpu_s"]
     finding = f"extrapolated: not run, {EPOCHS - EPOCHS_ON_MANY} more epochs at {many['epoch_cpu_s']:.2f} CPU s"
-    yield row(*at, f"{NETWORKS} networks together, {EPOCHS} epochs", cpu_s=many["cpu_s"] + remaining, found=finding)
+    yield benchmark.row(
+        *at, f"{NETWORKS} networks together, {EPOCHS} epochs", cpu_s=many["cpu_s"] + remaining, found=finding
+    )
 
 
-def _forms(limit: int) -> Iterator[Row]:
+def _forms(limit: int) -> Iterator[benchmark.Row]:
     """Compiled gradients against automatic differentiation, in one process and in turn."""
     for batch, rows in BATCHES.items():
         report = _run("forms", min(limit, rows), batch, EPOCHS_OF_FORMS)
         ratio = report["autograd"] / report["compiled"]
         text = f"automatic differentiation, {report['autograd']:.2f} CPU s, over compiled gradients"
-        fields = {"cpu_s": report["compiled"], "ratio": ratio, "found": text, **at_least(ratio, LEAST_RATIO)}
-        yield row(DRAWN, report["rows"], f"{NETWORKS} networks in batches of {batch}", **fields)
+        fields = {"cpu_s": report["compiled"], "ratio": ratio, "found": text, **benchmark.at_least(ratio, LEAST_RATIO)}
+        yield benchmark.row(DRAWN, report["rows"], f"{NETWORKS} networks in batches of {batch}", **fields)
 
 
-def _quality(rows: int, seeds: int) -> Iterator[Row]:
+def _quality(rows: int, seeds: int) -> Iterator[benchmark.Row]:
     """Slope on the true noise and normalised error of the counterfactual, by settings and noise."""
     for noise, least in LEAST_SLOPE.items():
         for variant, title in TITLES.items():
@@ -87,31 +89,31 @@ def _quality(rows: int, seeds: int) -> Iterator[Row]:
             slopes = " ".join(f"{value:.3f}" for value in report["slopes"])
             errors = " ".join(f"{value:.4f}" for value in report["errors"])
             finding = f"slope {slope:.3f} ({slopes}), error {error:.4f} ({errors})"
-            met: Row = {}
+            met: benchmark.Row = {}
             if variant == "default":
                 most = MOST_ERROR.get(noise)
                 target = f"slope at least {least:g}" + (f", error at most {most:g}" if most is not None else "")
-                met = against(target, slope >= least and (most is None or error <= most))
+                met = benchmark.against(target, slope >= least and (most is None or error <= most))
             what = f"noise {noise:g}, {title}, mean of seeds: {seeds}"
-            yield row(DRAWN, rows, what, cpu_s=report["cpu_s"], found=finding, **met)
+            yield benchmark.row(DRAWN, rows, what, cpu_s=report["cpu_s"], found=finding, **met)
 
 
-def _accelerator(rows: int) -> Iterator[Row]:
+def _accelerator(rows: int) -> Iterator[benchmark.Row]:
     """The same training on CUDA, where there is a device; there is no target there."""
     cuda = _run("device")["cuda"]
     if cuda is None:
-        yield row("device", None, "CUDA", found="no device: nothing measured")
+        yield benchmark.row("device", None, "CUDA", found="no device: nothing measured")
         return
     cpu, accelerated = (_run("speed", rows, NETWORKS, EPOCHS_ON_CUDA, device) for device in ("cpu", "cuda"))
     what = f"{NETWORKS} networks together, {EPOCHS_ON_CUDA} epochs"
     finding = "times the speed of the CPU, an epoch by the clock"
-    yield row(
+    yield benchmark.row(
         cuda, rows, what, seconds=accelerated["seconds"], ratio=cpu["epoch_s"] / accelerated["epoch_s"], found=finding
     )
 
 
-BENCH = Bench("gcfn", _lines, fewest=FEWEST_ROWS, why="so that either group fills a batch", memory_mb=FREE_MB)
-TWIN = Expected(
+BENCH = benchmark.Bench("gcfn", _lines, fewest=FEWEST_ROWS, why="so that either group fills a batch", memory_mb=FREE_MB)
+TWIN = benchmark.Expected(
     "{networks: 3, epochs: 60, batch: 128}",
-    (Held("share_changed", (), (), "without refits it has no interval, and is descriptive"),),
+    (benchmark.Held("share_changed", (), (), "without refits it has no interval, and is descriptive"),),
 )

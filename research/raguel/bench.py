@@ -13,21 +13,7 @@ from functools import partial
 from math import log
 from typing import Any
 
-from research.benchmark import (
-    Bench,
-    Expected,
-    Held,
-    Piped,
-    Room,
-    Row,
-    against,
-    apart,
-    at_most,
-    below,
-    per_second,
-    row,
-    timed_row,
-)
+from research import benchmark
 from research.raguel.experiments import PEOPLE, judged
 
 LEAST_PER_S = {"closed": 10_000_000, "bounded": 200_000}
@@ -51,82 +37,94 @@ DATA: tuple[tuple[str, Mapping[str, str]], ...] = (("german", {}), ("default-cre
 TITLES = {"closed": "costs, closed form, 10 attributes", "bounded": "costs within bounds, 10 attributes"}
 GERMAN, CLIENTS, DRAWN = "German Credit", "credit card clients", "drawn lists"
 
-_run = partial(apart, "research.raguel.timed_work")
+_run = partial(benchmark.apart, "research.raguel.timed_work")
 
 
-def _lines(room: Room) -> Iterator[Row]:
+def _lines(room: benchmark.Room) -> Iterator[benchmark.Row]:
     start = time.perf_counter()
     german, clients = (_people(room, name, overrides) for name, overrides in DATA)
-    yield row("both", None, "apart: ingest, preprocess, classifier", seconds=time.perf_counter() - start)
+    yield benchmark.row("both", None, "apart: ingest, preprocess, classifier", seconds=time.perf_counter() - start)
     yield from _costs(room.rows or RECORDS)
     yield from _steps(german)
     yield from _rerankings(clients)
     yield from _lists(room.rows or RECORDS)
 
 
-def _people(room: Room, name: str, overrides: Mapping[str, str]) -> Piped:
+def _people(room: benchmark.Room, name: str, overrides: Mapping[str, str]) -> benchmark.Piped:
     """A data set read and judged by a classifier."""
     from research.raguel import series
     from research.raguel.timed_work import People  # scikit-learn takes a second to import
 
     verdicts = judged(PEOPLE[name], room.data, **overrides)
     actions = series.actions(verdicts, bounded=False)
-    return Piped(People(verdicts.values, verdicts.people.group, verdicts.boundary, actions))
+    return benchmark.Piped(People(verdicts.values, verdicts.people.group, verdicts.boundary, actions))
 
 
-def _costs(limit: int) -> Iterator[Row]:
+def _costs(limit: int) -> Iterator[benchmark.Row]:
     for kind, least in LEAST_PER_S.items():
         report = _run("costs", limit, kind)
-        per_s = per_second(report)
-        yield _row(DRAWN, report, TITLES[kind], per_s=per_s, **against(f"at least {least:,} a second", per_s >= least))
+        per_s = benchmark.per_second(report)
+        yield _row(
+            DRAWN,
+            report,
+            TITLES[kind],
+            per_s=per_s,
+            **benchmark.against(f"at least {least:,} a second", per_s >= least),
+        )
 
 
-def _steps(people: Piped) -> Iterator[Row]:
+def _steps(people: benchmark.Piped) -> Iterator[benchmark.Row]:
     """Everybody of German Credit: in whole steps, and with few changes too."""
     for title, most in (("whole steps", 0), (f"whole steps, {FEW_CHANGES} attributes at most", FEW_CHANGES)):
         report = _run("steps", people, most)
         case_s = report["seconds"] / report["cases"]
-        met = below(1000 * case_s, 1000 * MOST_CASE_S, " ms each")
+        met = benchmark.below(1000 * case_s, 1000 * MOST_CASE_S, " ms each")
         finding = f"{1000 * case_s:.3f} ms a case, {report['refused']} out of reach, {report['unproven']} not proven"
         yield _row(GERMAN, report, title, per_s=round(1 / case_s), text=finding, **met)
 
 
-def _rerankings(people: Piped) -> Iterator[Row]:
+def _rerankings(people: benchmark.Piped) -> Iterator[benchmark.Row]:
     """Everybody of the credit card clients, by both algorithms at every setting of the paper."""
     report = _run("one_by_one", people)
-    met = below(1000 * report["seconds"], 1000 * MOST_ONE_BY_ONE_S, " ms")
+    met = benchmark.below(1000 * report["seconds"], 1000 * MOST_ONE_BY_ONE_S, " ms")
     yield _row(CLIENTS, report, "Algorithm 1, real steps, slowest tolerance", **met)
     report = _run("in_blocks", people)
     blocks, tolerance = report["slowest"]
-    met = below(1000 * report["seconds"], 1000 * MOST_IN_BLOCKS_S, " ms")
+    met = benchmark.below(1000 * report["seconds"], 1000 * MOST_IN_BLOCKS_S, " ms")
     finding = f"slowest: {blocks} blocks, t = {tolerance:.3f}; median setting {1000 * report['median_s']:.1f} ms"
     yield _row(CLIENTS, report, "Algorithm 2, slowest setting of the grid", text=finding, **met)
 
 
-def _lists(limit: int) -> Iterator[Row]:
+def _lists(limit: int) -> Iterator[benchmark.Row]:
     """Lists of growing length in blocks of 100."""
     lengths = [length for length in GROWTH if length < limit] + [limit]
     reports = {length: _run("drawn", length) for length in lengths}
     for length, report in reports.items():
         quick = report["seconds"] < MOST_MILLION_S and report["peak_mb"] < MOST_MILLION_MB
-        met = against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick) if length == RECORDS else {}
+        met = (
+            benchmark.against(f"below {MOST_MILLION_S:g} s and {MOST_MILLION_MB:,} MB", quick)
+            if length == RECORDS
+            else {}
+        )
         finding = f"of it the sort {1000 * report['sort_s']:.1f} ms"
-        yield _row(DRAWN, report, "blocks of 100, with the sort", per_s=per_second(report), text=finding, **met)
+        yield _row(
+            DRAWN, report, "blocks of 100, with the sort", per_s=benchmark.per_second(report), text=finding, **met
+        )
     first, last = lengths[0], lengths[-1]
     if first < last:
         growth = log(reports[last]["cpu_s"] / reports[first]["cpu_s"]) / log(last / first)
         what = f"growth from {first:,} records: exponent of CPU time"
-        yield row(DRAWN, last, what, ratio=growth, **at_most(growth, MOST_GROWTH))
+        yield benchmark.row(DRAWN, last, what, ratio=growth, **benchmark.at_most(growth, MOST_GROWTH))
 
 
-def _row(name: str, report: Mapping[str, Any], what: str, text: str = "", **columns: Any) -> Row:
+def _row(name: str, report: Mapping[str, Any], what: str, text: str = "", **columns: Any) -> benchmark.Row:
     """The row of a process, with the time of compilation apart."""
     compiled = f"compiled apart in {report['compile_s']:.1f} s" if "compile_s" in report else ""
     findings = "; ".join(part for part in (text, compiled) if part)
-    return timed_row(name, report, what, text=findings or None, **columns)
+    return benchmark.timed_row(name, report, what, text=findings or None, **columns)
 
 
-BENCH = Bench(
+BENCH = benchmark.Bench(
     "raguel",
     _lines,
     tuple(source for people in PEOPLE.values() for source in people.sources),
@@ -134,10 +132,10 @@ BENCH = Bench(
     why="with fewer nothing takes any time",
     memory_mb=FREE_MB,
 )
-TWIN = Expected(
+TWIN = benchmark.Expected(
     "{block_counts: [10], tolerances: [0.3333], probes: 20}",
     (
-        Held(
+        benchmark.Held(
             "recourse_cost_reference_over_group",
             (),
             ("direct",),

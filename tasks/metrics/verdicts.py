@@ -16,25 +16,8 @@ from schemas.audit.spec import AuditSpec, Protected
 from schemas.errors import TooLittleEvidenceError
 from schemas.tables.verdicts import AGREEMENT, VERDICTS
 from schemas.terms import DecisionMaker, State, Theory
+from tasks.metrics.algorithm import verdicts as algorithm
 from tasks.metrics.algorithm.measures import Family, Given, Statistic, unjudged
-from tasks.metrics.algorithm.verdicts import (
-    Case,
-    Concluded,
-    Counts,
-    Estimated,
-    Evidence,
-    Limit,
-    PairedDifference,
-    RatioOfShares,
-    Rules,
-    Verdict,
-    compared,
-    conclude,
-    disagreeing,
-    judge,
-    overall,
-    too_few,
-)
 from tasks.numerics.arrays import Floats
 from tasks.numerics.statistics.intervals import Changes
 from tasks.pipeline.method import Judged
@@ -62,7 +45,7 @@ _NO_STRENGTH = "what columns that the table lacks could do to it cannot be compu
 class Gathered:
     """All that theories are judged by."""
 
-    counts: Mapping[tuple[str, str, str], Counts]
+    counts: Mapping[tuple[str, str, str], algorithm.Counts]
     """(decision maker, protected attribute, group) -> applications and denials, the reference group's beside them."""
     aggregates: Mapping[tuple[str, str, str, str, str], Given]
     """(method, measure, decision maker, protected attribute, group) -> the aggregate without parameters."""
@@ -107,13 +90,15 @@ class Gathered:
                 denied[key] = int(s.counts.sum()), int(s.counts[s.values == 1].sum())
         references = {p.name: p.reference for p in protected}
         counts = {
-            (maker, attribute, group): Counts(*sizes, *denied.get((maker, attribute, references[attribute]), (0, 0)))
+            (maker, attribute, group): algorithm.Counts(
+                *sizes, *denied.get((maker, attribute, references[attribute]), (0, 0))
+            )
             for (maker, attribute, group), sizes in denied.items()
         }
         reasons = inapplicable or {}
         return cls(counts, by_key, protected, running, verdicts, refitted, model_is_fitted, reasons, lost)
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[algorithm.Case]:
         """Every row of a judged group, by theory in the order of ``Theory``."""
         judgements = [
             (OUTCOMES_METHOD, OUTCOME),
@@ -127,7 +112,7 @@ class Gathered:
                         case = self._of_outcome(maker, attribute, group)
                         yield case
                         if case.limit is not None and case.limit.value < WATCH:
-                            yield replace(case, role="watch", limit=Limit(WATCH, "at_least"))
+                            yield replace(case, role="watch", limit=algorithm.Limit(WATCH, "at_least"))
                     elif judgement.maker != DecisionMaker.MODEL or any(
                         key[:4] == (name, judgement.measure, maker, attribute.name) for key in self.aggregates
                     ):  # a measure of the model alone needs a model that takes the attribute
@@ -200,7 +185,7 @@ class Gathered:
         )
         return sure or not inferences
 
-    def _of_outcome(self, maker: str, attribute: Protected, group: str) -> Case:
+    def _of_outcome(self, maker: str, attribute: Protected, group: str) -> algorithm.Case:
         counts = self.counts.get((maker, attribute.name, group))
         case = self._case(OUTCOMES_METHOD, OUTCOME, maker, attribute, group)
         if counts is None or not counts.n_reference:
@@ -210,15 +195,19 @@ class Gathered:
             return replace(case, problem="nobody of the reference group was approved")
         ratio = (approved / counts.n) / (reference / counts.n_reference)
         settings = self.verdicts
-        has_few = bool(too_few(counts, Rules(settings.alpha, settings.minimum_n, settings.minimum_events)))
-        evidence: Evidence = RatioOfShares(approved, counts.n, reference, counts.n_reference, has_few)
+        has_few = bool(
+            algorithm.too_few(counts, algorithm.Rules(settings.alpha, settings.minimum_n, settings.minimum_events))
+        )
+        evidence: algorithm.Evidence = algorithm.RatioOfShares(
+            approved, counts.n, reference, counts.n_reference, has_few
+        )
         if maker == DecisionMaker.MODEL and self.model_is_fitted:
             if not approved:
                 return replace(case, value=ratio, problem="the model approved nobody of the group")
             se = self._error_of_model(attribute, group)
             if se is None:
                 return replace(case, value=ratio, problem=_HELD)
-            evidence = Estimated(ratio, se, logarithmic=True)
+            evidence = algorithm.Estimated(ratio, se, logarithmic=True)
         return replace(case, value=ratio, evidence=evidence)
 
     def _error_of_model(self, attribute: Protected, group: str) -> float | None:
@@ -231,7 +220,7 @@ class Gathered:
         spread = float(np.std(logs[np.isfinite(logs)], ddof=1)) if np.isfinite(logs).sum() > 1 else math.nan
         return spread if spread > 0 else None
 
-    def _of_method(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> Case:
+    def _of_method(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> algorithm.Case:
         case = self._case(name, judgement, maker, attribute, group)
         aggregate = self.aggregates.get((name, judgement.measure, maker, attribute.name, group))
         if aggregate is None:
@@ -260,9 +249,11 @@ class Gathered:
         if not math.isfinite(bias):
             return replace(case, problem=_NO_STRENGTH)
         if inference.raised is not None and inference.lowered is not None:
-            return replace(case, evidence=PairedDifference(Changes(inference.raised, inference.lowered, aggregate.n)))
+            return replace(
+                case, evidence=algorithm.PairedDifference(Changes(inference.raised, inference.lowered, aggregate.n))
+            )
         if inference.counted is not None and case.counts is not None:
-            used = Counts(*inference.counted)
+            used = algorithm.Counts(*inference.counted)
             # How much more of the group than of the reference group was denied with files that an effect leaves out.
             every = case.counts
             group_excess, reference = every.events - used.events, every.events_reference - used.events_reference
@@ -273,7 +264,7 @@ class Gathered:
             )
             case = replace(case, counts=used, left_out=left_out)
         errors = inference.se, inference.scale == "log", inference.df, bias, inference.robustness, inference.se_above
-        evidence: Evidence = Estimated(aggregate.value, *errors)
+        evidence: algorithm.Evidence = algorithm.Estimated(aggregate.value, *errors)
         return replace(case, evidence=evidence, problem=unjudged(aggregate.note))
 
     def _bias(self, judgement: Judged, maker: str, attribute: Protected, group: str) -> float:
@@ -291,22 +282,28 @@ class Gathered:
                         return aggregate.inference.unseen * self.verdicts.unseen.bias
         return math.nan
 
-    def _case(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> Case:
-        counts = self.counts.get((maker, attribute.name, group), Counts(0, 0, 0, 0))
+    def _case(self, name: str, judgement: Judged, maker: str, attribute: Protected, group: str) -> algorithm.Case:
+        counts = self.counts.get((maker, attribute.name, group), algorithm.Counts(0, 0, 0, 0))
         limit = limit_of(judgement, self.verdicts.limits)
         whose = (attribute.name, group, attribute.reference, maker)
-        return Case(judgement.theory, name, judgement.measure, *whose, judgement.role, math.nan, None, limit, counts)
+        return algorithm.Case(
+            judgement.theory, name, judgement.measure, *whose, judgement.role, math.nan, None, limit, counts
+        )
 
 
-def limit_of(judgement: Judged, limits: Limits) -> Limit | None:
+def limit_of(judgement: Judged, limits: Limits) -> algorithm.Limit | None:
     """The limit of a measure; None where its theory has none."""
     if judgement.theory is Theory.RECOURSE:
         recourse = limits.recourse
         if judgement.role == "adds":
-            return None if recourse is None or recourse.difference is None else Limit(recourse.difference)
-        return None if recourse is None or recourse.ratio is None else Limit(recourse.ratio, "at_least")
+            return None if recourse is None or recourse.difference is None else algorithm.Limit(recourse.difference)
+        return None if recourse is None or recourse.ratio is None else algorithm.Limit(recourse.ratio, "at_least")
     value: float | None = getattr(limits, judgement.theory)
-    return None if value is None else Limit(value, "at_least" if judgement.theory is Theory.OUTCOME else "at_most")
+    return (
+        None
+        if value is None
+        else algorithm.Limit(value, "at_least" if judgement.theory is Theory.OUTCOME else "at_most")
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -320,11 +317,11 @@ _ASSUMED = {Theory.DIRECT: "columns_complete", Theory.TOTAL: "graph"}
 class Judgement:
     """The verdicts of an audit."""
 
-    rows: tuple[Verdict, ...]
-    theories: Mapping[Theory, Concluded]
+    rows: tuple[algorithm.Verdict, ...]
+    theories: Mapping[Theory, algorithm.Concluded]
 
 
-def judged(gathered: Gathered, own_cases: Sequence[Case], settings: Verdicts) -> Judgement:
+def judged(gathered: Gathered, own_cases: Sequence[algorithm.Case], settings: Verdicts) -> Judgement:
     """The states of all rows and theories.
 
     Args:
@@ -333,13 +330,13 @@ def judged(gathered: Gathered, own_cases: Sequence[Case], settings: Verdicts) ->
         settings: alpha, and whether comparisons are counted within a theory or over all.
     """
     cases = [*gathered.cases(), *own_cases]
-    rules = Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
+    rules = algorithm.Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
     of = {theory: [case for case in cases if case.theory is theory] for theory in Theory}
     families = [cases] if settings.across == "theories" else list(of.values())
-    rows = tuple(row for family in families for row in judge(family, rules))
-    at_odds = disagreeing([row for row in rows if _answers(row)])
+    rows = tuple(row for family in families for row in algorithm.judge(family, rules))
+    at_odds = algorithm.disagreeing([row for row in rows if _answers(row)])
     theories = {
-        theory: conclude(
+        theory: algorithm.conclude(
             [row for row in rows if row.case.theory is theory], at_odds.get(theory, ()), gathered.why_not(theory)
         )
         for theory in Theory
@@ -351,7 +348,7 @@ def judged(gathered: Gathered, own_cases: Sequence[Case], settings: Verdicts) ->
 def state_of(states: Mapping[Theory, State], settings: Verdicts) -> State:
     """The state that decides the exit code, from those of the theories."""
     gate = settings.gate or (*GATE, *((Theory.OWN,) if Theory.OWN in states else ()))
-    return overall(states, gate, named=settings.gate is not None)
+    return algorithm.overall(states, gate, named=settings.gate is not None)
 
 
 def tables(judgement: Judgement) -> dict[str, pa.Table]:
@@ -375,28 +372,28 @@ def tables(judgement: Judgement) -> dict[str, pa.Table]:
             **{name: getattr(statement.case, name) for name in names},
             **{"sign": statement.sign, "state": statement.state},
         }
-        for statement in compared([row for row in judgement.rows if _answers(row)])
+        for statement in algorithm.compared([row for row in judgement.rows if _answers(row)])
     ]
     return {VERDICTS.name: _table(VERDICTS, ordered), AGREEMENT.name: _table(AGREEMENT, agreement_rows)}
 
 
-def _answers(row: Verdict) -> bool:
+def _answers(row: algorithm.Verdict) -> bool:
     """Whether it is what a method answers to one of the five questions."""
     return row.case.theory is not Theory.OWN and row.case.role != "watch"
 
 
-def _row(verdict: Verdict) -> dict[str, Any]:
+def _row(verdict: algorithm.Verdict) -> dict[str, Any]:
     case, evidence = verdict.case, verdict.case.evidence
     named = ("theory", "protected_attribute", "group", "reference_group", "decision_maker", "method", "measure", "role")
     row = {name: getattr(case, name) for name in named}
     row |= {
         "limit": case.limit.value if case.limit else None,
         "side": case.limit.side if case.limit else None,
-        "assumption": "none" if isinstance(evidence, PairedDifference) else _ASSUMED.get(case.theory, "none"),
+        "assumption": "none" if isinstance(evidence, algorithm.PairedDifference) else _ASSUMED.get(case.theory, "none"),
         "withheld": False,
     }
     bias, robustness, without_bias = 0.0, math.nan, evidence
-    if isinstance(evidence, Estimated):
+    if isinstance(evidence, algorithm.Estimated):
         bias, robustness, without_bias = evidence.bias, evidence.robustness, replace(evidence, bias=0.0)
     # the two-sided 95 % interval without any widening
     plain = [math.nan if without_bias is None else without_bias.bound(0.025, upper=upper) for upper in (False, True)]
@@ -432,7 +429,7 @@ _NAMED = 2
 _LONGEST = 18
 """Letters of a group's name in a message."""
 
-Groups = Mapping[tuple[str, str], Counts]
+Groups = Mapping[tuple[str, str], algorithm.Counts]
 """(protected attribute, group) -> applications and denials, the reference group's beside them."""
 
 
@@ -452,7 +449,7 @@ def check(applications: pa.Table, memberships: pa.Table, spec: AuditSpec) -> Non
     if spec.profile == "paper" or not (spec.thresholds or any(limit is not None for limit in limits)):
         return  # no limit decides the state
     counts = _group_counts(applications, memberships, spec.protected)
-    rules = Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
+    rules = algorithm.Rules(settings.alpha, settings.minimum_n, settings.minimum_events)
     of_lender_alone = (
         all(limit.decision_maker == "lender" for limit in spec.thresholds)
         and set(settings.decision_makers or (DecisionMaker.LENDER,)) == {DecisionMaker.LENDER}
@@ -460,7 +457,7 @@ def check(applications: pa.Table, memberships: pa.Table, spec: AuditSpec) -> Non
     )
     # How many a model denies is not known yet: where it decides, only the numbers of applications count.
     are_small = [
-        bool(too_few(counts[key], rules))
+        bool(algorithm.too_few(counts[key], rules))
         if of_lender_alone
         else min(counts[key].n, counts[key].n_reference) < rules.minimum_n
         for key in _judged(spec, counts)
@@ -491,31 +488,34 @@ def _group_counts(applications: pa.Table, memberships: pa.Table, protected: tupl
         denied[key] += 0 if row["favourable"] else row["count_all"]
     references = {p.name: (p.name, p.reference) for p in protected}
     return {
-        key: Counts(every[key], denied[key], every[references[key[0]]], denied[references[key[0]]])
+        key: algorithm.Counts(every[key], denied[key], every[references[key[0]]], denied[references[key[0]]])
         for key in sorted(every)
     }
 
 
-def _may_breach(spec: AuditSpec, counts: Groups, rules: Rules) -> bool:
+def _may_breach(spec: AuditSpec, counts: Groups, rules: algorithm.Rules) -> bool:
     """Whether the raw rates of a small group alone could be a breach (0 of 30 against 77 of 100)."""
     limit = spec.verdicts.limits.outcome
     if any(OUTCOME.measure.startswith(threshold.measure.removesuffix("_ratio")) for threshold in spec.thresholds):
         limit = 1.0  # a limit of the spec's own may be stricter than that of the theory
     return limit is not None and any(
-        RatioOfShares(c.n - c.events, c.n, c.n_reference - c.events_reference, c.n_reference, few=True).below(limit)
+        algorithm.RatioOfShares(c.n - c.events, c.n, c.n_reference - c.events_reference, c.n_reference, few=True).below(
+            limit
+        )
         <= rules.alpha
         for c in counts.values()
         if c.n and c.events_reference < c.n_reference
     )
 
 
-def _message(spec: AuditSpec, counts: Groups, rules: Rules) -> str:
+def _message(spec: AuditSpec, counts: Groups, rules: algorithm.Rules) -> str:
     """The groups that are too small, what a verdict needs and what to do; without counts, which could be withheld."""
     relevant = {*_judged(spec, counts), *((p.name, p.reference) for p in spec.protected)}
     small = [
         group
         for (attribute, group), c in counts.items()
-        if (attribute, group) in relevant and too_few(Counts(c.n, c.events, c.n, c.events), rules)  # by itself alone
+        if (attribute, group) in relevant
+        and algorithm.too_few(algorithm.Counts(c.n, c.events, c.n, c.events), rules)  # by itself alone
     ]
     named = ", ".join(repr(group[:_LONGEST]) for group in small[:_NAMED])
     rest = f" and {len(small) - _NAMED} more" if len(small) > _NAMED else ""

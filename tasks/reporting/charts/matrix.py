@@ -3,21 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tasks.reporting.charts.layout import (
-    Colour,
-    Drawing,
-    PathShape,
-    Shape,
-    Sheet,
-    Table,
-    Text,
-    box,
-    icon,
-    icon_entry,
-    legend,
-    segment,
-    text_lines,
-)
+from tasks.reporting.charts import layout
 from tasks.reporting.charts.values import VERDICTS, Estimate, State, Unit, clean, isolated, said, state_of, value_text
 
 _MOST_LABEL, _LEAST, _MOST = 0.32, 44.0, 104.0
@@ -91,12 +77,12 @@ class Matrix:
             return "nothing"
         return said(cell, self.unit or _NO_UNIT, self.interval, state_of(cell, self.states), cell.note).rstrip(".")
 
-    def table(self) -> Table:
+    def table(self) -> layout.Table:
         """The same cells in words."""
         rows = tuple((row.name, *map(self._cell_words, row.cells)) for row in self.rows)
-        return Table((self.head, *self.columns), rows)
+        return layout.Table((self.head, *self.columns), rows)
 
-    def draw(self, sheet: Sheet) -> Drawing:
+    def draw(self, sheet: layout.Sheet) -> layout.Drawing:
         """All columns in a row where they fit, else what needs the fewest blocks under each other.
 
         Rows and columns are exchanged, and on a narrow sheet labels are above their rows, where that saves blocks.
@@ -106,8 +92,10 @@ class Matrix:
         drawings = [(len(grid.blocks()), *grid.draw(4.0)) for grid in grids]
         _, shapes, y = min(drawings, key=lambda drawing: (drawing[0], drawing[2]))
         used = {cell.state for row in self.rows for cell in row.cells if cell}
-        legend_shapes, y = legend([icon_entry(state) for name, state in self.states.items() if name in used], y, sheet)
-        return Drawing(sheet.width, y + 4, sheet.size, (*shapes, *legend_shapes))
+        legend_shapes, y = layout.legend(
+            [layout.icon_entry(state) for name, state in self.states.items() if name in used], y, sheet
+        )
+        return layout.Drawing(sheet.width, y + 4, sheet.size, (*shapes, *legend_shapes))
 
     def exchanged(self) -> "Matrix":
         """The same with columns as rows."""
@@ -126,7 +114,7 @@ class _Grid:
     """A matrix on a sheet, in blocks of columns that fit in a row."""
 
     matrix: Matrix
-    sheet: Sheet
+    sheet: layout.Sheet
     above: bool
     """Whether labels are above their rows."""
 
@@ -146,9 +134,9 @@ class _Grid:
         starts = range(0, count, block_size)
         return [_Block(self.matrix, range(i, min(i + block_size, count)), room, step, self.sheet) for i in starts]
 
-    def draw(self, y: float) -> tuple[list[Shape], float]:
+    def draw(self, y: float) -> tuple[list[layout.Shape], float]:
         """Blocks under each other; returns shapes, and where they end."""
-        shapes: list[Shape] = []
+        shapes: list[layout.Shape] = []
         for block in self.blocks():
             block_shapes, y = block.draw(y)
             shapes += block_shapes
@@ -166,45 +154,47 @@ class _Block:
     """Of the labels."""
     step: float
     """Width of a column."""
-    sheet: Sheet
+    sheet: layout.Sheet
 
-    def draw(self, top: float) -> tuple[list[Shape], float]:
+    def draw(self, top: float) -> tuple[list[layout.Shape], float]:
         """Headings and rows; returns shapes, and where they end."""
         headings = [
-            text_lines(self.matrix.columns[c], self._centre(i), 0, self.step - 6, self.sheet, 3, "soft", "middle")
+            layout.text_lines(
+                self.matrix.columns[c], self._centre(i), 0, self.step - 6, self.sheet, 3, "soft", "middle"
+            )
             for i, c in enumerate(self.columns)
         ]
         tallest = max(map(len, headings))
-        headings_shapes: list[Shape] = [
+        headings_shapes: list[layout.Shape] = [
             replace(line, y=line.y + top + self.sheet.size + (tallest - len(heading)) * self.sheet.leading)
             for heading in headings
             for line in heading
         ]
         shapes, y = headings_shapes, top + tallest * self.sheet.leading + 5
         right = self.room + self.step * len(self.columns)
-        hairlines = [segment(0, y, right, y)]
+        hairlines = [layout.segment(0, y, right, y)]
         for row in self.matrix.rows:
             row_shapes, bottom = self._row(row, y)
             shapes += row_shapes
             y = bottom
-            hairlines.append(segment(0, y, right, y))
-        return [*shapes, PathShape(" ".join(hairlines), "faint", "line")], y
+            hairlines.append(layout.segment(0, y, right, y))
+        return [*shapes, layout.PathShape(" ".join(hairlines), "faint", "line")], y
 
     def _centre(self, i: int) -> float:
         return self.room + self.step * (i + 0.5)
 
-    def _row(self, row: Row, top: float) -> tuple[list[Shape], float]:
+    def _row(self, row: Row, top: float) -> tuple[list[layout.Shape], float]:
         """Label and cells of a row, each in the middle of its height."""
         cells = [row.cells[c] for c in self.columns]
         has_both = any(cell and cell.state and self.matrix.text(cell) for cell in cells)
-        colour: Colour = "soft" if row.reference else "ink"
+        colour: layout.Colour = "soft" if row.reference else "ink"
         room = self.room - _PAD if self.room else self.sheet.width
-        label = text_lines(row.name, 0, 0, room, self.sheet, 3, colour, bold=True)
+        label = layout.text_lines(row.name, 0, 0, room, self.sheet, 3, colour, bold=True)
         height, tall = (1 + has_both) * self.sheet.leading + 2 * _PAD, len(label) * self.sheet.leading
         start = top if self.room else top + tall + 2
         height = max(height, tall + 2 * _PAD) if self.room else height
         first = (top + (height - tall) / 2 if self.room else top + 5) + self.sheet.size - 1
-        shapes: list[Shape] = [replace(line, y=line.y + first) for line in label]
+        shapes: list[layout.Shape] = [replace(line, y=line.y + first) for line in label]
         middle, leading = start + height / 2, self.sheet.leading
         for i, cell in enumerate(cells):
             # Symbol over number, or the one that the cell has.
@@ -215,13 +205,15 @@ class _Block:
             )
             if state and state.tone == "breach":
                 half = self.step / 2 - 1
-                shapes.append(PathShape(box(x - half, start + 1, x + half, start + height - 1), "fill", "shade"))
+                shapes.append(
+                    layout.PathShape(layout.box(x - half, start + 1, x + half, start + height - 1), "fill", "shade")
+                )
             if state:
-                shapes += icon(state.icon, x, middle - leading / 2 * bool(text), state.tone)
+                shapes += layout.icon(state.icon, x, middle - leading / 2 * bool(text), state.tone)
             if text:
                 plain = cell is None or not isinstance(cell.value, int | float)
                 y = middle + self.sheet.size * 0.36 + leading / 2 * bool(state)
-                shapes.append(Text(x, y, text, "soft" if plain else "ink", anchor="middle"))
+                shapes.append(layout.Text(x, y, text, "soft" if plain else "ink", anchor="middle"))
         return shapes, start + height
 
 

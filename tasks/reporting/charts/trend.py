@@ -6,28 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise
 
-from tasks.reporting.charts.layout import (
-    Axis,
-    Colour,
-    Drawing,
-    PathShape,
-    Shape,
-    Sheet,
-    Table,
-    Text,
-    axis_of,
-    box,
-    break_entry,
-    legend,
-    limit_entry,
-    marker,
-    marker_entry,
-    path,
-    reference_entry,
-    segment,
-    text_lines,
-    tone_of,
-)
+from tasks.reporting.charts import layout
 from tasks.reporting.charts.rows import OUTSIDE
 from tasks.reporting.charts.values import (
     VERDICTS,
@@ -70,7 +49,7 @@ class Panel:
     breaks: Sequence[int]
     """First years after a break."""
     reference: bool
-    axis: Axis
+    axis: layout.Axis
     unit: Unit
     limit: float | None
     side: Side
@@ -79,13 +58,13 @@ class Panel:
     width: float
     values: float
     """Room of a number right of the last year; the same in all panels."""
-    sheet: Sheet
+    sheet: layout.Sheet
 
     @cached_property
-    def _title(self) -> list[Text]:
-        colour: Colour = "soft" if self.reference else "ink"
+    def _title(self) -> list[layout.Text]:
+        colour: layout.Colour = "soft" if self.reference else "ink"
         baseline = self.top + self.sheet.size
-        return text_lines(self.label, self.left, baseline, self.width, self.sheet, 2, colour, bold=True)
+        return layout.text_lines(self.label, self.left, baseline, self.width, self.sheet, 2, colour, bold=True)
 
     @property
     def _upper(self) -> float:
@@ -102,7 +81,7 @@ class Panel:
         return self.left + labels + 6, self.left + self.width - self.values - 4
 
     @cached_property
-    def _notes(self) -> list[Text]:
+    def _notes(self) -> list[layout.Text]:
         """Why years have no mark, under the years."""
         estimates = {year: estimate for year, estimate, _ in self.points}
         gaps = [
@@ -114,14 +93,14 @@ class Panel:
             f"{', '.join(str(year) for year, _ in same)}: {why}" for why, same in groupby(gaps, lambda gap: gap[1])
         ]
         baseline = self._lower + 2 * self.sheet.leading + 4
-        return text_lines(" ".join(notes), self.left, baseline, self.width, self.sheet, 4, "soft")
+        return layout.text_lines(" ".join(notes), self.left, baseline, self.width, self.sheet, 4, "soft")
 
     @property
     def bottom(self) -> float:
         """Where the panel ends."""
         return self._lower + (1 + len(self._notes)) * self.sheet.leading + 8
 
-    def shapes(self) -> Iterator[Shape]:
+    def shapes(self) -> Iterator[layout.Shape]:
         """From back to front."""
         yield from self._title
         yield from self._ground()
@@ -129,13 +108,13 @@ class Panel:
         gap = self._x(self.years[0] + 1) - self._x(self.years[0]) if len(self.years) > 1 else label_width
         step = int(-(-label_width // gap))
         for year_labels_year in self.years[::-1][::step]:
-            yield Text(
+            yield layout.Text(
                 self._x(year_labels_year), self._lower + self.sheet.leading + 2, str(year_labels_year), anchor="middle"
             )
         for yearly in self.behind:
             yield from self._line(yearly, "soft")
             yield from (
-                marker(self._x(year), self._y(estimate.point), None, reference=True)
+                layout.marker(self._x(year), self._y(estimate.point), None, reference=True)
                 for year, estimate in yearly
                 if estimate.point is not None
             )
@@ -146,16 +125,16 @@ class Panel:
         years_with_value = {year for year, estimate, _ in self.points if estimate.point is not None}
         y = self._lower - 9
         crosses = [
-            f"{segment(x - 3, y - 3, x + 3, y + 3)} {segment(x - 3, y + 3, x + 3, y - 3)}"
+            f"{layout.segment(x - 3, y - 3, x + 3, y + 3)} {layout.segment(x - 3, y + 3, x + 3, y - 3)}"
             for x in (self._x(year) for year in self.years if year not in years_with_value)
         ]
         if crosses:
-            yield PathShape(" ".join(crosses), "thin", "soft")
+            yield layout.PathShape(" ".join(crosses), "thin", "soft")
         estimates = [(year, estimate) for year, estimate, _ in self.points if estimate.point is not None]
         if estimates:  # the number of the last mark, next to it
             year, estimate = max(estimates, key=lambda pair: pair[0])
             y = self._y(estimate.point or 0.0) + self.sheet.size * 0.36
-            yield Text(self._x(year) + 10, y, value_text(estimate, self.unit), bold=True)
+            yield layout.Text(self._x(year) + 10, y, value_text(estimate, self.unit), bold=True)
         yield from self._notes
 
     def _x(self, year: float) -> float:
@@ -168,48 +147,56 @@ class Panel:
     def _y(self, value: float) -> float:
         return self.axis.at(value, self._lower, self._upper)
 
-    def _ground(self) -> Iterator[Shape]:
+    def _ground(self) -> Iterator[layout.Shape]:
         """Shade, grid with its labels, the line of 0, limit and breaks."""
         left_side, right = self._sides
         if self.limit is not None and (edge := self._lower if self.side == "at_least" else self._upper):
             y = self._y(self.limit)
-            yield PathShape(box(left_side, min(y, edge), right, max(y, edge)), "fill", "shade")
+            yield layout.PathShape(layout.box(left_side, min(y, edge), right, max(y, edge)), "fill", "shade")
         ticks = [(self._y(tick), tick) for tick in self.axis.ticks]
-        yield PathShape(" ".join(segment(left_side, y, right, y) for y, tick in ticks if tick), "faint", "line")
-        yield PathShape(segment(left_side, self._y(0), right, self._y(0)), "thin", "ink")
+        yield layout.PathShape(
+            " ".join(layout.segment(left_side, y, right, y) for y, tick in ticks if tick), "faint", "line"
+        )
+        yield layout.PathShape(layout.segment(left_side, self._y(0), right, self._y(0)), "thin", "ink")
         for (y, _), label in zip(ticks, self.axis.labels(self.unit), strict=True):
-            yield Text(left_side - 6, y + self.sheet.size * 0.36, label, "soft", anchor="end")
+            yield layout.Text(left_side - 6, y + self.sheet.size * 0.36, label, "soft", anchor="end")
         if self.limit is not None:
-            yield PathShape(segment(left_side, self._y(self.limit), right, self._y(self.limit)), "dashed", "breach")
+            yield layout.PathShape(
+                layout.segment(left_side, self._y(self.limit), right, self._y(self.limit)), "dashed", "breach"
+            )
         breaks = [self._x(year - 0.5) for year in self.breaks if self.years[0] < year <= self.years[-1]]
         if breaks:
-            yield PathShape(" ".join(segment(x, self._upper, x, self._lower) for x in breaks), "dotted", "ink")
+            yield layout.PathShape(
+                " ".join(layout.segment(x, self._upper, x, self._lower) for x in breaks), "dotted", "ink"
+            )
 
-    def _line(self, yearly: Yearly, colour: Tone) -> Iterator[PathShape]:
+    def _line(self, yearly: Yearly, colour: Tone) -> Iterator[layout.PathShape]:
         """From year to year, but not across a gap or a break."""
         points = sorted((year, estimate.point) for year, estimate in yearly if estimate.point is not None)
         parts = [
-            segment(self._x(a), self._y(start), self._x(b), self._y(end))
+            layout.segment(self._x(a), self._y(start), self._x(b), self._y(end))
             for (a, start), (b, end) in pairwise(points)
             if b == a + 1 and b not in self.breaks
         ]
         if parts:
-            yield PathShape(" ".join(parts), "thin", colour)
+            yield layout.PathShape(" ".join(parts), "thin", colour)
 
-    def _mark(self, x: float, estimate: Estimate, state: State | None) -> Iterator[PathShape]:
+    def _mark(self, x: float, estimate: Estimate, state: State | None) -> Iterator[layout.PathShape]:
         """Interval with caps or arrows, and the mark of the value."""
         if estimate.point is None:
             return
-        (low, high), colour = estimate.ends, tone_of(state, reference=self.reference)
+        (low, high), colour = estimate.ends, layout.tone_of(state, reference=self.reference)
         down, up = low < self.axis.low, high > self.axis.high
         lower, upper = self._y(low), self._y(high)
-        caps = [segment(x - 3.5, y, x + 3.5, y) for y, out in ((lower, down), (upper, up)) if not out]
-        yield PathShape(" ".join([segment(x, lower - 5 * down, x, upper + 5 * up), *caps]), "thin", colour)
+        caps = [layout.segment(x - 3.5, y, x + 3.5, y) for y, out in ((lower, down), (upper, up)) if not out]
+        yield layout.PathShape(
+            " ".join([layout.segment(x, lower - 5 * down, x, upper + 5 * up), *caps]), "thin", colour
+        )
         if down:
-            yield PathShape(path("M", x, lower, "L", x - 4, lower - 7, "H", x + 4, "Z"), "fill", colour)
+            yield layout.PathShape(layout.path("M", x, lower, "L", x - 4, lower - 7, "H", x + 4, "Z"), "fill", colour)
         if up:
-            yield PathShape(path("M", x, upper, "L", x - 4, upper + 7, "H", x + 4, "Z"), "fill", colour)
-        yield marker(x, self._y(estimate.point), state, reference=self.reference)
+            yield layout.PathShape(layout.path("M", x, upper, "L", x - 4, upper + 7, "H", x + 4, "Z"), "fill", colour)
+        yield layout.marker(x, self._y(estimate.point), state, reference=self.reference)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -292,7 +279,7 @@ class Trend:
         points_by_year = {point.year: point for point in series.points}
         return {year: points_by_year.get(year) for year in self._span}
 
-    def table(self) -> Table:
+    def table(self) -> layout.Table:
         """A row for each group and year, then one for each break and the limit."""
         header = (self.head, "Year", self.unit.name, self.interval, "n", "State", "Note")
         blank, rows = ("",) * 4, []
@@ -308,18 +295,18 @@ class Trend:
                 rows.append((label, str(year), *numbers, word, _note(point)))
         rows += [("Break", str(year), *blank, words) for year, words in self.breaks]
         rows += [("Limit", "", exact(self.limit, self.unit), *blank)] if self.limit is not None else []
-        return Table(header, tuple(rows))
+        return layout.Table(header, tuple(rows))
 
-    def draw(self, sheet: Sheet) -> Drawing:
+    def draw(self, sheet: layout.Sheet) -> layout.Drawing:
         """Panels of equal size: two in a row on a wide sheet, one above the other on a narrow one."""
         columns = 1 if sheet.stacked or len(self.series) == 1 else 2
         gutter = 20.0
         width = (sheet.width - gutter * (columns - 1)) / columns
-        y, shapes = 4.0, list[Shape]()
+        y, shapes = 4.0, list[layout.Shape]()
         points = [point for series in self.series for point in series.points]
         drawn = [point for point in points if point.point is not None]
         values = sheet.room((value_text(point, self.unit) for point in drawn), bold=True)
-        axis = axis_of(points, [] if self.limit is None else [self.limit], self.unit, most=6)
+        axis = layout.axis_of(points, [] if self.limit is None else [self.limit], self.unit, most=6)
         for first in range(0, len(self.series), columns):
             row = self.series[first : first + columns]
             panels = [
@@ -349,12 +336,12 @@ class Trend:
             shapes += [shape for panel in panels for shape in panel.shapes()]
             y = max(panel.bottom for panel in panels) + 12
         used = {point.state for point in drawn}
-        entries = [marker_entry(state) for name, state in self.states.items() if name in used]
-        entries += [reference_entry(isolated(series.label)) for series in self.series if series.reference]
-        entries += [limit_entry(f"limit {exact(self.limit, self.unit)}")] if self.limit is not None else []
-        entries += [break_entry(year, clean(words)) for year, words in self.breaks]
-        legend_shapes, bottom = legend(entries, y, sheet)
-        return Drawing(sheet.width, bottom + 4, sheet.size, (*shapes, *legend_shapes))
+        entries = [layout.marker_entry(state) for name, state in self.states.items() if name in used]
+        entries += [layout.reference_entry(isolated(series.label)) for series in self.series if series.reference]
+        entries += [layout.limit_entry(f"limit {exact(self.limit, self.unit)}")] if self.limit is not None else []
+        entries += [layout.break_entry(year, clean(words)) for year, words in self.breaks]
+        legend_shapes, bottom = layout.legend(entries, y, sheet)
+        return layout.Drawing(sheet.width, bottom + 4, sheet.size, (*shapes, *legend_shapes))
 
 
 def _note(point: Point) -> str:
