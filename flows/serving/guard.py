@@ -232,11 +232,13 @@ class GoneError(Exception):
 
 
 async def read(receive: Receive, length: str, seconds: float = BODY_SECONDS) -> Receive:
-    """Read a whole body; gives what the pages receive in place of the connection.
+    """Read a whole body; returns what the pages receive in place of the connection.
+
+    The pages receive the body once, and then the messages of the connection, such as that the reader left.
 
     Args:
         receive: of the request.
-        length: what its header says; it may say nothing, or a wrong one.
+        length: of the header, which may be missing or wrong.
         seconds: until when the body has to be whole.
 
     Raises:
@@ -246,25 +248,16 @@ async def read(receive: Receive, length: str, seconds: float = BODY_SECONDS) -> 
     """
     if not length.isdecimal() or int(length) > MOST_BODY:
         raise TooLargeError
+    body, more = b"", True
     async with asyncio.timeout(seconds):
-        return _again(await _whole(receive), receive)
-
-
-async def _whole(receive: Receive) -> bytes:
-    body = b""
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            raise GoneError
-        body += bytes(message.get("body", b""))
-        if len(body) > MOST_BODY:
-            raise TooLargeError
-        if not message.get("more_body", False):
-            return body
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """Gives the body once, and then the messages of the connection, such as that the reader left."""
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise GoneError
+            body += bytes(message.get("body", b""))
+            if len(body) > MOST_BODY:
+                raise TooLargeError
+            more = message.get("more_body", False)
     unread = [body]
 
     async def again() -> Message:
@@ -381,20 +374,16 @@ class Admission:
             self._ticket = (secrets.token_urlsafe(32), self.clock() + _TICKET_SECONDS)
             return self._ticket[0]
 
-    def _is_ticket(self, token: str) -> bool:
-        with self._lock:
-            ticket, end = self._ticket
-            fits = hmac.compare_digest(token.encode(), ticket.encode()) and bool(ticket) and self.clock() < end
-            if fits:
-                self._ticket = ("", 0.0)
-            return fits
-
     def opened(self, token: str) -> str | None:
         """The cookie of a new session; None where the token is not this server's."""
-        if not hmac.compare_digest(token.encode(), self.token.encode()) and not self._is_ticket(token):
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
             with self._lock:
-                self._wrong.append(self.clock())
-            return None
+                ticket, end = self._ticket
+                fits = hmac.compare_digest(token.encode(), ticket.encode()) and bool(ticket) and self.clock() < end
+                if not fits:
+                    self._wrong.append(self.clock())
+                    return None
+                self._ticket = ("", 0.0)
         cookie = secrets.token_urlsafe(32)
         with self._lock:
             now = self.clock()
@@ -430,7 +419,7 @@ MOST_BEGUN: Final = 64
 """Requests that are read, wait for a place, or are at work. A browser opens six connections."""
 _WAIT_SECONDS: Final = 10
 OPEN: Final = frozenset({"/healthz"})
-"""Told to everybody who reaches the port: liveness without data."""
+"""Open to everybody who reaches the port: liveness without data."""
 _TOO_LARGE: Final = "That is more than a form of these pages holds."
 _TOO_MANY: Final = "Too many requests at once. Try again."
 
@@ -458,17 +447,28 @@ class Guard:
             await self._answer(scope, receive, with_headers(send))
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers, reading = _headers_of(scope), scope["method"] == "GET"
-        is_open = scope["path"] in OPEN
+        headers: dict[str, str] = {}
+        for name, value in scope["headers"]:
+            key = name.decode("latin-1").lower()
+            # two readers of a header that comes twice may choose differently, so none is believed
+            is_doubtful = key in headers and key in ("host", "origin", "content-length")
+            headers[key] = "" if is_doubtful else value.decode("latin-1")
+        reading, is_open = scope["method"] == "GET", scope["path"] in OPEN
+        # other programs of this machine set cookies of any form; ours are never quoted
+        pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+        cookies = [value for key, _, value in pairs if key == self.settings.cookie and value]
+        parameters = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        token = next((value for name, value in parameters if name == "token"), None)
         if headers.get("host", "").lower() not in (self.settings.probed if is_open else self.settings.hosts):
             await say(send, 421, "These pages are not served under that name.")
         elif headers.get("upgrade", "").lower() == "websocket":
             await say(send, 400, "These pages have no WebSockets.")
         elif is_open:
             await self.app(scope, receive, send)
-        elif reading and (token := _token_in(scope)) is not None:
-            await self._open(scope, send, token)
-        elif (cookie := self._cookie(headers)) is None:
+        elif reading and token is not None:
+            page_parameters = [(name, value) for name, value in parameters if name != "token"]
+            await self._open(scope, send, token, urlencode(page_parameters))
+        elif (cookie := next(filter(self.admission.knows, cookies), None)) is None:
             await say(send, 401, "Open the address that `evenhand serve` printed, with its token.")
         elif headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
             await say(send, 403, "This request does not come from these pages.")
@@ -478,12 +478,8 @@ class Guard:
             scope.setdefault("state", {})["cookie"] = cookie
             await self._counted(scope, receive, send, headers.get("content-length", "0"))
 
-    def _cookie(self, headers: dict[str, str]) -> str | None:
-        """That of a session that has not ended."""
-        return next(filter(self.admission.knows, _cookies_in(headers, self.settings.cookie)), None)
-
-    async def _open(self, scope: Scope, send: Send, token: str) -> None:
-        """Turn a token into a cookie, and lead away from the address that has it."""
+    async def _open(self, scope: Scope, send: Send, token: str, query: str) -> None:
+        """Turn a token into a cookie, and redirect to the same page without the token, a path of this server."""
         if self.admission.locked():
             await say(send, 429, "Too many wrong tokens. Wait a minute.", {"retry-after": "60"})
             return
@@ -495,66 +491,35 @@ class Guard:
         cookie_header = (
             f"{self.settings.cookie}={cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{secure}"
         )
-        await lead(send, _without_token(scope), {"set-cookie": cookie_header})
+        path = "/" + scope.get("raw_path", b"/").decode("latin-1").partition("?")[0].lstrip("/\\")
+        await lead(send, f"{path}?{query}" if query else path, {"set-cookie": cookie_header})
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
-        """Begin a request, as long as not too many are begun."""
+        """Begin a request unless too many are begun: read its body first, and only then take one of the places."""
         if self._begun >= MOST_BEGUN:
             await say(send, 503, _TOO_MANY, {"retry-after": "5"})
             return
         self._begun += 1
         try:
-            await self._within_bounds(scope, receive, send, length)
+            try:
+                receive_body = await read(receive, length, self.body_seconds)
+            except GoneError:
+                return
+            except TooLargeError:
+                await say(send, 413, _TOO_LARGE)
+                return
+            except TimeoutError:
+                await say(send, 408, "The form did not arrive in time. Send it again.", {"connection": "close"})
+                return
+            try:
+                async with asyncio.timeout(_WAIT_SECONDS):
+                    await self._room.acquire()
+            except TimeoutError:
+                await say(send, 503, _TOO_MANY, {"retry-after": "5"})
+                return
+            try:
+                await self.app(scope, receive_body, send)
+            finally:
+                self._room.release()
         finally:
             self._begun -= 1
-
-    async def _within_bounds(self, scope: Scope, receive: Receive, send: Send, length: str) -> None:
-        """Read the body first, and only then take one of the places."""
-        try:
-            receive_body = await read(receive, length, self.body_seconds)
-        except GoneError:
-            return
-        except TooLargeError:
-            await say(send, 413, _TOO_LARGE)
-            return
-        except TimeoutError:
-            await say(send, 408, "The form did not arrive in time. Send it again.", {"connection": "close"})
-            return
-        try:
-            async with asyncio.timeout(_WAIT_SECONDS):
-                await self._room.acquire()
-        except TimeoutError:
-            await say(send, 503, _TOO_MANY, {"retry-after": "5"})
-            return
-        try:
-            await self.app(scope, receive_body, send)
-        finally:
-            self._room.release()
-
-
-def _headers_of(scope: Scope) -> dict[str, str]:
-    """Headers by name; of one that comes twice nothing is believed, as two readers may choose differently."""
-    headers: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        key = name.decode("latin-1").lower()
-        headers[key] = "" if key in headers and key in ("host", "origin", "content-length") else value.decode("latin-1")
-    return headers
-
-
-def _token_in(scope: Scope) -> str | None:
-    parameters = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    return next((value for name, value in parameters if name == "token"), None)
-
-
-def _without_token(scope: Scope) -> str:
-    """The same page without the token; only ever a path of this server."""
-    parameters = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    query = urlencode([(name, value) for name, value in parameters if name != "token"])
-    path = "/" + scope.get("raw_path", b"/").decode("latin-1").partition("?")[0].lstrip("/\\")
-    return f"{path}?{query}" if query else path
-
-
-def _cookies_in(headers: dict[str, str], name: str) -> list[str]:
-    """Every value of that name. Other programs of this machine set cookies of any form; ours are never quoted."""
-    pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
-    return [value for key, _, value in pairs if key == name and value]

@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -110,7 +110,7 @@ def _is_number(name: str) -> bool:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Audits that a back-fill tried and that have no run: what their records say, as no list of runs shows them.
+# Audits that a back-fill tried and that have no run: their records, as no list of runs shows them.
 
 
 _SERIOUS = (YearState.FAILED, YearState.INTERRUPTED, YearState.RUNNING)
@@ -124,13 +124,13 @@ def tried(lake: Lake, with_runs: Collection[str]) -> Mapping[str, tuple[Attempt,
         with_runs: audits that have a run.
     """
     audits = [audit for audit in folders(lake, "backfills") if audit not in with_runs]
-    attempts_by_audit = {audit: tuple(_years(lake, audit)) for audit in audits}
-    return {audit: attempts for audit, attempts in attempts_by_audit.items() if attempts}
-
-
-def _years(lake: Lake, audit: str) -> list[Attempt]:
-    years = [int(year) for year in folders(lake, f"backfills/{audit}") if year.isdecimal()]
-    return [attempt for year in years if (attempt := _last(lake, audit, year)) is not None]
+    attempts_by_audit = {}
+    for audit in audits:
+        years = [int(year) for year in folders(lake, f"backfills/{audit}") if year.isdecimal()]
+        attempts = tuple(attempt for year in years if (attempt := _last(lake, audit, year)) is not None)
+        if attempts:
+            attempts_by_audit[audit] = attempts
+    return attempts_by_audit
 
 
 def _last(lake: Lake, audit: str, year: int) -> Attempt | None:
@@ -141,12 +141,8 @@ def _last(lake: Lake, audit: str, year: int) -> Attempt | None:
         parts = newest(lake, audit, year).values()
     except (EvenhandError, OSError, ValueError, KeyError, TypeError):
         return None
-    return min(parts, key=_gravity, default=None)
-
-
-def _gravity(attempt: Attempt) -> tuple[int, str]:
-    place = _SERIOUS.index(attempt.state) if attempt.state in _SERIOUS else len(_SERIOUS)
-    return place, attempt.value
+    order = {state: place for place, state in enumerate(_SERIOUS)}
+    return min(parts, key=lambda part: (order.get(part.state, len(order)), part.value), default=None)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -195,7 +191,7 @@ class LogReader:
     """Path -> stamp of its file, the entry, and the sha256 of its bytes."""
     _stamps: dict[str, Stamp] = field(default_factory=dict)
     _last: Logged | None = None
-    """What the files with these stamps came to."""
+    """The log of the files with these stamps."""
 
     def read(self, lake: Lake) -> Logged:
         """The log as it is now, the same object where no file changed; a file that is no entry breaks it."""
@@ -212,17 +208,16 @@ class LogReader:
                 broken = broken or str(error)
             except OSError:
                 broken = broken or f"{lake.storage.where(path)} cannot be read"
-        logged_broken = broken
-        logged_entries = sorted((entry.n, digest, entry) for _, entry, digest in self._read.values())
+        entries_in_order = sorted((entry.n, digest, entry) for _, entry, digest in self._read.values())
         before = log.FIRST
-        for place, (n, digest, entry) in enumerate(logged_entries, 1):
-            if not logged_broken and n != place:
-                logged_broken = f"{lake.storage.where(log.path_of(place))} is missing: the log was cut in its middle"
-            if not logged_broken and entry.previous != before:
-                logged_broken = f"{lake.storage.where(log.path_of(n))} does not follow the entry before it"
+        for place, (n, digest, entry) in enumerate(entries_in_order, 1):
+            if not broken and n != place:
+                broken = f"{lake.storage.where(log.path_of(place))} is missing: the log was cut in its middle"
+            if not broken and entry.previous != before:
+                broken = f"{lake.storage.where(log.path_of(n))} does not follow the entry before it"
             before = digest
-        head = log.Head(n=logged_entries[-1][0], sha256=logged_entries[-1][1]) if logged_entries else _EMPTY
-        self._last = Logged(tuple(entry for _, _, entry in logged_entries), head, logged_broken)
+        head = log.Head(n=entries_in_order[-1][0], sha256=entries_in_order[-1][1]) if entries_in_order else _EMPTY
+        self._last = Logged(tuple(entry for _, _, entry in entries_in_order), head, broken)
         return self._last
 
 
@@ -240,7 +235,7 @@ def _entry(lake: Lake, path: str) -> tuple[log.Entry, str]:
     except ValidationError as error:
         raise IntegrityError(f"{where} is no entry of a log; restore it from a copy") from error
     if log.path_of(entry.n) != path:
-        raise IntegrityError(f"{where} says that it is entry {entry.n}; restore it from a copy")
+        raise IntegrityError(f"{where} has the content of entry {entry.n}; restore it from a copy")
     if entry.signature is not None and not holds(entry.signature, "log", entry.content()):
         raise IntegrityError(f"{where} has a signature that is not of this entry")
     return entry, hashlib.sha256(content).hexdigest()
@@ -337,9 +332,12 @@ class Known:
         sizes: dict[str, dict[str, int]] = {audit: {} for audit in self.audits}
         for run in self.newest_first:
             largest = max((figure.n or 0 for figure in run.figures), default=0)
-            of = sizes[run.audit]
-            of[value_of(run)] = max(of.get(value_of(run), 0), largest)
-        return {audit: _by_size(of) for audit, of in sizes.items()}
+            size, value = sizes[run.audit], value_of(run)
+            size[value] = max(size.get(value, 0), largest)
+        return {
+            audit: sorted(values, key=lambda value: (value != ALL, -values[value], value))
+            for audit, values in sizes.items()
+        }
 
     def alike(self, run: str) -> Sequence[Summary]:
         """The runs of the same audit and partition, the run itself among them, newest first."""
@@ -352,10 +350,6 @@ class Known:
         superseded = next((summary for summary in alike[at + 1 :] if summary.year == current_run.year), None)
         years = [summary for summary in alike if summary.year < current_run.year and summary.run in self.valid]
         return superseded or max(years, key=lambda summary: summary.year, default=None)
-
-
-def _by_size(sizes: Mapping[str, int]) -> list[str]:
-    return sorted(sizes, key=lambda value: (value != ALL, -sizes[value], value))
 
 
 def value_of(run: Summary) -> str:
@@ -401,11 +395,11 @@ class Index:
         Raises:
             InfrastructureError: the lake cannot be reached.
         """
-        current_index = self._known
-        if current_index is not None and not anew and self.clock() - self._looked < self._fresh:
-            return current_index
-        if not self._lock.acquire(blocking=current_index is None or anew) and current_index is not None:
-            return current_index
+        known = self._known
+        if known is not None and not anew and self.clock() - self._looked < self._fresh:
+            return known
+        if not self._lock.acquire(blocking=known is None or anew) and known is not None:
+            return known
         try:
             began = self.clock()
             lake, before = open_lake(self.place), self._known
@@ -413,13 +407,21 @@ class Index:
             self._read(lake, stamps)
             runs = {run: summary for run, (_, summary) in self._seen.items() if summary is not None}
             failed = tried(lake, {run.audit for run in runs.values()})
-            index = Known(lake, runs, stamps, tuple(_without(self._seen, runs)), self._log.read(lake), failed)
-            if before is not None and index.log is before.log and _are_same(runs, before.runs):
-                index.__dict__.update(_made_of(before))
-            self._known = current_index = index
+            unreadable = (run.encode("utf-8", "backslashreplace").decode() for run in self._seen if run not in runs)
+            index = Known(lake, runs, stamps, tuple(sorted(unreadable)), self._log.read(lake), failed)
+            same_log = before is not None and index.log is before.log and len(runs) == len(before.runs)
+            if (
+                before is not None
+                and same_log
+                and all(before.runs.get(run) is summary for run, summary in runs.items())
+            ):
+                # nothing changed: keep the cached properties, which are no fields of the class
+                names = before.__dict__.keys() - Known.__dataclass_fields__.keys()
+                index.__dict__.update({name: before.__dict__[name] for name in names})
+            self._known = index
             self._looked = self.clock()
             self._fresh = max(FRESH_SECONDS, _SHARE * (self._looked - began))
-            return current_index
+            return index
         finally:
             self._lock.release()
 
@@ -428,27 +430,10 @@ class Index:
         unchanged = {
             run: cached for run, cached in self._seen.items() if cached[1] is not None and stamps.get(run) == cached[0]
         }
-        self._seen = {run: unchanged.get(run) or (stamp, _summary(lake, run)) for run, stamp in stamps.items()}
-
-
-def _are_same(summaries: Mapping[str, Summary], other: Mapping[str, Summary]) -> bool:
-    """Whether the runs are unchanged: none was read again, and none was removed."""
-    return len(summaries) == len(other) and all(other.get(run) is summary for run, summary in summaries.items())
-
-
-def _made_of(index: Known) -> dict[str, object]:
-    """What was made of runs and log so far: cached properties, which fields of the class are not."""
-    return {
-        name: cached_value for name, cached_value in index.__dict__.items() if name not in Known.__dataclass_fields__
-    }
-
-
-def _summary(lake: Lake, run: str) -> Summary | None:
-    try:
-        return read_summary(lake, run)
-    except (EvenhandError, OSError):
-        return None
-
-
-def _without(names: Iterable[str], summaries: Mapping[str, Summary]) -> list[str]:
-    return sorted(run.encode("utf-8", "backslashreplace").decode() for run in names if run not in summaries)
+        seen: dict[str, tuple[Stamp, Summary | None]] = {}
+        for run, stamp in stamps.items():
+            seen[run] = unchanged.get(run) or (stamp, None)
+            if run not in unchanged:
+                with suppress(EvenhandError, OSError):
+                    seen[run] = (stamp, read_summary(lake, run))
+        self._seen = seen

@@ -10,11 +10,11 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 import uvicorn
 from fastapi import FastAPI
@@ -33,7 +33,7 @@ from flows.supervision.shutdown import say_only_stopped
 from schemas.errors import EvenhandError, InfrastructureError, IntegrityError, SpecError
 
 # --------------------------------------------------------------------------------------------------------------------
-# The application: routes, and what becomes of errors, which tell no more than the lake does.
+# The application: routes, and pages for errors, which show no more than the lake does.
 
 
 log = logging.getLogger("evenhand")
@@ -76,55 +76,43 @@ def application(site: Site) -> ASGIApp:
     for routes in _ROUTES:
         app.include_router(routes(site))
     app.include_router(run_report.question_routes(site))  # comes last: any word fits it
-    app.add_api_route("/healthz", _alive, include_in_schema=False)
-    app.add_api_route("/style.css", _style, include_in_schema=False)
-    app.add_exception_handler(HTTPException, _said)
+    # liveness comes without information about the lake
+    app.add_api_route("/healthz", lambda: Response("ok\n", media_type="text/plain"), include_in_schema=False)
+    app.add_api_route("/style.css", lambda: Response(style(), media_type="text/css"), include_in_schema=False)
+    app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _not_understood)
     for kind in (EvenhandError, OSError, Exception):
         app.add_exception_handler(kind, _failed)
     return Guard(app, site.settings, site.admission)
 
 
-def _alive() -> Response:
-    """Report that the server answers, without information about the lake."""
-    return Response("ok\n", media_type="text/plain")
-
-
-def _style() -> Response:
-    """The style of all pages."""
-    return Response(style(), media_type="text/css")
-
-
-def _said(_: Request, error: Exception) -> Response:
-    """A page for what was refused, or is not there."""
+def _refused(_: Request, error: Exception) -> Response:
+    """A page for a refused request, or a page that does not exist."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     detail = str(error.detail) if isinstance(error, HTTPException) else ""
     return _words(status, detail if detail != "Not Found" else "")
 
 
 def _failed(_: Request, error: Exception) -> Response:
-    """A page for what the lake does not give."""
+    """A page for an error of the lake."""
     if isinstance(error, OSError):
         log.warning("a page could not be read: %s", type(error).__name__)
         return _words(404, "What the page shows is not there any more, or cannot be read just now.")
     if not isinstance(error, EvenhandError):
         log.error("a page could not be made: %s", type(error).__name__)  # its words may have rows of persons
-        return _words(500, "The page could not be made; `evenhand verify` may say what is amiss with the lake.")
+        return _words(500, "The page could not be made; `evenhand verify` may say what is wrong with the lake.")
     codes = {SpecError: 404, IntegrityError: 409, InfrastructureError: 503}
     return _words(next((code for kind, code in codes.items() if isinstance(error, kind)), 500), str(error))
 
 
 def _not_understood(_: Request, error: Exception) -> Response:
-    """A page that names each part of the address that cannot be read; what stood there is not repeated."""
-    faults = error.errors() if isinstance(error, RequestValidationError) else ()
-    return _words(422, *map(_expected, faults))
-
-
-def _expected(fault: Mapping[str, Any]) -> str:
-    kind, name = fault["loc"][0], fault["loc"][-1]
-    what = {"path": "part", "query": "parameter"}.get(kind, "field")
-    expected_type = _EXPECTED.get(fault["type"], "another value")
-    return f"The {what} {name!r} of this address cannot be read: expected is {expected_type}."
+    """A page that names each part of the address that cannot be read, without its content."""
+    sentences = []
+    for fault in error.errors() if isinstance(error, RequestValidationError) else ():
+        part = {"path": "part", "query": "parameter"}.get(fault["loc"][0], "field")
+        expected = _EXPECTED.get(fault["type"], "another value")
+        sentences.append(f"The {part} {fault['loc'][-1]!r} of this address cannot be read: expected is {expected}.")
+    return _words(422, *sentences)
 
 
 def _words(status: int, *words: str) -> Response:
@@ -137,7 +125,7 @@ _CRUMBS = (("/", "Audits"),)
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Listens, prints the address once, and serves until it is told to end.
+# Listens, prints the address once, and serves until a signal ends it.
 
 
 _BACKLOG: Final = 128
@@ -170,7 +158,8 @@ def serve(settings: Settings, token_file: Path | None = None, *, browse: bool = 
         _tell(settings, "" if token_file else token)
         threading.Thread(target=_prepare, daemon=True).start()
         if browse:
-            threading.Thread(target=_browse(settings, site.admission), daemon=True).start()
+            address = f"{settings.address}?token={site.admission.ticket()}"
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         config = uvicorn.Config(
             application(site),
             http=Connection,
@@ -221,8 +210,12 @@ def listening(settings: Settings) -> socket.socket:
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
             raise InfrastructureError(f"{settings.host}:{settings.port} cannot be listened on: {error}") from error
-        free = next((port for port in range(settings.port + 1, settings.port + _TRIED) if _free(settings, port)), None)
-        way = f"--port {free} is free" if free else "name another with --port"
+        way = "name another with --port"
+        for port in range(settings.port + 1, settings.port + _TRIED):
+            with suppress(OSError, OverflowError):
+                _bound(settings.host, port).close()
+                way = f"--port {port} is free"
+                break
         raise InfrastructureError(f"port {settings.port} of {settings.host} is in use; {way}") from error
 
 
@@ -238,14 +231,6 @@ def _bound(host: str, port: int) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-def _free(settings: Settings, port: int) -> bool:
-    try:
-        _bound(settings.host, port).close()
-    except (OSError, OverflowError):
-        return False
-    return True
 
 
 def _tell(settings: Settings, token: str) -> None:
@@ -272,7 +257,3 @@ def _prepare() -> None:
 
     for name in ("flows.runs.report_files", "tasks.reporting.pages"):
         import_module(name)
-
-
-def _browse(settings: Settings, admission: Admission) -> Callable[[], None]:
-    return lambda: (webbrowser.open(f"{settings.address}?token={admission.ticket()}"), None)[1]

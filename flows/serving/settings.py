@@ -27,7 +27,7 @@ class Settings:
     behind_tls: str = ""
     """Name under which a proxy with TLS serves the pages; empty without one."""
     by: str = ""
-    """Who reads, notes and signs; empty where nobody said."""
+    """Name of the person who reads, notes and signs; empty if unknown."""
     sign: bool = False
     restricted: bool = False
 
@@ -74,7 +74,11 @@ def check(settings: Settings) -> None:
     Raises:
         SpecError: an address beyond this machine without TLS; signing or rows of persons without a name.
     """
-    if not settings.behind_tls and not _is_loopback(settings.host):
+    try:
+        is_loopback = settings.host == "localhost" or ipaddress.ip_address(settings.host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not settings.behind_tls and not is_loopback:
         raise SpecError(
             f"--host {settings.host} is reached from other machines, and the pages have no TLS: put a "
             "proxy with TLS before them and give its name with --behind-tls, or leave --host out"
@@ -122,12 +126,3 @@ def _in_address(host: str) -> str:
     except ValueError:
         return host.lower()
     return f"[{address}]" if address.version == 6 else str(address)
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -64,9 +64,9 @@ class Field:
     options: tuple[str, ...] = ()
     """Values to choose from; empty: text is written."""
     words: Mapping[str, str] = field(default_factory=dict)
-    """Value -> how it is told, where that is not the value."""
+    """Value -> its words, where they differ from the value."""
     every: bool = True
-    """Whether none of them may be chosen, which stands for all."""
+    """Whether the form has a choice of no value, for all."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Sorted:
 
     table: TableView
     addresses: tuple[str, ...]
-    """Of each column: where it leads; empty of one that is not sorted by."""
+    """Of each column: the link of its header; empty if rows cannot be sorted by it."""
     orders: tuple[str, ...]
     """Of each column: ascending or descending where the rows are sorted by it; else empty."""
 
@@ -86,7 +86,7 @@ class Page:
 
     title: str
     section: Section | None = None
-    """What stands on it; None where a template of its own shows ``content``."""
+    """Its content; None where the template shows ``content``."""
     template: str = "listed.html.j2"
     content: Mapping[str, Any] = field(default_factory=dict)
     crumbs: Links = ()
@@ -99,7 +99,7 @@ class Page:
     form: tuple[Field, ...] = ()
     """Filters, sent by GET."""
     action: str = ""
-    """Where the form is sent to; its own address if empty."""
+    """Address that the form is sent to; the page's address if empty."""
     sorted: Sorted | None = None
     """A table below the section."""
     more: Links = ()
@@ -157,19 +157,15 @@ def address_of(run: str) -> Callable[[str], str]:
 
     def address(target: str) -> str:
         path, mark, part = target.partition("#")
-        return target if path.startswith("/") else f"{_route(run, path)}{mark}{quote(part)}"
+        if path.startswith("/"):
+            return target
+        folder, _, name = path.rpartition("/")
+        stem = name.removesuffix(".html")
+        parts = {"pages": (stem,), "evidence": ("evidence", stem)}.get(folder, ("files", *path.split("/")))
+        routes = {"method.html": "/method", "report.html": run_path(run)}
+        return f"{routes.get(path) or run_path(run, *parts)}{mark}{quote(part)}"
 
     return address
-
-
-def _route(run: str, path: str) -> str:
-    folder, _, name = path.rpartition("/")
-    stem = name.removesuffix(".html")
-    if path == "method.html":
-        return "/method"
-    if path == "report.html":
-        return run_path(run)
-    return run_path(run, *{"pages": (stem,), "evidence": ("evidence", stem)}.get(folder, ("files", *path.split("/"))))
 
 
 @dataclass(frozen=True)
@@ -185,14 +181,12 @@ class _Targets:
 @cache
 def _environment() -> jinja2.Environment:
     """The templates; control characters in their output are escaped, from any spec or entry."""
-    made_of = environment(_TEMPLATES)
-    made_of.finalize = _written
-    made_of.filters["coded"] = lambda text: coded(on_a_page(text))
-    return made_of
-
-
-def _written(text: Any) -> Any:
-    return on_a_page(text) if isinstance(text, str) and not isinstance(text, Markup) else text
+    templates = environment(_TEMPLATES)
+    templates.finalize = lambda text: (
+        on_a_page(text) if isinstance(text, str) and not isinstance(text, Markup) else text
+    )
+    templates.filters["coded"] = lambda text: coded(on_a_page(text))
+    return templates
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -213,7 +207,7 @@ class Report:
     first: Mapping[str, Any]
     """What the template of the first page shows, but for the signatures."""
     sections: Mapping[str, Section]
-    """Path of a page in the report -> what stands on it."""
+    """Path of a page in the report -> its content."""
     links: tuple[tuple[str, str], ...]
     """Path of each file of the report, and its words in the navigation."""
 
@@ -232,12 +226,19 @@ class Reports:
             SpecError: the lake has no such run, or it is of another version.
             IntegrityError: a table is missing or has been altered.
         """
+        from tasks.reporting.first_page.page import decide, run_of
+        from tasks.reporting.pages import links, sections, shown_first
+
         key = (run, manifest_sha256)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        report = _made(lake, run)
+        material = _material(lake, run)
+        decision: Decision = decide(run_of(material))
+        pages = sections(material, decision)
+        bare = replace(material, measures=(), tables={})
+        report = Report(bare, shown_first(material, decision), pages, tuple(links(pages)))
         with self._lock:
             self._kept[key] = report
             while len(self._kept) > MOST_KEPT:
@@ -256,7 +257,7 @@ def navigation(manifest: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | Non
     """Path of each file of the report, and its words, by the files that the run made; of no use for another version.
 
     Returns:
-        None where the run made a short report, whose pages are told by its tables alone.
+        None where the run made a short report, whose pages follow from its tables alone.
     """
     from tasks.reporting.pages import links
 
@@ -278,17 +279,6 @@ def _material(lake: Lake, run: str) -> "Material":
         return material_of(*read_anew(lake, run))
     except OSError as error:
         raise IntegrityError(f"run {run}: a file of it went while it was read ({error})") from error
-
-
-def _made(lake: Lake, run: str) -> Report:
-    from tasks.reporting.first_page.page import decide, run_of
-    from tasks.reporting.pages import links, sections, shown_first
-
-    material = _material(lake, run)
-    decision: Decision = decide(run_of(material))
-    report_sections = sections(material, decision)
-    bare = replace(material, measures=(), tables={})
-    return Report(bare, shown_first(material, decision), report_sections, tuple(links(report_sections)))
 
 
 def first_page(report: Report, index: Known, run: str) -> dict[str, Any]:
@@ -417,7 +407,7 @@ _PAGES: Links = (
     ("files", "Files"),
     ("review", "Review"),
 )
-"""Pages of every run beside those of its report."""
+"""Pages of every run, as well as those of its report."""
 _MOST_MANIFESTS, _MOST_NAVIGATIONS = 16, 256
 RESTRICTED = "Restricted: the profile internal withholds nothing. Not to be published or passed on."
 
@@ -517,6 +507,8 @@ class Site:
         """A page of a run with its navigation; ``path_parts`` are the parts of its address below the run."""
         summary = self.summary(run)
         restricted = RESTRICTED if summary.disclosure == "internal" else ""
+        part = f", {' '.join(summary.partition.values())}" if summary.partition else ""
+        year = "" if str(summary.year) in summary.title else f", {summary.year}"
         crumbs = (("/", "Audits"), (path_of("audits", summary.audit, "years"), summary.audit))
         run_crumbs = ((run_path(run), str(summary.year)),) if path_parts else ()
         files = self._files(run)
@@ -526,7 +518,7 @@ class Site:
         links = (run_path(run), "First page"), *report_links, *((run_path(run, name), words) for name, words in _PAGES)
         page = Page(
             title,
-            kicker=_titled(summary),
+            kicker=f"{summary.title}{year}{part}",
             run=run,
             restricted=restricted,
             crumbs=(*crumbs, *run_crumbs),
@@ -548,17 +540,15 @@ class Site:
             return ()
         if digest not in self._navigation:
             links = navigation(manifest)
-            self._navigation[digest] = self._of_report(run) if links is None else links
+            if links is None:
+                try:
+                    links = self.report(run).links
+                except (SpecError, IntegrityError):
+                    links = ()  # a report of another version cannot be made
+            self._navigation[digest] = links
             while len(self._navigation) > _MOST_NAVIGATIONS:
                 self._navigation.popitem(last=False)
         return self._navigation.get(digest, ())
-
-    def _of_report(self, run: str) -> Links:
-        """The same by its report; none where it cannot be made, as of another version."""
-        try:
-            return self.report(run).links
-        except (SpecError, IntegrityError):
-            return ()
 
 
 def missing(words: str) -> NoReturn:
@@ -568,9 +558,3 @@ def missing(words: str) -> NoReturn:
         HTTPException: always.
     """
     raise HTTPException(404, words)
-
-
-def _titled(summary: Summary) -> str:
-    part = f", {' '.join(summary.partition.values())}" if summary.partition else ""
-    year = "" if str(summary.year) in summary.title else f", {summary.year}"
-    return f"{summary.title}{year}{part}"

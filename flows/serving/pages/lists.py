@@ -25,7 +25,7 @@ _SHORT: Mapping[str, str] = {
     State.NOT_RUN: "not run",
     State.DESCRIPTIVE: "described",
 }
-"""Words of a state in lists, in the order in which they are told; as `evenhand runs` prints them."""
+"""Words of a state in lists, the gravest state first; as `evenhand runs` prints them."""
 
 QUESTIONS: Mapping[str, str] = {
     Theory.OUTCOME: "approvals",
@@ -77,7 +77,7 @@ def by_question(run: Summary) -> Cell:
 
 
 def table(title: str, header: Iterable[str], rows: Iterable[tuple[Cell, ...]], note: str = "") -> TableView:
-    """A table of rows that are made already."""
+    """A table of rows of cells."""
     return TableView(title, tuple(header), tuple(rows), note)
 
 
@@ -132,20 +132,14 @@ def sorted_by(view: TableView, columns: Sequence[Column], place: str, query: Map
         sort: what it is sorted by; empty: by no column.
     """
     parts = [unquote(part) for part in place.strip("/").split("/")]
-    addresses = [path_of(*parts, **query, sort=_turned(sort, column)) if column.name else "" for column in columns]
-    return Sorted(view, tuple(addresses), tuple(_order(sort, column) for column in columns))
-
-
-def _turned(sort: str, column: Column) -> str:
-    rising, falling = column.name, f"-{column.name}"
-    first, second = (falling, rising) if column.falls else (rising, falling)
-    return second if sort == first else first
-
-
-def _order(sort: str, column: Column) -> str:
-    if not column.name or sort.removeprefix("-") != column.name:
-        return ""
-    return "descending" if sort.startswith("-") else "ascending"
+    addresses, orders = [], []
+    for column in columns:
+        first, second = (f"-{column.name}", column.name) if column.falls else (column.name, f"-{column.name}")
+        following = second if sort == first else first
+        addresses.append(path_of(*parts, **query, sort=following) if column.name else "")
+        is_sorted = column.name and sort.removeprefix("-") == column.name
+        orders.append(("descending" if sort.startswith("-") else "ascending") if is_sorted else "")
+    return Sorted(view, tuple(addresses), tuple(orders))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -158,7 +152,7 @@ _COUNT = re.compile(r"\b(?!(?:19|20)\d\d\b)\d[\d,.]*\d|\b\d\b")
 _ROWS = re.compile(r"; rows .*")
 """Ids of rows, which a failed check names at its end."""
 _FROM = re.compile(r" ?\((?:from|in|at) [^)]*/[^)]*\)")
-"""A bracket that says in which folder something was looked for."""
+"""A bracket with the folder of a search."""
 _PLACE = re.compile(r"(?<![\w.])(?:~|\w[\w+.-]*:/)?/[^\s,;:()'\"]*")
 """A path from the root of a machine, or a URI."""
 _COMMAND = re.compile(r"`evenhand|(?<!\w)--\w")

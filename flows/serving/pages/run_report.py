@@ -27,7 +27,7 @@ from schemas.tables.applications import REFUSAL_COUNTS, REFUSALS, VALIDATIONS
 from schemas.terms import EVERYBODY
 from tasks.lake import log
 from tasks.lake.store import COMPUTED, Lake, stage_runs
-from tasks.reporting.text import Cell, Link, Notice, Section
+from tasks.reporting.text import Cell, Link, Notice, Section, TableView
 
 # --------------------------------------------------------------------------------------------------------------------
 # Pages of a run that its report has, too: Decide, the questions, the evidence of methods.
@@ -38,7 +38,7 @@ QUESTIONS = ("gap", "similar", "otherwise", "routes", "reasons")
 
 
 def routes(site: Site) -> APIRouter:
-    """Their routes; that of questions comes last of all of a run, as any word fits it."""
+    """Their routes; the route of questions comes last, as any word fits it."""
     router = APIRouter()
 
     @router.get("/runs/{run}")
@@ -48,7 +48,8 @@ def routes(site: Site) -> APIRouter:
         try:
             report = site.report(run)
         except SpecError as error:
-            return made(_of_another_version(page, run, str(error)))
+            link = Link("The report as that run made it", run_path(run, "files", "report.html"))
+            return made(replace(page, section=Section("First page", "first", (f"{error}.",), links=(link,))))
         content = first_page(report, index, run)
         content["review"] = index.signed.get(run, "nobody signed it yet")
         key = (run, site.digest(run), "first", content["signed"], content["review"])
@@ -86,13 +87,8 @@ def _page(site: Site, run: str, path: str, path_parts: tuple[str, ...]) -> Page:
     return site.page(run, section.title, path_parts, section=section)
 
 
-def _of_another_version(page: Page, run: str, why: str) -> Page:
-    link = Link("The report as that run made it", run_path(run, "files", "report.html"))
-    return replace(page, section=Section("First page", "first", (f"{why}.",), links=(link,)))
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# Data quality of a run: the page of its report, and every expectation that a table was held against.
+# Data quality of a run: the page of its report, and every expectation that a table was checked against.
 
 
 PER_PAGE: Final = 100
@@ -119,17 +115,30 @@ def quality_routes(site: Site) -> APIRouter:
 
 def _quality_page(site: Site, run: str, number: int) -> Page:
     section = site.quality(run)
-    validations, out = site.table(run, VALIDATIONS.name), site.table(run, _WATERFALL)
+    validations, waterfall = site.table(run, VALIDATIONS.name), site.table(run, _WATERFALL)
     rows = validations.to_pylist() if validations is not None else []
-    refused = out.to_pylist() if out is not None else []
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for row in waterfall.to_pylist() if waterfall is not None else []:
+        if row["kind"] == "refused" and row["group"] == EVERYBODY:
+            n = "withheld" if row["n"] is None else f"{row['n']:,}"
+            reason = f"{str(row['reason']).replace('_', ' ')}: {n}"
+            column_reasons = reasons.setdefault((row["stage"], row["column"]), [])
+            column_reasons += [reason] if reason not in column_reasons else []
+    shown_reasons = {key: "; ".join(column_reasons[:_SHOWN]) for key, column_reasons in reasons.items()}
     parts = tuple(part for part in section.parts if part.anchor != "checks")
-    quality_section = replace(section, parts=(*parts, _checks(rows, _reasons(refused), number)))
+    quality_section = replace(section, parts=(*parts, _checks(rows, shown_reasons, number)))
     page_links = steps(run_path(run, "quality"), {}, number, len(rows), PER_PAGE)
     return site.page(run, section.title, ("quality",), section=quality_section, more=page_links)
 
 
 def _checks(rows: Sequence[Check], reasons: Mapping[tuple[str, str], str], page: int) -> Section:
-    """Every expectation, a part of them on each page: failures, then those that saw no row, empty refusals last."""
+    """One page of the expectations: failures, then those that saw no row, empty refusals last.
+
+    Args:
+        rows: of every expectation.
+        reasons: stage and column -> why rows of it were refused, and how many as published.
+        page: its number, from 1.
+    """
     unseen = sum(_is_unseen(row) for row in rows)
     empty = sum(_is_nothing_refused(row) for row in rows)
     failed = sum(not row["success"] for row in rows)
@@ -153,51 +162,31 @@ def _is_unseen(row: Check) -> bool:
     return bool(row["elements"] == 0) and not _is_nothing_refused(row)
 
 
-def _reasons(refused: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    """Stage and column -> why rows of it were refused, and how many as published."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for row in refused:
-        if row["kind"] == "refused" and row["group"] == EVERYBODY:
-            n = "withheld" if row["n"] is None else f"{row['n']:,}"
-            reason = f"{str(row['reason']).replace('_', ' ')}: {n}"
-            of = reasons.setdefault((row["stage"], row["column"]), [])
-            of += [reason] if reason not in of else []
-    return {key: "; ".join(of[:_SHOWN]) for key, of in reasons.items()}
-
-
 def _row(row: Check, reasons: Mapping[tuple[str, str], str]) -> tuple[Cell, ...]:
+    from tasks.reporting.data_page import expected
+
+    rule, arguments = str(row["expectation"]).removeprefix("expect_").replace("_", " "), expected(row["expected"])
+    if not row["success"]:
+        state = badge("set aside", "quarantined") if row["quarantined"] else badge("failed", "failed")
+    elif _is_nothing_refused(row):
+        state = badge("nothing refused", "not_run")
+    else:
+        state = badge("no row seen", "failed") if row["elements"] == 0 else badge("held", "held")
     broken = not row["success"] or row["unexpected"] != 0
     return (
         Cell(row["stage"]),
         Cell(row["table"], address=path_of("tables", row["table"])),
         Cell(row["column"] or "–"),
-        Cell(_rule(row)),
+        Cell(f"{rule} ({arguments})" if arguments else rule),
         _count(row["elements"]),
         _count(row["unexpected"]),
-        _state(row),
+        state,
         Cell((reasons.get((row["stage"], row["column"] or ""), "") if broken else "") or "–"),
     )
 
 
-def _rule(row: Check) -> str:
-    """An expectation as a sentence's part, with its arguments."""
-    from tasks.reporting.data_page import expected
-
-    words = str(row["expectation"]).removeprefix("expect_").replace("_", " ")
-    arguments = expected(row["expected"])
-    return f"{words} ({arguments})" if arguments else words
-
-
 def _count(n: int | None) -> Cell:
     return Cell("withheld", "none") if n is None else Cell(f"{n:,}", "number")
-
-
-def _state(row: Check) -> Cell:
-    if not row["success"]:
-        return badge("set aside", "quarantined") if row["quarantined"] else badge("failed", "failed")
-    if _is_nothing_refused(row):
-        return badge("nothing refused", "not_run")
-    return badge("no row seen", "failed") if row["elements"] == 0 else badge("held", "held")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -316,27 +305,26 @@ def lineage_routes(site: Site) -> APIRouter:
         if site.settings.restricted:
             note_reading(site, run, "lineage: exact rows of stages")
         manifest = site.manifest(run)
-        lineage_section_manifest = manifest
-        with_row_counts = site.settings.restricted
-        rows = list(stage_runs(lineage_section_manifest))
-        columns = (*_COSTS, *(_ROWS if with_row_counts else ()))
+        columns = (*_COSTS, *(_ROWS if site.settings.restricted else ()))
+        rows = []
+        for row in stage_runs(manifest):
+            numbers = [
+                Cell("–", "none") if row[name] is None else Cell(f"{row[name]:,}", "number") for name, _ in columns
+            ]
+            computed = "–" if row["source"] is None else "in this run" if row["source"] == COMPUTED else "before it"
+            rows.append((Cell(row["stage"]), Cell(row["partition"][:12]), *numbers, Cell(computed)))
         header = ("Stage", "Key", *(words for _, words in columns), "Computed")
-        made_rows = [_lineage_row(row, [name for name, _ in columns]) for row in rows]
         note = "A stage that the lake held before has the cost of the run that made it."
-        hidden = (
-            ()
-            if with_row_counts
-            else ("Rows of stages are exact numbers, which are not published: `evenhand stages` tells them.",)
-        )
+        words = "Rows of stages are exact numbers, which are not published: `evenhand stages` tells them."
         section = Section(
             "Stages",
             "stages",
-            hidden,
-            tables=(table("Stages", header, made_rows, note), _tables(lineage_section_manifest)),
+            () if site.settings.restricted else (words,),
+            tables=(table("Stages", header, rows, note), _tables(manifest)),
         )
         restricted = EXACT_ROWS if site.settings.restricted else page.restricted
-        lineage_page = replace(page, section=section, restricted=restricted)
-        return made(replace(lineage_page, template="lineage.html.j2", content=drawn(manifest)))
+        drawing = drawn(manifest)
+        return made(replace(page, section=section, restricted=restricted, template="lineage.html.j2", content=drawing))
 
     return router
 
@@ -344,28 +332,24 @@ def lineage_routes(site: Site) -> APIRouter:
 def drawn(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Boxes of the stages in rows by what they read, and the lines between: what the template draws."""
     names = _names(manifest)
-    wrote: dict[str, int] = {}
-    inputs_of_stages = []
-    for given_place, partition in enumerate(manifest["partitions"]):
-        inputs = (manifest.get("lineage") or [{}] * (given_place + 1))[given_place].get("inputs", ())
-        inputs_of_stages.append(
-            sorted({wrote[read_table["path"]] for read_table in inputs if read_table["path"] in wrote})
-        )
-        wrote |= {written_table["path"]: given_place for written_table in partition["tables"]}
+    writers: dict[str, int] = {}
+    sources: list[list[int]] = []  # of each stage: the places of the stages that wrote its inputs
+    for place, partition in enumerate(manifest["partitions"]):
+        inputs = (manifest.get("lineage") or [{}] * (place + 1))[place].get("inputs", ())
+        sources.append(sorted({writers[entry["path"]] for entry in inputs if entry["path"] in writers}))
+        writers |= {entry["path"]: place for entry in partition["tables"]}
     depth: list[int] = []
-    for stage_inputs in inputs_of_stages:
-        depth.append(1 + max((depth[place] for place in stage_inputs), default=-1))
+    for stage_sources in sources:
+        depth.append(1 + max((depth[place] for place in stage_sources), default=-1))
     boxes: list[Box] = []
     for place, name in enumerate(names):
         before = depth[:place].count(depth[place])
         boxes.append(Box(name, 10 + before * (WIDE + ACROSS), 10 + depth[place] * (HIGH + DOWN)))
-    lines = [
-        (boxes[source], boxes[place]) for place, stage_inputs in enumerate(inputs_of_stages) for source in stage_inputs
-    ]
+    lines = [(boxes[source], boxes[place]) for place, stage in enumerate(sources) for source in stage]
     size = {"width": max(b.x for b in boxes) + WIDE + 10, "height": max(b.y for b in boxes) + HIGH + 10}
     sentences = [
-        f"{names[place]} reads {', '.join(names[source] for source in stage_inputs) or 'the source'}"
-        for place, stage_inputs in enumerate(inputs_of_stages)
+        f"{names[place]} reads {', '.join(names[source] for source in stage) or 'the source'}"
+        for place, stage in enumerate(sources)
     ]
     return {"boxes": boxes, "lines": lines, "said": sentences, "wide": WIDE, "high": HIGH, **size}
 
@@ -374,36 +358,28 @@ def _names(manifest: Mapping[str, Any]) -> list[str]:
     return [row["stage"] for row in stage_runs(manifest)]
 
 
-def _lineage_row(row: Mapping[str, Any], names: Sequence[str]) -> tuple[Cell, ...]:
-    numbers = [Cell("–", "none") if row[name] is None else Cell(f"{row[name]:,}", "number") for name in names]
-    computed = "–" if row["source"] is None else "in this run" if row["source"] == COMPUTED else "before it"
-    return (Cell(row["stage"]), Cell(row["partition"][:12]), *numbers, Cell(computed))
-
-
-def _tables(manifest: Mapping[str, Any]) -> Any:
+def _tables(manifest: Mapping[str, Any]) -> TableView:
     """The tables of the stages with what their declarations say, but for those that every stage writes."""
     from flows.operations.dictionary import TABLES  # loads every declaration
 
     descriptions = {declared.name: declared.description for declared in TABLES}
     names = _names(manifest)
     rows = [
-        (Cell(names[place]), *_declared(artifact["table"], descriptions), Cell(artifact["sha256"][:12]))
+        (
+            Cell(names[place]),
+            Cell(name, address=path_of("tables", name) if name in descriptions else ""),
+            Cell(descriptions.get(name, "–")),
+            Cell(artifact["sha256"][:12]),
+        )
         for place, partition in enumerate(manifest["partitions"])
         for artifact in partition["tables"]
-        if artifact["table"] not in _OF_EVERY_STAGE
+        if (name := artifact["table"]) not in _OF_EVERY_STAGE
     ]
     return replace(table("Tables of the stages", ("Stage", "Table", "What it holds", "sha256"), rows), folded=True)
 
 
-def _declared(name: str, descriptions: Mapping[str, str]) -> tuple[Cell, Cell]:
-    """A table with a link to its declaration, and the declaration's description."""
-    return Cell(name, address=path_of("tables", name) if name in descriptions else ""), Cell(
-        descriptions.get(name, "–")
-    )
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# Forms of a review: what each brings, what is entered of it, and what is said beside a field that is refused.
+# Forms of a review: their fields, their entries in the log, and the reason next to a field that is refused.
 
 
 _UNKNOWN: Final = (
@@ -426,7 +402,7 @@ class Form:
     labels: Mapping[str, str]
     """Name of each field -> the word that its label begins with."""
     enter: Callable[[Lake, str, str, Given], log.Entry]
-    """Enters what was written, of a run, by somebody."""
+    """Enters the fields in the log: lake, run, author and fields -> the entry."""
 
 
 @dataclass(frozen=True)
@@ -437,7 +413,7 @@ class Posted:
     run: str
     cookie: str
     once: str
-    """The letters that make it one of this session, to be used once."""
+    """Random letters that bind the form to this session, for one use."""
     given: Given
 
 
@@ -449,7 +425,7 @@ class Refused:
     given: Given
     status: int
     wrong: Given = field(default_factory=dict)
-    """Name of a field -> what is wrong with it; of "form" where it is no single field."""
+    """Name of a field -> what is wrong with it; "form" for the form as a whole."""
 
 
 async def posted(request: Request, run: str, form: Form) -> Posted:
@@ -470,13 +446,10 @@ def entered(site: Site, sent: Posted) -> Sent | Refused:
         return Refused(sent.form.name, sent.given, 403, {"form": _UNKNOWN})
     except EvenhandError as error:
         status = 400 if isinstance(error, SpecError) else 409 if isinstance(error, IntegrityError) else 503
-        return Refused(sent.form.name, sent.given, status, _wrong(sent.form, error))
-
-
-def _wrong(form: Form, error: EvenhandError) -> Given:
-    if isinstance(error, FieldError) and error.field in form.labels:
-        return {error.field: f"{form.labels[error.field]}: {error.reason}."}
-    return {"form": str(error)}
+        faults = {"form": str(error)}
+        if isinstance(error, FieldError) and error.field in sent.form.labels:
+            faults = {error.field: f"{sent.form.labels[error.field]}: {error.reason}."}
+        return Refused(sent.form.name, sent.given, status, faults)
 
 
 def _note(lake: Lake, run: str, by: str, field_values: Given) -> log.Entry:
@@ -493,18 +466,19 @@ def _close(lake: Lake, run: str, by: str, field_values: Given) -> log.Entry:
     return review.close_remediation(lake, run, Note(by, field_values["text"]), int(n))
 
 
-def _sign(lake: Lake, run: str, by: str, field_values: Given) -> log.Entry:
-    return sign_off(lake, run, SignOff(by, field_values["role"], field_values["text"]))
-
-
 NOTE: Final = Form("note", "notes", {"text": "Note", "owner": "Owner", "due": "Last day"}, _note)
 CLOSE: Final = Form("close", "remediations", {"closes": "Remediation", "text": "Text"}, _close)
-SIGN: Final = Form("sign", "signatures", {"role": "Role", "text": "Text"}, _sign)
+SIGN: Final = Form(
+    "sign",
+    "signatures",
+    {"role": "Role", "text": "Text"},
+    lambda lake, run, by, field_values: sign_off(lake, run, SignOff(by, field_values["role"], field_values["text"])),
+)
 FORMS: Final = (NOTE, CLOSE, SIGN)
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Review of a run: where it stands, its entries of the log, and the forms with which people note and sign.
+# Review of a run: its state, its entries of the log, and the forms with which people note and sign.
 
 
 _REVIEW_HEADER = ("Entry", "Time", "What", "By", "Text", "Key")
@@ -564,7 +538,14 @@ def _review_page(site: Site, run: str, cookie: str, refused: Refused | None = No
         again: number of the entry of a form that was sent twice.
     """
     page, index = site.page(run, "Review", ("review",)), site.known()
-    review, notice = _standing(index, run)
+    review, notice = None, None
+    if index.log.broken:
+        notice = Notice("The log cannot be relied on", f"{index.log.broken}. No state of review is shown.")
+    else:
+        try:
+            review = review_of(index.lake, run, index.log.entries)
+        except IntegrityError as error:
+            notice = Notice("Not what was written", str(error))
     content: dict[str, Any] = {
         "forms": {},
         "may_sign": bool(site.settings.sign and site.settings.by),
@@ -572,38 +553,30 @@ def _review_page(site: Site, run: str, cookie: str, refused: Refused | None = No
         "broken": index.log.broken,
     }
     if content["may_sign"] and not index.log.broken:
-        open_ = review.open if review else ()
-        closing = bool(open_)
-        views = {}
+        remediations = review.open if review else ()
         for form in FORMS:
-            if form is CLOSE and not closing:
+            if form is CLOSE and not remediations:
                 continue
-            view = _View(
-                form.name, run_path(run, form.path), site.admission.forms.made(cookie), dict.fromkeys(form.labels, "")
-            )
+            once, action = site.admission.forms.made(cookie), run_path(run, form.path)
+            view = _View(form.name, action, once, dict.fromkeys(form.labels, ""))
             if refused is not None and refused.form == form.name:
                 view = replace(view, given=refused.given, wrong=refused.wrong)
-            views[form.name] = view
-        content["forms"] = views
+            content["forms"][form.name] = view
         content |= {"by": site.settings.by, "roles": ROLES, "most": log.MOST_TEXT}
-        content["open"] = [(remediation.n, _left(remediation)) for remediation in open_]
+        content["open"] = [(remediation.n, _left(remediation)) for remediation in remediations]
     section = _review_section(index, run, review, notice)
     review_page = replace(page, section=section, template="review.html.j2", content=content)
     return made(review_page, refused.status if refused else 200)
 
 
-def _standing(index: Known, run: str) -> tuple[Review | None, Notice | None]:
-    """The state of the run's review; or a notice why it is not shown."""
-    if index.log.broken:
-        return None, Notice("The log cannot be relied on", f"{index.log.broken}. No state of review is told.")
-    try:
-        return review_of(index.lake, run, index.log.entries), None
-    except IntegrityError as error:
-        return None, Notice("Not what was written", str(error))
-
-
 def _review_section(index: Known, run: str, review: Review | None, notice: Notice | None) -> Section:
-    rows = [_review_row(entry) for entry in index.log.of(run)]
+    rows = []
+    for entry in index.log.of(run):
+        event = entry.role or ("remediation done" if entry.closes else _EVENTS.get(entry.event, entry.event))
+        due = f" ({entry.owner}, by {entry.due})" if entry.due else ""
+        key = entry.signature.key if entry.signature else "name as given, not verified" if entry.by else "–"
+        cells = map(Cell, (event, entry.by or "–", f"{entry.text}{due}" or "–", key))
+        rows.append((Cell(str(entry.n), "number"), time_cell(entry.time), *cells))
     tables = (table("Entries of the log", _REVIEW_HEADER, rows),) if rows else ()
     head = f"Head of the log, to be kept elsewhere: {index.log.head.n}:{index.log.head.sha256}."
     if review is None:
@@ -611,9 +584,8 @@ def _review_section(index: Known, run: str, review: Review | None, notice: Notic
     try:
         remark_texts = remarks(index.lake, review, index.log.entries)
     except IntegrityError as error:
-        return Section(
-            "Review", "review", (head,), notices=(Notice("Not what was written", str(error)),), tables=tables
-        )
+        notice = Notice("Not what was written", str(error))
+        return Section("Review", "review", (head,), notices=(notice,), tables=tables)
     words = (
         f"State: {review.state}.",
         *remark_texts,
@@ -627,17 +599,3 @@ def _left(remediation: review.Remediation) -> str:
     state = "overdue" if remediation.overdue() else "open"
     terms = f"{state}, by {remediation.due}, {remediation.owner}"
     return f"To be remedied ({terms}): {remediation.text} (entry {remediation.n})"
-
-
-def _review_row(entry: log.Entry) -> tuple[Cell, ...]:
-    what = entry.role or ("remediation done" if entry.closes else _EVENTS.get(entry.event, entry.event))
-    due = f" ({entry.owner}, by {entry.due})" if entry.due else ""
-    key = Cell(entry.signature.key) if entry.signature else Cell("name as given, not verified" if entry.by else "–")
-    return (
-        Cell(str(entry.n), "number"),
-        time_cell(entry.time),
-        Cell(what),
-        Cell(entry.by or "–"),
-        Cell(f"{entry.text}{due}" or "–"),
-        key,
-    )

@@ -24,7 +24,7 @@ from flows.serving.pages.lists import (
     steps,
     table,
 )
-from flows.serving.site import Field, Page, Site, Sorted, Tables, made, missing, run_path
+from flows.serving.site import Field, Page, Site, Tables, made, missing, run_path
 from schemas.artifact import Artifact
 from tasks.reporting.text import Cell, Link, Section, guarded
 
@@ -66,7 +66,12 @@ def routes(site: Site) -> APIRouter:
     @router.get("/runs/{run}/measures.csv")
     def as_csv(run: str, method: str = "", group: str = "", measure: str = "", state: str = "") -> Response:
         query = {"method": method, "group": group, "measure": measure, "state": state, "sort": ""}
-        return Response(_csv(_found(site, site.table(run, _TABLE), query)), media_type="text/csv; charset=utf-8")
+        matches = _found(site, site.table(run, _TABLE), query)
+        sink = io.StringIO()
+        writer = csv.writer(sink, lineterminator="\n")
+        writer.writerow(matches.column_names)  # a spreadsheet takes unguarded text for a formula
+        writer.writerows([guarded(value) for value in row.values()] for row in matches.to_pylist())
+        return Response(sink.getvalue().encode(), media_type="text/csv; charset=utf-8")
 
     @router.get("/runs/{run}/measures.json")
     def as_json(run: str, method: str = "", group: str = "", measure: str = "", state: str = "") -> Response:
@@ -88,61 +93,37 @@ def _found(site: Site, all_measures: pa.Table | None, filters: Asked) -> pa.Tabl
     return site.tables.ask({"measures": all_measures}, query, {name: filters[name] for name in _KEYS})
 
 
-def _page(site: Site, run: str, query: Asked, number: int) -> Page:
+def _page(site: Site, run: str, query: Asked, page: int) -> Page:
     all_measures = site.table(run, _TABLE)
-    options = {name: _words(all_measures, name) for name in ("method", "group", "measure")}
-    fields = {**options, "state": tuple(STATE_WORDS)}
+    options: dict[str, tuple[str, ...]] = {"state": tuple(STATE_WORDS)}
+    for name in ("method", "group", "measure"):
+        values = [] if all_measures is None else all_measures[name].unique().to_pylist()
+        options[name] = tuple(sorted(filter(None, values)))
     words = {"state": STATE_WORDS}
-    form = tuple(Field(name, name.capitalize(), query[name], fields[name], words.get(name, {})) for name in _KEYS)
+    form = tuple(Field(name, name.capitalize(), query[name], options[name], words.get(name, {})) for name in _KEYS)
     matches = _found(site, all_measures, query)
     filters = {name: query[name] for name in _KEYS}
     files = [Link(f"As {kind.upper()}", run_path(run, f"measures.{kind}", **filters)) for kind in ("csv", "json")]
     section = Section(
         "Measures", "measures", (f"{matches.num_rows:,} measures fit, as published.",), links=tuple(files)
     )
-    more_of = {"section": section, "sorted": _table(run, query, matches, number), "form": form}
+    rows = []
+    for row in matches.slice((page - 1) * PER_PAGE, PER_PAGE).to_pylist():
+        names = [row[name] for name in ("method", "decision_maker", "protected_attribute", "group", "measure")]
+        settings = row["parameters"] if row["parameters"] not in (None, "{}") else "–"
+        ends = "–" if None in (row["low"], row["high"]) else f"[{number(row['low'])}, {number(row['high'])}]"
+        value, n = (number_cell(row[name], row["reason"]) for name in ("value", "n"))
+        rows.append((*map(Cell, (*names, settings)), value, Cell(ends), n, run_state(row["state"])))
+    view = table("Measures", [column.words for column in COLUMNS], rows)
+    listed = sorted_by(view, COLUMNS, run_path(run, "measures"), filters, query["sort"])
     parameters = {name: word for name, word in query.items() if word}
-    page_links = steps(run_path(run, "measures"), parameters, number, matches.num_rows, PER_PAGE)
-    return site.page(run, "Measures", ("measures",), more=page_links, **more_of)
-
-
-def _table(run: str, query: Asked, matches: pa.Table, number: int) -> Sorted | None:
-    rows = matches.slice((number - 1) * PER_PAGE, PER_PAGE).to_pylist()
-    view = table("Measures", [column.words for column in COLUMNS], map(_row, rows))
-    filters = {name: query[name] for name in _KEYS}
-    return sorted_by(view, COLUMNS, run_path(run, "measures"), filters, query["sort"]) if rows else None
-
-
-def _words(all_measures: pa.Table | None, name: str) -> tuple[str, ...]:
-    return (
-        () if all_measures is None else tuple(sorted(word for word in all_measures[name].unique().to_pylist() if word))
-    )
-
-
-def _row(row: Mapping[str, Any]) -> tuple[Cell, ...]:
-    ends = "–" if row["low"] is None or row["high"] is None else f"[{number(row['low'])}, {number(row['high'])}]"
-    parameters = row["parameters"] if row["parameters"] not in (None, "{}") else "–"
-    return (
-        *(Cell(row[name]) for name in ("method", "decision_maker", "protected_attribute", "group", "measure")),
-        Cell(parameters),
-        number_cell(row["value"], row["reason"]),
-        Cell(ends),
-        number_cell(row["n"], row["reason"]),
-        run_state(row["state"]),
-    )
-
-
-def _csv(matches: pa.Table) -> bytes:
-    """Rows as CSV; text that a spreadsheet would take for a formula begins with an apostrophe."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(matches.column_names)
-    writer.writerows([guarded(value) for value in row.values()] for row in matches.to_pylist())
-    return sink.getvalue().encode()
+    page_links = steps(run_path(run, "measures"), parameters, page, matches.num_rows, PER_PAGE)
+    contents = {"section": section, "sorted": listed if rows else None, "form": form, "more": page_links}
+    return site.page(run, "Measures", ("measures",), **contents)
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# One complainant beside the nearest own and nearest reference applicants: columns as rows, differences marked.
+# One complainant next to the nearest own and nearest reference applicants: columns as rows, differences marked.
 
 
 NEAREST: Final = 3
@@ -173,7 +154,7 @@ def twins(
     """The page of one complainant.
 
     Args:
-        tables: that are asked.
+        tables: runs the queries.
         tables_by_name: evidence, applicants and decisions of the run, as its stages wrote them.
         case: the finding.
         place: its number, and how many there are.
@@ -185,8 +166,21 @@ def twins(
     people = _by_row(tables.ask({"applicants": tables_by_name["applicants"][0]}, _ROWS, {"rows": rows}))
     parameters = {"rows": rows, "maker": case["decision_maker"]}
     decided = _by_row(tables.ask({"decisions": tables_by_name["decisions"][0]}, _DECIDED, parameters))
-    heads = ["Complainant", *(f"{_role(applicant['role'])} {applicant['rank']}" for applicant in near)]
-    body = [*_facts(near, decided, rows, ids=ids), *_values(people, rows)]
+    roles = {"control": "Own group", "test": "Reference group"}
+    heads = ["Complainant"]
+    for applicant in near:
+        role = applicant["role"]
+        heads.append(f"{roles.get(role, role.replace('_', ' ').capitalize())} {applicant['rank']}")
+    decision_words = {True: "favourable", False: "unfavourable", None: "unknown"}
+    decisions = [decision_words[decided.get(row, {}).get("favourable")] for row in rows]
+    distances = [number_cell(applicant["distance"], "–") for applicant in near]
+    body = [
+        *([(Cell("application"), *map(Cell, rows))] if ids else []),
+        (Cell("decision"), *_marked(decisions)),
+        (Cell("distance"), Cell("–", "none"), *distances),
+    ]
+    names = [name for name in next(iter(people.values()), {}) if name not in _OWN]
+    body += [(Cell(name), *_marked([people.get(row, {}).get(name) for row in rows])) for name in names]
     words = (
         f"Number {n:,} of {of:,}: {case['group']}, decisions of the {case['decision_maker']}, by {case['method']}: "
         f"{case['verdict'].replace('_', ' ')}.",
@@ -198,16 +192,12 @@ def twins(
 
 def _near(tables: Tables, evidence: Sequence[pa.Table], case: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The nearest applicants of each side; none where the method keeps none."""
-    method_evidence = [
-        evidence_table for evidence_table in evidence if case["method"] in evidence_table["method"].unique().to_pylist()
-    ]
-    if not method_evidence:
+    of_method = [part for part in evidence if case["method"] in part["method"].unique().to_pylist()]
+    if not of_method:
         return []
     parameters = {"method": case["method"], "row": case["row_id"], "attribute": case["protected_attribute"]}
-    extra_parameters = {"maker": case["decision_maker"], "most": NEAREST}
-    applicants: list[dict[str, Any]] = tables.ask(
-        {"evidence": method_evidence[0]}, _NEAR, {**parameters, **extra_parameters}
-    ).to_pylist()
+    parameters |= {"maker": case["decision_maker"], "most": NEAREST}
+    applicants: list[dict[str, Any]] = tables.ask({"evidence": of_method[0]}, _NEAR, parameters).to_pylist()
     return applicants
 
 
@@ -215,42 +205,17 @@ def _by_row(applicants: pa.Table) -> dict[str, dict[str, Any]]:
     return {row["row_id"]: row for row in applicants.to_pylist()}
 
 
-def _role(role: str) -> str:
-    return {"control": "Own group", "test": "Reference group"}.get(role, role.replace("_", " ").capitalize())
-
-
-def _facts(
-    near: Sequence[Mapping[str, Any]], decided: Mapping[str, Mapping[str, Any]], rows: Sequence[str], *, ids: bool
-) -> list[tuple[Cell, ...]]:
-    """Identifiers if requested, decisions, distances."""
-    words = {True: "favourable", False: "unfavourable", None: "unknown"}
-    decisions = [words[decided.get(row, {}).get("favourable")] for row in rows]
-    application_rows = [(Cell("application"), *map(Cell, rows))] if ids else []
-    distances = (Cell("distance"), Cell("–", "none"), *(number_cell(applicant["distance"], "–") for applicant in near))
-    return [*application_rows, (Cell("decision"), *_marked(decisions)), distances]
-
-
-def _values(people: Mapping[str, Mapping[str, Any]], rows: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """A row a column of the applications; what differs from the complainant is marked by a sign and a word."""
-    names = [name for name in next(iter(people.values()), {}) if name not in _OWN]
-    return [(Cell(name), *_marked([_text(people.get(row, {}).get(name)) for row in rows])) for name in names]
-
-
-def _marked(values: Sequence[str]) -> list[Cell]:
-    return [Cell(values[0]), *(Cell(text if text == values[0] else f"{DIFFERS}{text}") for text in values[1:])]
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
+def _marked(values: Sequence[object]) -> list[Cell]:
+    """A row of values; what differs from the complainant's is marked by a sign and a word."""
+    texts = ["–" if value is None else f"{value:,.6g}" if isinstance(value, float) else str(value) for value in values]
+    return [Cell(texts[0]), *(Cell(text if text == texts[0] else f"{DIFFERS}{text}") for text in texts[1:])]
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Findings of a run: counts as published; with ``--restricted`` the complainants, and one beside the nearest others.
+# Findings of a run: counts as published; with ``--restricted`` the complainants, and one next to the nearest others.
 #
-# Each page with rows of persons is an entry of the log. No name stands on it, and a row id only if it is asked for:
-# the entry then says so.
+# Each page with rows of persons is an entry of the log. It shows no name, and a row id only on request: the entry then
+# says so.
 
 
 FINDINGS_PER_PAGE: Final = 50
@@ -292,7 +257,21 @@ def findings_routes(site: Site) -> APIRouter:
         require_rows(site, run, (n, chosen, group))
         ids_note = ", with ids" if ids else ""
         note_reading(site, run, f"findings, number {n} of {chosen}" + _of(group) + ids_note)
-        return _one(site, run, (n, chosen, group), ids=ids)
+        complainants = strongest(site, run, chosen, group)
+        case = complainants.slice(n - 1, 1).to_pylist()[0]
+        names = ("evidence", "applicants", "decisions")
+        tables = {name: [site.read(artifact) for artifact in raw(site, run, name)] for name in names}
+        query = {"method": chosen, "group": group}
+        section = twins(site.tables, tables, case, (n, complainants.num_rows), ids=ids)
+        page_links = [
+            (run_path(run, "findings", str(number), **query), words)
+            for number, words in ((n - 1, "Before"), (n + 1, "Next"))
+            if 1 <= number <= complainants.num_rows
+        ]
+        own_path = run_path(run, "findings", str(n), **query, ids=None if ids else 1)
+        page_links.append((own_path, "Hide identifiers of rows" if ids else "Show identifiers of rows"))
+        contents = {"section": section, "more": tuple(page_links), "restricted": ROWS_OF_PERSONS}
+        return made(site.page(run, f"Complainant {n}", ("findings", str(n)), **contents))
 
     return router
 
@@ -325,24 +304,19 @@ def note_reading(site: Site, run: str, what: str) -> None:
 
 def _counts(site: Site, run: str) -> Section:
     artifact = site.run(run).published("findings")
-    is_told = artifact is not None and artifact.table.startswith("published_")
-    published_findings = site.table(run, "findings") if is_told else None
+    is_published = artifact is not None and artifact.table.startswith("published_")
+    findings = site.table(run, "findings") if is_published else None
+    if findings is None:
+        return Section("Findings", "findings", ("This run has no published counts of findings.",))
+    rows = []
+    for row in findings.to_pylist():
+        names = ("method", "decision_maker", "protected_attribute", "group", "verdict", "refusal")
+        count, mean = number_cell(row["findings"], "withheld"), number_cell(row["mean_statistic"], "–")
+        rows.append((*(Cell(str(row[name] or "–")) for name in names), count, mean))
     words = "Counts of what was found, as published; a group with one small count is withheld whole."
     link = Link("Rows of persons", run_path(run, "findings", "1"))
-    if published_findings is None:
-        return Section("Findings", "findings", ("This run has no published counts of findings.",))
-    rows = [_count(row) for row in published_findings.to_pylist()]
-    count_tables = (table("Findings", _COUNTS, rows),) if rows else ()
-    return Section("Findings", "findings", (words, _REFUSED), links=(link,), tables=count_tables)
-
-
-def _count(row: Mapping[str, Any]) -> tuple[Cell, ...]:
-    names = ("method", "decision_maker", "protected_attribute", "group", "verdict", "refusal")
-    return (
-        *(Cell(str(row[name] or "–")) for name in names),
-        number_cell(row["findings"], "withheld"),
-        number_cell(row["mean_statistic"], "–"),
-    )
+    tables = (table("Findings", _COUNTS, rows),) if rows else ()
+    return Section("Findings", "findings", (words, _REFUSED), links=(link,), tables=tables)
 
 
 def first_method(site: Site, run: str) -> str:
@@ -376,56 +350,27 @@ def raw(site: Site, run: str, name: str) -> list[Artifact]:
 
 def _list(site: Site, run: str, query: Mapping[str, str], page: int) -> Response:
     complainants = strongest(site, run, **query)
-    rows = complainants.slice((page - 1) * FINDINGS_PER_PAGE, FINDINGS_PER_PAGE).to_pylist()
-    first = (page - 1) * FINDINGS_PER_PAGE + 1
-    cells = [_listed(run, n, row, query) for n, row in enumerate(rows, first)]
+    first = (page - 1) * FINDINGS_PER_PAGE
+    rows = []
+    for n, row in enumerate(complainants.slice(first, FINDINGS_PER_PAGE).to_pylist(), first + 1):
+        ends = "–" if row["low"] is None or row["high"] is None else f"[{row['low']:.3f}, {row['high']:.3f}]"
+        rows.append(
+            (
+                Cell(f"number {n}", address=run_path(run, "findings", str(n), **query)),
+                Cell(row["group"]),
+                Cell(row["decision_maker"]),
+                Cell(row["verdict"].replace("_", " ")),
+                number_cell(row["statistic"], "–"),
+                Cell(ends),
+                number_cell(row["q"], "–"),
+            )
+        )
     words = f"{complainants.num_rows:,} complainants of {query['method']}, the strongest findings first."
     links = (Link("Complainants", run_path(run, "findings", **query)),)
-    section = Section(
-        "Findings", "findings", (words,), links=links, tables=(table("Findings", _LIST, cells),) if cells else ()
-    )
+    tables = (table("Findings", _LIST, rows),) if rows else ()
+    section = Section("Findings", "findings", (words,), links=links, tables=tables)
     groups = tuple(sorted(set(strongest(site, run, query["method"], "")["group"].to_pylist())))
     form = (Field("method", "Method", query["method"]), Field("group", "Group", query["group"], groups))
     page_links = steps(run_path(run, "findings"), dict(query), page, complainants.num_rows, FINDINGS_PER_PAGE)
-    return made(
-        site.page(
-            run, "Findings", ("findings",), section=section, form=form, more=page_links, restricted=ROWS_OF_PERSONS
-        )
-    )
-
-
-def _listed(run: str, n: int, row: Mapping[str, Any], query: Mapping[str, str]) -> tuple[Cell, ...]:
-    ends = "–" if row["low"] is None or row["high"] is None else f"[{row['low']:.3f}, {row['high']:.3f}]"
-    return (
-        Cell(f"number {n}", address=run_path(run, "findings", str(n), **query)),
-        Cell(row["group"]),
-        Cell(row["decision_maker"]),
-        Cell(row["verdict"].replace("_", " ")),
-        number_cell(row["statistic"], "–"),
-        Cell(ends),
-        number_cell(row["q"], "–"),
-    )
-
-
-def _one(site: Site, run: str, which: tuple[int, str, str], *, ids: bool) -> Response:
-    n, method, group = which
-    complainants = strongest(site, run, method, group)
-    case = complainants.slice(n - 1, 1).to_pylist()[0]
-    tables = {
-        name: [site.read(artifact) for artifact in raw(site, run, name)]
-        for name in ("evidence", "applicants", "decisions")
-    }
-    query = {"method": method, "group": group}
-    section = twins(site.tables, tables, case, (n, complainants.num_rows), ids=ids)
-    ways = [
-        (number, words)
-        for number, words in ((n - 1, "Before"), (n + 1, "Next"))
-        if 1 <= number <= complainants.num_rows
-    ]
-    page_links = tuple((run_path(run, "findings", str(number), **query), words) for number, words in ways)
-    own_path = run_path(run, "findings", str(n), **query, ids=None if ids else 1)
-    page_links = (*page_links, (own_path, "Hide identifiers of rows" if ids else "Show identifiers of rows"))
-    page = site.page(
-        run, f"Complainant {n}", ("findings", str(n)), section=section, more=page_links, restricted=ROWS_OF_PERSONS
-    )
-    return made(page)
+    contents = {"section": section, "form": form, "more": page_links, "restricted": ROWS_OF_PERSONS}
+    return made(site.page(run, "Findings", ("findings",), **contents))

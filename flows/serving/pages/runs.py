@@ -30,7 +30,7 @@ from schemas.tables.verdicts import VERDICTS
 from tasks.reporting.text import Cell, Link, Section, significant
 
 # --------------------------------------------------------------------------------------------------------------------
-# The list of runs, newest first or as asked for, 50 a page; every filter and the order stand in the address.
+# The list of runs, newest first or in the requested order, 50 a page; the address has every filter and the order.
 
 
 PER_PAGE: Final = 50
@@ -68,18 +68,24 @@ def routes(site: Site) -> APIRouter:
 
 
 def _page(index: Known, query: _Asked) -> Page:
-    ordered_runs = [run for run in index.newest_first if _fits(index, run, query.filters)]
+    filters = query.filters
+    runs = []
+    for run in index.newest_first:
+        values = {
+            "audit": run.audit,
+            "year": str(run.year),
+            "partition": (run.partition or {}).get("value", ""),
+            "state": run.state,
+            "signed": index.signed.get(run.run, "unsigned"),
+        }
+        if all(value in ("", values[name]) for name, value in filters.items()):
+            runs.append(run)
     key = _KEYS.get(query.sort.removeprefix("-"))
-    runs = (
-        sorted(ordered_runs, key=lambda run: key(index, run), reverse=query.sort.startswith("-"))
-        if key
-        else ordered_runs
-    )
+    if key:
+        runs.sort(key=lambda run: key(index, run), reverse=query.sort.startswith("-"))
     visible_runs = runs[(query.page - 1) * PER_PAGE :][:PER_PAGE]
     order = "newest first" if not query.sort else "in the order of the column that is marked"
     words = f"{len(runs):,} of {len(index.newest_first):,} runs fit, {order}."
-    parameters = {**query.filters, "sort": query.sort}
-    filters = query.filters
     options: dict[str, tuple[str, ...]] = {
         "audit": tuple(index.audits),
         "year": tuple(map(str, sorted({run.year for run in index.newest_first}, reverse=True))),
@@ -87,34 +93,23 @@ def _page(index: Known, query: _Asked) -> Page:
         "state": tuple(STATE_WORDS),
         "signed": _SIGNED,
     }
-    form_words = {"state": STATE_WORDS}
+    option_words = {"state": STATE_WORDS}
     names = [name for name in _FILTERS if name != "partition" or index.has_partitions]
     form = tuple(
-        Field(name, name.capitalize(), filters[name], options[name], form_words.get(name, {})) for name in names
+        Field(name, name.capitalize(), filters[name], options[name], option_words.get(name, {})) for name in names
     )
     return Page(
         "Runs",
         Section("Runs", "runs", (words,)),
         sorted=_table(index, visible_runs, query) if visible_runs else None,
         form=form,
-        more=steps("/runs", parameters, query.page, len(runs), PER_PAGE),
+        more=steps("/runs", {**filters, "sort": query.sort}, query.page, len(runs), PER_PAGE),
         here="/runs",
     )
 
 
 def _value(run: Summary) -> str:
     return " ".join((run.partition or {}).values())
-
-
-def _fits(index: Known, run: Summary, filters: dict[str, str]) -> bool:
-    run_values = {
-        "audit": run.audit,
-        "year": str(run.year),
-        "partition": (run.partition or {}).get("value", ""),
-        "state": run.state,
-        "signed": index.signed.get(run.run, "unsigned"),
-    }
-    return all(filter_value in ("", run_values[name]) for name, filter_value in filters.items())
 
 
 _KEYS: dict[str, Callable[[Known, Summary], Any]] = {
@@ -135,23 +130,22 @@ COLUMNS: Final = (
 
 def _table(index: Known, runs: Sequence[Summary], query: _Asked) -> Sorted:
     columns = [column for column in COLUMNS if column.name != "partition" or any(run.partition for run in runs)]
-    rows = [tuple(_cells(index, run)[column.words] for column in columns) for run in runs]
+    rows = []
+    for run in runs:
+        protected = ", protected" if run.run in index.protected else ""
+        cells = {
+            "Run": run_cell(run.run),
+            "Audit": Cell(run.audit),
+            "Year": Cell(str(run.year), "number"),
+            "Partition": Cell(_value(run) or "–"),
+            "State": run_state(run.state),
+            "By question": by_question(run),
+            "Finished": time_cell(run.finished),
+            "Signed": Cell(index.signed.get(run.run, "unsigned") + protected),
+        }
+        rows.append(tuple(cells[column.words] for column in columns))
     view = table("Runs", [column.words for column in columns], rows)
     return sorted_by(view, columns, "/runs", query.filters, query.sort)
-
-
-def _cells(index: Known, run: Summary) -> dict[str, Cell]:
-    protected = ", protected" if run.run in index.protected else ""
-    return {
-        "Run": run_cell(run.run),
-        "Audit": Cell(run.audit),
-        "Year": Cell(str(run.year), "number"),
-        "Partition": Cell(_value(run) or "–"),
-        "State": run_state(run.state),
-        "By question": by_question(run),
-        "Finished": time_cell(run.finished),
-        "Signed": Cell(index.signed.get(run.run, "unsigned") + protected),
-    }
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -293,28 +287,26 @@ def _short(value: Any) -> str:
 
 def _figures(site: Site, then: Run, now: Run, *, independent: bool) -> "list[tuple[Cell, ...]]":
     """A row for each group and theory that both have."""
-    before, after = (_verdicts(site, run) for run in (then, now))
-    return [_row(key, before[key], after[key], independent=independent) for key in after if key in before]
-
-
-def _verdicts(site: Site, run: Run) -> dict[tuple[str, ...], Mapping[str, Any]]:
-    artifact = run.published(VERDICTS.name)
-    rows = site.read(artifact).to_pylist() if artifact else []
-    return {tuple(str(row[name]) for name in _KEY): row for row in rows if row["role"] == "primary"}
-
-
-def _row(
-    key: tuple[str, ...], earlier: Mapping[str, Any], other: Mapping[str, Any], *, independent: bool
-) -> tuple[Cell, ...]:
-    theory, maker, attribute, group, measure, _ = key
-    difference, ends = difference_of(earlier, other) if independent else (_plain(earlier, other), None)
-    interval = f"[{significant(ends[0])}, {significant(ends[1])}]" if ends else "–"
-    return (
-        *(Cell(QUESTIONS.get(theory, theory)), Cell(maker), Cell(attribute), Cell(group), Cell(measure)),
-        *(_number(earlier["value"]), _number(other["value"]), _number(difference)),
-        Cell(interval),
-        *(run_state(earlier["state"]), run_state(other["state"])),
-    )
+    verdicts: list[dict[tuple[str, ...], Mapping[str, Any]]] = []
+    for run in (then, now):
+        artifact = run.published(VERDICTS.name)
+        records = site.read(artifact).to_pylist() if artifact else []
+        verdicts.append({tuple(str(row[name]) for name in _KEY): row for row in records if row["role"] == "primary"})
+    before, after = verdicts
+    rows = []
+    for key, current in after.items():
+        if key in before:
+            earlier, (theory, maker, attribute, group, measure, _) = before[key], key
+            difference, ends = difference_of(earlier, current) if independent else (_plain(earlier, current), None)
+            interval = f"[{significant(ends[0])}, {significant(ends[1])}]" if ends else "–"
+            names = (QUESTIONS.get(theory, theory), maker, attribute, group, measure)
+            numbers = [
+                Cell("withheld", "none") if value is None else Cell(significant(value), "number")
+                for value in (earlier["value"], current["value"], difference)
+            ]
+            states = map(run_state, (earlier["state"], current["state"]))
+            rows.append((*map(Cell, names), *numbers, Cell(interval), *states))
+    return rows
 
 
 def _plain(earlier: Mapping[str, Any], other: Mapping[str, Any]) -> float | None:
@@ -335,7 +327,3 @@ def difference_of(
     down = sqrt((other["value"] - other["plain_low"]) ** 2 + (earlier["plain_high"] - earlier["value"]) ** 2)
     up = sqrt((other["plain_high"] - other["value"]) ** 2 + (earlier["value"] - earlier["plain_low"]) ** 2)
     return gap, (gap - down, gap + up)
-
-
-def _number(value: float | None) -> Cell:
-    return Cell("withheld", "none") if value is None else Cell(significant(value), "number")

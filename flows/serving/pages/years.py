@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,7 @@ from flows.serving.site import Field, Page, Site, made, missing, path_of, size_o
 from schemas.audit.partition import ALL
 from schemas.errors import IntegrityError, SpecError
 from schemas.terms import State
-from tasks.reporting.text import Cell, Figure, Link, Section, TableView
+from tasks.reporting.text import Cell, Link, Section, TableView
 
 if TYPE_CHECKING:
     from flows.operations.status import Standing, YearOfPartitions
@@ -28,17 +28,17 @@ __all__ = ["told", "years_routes"]
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Years of an audit by partitions, such as lenders: how many stand in which state, and those that failed.
+# Years of an audit by partitions, such as lenders: how many are in which state, and those that failed.
 #
-# A year that was back-filled is told by its records, another by its runs. Rows of partitions are exact numbers, and are
-# not shown: they only order the list.
+# A year that was back-filled is shown by its records, another by its runs. Rows of partitions are exact numbers and not
+# shown: they only order the list.
 
 
 MOST: Final = 50
 """Partitions that are listed."""
 _FRESH_SECONDS: Final = 10
 _SHARE: Final = 20
-"""Records are read anew after 10 seconds, or 20 times what it takes to read them."""
+"""Records are read again after 10 seconds, or 20 times what it takes to read them."""
 _VERDICTS = {"breach": State.BREACH, "insufficient": State.INSUFFICIENT_EVIDENCE, "within": State.WITHIN}
 """States of records that are those of runs."""
 _WORDS = {"too_few": "too few people"}
@@ -80,118 +80,99 @@ class Year:
 
 @dataclass
 class Partitions:
-    """Keeps what records say, for some seconds."""
+    """Caches the records of the years of each audit by partitions for some seconds."""
 
-    _held: "dict[str, tuple[float, list[YearOfPartitions]]]" = field(default_factory=dict)
+    _cached: "dict[str, tuple[float, list[YearOfPartitions]]]" = field(default_factory=dict)
 
     def of(self, site: Site, audit: str) -> list[Year]:
         """The years of an audit by partitions, the newest first; none of an audit without."""
-        index = site.known()
-        recorded = {record.year: _recorded(record) for record in self._records(index, audit)}
-        years = _of_runs(index, audit, mixed=bool(recorded)) | recorded
-        return [years[year] for year in sorted(years, reverse=True)]
-
-    def _records(self, index: Known, audit: str) -> "Sequence[YearOfPartitions]":
         from flows.operations.status import partition_status
 
-        began, cached = time.monotonic(), self._held.get(audit)
+        index = site.known()
+        began, cached = time.monotonic(), self._cached.get(audit)
         if cached is None or began > cached[0]:
             records = partition_status(index.lake, audit)
             now = time.monotonic()
-            cached = self._held[audit] = (now + max(_FRESH_SECONDS, _SHARE * (now - began)), records)
-        return cached[1]
-
-
-def _recorded(year: "YearOfPartitions") -> Year:
-    parts = tuple(
-        Part(partition.value, _VERDICTS.get(partition.state, partition.state), partition.run, told(partition.message))
-        for partition in year.partitions
-    )
-    return Year(year.year, year.column, parts)
+            cached = self._cached[audit] = (now + max(_FRESH_SECONDS, _SHARE * (now - began)), records)
+        recorded = {}
+        for year in cached[1]:
+            parts = tuple(
+                Part(part.value, _VERDICTS.get(part.state, part.state), part.run, told(part.message))
+                for part in year.partitions
+            )
+            recorded[year.year] = Year(year.year, year.column, parts)
+        years = _of_runs(index, audit, mixed=bool(recorded)) | recorded
+        return [years[year] for year in sorted(years, reverse=True)]
 
 
 def _of_runs(index: Known, audit: str, *, mixed: bool) -> dict[int, Year]:
-    """The years by their runs alone; none where no run is of a partition and no year (``mixed``) has records."""
-    years: dict[int, list[Summary]] = {}
+    """The years by their runs alone; none where no run is of a partition and no year (``mixed``) has records.
+
+    Of a year in which single partitions were audited, a run without a partition is of all rows.
+    """
+    runs_by_year: dict[int, list[Summary]] = {}
     for run in index.audits.get(audit, ()):
         mixed = mixed or bool(run.partition)
         if run.run in index.valid:
-            years.setdefault(run.year, []).append(run)
-    return {year: _of_year(year, runs) for year, runs in years.items()} if mixed else {}
+            runs_by_year.setdefault(run.year, []).append(run)
+    years = {}
+    for year, runs in runs_by_year.items() if mixed else ():
+        parts = [Part(value_of(run), run.state, run.run) for run in runs]
+        column = next((run.partition["column"] for run in runs if run.partition), "")
+        ordered = sorted(parts, key=lambda part: (_place(part.state), part.value))
+        years[year] = Year(year, column, tuple(ordered), "the gravest state first")
+    return years
 
 
-def _of_year(year: int, runs: Sequence[Summary]) -> Year:
-    """A year in which single partitions were audited; a run without one is of all rows."""
-    parts = [Part(value_of(run), run.state, run.run) for run in runs]
-    column = next((run.partition["column"] for run in runs if run.partition), "")
-    ordered = sorted(parts, key=lambda part: (_place(part.state), part.value))
-    return Year(year, column, tuple(ordered), "the gravest state first")
-
-
-def page(site: Site, audit: str, years: Sequence[Year], asked: str) -> Page:
-    """The page: all years, and the partitions of one, either the requested year or the newest with a failure."""
+def page(site: Site, audit: str, years: Sequence[Year], chosen: str) -> Page:
+    """The page: all years, and the partitions of one, either the chosen year or the newest with a failure."""
     failing = (year for year in years if any(state in year.states for state in _BAD))
-    shown_year = next((year for year in years if str(year.year) == asked), next(failing, years[0]))
+    shown_year = next((year for year in years if str(year.year) == chosen), next(failing, years[0]))
     title = f"Years of {audit}"
     links = [Link("All of its runs", path_of("runs", audit=audit))]
     if audit in site.known().audits:
         links += [Link("Trend of its measures", path_of("audits", audit, "trend"))]
-    words = (
-        f"A year is audited once for each value of {shown_year.column}."
-        if shown_year.column
-        else "All rows were audited."
-    )
+    by = shown_year.column
+    words = f"A year is audited once for each value of {by}." if by else "All rows were audited."
     states = sorted({state for year in years for state in year.states}, key=_place)
-    rows = [_year_row(audit, year, states) for year in years]
-    header = ("Year", "Done", *(_words(state) for state in states))
+    rows = []
+    for year in years:
+        cells = [
+            Cell(str(year.year), "number", address=path_of("audits", audit, "years", year=year.year)),
+            Cell(f"{year.done:,} of {len(year.parts):,}", "number"),
+        ]
+        for state in states:
+            count, has_runs = year.states[state], state in set(State) and year.states[state]
+            address = path_of("runs", audit=audit, year=year.year, state=state) if has_runs else ""
+            cells.append(Cell(f"{count:,}", "number", address=address))
+        rows.append(tuple(cells))
+    header = ("Year", "Done", *map(_words, states))
     matrix = table("Partitions of each year by their state", header, rows, "Done: audited, or of too few people.")
-    tables = (matrix, _listed(audit, shown_year))
-    section = Section(title, "years", (words,), links=tuple(links), tables=tables)
+    section = Section(title, "years", (words,), links=tuple(links), tables=(matrix, _listed(audit, shown_year)))
     form = (Field("year", "Partitions of", str(shown_year.year), tuple(str(year.year) for year in years), every=False),)
     running = any("running" in year.states for year in years)
     return Page(title, section, crumbs=(("/", "Audits"),), refresh=running, form=form if len(years) > 1 else ())
 
 
-def _year_row(audit: str, year: Year, states: Sequence[str]) -> tuple[Cell, ...]:
-    counts: Mapping[str, int] = year.states
-    cells = [
-        Cell(
-            f"{counts.get(state, 0):,}",
-            "number",
-            address=path_of("runs", audit=audit, year=year.year, state=state) if counts.get(state) else "",
-        )
-        if state in set(State)
-        else Cell(f"{counts.get(state, 0):,}", "number")
-        for state in states
-    ]
-    year_path = path_of("audits", audit, "years", year=year.year)
-    done = Cell(f"{year.done:,} of {len(year.parts):,}", "number")
-    return (Cell(str(year.year), "number", address=year_path), done, *cells)
-
-
 def _listed(audit: str, year: Year) -> TableView:
-    rows = [
-        (
-            Cell(part.value, address=path_of("runs", audit=audit, year=year.year, partition=part.value)),
-            run_state(part.state) if part.state in set(State) else badge(_words(part.state), _colour(part.state)),
-            run_cell(part.run) if part.run else Cell("–", "none"),
-            Cell(part.why or "–"),
+    rows = []
+    for part in year.parts[:MOST]:
+        state = badge(_words(part.state), _COLOURS.get(part.state, "not_run"))
+        rows.append(
+            (
+                Cell(part.value, address=path_of("runs", audit=audit, year=year.year, partition=part.value)),
+                run_state(part.state) if part.state in set(State) else state,
+                run_cell(part.run) if part.run else Cell("–", "none"),
+                Cell(part.why or "–"),
+            )
         )
-        for part in year.parts[:MOST]
-    ]
-    part_count = len(year.parts)
-    note = f"The first {MOST} of {part_count:,}: {year.order}." if part_count > MOST else ""
+    count = len(year.parts)
+    note = f"The first {MOST} of {count:,}: {year.order}." if count > MOST else ""
     return table(f"Partitions of {year.year}", ("Partition", "State", "Run", "Why"), rows, note)
 
 
 def _words(state: str) -> str:
-    if state in set(State):
-        return run_state(state).text
-    return _WORDS.get(state, state)
-
-
-def _colour(state: str) -> str:
-    return _COLOURS.get(state, "not_run")
+    return run_state(state).text if state in set(State) else _WORDS.get(state, state)
 
 
 def _place(state: str) -> tuple[int, str]:
@@ -201,14 +182,14 @@ def _place(state: str) -> tuple[int, str]:
 # --------------------------------------------------------------------------------------------------------------------
 # The trend of an audit: what Decide is made of over the years, or one measure; of an audit by partitions, of one.
 #
-# A page has room for so much. What does not fit is a table in place of a chart, or else is named, and is asked for
-# alone.
+# The size of a page is limited. What does not fit becomes a table in place of a chart, or else a name with a page of
+# that measure alone.
 
 
 ROOM: Final = 138_000
-"""Bytes of charts, tables and choices: with what stands around them a page has less than 150 kB."""
+"""Bytes of charts, tables and choices: with its frame a page has less than 150 kB."""
 _OPTION: Final = 30
-"""Bytes of a choice beside its words."""
+"""Bytes of a choice without its words."""
 MOST_OPTIONS: Final = 200
 """Partitions to choose from; of more, one is written."""
 _DAMAGED: Final = "its run cannot be read; `evenhand verify` says why"
@@ -266,22 +247,20 @@ def _page(index: Known, audit: str, runs: Sequence[Summary], query: _Asked) -> P
 def _trend_of_year(index: Known, runs: Sequence[Summary]) -> "RunsOfYear":
     """The runs of a year, newest first, by their manifests; one that cannot be read takes no other year away."""
     from flows.partitions.trends import RunsOfYear
+    from flows.runs.index import run_of
 
     last = runs[0]
     valid = next(run for run in runs if run.run in index.valid)
     before = next((run for run in runs if run.source_sha256 != last.source_sha256), None)
-    run, newest, former = (_read(index, summary) for summary in (valid, last, before))
+    manifests: list[Run | None] = []
+    for summary in (valid, last, before):
+        try:
+            manifests.append(run_of(index.lake, summary.run) if summary else None)
+        except (IntegrityError, SpecError, KeyError, ValueError):
+            manifests.append(None)
+    run, newest, former = manifests
     pair = (former, newest) if former and newest else None
     return RunsOfYear(last.year, run, pair, "" if run else _DAMAGED)
-
-
-def _read(index: Known, run: Summary | None) -> "Run | None":
-    from flows.runs.index import run_of
-
-    try:
-        return run_of(index.lake, run.run) if run else None
-    except (IntegrityError, SpecError, KeyError, ValueError):
-        return None
 
 
 def fitted(section: Section, room: int = ROOM) -> Section:
@@ -312,18 +291,17 @@ def fitted(section: Section, room: int = ROOM) -> Section:
 def _forms(part: Section) -> Iterator[Section]:
     """A part as it is, then with tables in place of its charts."""
     yield part
-    if part.figures:
-        yield replace(part, figures=(), tables=(*map(_as_table, part.figures), *part.tables))
-
-
-def _as_table(figure: Figure) -> TableView:
-    chart_table = figure.chart.table().without_empty()
-    rows = tuple(tuple(map(Cell, row)) for row in chart_table.rows)
-    return TableView(figure.chart.title, chart_table.header, rows, figure.caption, folded=True)
+    tables = []
+    for figure in part.figures:
+        chart = figure.chart.table().without_empty()
+        rows = tuple(tuple(map(Cell, row)) for row in chart.rows)
+        tables.append(TableView(figure.chart.title, chart.header, rows, figure.caption, folded=True))
+    if tables:
+        yield replace(part, figures=(), tables=(*tables, *part.tables))
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Years of an audit: the verdict of each, whether it stands by today's data and code, and every stage of it.
+# Years of an audit: the verdict of each, whether it is valid for today's data and code, and every stage of it.
 #
 # Of an audit by partitions: ``partitions``. The trend of its measures: ``trend``.
 
@@ -352,18 +330,20 @@ class Asked:
 class Years:
     """Caches the states of the years of each audit for some seconds."""
 
-    _held: dict[str, Asked] = field(default_factory=dict)
+    _cached: dict[str, Asked] = field(default_factory=dict)
 
     def of(self, site: Site, audit: str) -> Asked:
         """The years of an audit."""
         from flows.operations.status import status  # loads what plans are made with
 
-        began, cached = time.monotonic(), self._held.get(audit)
+        began, cached = time.monotonic(), self._cached.get(audit)
         if cached is None or began > cached.until:
             damaged: list[str] = []
             year_states = status(site.known().lake, audit, damaged)
             now = time.monotonic()
-            cached = self._held[audit] = Asked(year_states, damaged, now + max(_FRESH_SECONDS, _SHARE * (now - began)))
+            cached = self._cached[audit] = Asked(
+                year_states, damaged, now + max(_FRESH_SECONDS, _SHARE * (now - began))
+            )
         return cached
 
 
@@ -388,34 +368,28 @@ def years_routes(site: Site) -> APIRouter:
 
 
 def _section(index: Known, audit: str, audit_years: Asked) -> Section:
+    years = audit_years.found
     links = [Link("All of its runs", path_of("runs", audit=audit))]
     links += [Link("Trend of its measures", path_of("audits", audit, "trend"))] if audit in index.audits else []
-    names = list(dict.fromkeys(stand.stage for year_state in audit_years.found for stand in year_state.stages))
-    rows = [(year_state.year, _row(index, year_state)) for year_state in audit_years.found]
-    rows += [
-        (int(year), _damaged(index, run, year)) for run in audit_years.damaged for _, year in (audit_and_year(run),)
-    ]
-    years = table("Years", _HEADER, [row for _, row in sorted(rows, key=lambda pair: pair[0])])
-    matrix = table(
-        "Stages of each year", ("Year", *names), [_stages(year_state, names) for year_state in audit_years.found]
+    names = list(dict.fromkeys(stand.stage for year in years for stand in year.stages))
+    rows = [(year.year, _row(index, year)) for year in years]
+    for run in audit_years.damaged:
+        _, year_text = audit_and_year(run)
+        verdict = run_state(index.runs[run].state) if run in index.runs else Cell("–", "none")
+        cells = (verdict, badge("cannot be read", "failed"), Cell(run), Cell("–"), time_cell(""), Cell(_CANNOT))
+        rows.append((int(year_text), (Cell(year_text, "number"), *cells)))
+    views = (
+        table("Years", _HEADER, [row for _, row in sorted(rows, key=lambda pair: pair[0])]),
+        table("Stages of each year", ("Year", *names), [_stages(year, names) for year in years]),
     )
-    tables = tuple(view for view in (years, matrix) if view.rows)
-    return Section(f"Years of {audit}", "years", (_planned(audit_years.found),), links=tuple(links), tables=tables)
-
-
-def _planned(year_states: "Sequence[Standing]") -> str:
-    """What a back-fill would do, in a sentence."""
-    barred = [str(year_state.year) for year_state in year_states if year_state.barred]
-    again = [
-        str(year_state.year)
-        for year_state in year_states
-        if year_state.state in ("stale", "failed", "interrupted") and not year_state.barred
-    ]
-    sentences = [f"A back-fill would audit {', '.join(again)}: `evenhand plan` says what that costs."] if again else []
-    sentences += (
-        [f"Of {', '.join(barred)} this server cannot tell: it does not have their data or spec."] if barred else []
-    )
-    return " ".join(sentences) or "A back-fill has nothing to do: every year stands by today's data, code and spec."
+    tables = tuple(view for view in views if view.rows)
+    again = [str(year.year) for year in years if year.state in ("stale", "failed", "interrupted") and not year.barred]
+    barred = [str(year.year) for year in years if year.barred]
+    plan = [f"A back-fill would audit {', '.join(again)}: `evenhand plan` says what that costs."] if again else []
+    if barred:
+        plan.append(f"Of {', '.join(barred)} this server cannot tell: it does not have their data or spec.")
+    words = " ".join(plan) or "A back-fill has nothing to do: every year stands by today's data, code and spec."
+    return Section(f"Years of {audit}", "years", (words,), links=tuple(links), tables=tables)
 
 
 def today(year_state: "Standing") -> str:
@@ -430,7 +404,9 @@ def today(year_state: "Standing") -> str:
 
 
 def _row(index: Known, year_state: "Standing") -> tuple[Cell, ...]:
-    run, word = _run(index, year_state), today(year_state)
+    runs = index.audits.get(year_state.audit, ())
+    valid = (run.run for run in runs if run.year == year_state.year and run.run in index.valid)
+    run, word = year_state.run or next(valid, ""), today(year_state)  # a failed attempt does not remove a valid run
     return (
         Cell(str(year_state.year), "number", detail=year_state.partition),
         run_state(index.runs[run].state) if run in index.runs else Cell("–", "none"),
@@ -445,22 +421,6 @@ def _row(index: Known, year_state: "Standing") -> tuple[Cell, ...]:
 def _why(year_state: "Standing", reason: str) -> str:
     """A reason in publishable form; the year's run is already shown in the same row."""
     return told(reason.replace(year_state.run, "this run") if year_state.run else reason)
-
-
-def _run(index: Known, year_state: "Standing") -> str:
-    """The run that a year has: a failed attempt takes none away."""
-    if year_state.run:
-        return year_state.run
-    runs = (
-        run for run in index.audits.get(year_state.audit, ()) if run.year == year_state.year and run.run in index.valid
-    )
-    return next((run.run for run in runs), "")
-
-
-def _damaged(index: Known, run: str, year: str) -> tuple[Cell, ...]:
-    verdict = run_state(index.runs[run].state) if run in index.runs else Cell("–", "none")
-    cannot = badge("cannot be read", "failed")
-    return (Cell(year, "number"), verdict, cannot, Cell(run), Cell("–"), time_cell(""), Cell(_CANNOT))
 
 
 def _stages(year_state: "Standing", names: Sequence[str]) -> tuple[Cell, ...]:
