@@ -20,7 +20,6 @@ from flows.partitions.part_spec import spec_to_audit
 from flows.runs.given import given_spec
 from flows.runs.record import is_published
 from schemas.audit.hmda import VintageChoice
-from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, InfrastructureError, IntegrityError, SpecError, TooLittleEvidenceError
 from schemas.vintages import Vintage, dataset_of
 from tasks.lake.store import Lake
@@ -47,10 +46,8 @@ class Found:
     """Whether that was computed by this watch; else it was there before."""
 
 
-def _audit_found(
-    arguments: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]
-) -> Ending | None:
-    """The ending of a watch: that of the audit that it made or found; None where there is nothing to audit."""
+def _ending(arguments: Mapping[str, Any], result: dict[str, Any], _: Subject, __: Collection[str]) -> Ending | None:
+    """The ending of the run that the watch made or found; None if there is nothing to audit."""
     return ending_of_run(Lake(arguments["lake"]), result["run"]) if result["run"] else None
 
 
@@ -63,25 +60,28 @@ def _audit_found(
     **ALERTED,
 )
 @announced
-@concluded(_audit_found)
+@concluded(_ending)
 def watch(
     spec: dict[str, Any] | str, lake: str, fetch: bool = False, year: int | None = None, base_url: str | None = None
 ) -> dict[str, Any]:
-    """Look for a newer edition, fetch it where that is allowed, and audit the newest one held.
+    """Look for a newer edition, fetch it where that is allowed, and audit the newest one of the lake.
 
     Args:
         spec: an audit spec with ``source.vintage``, as ``AuditSpec`` dumps it, or the path of its file.
         lake: absolute path of the lake, or its URI.
-        fetch: whether an edition that is not held is downloaded; else it is only told.
+        fetch: whether an edition that the lake does not hold is downloaded; else it is only reported.
         year: the year to look for; the newest that is published if left out.
         base_url: a mirror to fetch from.
 
     Returns:
-        What ``Found`` has.
+        The fields of ``Found``.
 
     Raises:
-        EvenhandError: as the audit says. A download that fails is told, and what is held is audited all the same.
+        EvenhandError: as the audit. A failed download is reported, and the newest edition of the lake is audited.
     """
+    from tasks.ingest.vintages.offers import official
+    from tasks.ingest.vintages.store import newest, vintages
+
     audit_spec, opened = given_spec(spec), Lake(lake)
     if audit_spec.source.vintage is None:
         raise SpecError(
@@ -90,12 +90,32 @@ def watch(
             ("source",),
         )
     choice = audit_spec.source.vintage
-    published = year or _newest_year(choice)
-    fetched, why = _looked_for(opened, choice, published, base_url, fetch=fetch)
-    newest_vintage = _newest_held(opened, choice)
-    result = Found(published, _words(fetched), why, _words(newest_vintage))
-    if newest_vintage is not None:
-        result = _audited(audit_spec, newest_vintage.year, opened, result)
+    published = year
+    if not published:
+        dataset = dataset_of(choice.dataset or "snapshot")
+        offer = official().dataset.get(dataset)
+        if offer is None:
+            message = f"{dataset} is not published, so that there is nothing to watch for"
+            raise SpecError(message, ("source", "vintage"))
+        published = offer.years[1]
+    fetched, why = _fetch_missing(opened, choice, published, base_url, fetch=fetch)
+    criteria = choice.model_dump(exclude_none=True)
+    years = sorted({vintage.year for vintage in vintages(opened)}, reverse=True)
+    held = next((vintage for year in years if (vintage := newest(opened, year, **criteria))), None)
+    result = Found(published, str(fetched or ""), why, str(held or ""))
+    if held is not None:
+        of_year = spec_to_audit(audit_spec.model_copy(update={"year": held.year}), opened)  # with `by`, of every row
+        run = plan(of_year).run
+        if is_published(opened, run):
+            result = replace(result, run=run)
+        else:
+            try:
+                summary = audit(spec=of_year.model_dump(mode="json"), lake=opened.location)
+            except BreachError as error:  # the audit's flow run fails where that is demanded; the watch ends as it does
+                summary = error.summary
+            if INSUFFICIENT in summary:
+                raise TooLittleEvidenceError(summary[INSUFFICIENT])
+            result = replace(result, run=summary["run"], audited=True)
     if result.fetched:
         log.info("fetched %s", result.fetched)
     elif result.not_fetched:
@@ -107,17 +127,7 @@ def watch(
     return asdict(result)
 
 
-def _newest_year(choice: VintageChoice) -> int:
-    from tasks.ingest.vintages.offers import official
-
-    dataset = dataset_of(choice.dataset or "snapshot")
-    offer = official().dataset.get(dataset)
-    if offer is None:
-        raise SpecError(f"{dataset} is not published, so that there is nothing to watch for", ("source", "vintage"))
-    return offer.years[1]
-
-
-def _looked_for(
+def _fetch_missing(
     lake: Lake, choice: VintageChoice, year: int, base_url: str | None, *, fetch: bool
 ) -> tuple[Vintage | None, str]:
     """The edition that was missing and came, or why it did not."""
@@ -134,29 +144,3 @@ def _looked_for(
         return editions.fetch(lake, edition), ""
     except (InfrastructureError, DataQualityError, IntegrityError) as error:  # what is held is sound all the same
         return None, str(error)
-
-
-def _newest_held(lake: Lake, choice: VintageChoice) -> Vintage | None:
-    from tasks.ingest.vintages.store import newest, vintages
-
-    criteria = choice.model_dump(exclude_none=True)
-    years = sorted({vintage.year for vintage in vintages(lake)}, reverse=True)
-    return next((vintage for year in years if (vintage := newest(lake, year, **criteria))), None)
-
-
-def _audited(spec: AuditSpec, year: int, lake: Lake, result: Found) -> Found:
-    of_year = spec_to_audit(spec.model_copy(update={"year": year}), lake)  # of a spec with `by`, every row
-    run = plan(of_year).run
-    if is_published(lake, run):
-        return replace(result, run=run)
-    try:
-        summary = audit(spec=of_year.model_dump(mode="json"), lake=lake.location)
-    except BreachError as error:  # the audit's flow run fails where that is asked for; the watch ends as it does
-        summary = error.summary
-    if INSUFFICIENT in summary:
-        raise TooLittleEvidenceError(summary[INSUFFICIENT])
-    return replace(result, run=summary["run"], audited=True)
-
-
-def _words(vintage: Vintage | None) -> str:
-    return "" if vintage is None else str(vintage)

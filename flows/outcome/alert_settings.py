@@ -1,7 +1,7 @@
 """Settings of alerts: the file that EVENHAND_ALERTS names, with addresses and rules.
 
 The file may hold passwords, so it is refused where other users can read it. ``${NAME}`` in an address stands for an
-environment variable. Every fault is told with its line.
+environment variable. Every fault is reported with its line.
 """
 
 import logging
@@ -38,7 +38,7 @@ class Rule(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _single(cls, raw: Any) -> Any:
+    def _as_lists(cls, raw: Any) -> Any:
         """A single name will do for a list of one."""
         if not isinstance(raw, Mapping):
             return raw
@@ -48,7 +48,7 @@ class Rule(Strict):
 
     @field_validator("when")
     @classmethod
-    def _endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_endings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [ending for ending in value if ending not in ENDINGS]
         if unknown:
             raise ValueError(f"{unknown[0]!r} is no ending of a run; {nearest(unknown[0], list(ENDINGS))}")
@@ -67,7 +67,7 @@ class Alerts(Strict):
     rules: tuple[Rule, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
+    def _check_names(self) -> Self:
         raise_together(
             [
                 SpecError(f"no address is called {name!r}; {nearest(name, list(self.to))}", ("rules", at, "tell"))
@@ -120,10 +120,6 @@ def read_alerts(path: Path) -> Alerts:
         parsed = parse(text)
     except SpecError as error:
         raise SpecError(f"{path}: {error}") from error
-    return _validated(path, parsed)
-
-
-def _validated(path: Path, parsed: Parsed) -> Alerts:
     twice = [f"{path}, line {line}: the key {key!r} stands there twice" for key, line in parsed.twice]
     raw, unset = _expanded(parsed.value)
     try:
@@ -134,14 +130,18 @@ def _validated(path: Path, parsed: Parsed) -> Alerts:
         faults = [*unset, *_faults(error)]
     else:
         faults = unset or list(_unknown(alerts.to))
-    placed = sorted(faults, key=lambda fault: _line(parsed, fault.location))
-    raise_together([SpecError(text) for text in [*twice, *(_described(path, parsed, fault) for fault in placed)]])
+    placed = sorted(((_line(parsed, fault.location), fault) for fault in faults), key=lambda pair: pair[0])
+    texts = []
+    for line, fault in placed:
+        key, place = ".".join(map(str, fault.location)), f"{path}, line {line}" if line else str(path)
+        texts.append(f"{place}: {key}: {fault}" if key else f"{place}: {fault}")
+    raise_together([SpecError(text) for text in [*twice, *texts]])
     return alerts
 
 
 def _unknown(addresses: Mapping[str, str]) -> Iterator[SpecError]:
     """Addresses that no service of apprise takes; an address may hold a password, so that only its name is shown."""
-    from apprise import Apprise  # loads its services, and is asked only where a file is sound
+    from apprise import Apprise  # loads its services, for a file without other faults only
 
     log = logging.getLogger("apprise")
     was_disabled, log.disabled = log.disabled, True
@@ -179,21 +179,18 @@ def _faults(error: ValidationError) -> Iterator[SpecError]:
     problems = error.errors(include_url=False)
     places = [problem["loc"] for problem in problems]
     for problem in problems:
-        at = problem["loc"]
-        if not any(len(other) > len(at) and other[: len(at)] == at for other in places):
-            yield _fault(problem)
-
-
-def _fault(problem: Any) -> SpecError:
-    at: Location = tuple(problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        keys = list((Rule if at[0] == "rules" else Alerts).model_fields)
-        return SpecError(f"unknown key; {nearest(str(at[-1]), keys)}", at)
-    if problem["type"] == "missing":
-        return SpecError("this key is required", at)
-    if problem["type"] == "value_error":
-        return SpecError(str(problem["msg"]).removeprefix("Value error, "), at)
-    return SpecError(f"expected {_expected(at)}", at)
+        at: Location = tuple(problem["loc"])
+        if any(len(other) > len(at) and other[: len(at)] == at for other in places):
+            continue
+        words = f"expected {_expected(at)}"
+        if problem["type"] == "extra_forbidden":
+            keys = list((Rule if at[0] == "rules" else Alerts).model_fields)
+            words = f"unknown key; {nearest(str(at[-1]), keys)}"
+        elif problem["type"] == "missing":
+            words = "this key is required"
+        elif problem["type"] == "value_error":
+            words = str(problem["msg"]).removeprefix("Value error, ")
+        yield SpecError(words, at)
 
 
 def _expected(at: Location) -> str:
@@ -211,9 +208,3 @@ def _expected(at: Location) -> str:
 
 def _line(parsed: Parsed, at: Location) -> int:
     return next((parsed.lines[at[:i]] for i in range(len(at), 0, -1) if at[:i] in parsed.lines), 0)
-
-
-def _described(path: Path, parsed: Parsed, fault: SpecError) -> str:
-    line, key = _line(parsed, fault.location), ".".join(map(str, fault.location))
-    place = f"{path}, line {line}" if line else str(path)
-    return f"{place}: {key}: {fault}" if key else f"{place}: {fault}"

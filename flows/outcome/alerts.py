@@ -21,7 +21,6 @@ from schemas.errors import EvenhandError, IntegrityError, SpecError
 from tasks.lake.store import Lake
 
 if TYPE_CHECKING:
-    from apprise import Apprise  # loads its plugins, and most runs send nothing
     from prefect import Flow
     from prefect.client.schemas.objects import FlowRun, State
 
@@ -296,11 +295,19 @@ def deliver(addresses: Mapping[str, str], subject: str, text: str) -> dict[str, 
 
 def _sent(address: str, subject: str, text: str) -> str:
     """Send once; why it did not arrive, empty where it did."""
-    from apprise import LogCapture, NotifyFormat
+    from apprise import Apprise, AppriseAsset, LogCapture, NotifyFormat
 
     try:
         with LogCapture(level=logging.WARNING, fmt="%(message)s") as output:  # type: ignore[no-untyped-call]
-            service = _service()
+            asset = AppriseAsset(
+                app_id="Evenhand",
+                app_desc="Evenhand",
+                app_url="",
+                async_mode=False,
+                interpret_emojis=False,
+                secure_logging=True,
+            )
+            service = Apprise(asset=asset)
             if not service.add(address):
                 return "no service of apprise has an address like this one; see docs/alerts.md"
             if "format=" not in address:  # some services make HTML of it, in which no line breaks
@@ -313,39 +320,19 @@ def _sent(address: str, subject: str, text: str) -> str:
         return _reason(f"{type(error).__name__}: {error}", address)
 
 
-def _service() -> "Apprise":
-    from apprise import Apprise, AppriseAsset
-
-    asset = AppriseAsset(
-        app_id="Evenhand",
-        app_desc="Evenhand",
-        app_url="",
-        async_mode=False,
-        interpret_emojis=False,
-        secure_logging=True,
-    )
-    return Apprise(asset=asset)
-
-
 def _reason(output: str, address: str) -> str:
-    """What apprise logged, in one line and without the address or its password."""
+    """What apprise logged, in one line and without the address.
+
+    Its user, password and path, which are tokens in many services, are hidden, too.
+    """
+    parts = urlsplit(address)
+    values = (p.split("=", 1)[-1] for p in parts.query.split("&"))
+    tokens = [parts.password, parts.username, *parts.path.split("/"), *values]
+    plain = [token for token in tokens if token and len(token) >= 6 and "@" not in unquote(token)]
     words = " ".join(output.split()) or "the service refused it, and gave no reason"
-    for secret in _secrets(address):
+    for secret in (address, *plain, *map(unquote, plain)):
         words = words.replace(secret, "***")
     return words[:_MOST_REASON]
-
-
-def _secrets(address: str) -> list[str]:
-    """The address, and its user, password and path, which are tokens in many services."""
-    parts = urlsplit(address)
-    tokens = [
-        parts.password,
-        parts.username,
-        *parts.path.split("/"),
-        *(p.split("=", 1)[-1] for p in parts.query.split("&")),
-    ]
-    plain = [token for token in tokens if token and len(token) >= 6 and "@" not in unquote(token)]
-    return [address, *plain, *map(unquote, plain)]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -414,11 +401,12 @@ def send_digests(lake: Lake, settings: Alerts, now: datetime | None = None) -> l
     with _locked(lake, "alerts-digest"):
         waiting = [alert for alert in alerts(lake) if alert.outcome is Outcome.WAITING and alert.time[:10] < today]
         batches = sorted({(alert.to, alert.time[:10]) for alert in waiting})
-        return [
-            alert
-            for batch in batches
-            for alert in _send_digest(lake, settings, [e for e in waiting if (e.to, e.time[:10]) == batch])
-        ]
+        sent = []
+        for to, day in batches:
+            batch = [alert for alert in waiting if (alert.to, alert.time[:10]) == (to, day)]
+            subject, text = digest_of([alert.ending for alert in batch], day)
+            sent += _deliver(lake, settings, batch, subject, text)
+        return sent
 
 
 def send_again(lake: Lake, settings: Alerts) -> list[Alert]:
@@ -471,11 +459,6 @@ def _unsent(lake: Lake, alert: Alert) -> Alert | None:
     if before.is_lost:
         return alert.model_copy(update={"time": before.time, "tries": before.tries})
     return None
-
-
-def _send_digest(lake: Lake, settings: Alerts, waiting: Sequence[Alert]) -> list[Alert]:
-    subject, text = digest_of([alert.ending for alert in waiting], waiting[0].time[:10])
-    return _deliver(lake, settings, waiting, subject, text)
 
 
 def _deliver(lake: Lake, settings: Alerts, due: Sequence[Alert], subject: str, text: str) -> list[Alert]:
@@ -541,7 +524,9 @@ def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]"
 
     with _on_server(flow, flow_run):
         try:
-            lake = _opened(flow_run)
+            lake = None
+            with suppress(EvenhandError, OSError):  # without a lake, no record shows that the alert was sent
+                lake = Lake(flow_run.parameters["lake"])
             if lake is not None and state.is_crashed() and was_stopped(lake, str(flow_run.id)):
                 return
             ending = ending_of_state(flow_run, state, lake)
@@ -550,17 +535,6 @@ def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]"
                 tell_unrecorded(ending) if lake is None else tell(lake, ending)
         except Exception as error:
             log.warning("alert not delivered: the ending of %s is not known (%s)", flow_run.name, type(error).__name__)
-
-
-def _opened(flow_run: "FlowRun") -> "Lake | None":
-    """The lake of a run; None if it cannot be opened: then no record shows that its alert was sent."""
-    from schemas.errors import EvenhandError
-    from tasks.lake.store import Lake
-
-    try:
-        return Lake(flow_run.parameters["lake"])
-    except (EvenhandError, OSError):
-        return None
 
 
 _ENDINGS: Final = ("on_completion", "on_failure", "on_crashed", "on_cancellation")

@@ -85,7 +85,12 @@ def ending_of_years(summary: Mapping[str, Any], subject: str, quotable_texts: Co
     of = "partitions" if any(year.get("value") for year in years) else "years"
     counts_text = ", ".join(f"{count} {state}" for state, count in counts.items())
     serious = next((year for year in years if year["exit_code"] == code), None)
-    worst = "" if serious is None or not code else f"; {_year_words(serious, quotable_texts)}"
+    worst = ""
+    if serious is not None and code:
+        place = " ".join(filter(None, (str(serious["year"]), serious.get("value", ""), serious.get("stage", ""))))
+        message = serious["message"]
+        why = without_cells(message, quotable_texts) if message else f"run {serious['run']}"
+        worst = f"; {place}: {why}"
     total_text = f"{len(years)} {of if len(years) != 1 else of.removesuffix('s')}"
     return Ending(NAMES[code], subject, one_line(f"{total_text}: {counts_text}{worst}"))
 
@@ -130,9 +135,3 @@ def reports_site(address: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not _PLAIN.fullmatch(parts.netloc):
         return ""
     return f"{parts.scheme}://{parts.netloc}{quote(parts.path.rstrip('/'), safe='/%~')}"
-
-
-def _year_words(year: Mapping[str, Any], quotable_texts: Collection[str]) -> str:
-    named = " ".join(filter(None, (str(year["year"]), year.get("value", ""), year.get("stage", ""))))
-    why = without_cells(year["message"], quotable_texts) if year["message"] else f"run {year['run']}"
-    return f"{named}: {why}"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Tells people of runs whose process died: whoever finds one marks it on the server, and alerts go out.
+# Reports runs of dead processes: the process that finds one marks it on the server and sends alerts.
 #
 # What is done with the run: ``flows.supervision.dead_runs``.
 
@@ -71,16 +71,13 @@ def ending_of(marked: Marked) -> Ending | None:
     None where it ended in a state that says nothing to people.
     """
     if marked.mended:
-        return _own_ending(marked, *marked.mended)
+        _, state, message = marked.mended
+        if state not in {ending_name.value for ending_name in Name}:
+            return None
+        return Ending(Name(state), marked.run, message, run=run_of_tags(marked.tags), flow_run=marked.flow_run)
     name = Name.INFRASTRUCTURE if marked.given_up else Name.CRASHED
     again = "; it is taken up again" if marked.resumed else ""
     return Ending(name, marked.run, f"{marked.why}{again}", flow_run=marked.flow_run)
-
-
-def _own_ending(marked: Marked, _: str, name: str, message: str) -> Ending | None:
-    if name not in {ending_name.value for ending_name in Name}:
-        return None
-    return Ending(Name(name), marked.run, message, run=run_of_tags(marked.tags), flow_run=marked.flow_run)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -112,7 +109,8 @@ def await_server() -> bool:
     if not api:
         return True
     until, is_logged = time.monotonic() + patience_seconds(), False
-    while _may_come(api):
+    # a server that is up and refuses the password reports that itself
+    while (fault := fault_at(api)) is not None and fault.passing:
         if time.monotonic() > until:
             log.warning(
                 "the server at %s did not answer for %.0f s; a worker corrects the run's state", api, patience_seconds()
@@ -123,12 +121,6 @@ def await_server() -> bool:
             is_logged = True
         time.sleep(_LOOK_SECONDS)
     return True
-
-
-def _may_come(api: str) -> bool:
-    """Whether a server that is away may come back; one that refuses the password is up and reports that itself."""
-    fault = fault_at(api)
-    return fault is not None and fault.passing
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -226,17 +218,13 @@ def _state(ending: Ending | None, result: Result, error: Exception | None) -> "S
         return Completed(data=result)
     failed = error is not None or (ending.name is Name.BREACH and breach_fails())
     tell_ending(ending, failed=error is not None)
-    tag(f"state:{ending.name.value.lower().replace(' ', '_')}", *(f"run:{run}" for run in _runs(ending, result)))
+    # of a back-fill one run a year, of one by partitions none, as they would be hundreds
+    runs = [year["run"] for year in result.get("years", ()) if year["run"] and not year["value"]]
+    run_tags = [f"run:{run}" for run in ([ending.run] if ending.run else runs)]
+    tag(f"state:{ending.name.value.lower().replace(' ', '_')}", *run_tags)
     if not failed:
         return Completed(name=ending.name.value, message=ending.message, data=result)
     return Failed(name=ending.name.value, message=ending.message, data=error or BreachError(ending.message, result))
-
-
-def _runs(ending: Ending, result: Result) -> list[str]:
-    """The audits of a flow run: of a back-fill one a year, of one by partitions none, as they would be hundreds."""
-    if ending.run:
-        return [ending.run]
-    return [year["run"] for year in result.get("years", ()) if year["run"] and not year["value"]]
 
 
 def tell_ending(ending: Ending, *, failed: bool) -> None:
@@ -272,7 +260,7 @@ def tag(*tags: str) -> None:
 # Decorator of flows: announces the run as alive while it works, and first marks the runs of dead processes.
 #
 # The run leaves in order where it is asked to, ends with the worker that started it, and notes its outcome before
-# Prefect reports it, so that a worker can mend what a server that was away was not told.
+# Prefect reports it, so that a worker can correct the state on a server that was away.
 
 R = TypeVar("R")
 
@@ -295,11 +283,18 @@ def announced(function: Callable[P, R]) -> Callable[P, R]:
                 return call()
             try:
                 result = call()
-            except Exception as noting_outcome_error:
-                note_outcome(lake, presence, _failed(noting_outcome_error))
+            except Exception as error:
+                # words of ours alone, as others may quote values of rows
+                words = str(error) if isinstance(error, EvenhandError) else type(error).__name__
+                note_outcome(lake, presence, ("FAILED", "Failed", words))
                 await_server()
                 raise
-            note_outcome(lake, presence, _ended(result))
+            from prefect.client.schemas.objects import State
+
+            outcome = ("COMPLETED", "Completed", "")
+            if isinstance(result, State):
+                outcome = (result.type.value, result.name or result.type.value.title(), result.message or "")
+            note_outcome(lake, presence, outcome)
             await_server()
             return result
 
@@ -313,7 +308,7 @@ def _supervised(lake: Lake) -> Iterator[Presence]:
     from flows.supervision.dead_runs import mark_stopped
 
     run = flow_run.id
-    grace_seconds()  # a word that is none is told now, and not when SIGTERM comes
+    grace_seconds()  # reports a wrong value now, and not after SIGTERM
     if of_worker():
         end_with(os.getppid())
     with ExitStack() as stack:
@@ -325,17 +320,3 @@ def _supervised(lake: Lake) -> Iterator[Presence]:
         see_to_dead(lake)
         clear_leftovers(lake)
         yield presence
-
-
-def _ended(result: Any) -> tuple[str, str, str]:
-    """Type, name and message of the state that a flow returned, or that Prefect makes of what it returned."""
-    from prefect.client.schemas.objects import State
-
-    if isinstance(result, State):
-        return result.type.value, result.name or result.type.value.title(), result.message or ""
-    return "COMPLETED", "Completed", ""
-
-
-def _failed(error: Exception) -> tuple[str, str, str]:
-    """The same of an error; words of ours alone, as others may quote values of rows."""
-    return "FAILED", "Failed", str(error) if isinstance(error, EvenhandError) else type(error).__name__

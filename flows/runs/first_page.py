@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -50,7 +50,10 @@ def summary(
             *([f"{len(notes) - note_count} more with --verbose."] if note_count < len(notes) else []),
         ]
         lines = list(_lines(report, place, left_out, shown_notes, steps, width))
-        lines = lines if blank else _closed_up(lines)
+        if not blank:  # drop only as many blank lines as needed: that above the steps first, that above the run next
+            blanks = [number for number, line in enumerate(lines) if not line and number >= _HEAD]
+            dropped = [*blanks[1:], *blanks[:1]][: max(len(lines) - MOST_LINES, 0)]
+            lines = [line for number, line in enumerate(lines) if number not in dropped]
         if len(lines) <= MOST_LINES:
             break
     return [line.translate(_PLAIN).rstrip() for line in lines]
@@ -66,13 +69,6 @@ def _rooms(steps: int, notes: int) -> Iterator[tuple[int, int, bool]]:
     yield 0, 0, False
 
 
-def _closed_up(lines: Sequence[str]) -> list[str]:
-    """Without as many blank lines as are too many: that above the steps goes first, that above the run next."""
-    blank = [number for number, line in enumerate(lines) if not line and number >= _HEAD]
-    gone = [*blank[1:], *blank[:1]][: max(len(lines) - MOST_LINES, 0)]
-    return [line for number, line in enumerate(lines) if number not in gone]
-
-
 def exit_words(state: str) -> str:
     """The exit code of a state of an audit, and its meaning."""
     code = _CODES.get(State(state), ExitCode.INSUFFICIENT_EVIDENCE)
@@ -84,17 +80,17 @@ def _lines(
 ) -> Iterator[str]:
     title, year = report["title"] or report["audit"], str(report["year"])
     part = report.get("partition")  # an earlier version had none
-    rows = f", {part['column']} {part['value']}" if part else ""
-    people_rows = report["source"]["rows"]["shown"]
-    people = f"{people_rows} rows read" if people_rows[:1].isdigit() else "number of rows not told"
-    yield f"{title}{'' if year in title else f', {year}'}{rows} ({people})"
+    partition = f", {part['column']} {part['value']}" if part else ""
+    count = report["source"]["rows"]["shown"]
+    people = f"{count} rows read" if count[:1].isdigit() else "number of rows not told"
+    yield f"{title}{'' if year in title else f', {year}'}{partition} ({people})"
     yield ""
     yield from _wrapped(report["headline"]["words"], "", width)
     yield ""
-    questions_rows = [(row["question"], row["state_words"], _sentence(row, report)) for row in report["questions"]]
-    first, second = (max((len(row[i]) for row in questions_rows), default=0) for i in (0, 1))
-    for question, state, questions_sentence in questions_rows:
-        yield from _wrapped(questions_sentence, f"  {question:<{first}}  {state:<{second}}  ", width)
+    rows = [(row["question"], row["state_words"], _sentence(row, report)) for row in report["questions"]]
+    first, second = (max((len(row[i]) for row in rows), default=0) for i in (0, 1))
+    for question, state, answer in rows:
+        yield from _wrapped(answer, f"  {question:<{first}}  {state:<{second}}  ", width)
     yield ""
     for number, step in enumerate(report["next"][:steps], start=1):
         words, command = step["words"], step["command"]
@@ -102,7 +98,10 @@ def _lines(
         yield from _wrapped(text, f"  {'Next' if number == 1 else '    '}  {number} ", width)
         if command:  # whole on a line of its own, to be copied
             yield f"{' ' * 10}{command}"
-    yield from _wrapped(_not_told(report, left_out), "  ", width)
+    limits = " ".join(line["words"] for line in report["cannot"])
+    limits = limits[:1].lower() + limits[1:]
+    left = f" Left out: {left_out}." if left_out else ""
+    yield from _wrapped(f"Not told: {limits}{left}", "  ", width)
     for sentence in notes:
         yield from _wrapped(sentence, "  ", width)
     yield ""
@@ -120,22 +119,8 @@ def _sentence(row: Said, report: Said) -> str:
     head, interval = f"{adjusted['group']} {adjusted['points']['shown']} points", adjusted["interval"]["shown"]
     if not text.startswith(head):
         return text
-    beside = f", nearest {nearest['points']['shown']}" if nearest and nearest["points"]["value"] is not None else ""
-    return f"{head} {interval}{beside}{text[len(head) :]}"
-
-
-def _not_told(report: Said, left_out: str) -> str:
-    limits_text = " ".join(_lowered(line["words"], first) for first, line in _numbered(report["cannot"]))
-    return f"Not told: {limits_text}" + (f" Left out: {left_out}." if left_out else "")
-
-
-def _numbered(lines: Iterable[Said]) -> Iterator[tuple[bool, Said]]:
-    for number, line in enumerate(lines):
-        yield number == 0, line
-
-
-def _lowered(words: str, first: bool) -> str:
-    return words[:1].lower() + words[1:] if first else words
+    second = f", nearest {nearest['points']['shown']}" if nearest and nearest["points"]["value"] is not None else ""
+    return f"{head} {interval}{second}{text[len(head) :]}"
 
 
 def _wrapped(text: str, head: str, width: int | None) -> list[str]:

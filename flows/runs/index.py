@@ -175,7 +175,11 @@ def runs_of(lake: Lake, audit: str | None = None, year: int | None = None, value
     """
     names = [path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json")]
     if audit is not None:
-        names = [name for name in names if name.startswith(_beginning(audit, year, value))]
+        # the ids of one partition begin alike, so that not all manifests are read; without `by` an id has no slug
+        words = [audit, *([str(year)] if year is not None else [])]
+        words += [slug(str(value))] if year is not None and value not in (None, ALL) else []
+        beginning = "-".join([*words, ""])
+        names = [name for name in names if name.startswith(beginning)]
     runs = [
         run
         for run in numbered(lake, [run_of(lake, name) for name in names])
@@ -193,13 +197,6 @@ def numbered(lake: Lake, runs: Sequence[Run]) -> list[Run]:
 def in_order(run: Run) -> tuple[int, str, str]:
     """Sorts runs by when they were published: by the log, as clocks are set back; without one by the clock."""
     return run.number, run.finished, run.run
-
-
-def _beginning(audit: str, year: int | None, value: str | None) -> str:
-    """Of the ids of runs that may be meant, so that one partition's are found without reading all manifests."""
-    words = [audit, *([str(year)] if year is not None else [])]
-    is_partition = year is not None and value not in (None, ALL)  # a run without `by` is of ALL, and has no slug
-    return "-".join([*words, *([slug(str(value))] if is_partition else []), ""])
 
 
 def last_run(lake: Lake, audit: str, year: int, value: str = ALL) -> Run | None:
@@ -365,7 +362,14 @@ def listed(
     ]
     numbers = log.published(lake)
     manifests.sort(key=lambda pair: (numbers.get(pair[0]["run"], 0), pair[0]["finished"], pair[1]), reverse=True)
-    return [_listed(lake, manifest) for manifest, _ in manifests[:limit]]
+    rows = []
+    for manifest, _ in manifests[:limit]:
+        run = manifest["run"]
+        protected = lake.storage.exists(f"runs/{run}/protected")
+        theories = _theories(lake.storage.read(f"reports/{run}/report.json") or b"{}")
+        names = (manifest["dataset"], manifest["year"], manifest["state"])
+        rows.append(Listed(run, *names, theories, manifest["finished"], protected, manifest["partition"]))
+    return rows
 
 
 def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
@@ -380,14 +384,6 @@ def _manifests(lake: Lake) -> Iterator[tuple[dict[str, Any], int]]:
             warnings.warning("%s cannot be read (%s), and its run is left out: evenhand status", where, why)
             continue
         yield summary, lake.storage.modified(path)
-
-
-def _listed(lake: Lake, manifest: Mapping[str, Any]) -> Listed:
-    run = manifest["run"]
-    protected = lake.storage.exists(f"runs/{run}/protected")
-    theories = _theories(lake.storage.read(f"reports/{run}/report.json") or b"{}")
-    words = (run, manifest["dataset"], manifest["year"], manifest["state"], theories, manifest["finished"], protected)
-    return Listed(*words, manifest["partition"])
 
 
 def _theories(report: bytes) -> dict[str, str]:

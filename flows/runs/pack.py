@@ -38,6 +38,12 @@ _CHOSEN = """
 """The strongest findings first."""
 
 
+_CASES = """
+    SELECT DISTINCT protected_attribute, decision_maker FROM findings
+    WHERE method = 'cst' AND run = $run ORDER BY ALL
+"""
+
+
 @dataclass(frozen=True)
 class Wanted:
     """Which complainants' files are packed."""
@@ -69,7 +75,7 @@ def write(lake: Lake, run: str, wanted: Wanted) -> list[Path]:
         SpecError: the run has no findings of CST, or none of that attribute and decision maker.
     """
     with open_views(lake, run) as connection:
-        cases = _cases(connection, run)
+        cases: list[tuple[str, str]] = connection.execute(_CASES, {"run": run}).fetchall()
         selected_cases = [(a, m) for a, m in cases if wanted.attribute in (None, a) and wanted.maker in (None, m)]
         if not selected_cases:
             case_names = "; ".join(f"{a}, decisions of {m}" for a, m in cases)
@@ -79,14 +85,6 @@ def write(lake: Lake, run: str, wanted: Wanted) -> list[Path]:
                 + (f"there are: {case_names}" if cases else "ask for `methods: {cst: {}}` in the audit spec")
             )
         return [path for a, m in selected_cases for path in _pack(connection, lake, run, a, m, wanted)]
-
-
-def _cases(connection: duckdb.DuckDBPyConnection, run: str) -> list[tuple[str, str]]:
-    query = """
-        SELECT DISTINCT protected_attribute, decision_maker FROM findings
-        WHERE method = 'cst' AND run = $run ORDER BY ALL
-    """
-    return connection.execute(query, {"run": run}).fetchall()
 
 
 def _pack(

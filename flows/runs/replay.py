@@ -4,7 +4,6 @@ Differences of source, code and libraries are reported first. Equal inputs must 
 """
 
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from tasks.ingest.registry import digest_of_part
 from tasks.lake.store import Lake, open_lake
 from tasks.pipeline.digests import versions
 from tasks.pipeline.registry import validated
-from tasks.plan import Inputs, Plan, Step, plan, walk
+from tasks.plan import Plan, plan, walk
 
 _RECORDS_OF_COST = ("lineage.json",)
 """They say when a run was computed and how long it took, which no other run repeats."""
@@ -41,16 +40,24 @@ def replay_run(root: Path | str, run: str) -> list[dict[str, Any]]:
         raise SpecError(f"run {run} went through other stages than this version has; {_OTHER_VERSION}")
     with tempfile.TemporaryDirectory(prefix="replay-", dir=lake.storage.local / "tmp") as scratch:
         again = Lake(Path(scratch))
-        hand_over_lake = lake
-        hand_over_again = again
         for artifact in (artifact for step in planned.steps for artifact in step.given):
-            hand_over_again.write_file(artifact.path, hand_over_lake.check(artifact.path, artifact.sha256).read_bytes())
-        after = _computed(planned, again)
+            again.write_file(artifact.path, lake.check(artifact.path, artifact.sha256).read_bytes())
+        after = walk(
+            planned.steps,
+            lambda step, artifacts: step.stage.run(again, artifacts, step.settings, step.modules),
+        )
     now = versions()
     other = [name for name, version in manifest["versions"].items() if now.get(name) != version]
     code = ["the code of evenhand"] if planned.code != manifest["code"] else []
     cause = ", ".join([*code, *other])
-    return [_compared(step, b, a, cause) for step, b, a in zip(planned.steps, before, after, strict=True)]
+    rows = []
+    for step, old, new in zip(planned.steps, before, after, strict=True):
+        old_digests, new_digests = _digests(old), _digests(new)
+        names = sorted(old_digests.keys() | new_digests.keys())
+        changed = [name for name in names if old_digests.get(name) != new_digests.get(name)]
+        row = {"step": step.name, "compared": len(names), "equal": not changed, "changed": ", ".join(changed)}
+        rows.append({**row, "input_changed": cause})
+    return rows
 
 
 def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
@@ -62,7 +69,11 @@ def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
         IntegrityError: the source is not the one that the run read.
     """
     manifest = read_manifest(lake, run)
-    planned = plan(where_it_lies(lake, run, _spec(manifest, run)), began_at(manifest))
+    try:
+        spec = validated(AuditSpec, spec_of(manifest))
+    except ValidationError as error:
+        raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
+    planned = plan(where_it_lies(lake, run, spec), began_at(manifest))
     source = planned.spec.source
     now = planned.source_sha256 if source.part is None else digest_of_part(source)  # the spec itself names the digest
     if now != manifest["source_sha256"]:
@@ -71,32 +82,6 @@ def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
             f"{manifest['source_sha256'][:12]}); bring back the file that it read"
         )
     return manifest, planned
-
-
-def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
-    try:
-        return validated(AuditSpec, spec_of(manifest))
-    except ValidationError as error:
-        raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
-
-
-def _computed(planned: Plan, lake: Lake) -> list[Partition]:
-    def execute(step: Step, artifacts: Inputs) -> Partition:
-        return step.stage.run(lake, artifacts, step.settings, step.modules)
-
-    return walk(planned.steps, execute)
-
-
-def _compared(step: Step, before: Partition, after: Partition, cause: str) -> dict[str, Any]:
-    then, now = _digests(before), _digests(after)
-    changed = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
-    return {
-        "step": step.name,
-        "compared": len(then.keys() | now.keys()),
-        "equal": not changed,
-        "changed": ", ".join(changed),
-        "input_changed": cause,
-    }
 
 
 def _digests(partition: Partition) -> dict[str, str]:

@@ -82,7 +82,7 @@ def signed_of(lake: Lake, run: str, checked: Sequence[log.Entry] | None = None) 
     Args:
         lake: that holds it.
         run: its id.
-        checked: all entries of the log, by whoever checked its chain; both is done here if None.
+        checked: all entries of the log, by a caller that checked its chain; read and checked here if None.
 
     Raises:
         SpecError: no such run.
@@ -95,12 +95,11 @@ def signed_of(lake: Lake, run: str, checked: Sequence[log.Entry] | None = None) 
     before = "" if run_review.state == "approved" else approved_before(lake, run, every)
     head = f"{(last := run_review.signatures[-1]).n}:{log.digest_at(lake, last.n)}" if run_review.signatures else ""
     state = DRAFT if run_review.state == UNSIGNED else run_review.state
-    return Signed(state, tuple(map(_signature, run_review.signatures)), before, head, trusted=bool(trusted()))
-
-
-def _signature(entry: log.Entry) -> Signature:
-    key = entry.signature.key if entry.signature else ""
-    return Signature(entry.by, entry.role, entry.time[:10], entry.manifest_sha256, entry.text, key)
+    rows = []
+    for entry in run_review.signatures:
+        key = entry.signature.key if entry.signature else ""
+        rows.append(Signature(entry.by, entry.role, entry.time[:10], entry.manifest_sha256, entry.text, key))
+    return Signed(state, tuple(rows), before, head, trusted=bool(trusted()))
 
 
 def note_made(lake: Lake, run: str, files: Mapping[str, bytes]) -> str:

@@ -1,4 +1,4 @@
-"""Review of a run: notes, sign-off, and where the review stands."""
+"""Review of a run: notes, sign-off, and the state of the review."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -381,7 +381,7 @@ def outstanding(lake: Lake, logged: Sequence[log.Entry] | None = None) -> Outsta
     """What people still have to do: runs without a signature, remediations that are open, and those that are overdue.
 
     Args:
-        lake: of which it is told.
+        lake: that holds the runs.
         logged: all entries of the log, where they were read; they are read if None.
 
     Raises:
@@ -453,14 +453,10 @@ def approved_before(lake: Lake, run: str, every: Sequence[log.Entry]) -> str:
     approved = next((entry for entry in reversed(review.signatures) if entry.role == "approved"), None)
     if review.state != "approved" or approved is None:
         return ""
-    return f"The run before, {before}, was approved by {approved.by}, {_difference(lake, run, before)}."
-
-
-def _difference(lake: Lake, run: str, before: str) -> str:
     manifest, other = read_manifest(lake, run), read_manifest(lake, before)
-    if manifest["source_sha256"] != other["source_sha256"]:
-        return "on other data"
-    return "by another spec" if manifest["spec"] != other["spec"] else "by other code"
+    difference = "by another spec" if manifest["spec"] != other["spec"] else "by other code"
+    difference = "on other data" if manifest["source_sha256"] != other["source_sha256"] else difference
+    return f"The run before, {before}, was approved by {approved.by}, {difference}."
 
 
 def states(every: Sequence[log.Entry]) -> dict[str, str]:
@@ -506,21 +502,18 @@ def _review(
     open_: tuple[Remediation, ...],
     keys: frozenset[str],
 ) -> Review:
+    """The review of a run in the highest valid role; an approval counts only if another person prepared the run."""
     valid = standing(signed(entries, manifest_sha256))
-    return Review(run, _state(valid, keys), tuple(valid), manifest_sha256, open_)
-
-
-def _state(signatures: Sequence[log.Entry], keys: frozenset[str]) -> str:
-    """The highest valid role; an approval counts only if another person has prepared the run."""
-    if signatures and signatures[0].role in ENDING:
-        return signatures[0].role
+    if valid and valid[0].role in ENDING:
+        return Review(run, valid[0].role, tuple(valid), manifest_sha256, open_)
     reached = {
         entry.role
-        for place, entry in enumerate(signatures)
+        for place, entry in enumerate(valid)
         if entry.role != "approved"
-        or prepared_by_another(entry.by, entry.signature.key if keys and entry.signature else "", signatures[:place])
+        or prepared_by_another(entry.by, entry.signature.key if keys and entry.signature else "", valid[:place])
     }
-    return next((role for role in reversed(_RISING) if role in reached), UNSIGNED)
+    state = next((role for role in reversed(_RISING) if role in reached), UNSIGNED)
+    return Review(run, state, tuple(valid), manifest_sha256, open_)
 
 
 def _rank(entries: Sequence[log.Entry]) -> tuple[bool, int]:

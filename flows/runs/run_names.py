@@ -38,8 +38,10 @@ def named(lake: Lake, name: str | None) -> str:
     if name is None:
         return latest_run(lake)
     ids = run_ids(lake)
-    if name in ids or _is_folder(lake, name):
+    if name in ids:
         return name
+    if name and "/" not in name and name.strip(".") and lake.storage.exists(f"runs/{name}"):
+        return name  # a run without a manifest: reading that run raises an error
     if "@" in name:
         # The protected run of an audit and year, else the last one.
         audit, _, year = name.rpartition("@")
@@ -53,17 +55,20 @@ def named(lake: Lake, name: str | None) -> str:
     fitting = [run for run in ids if name and run.startswith(name)]
     if len(fitting) == 1:
         return fitting[0]
-    raise _unknown(lake, name, ids) if not fitting else SpecError(_several(name, fitting))
+    if fitting:
+        examples = ", ".join(fitting[:_SHOWN])
+        examples += f" and {len(fitting) - _SHOWN} more" if len(fitting) > _SHOWN else ""
+        raise SpecError(
+            f"{name}: expected the beginning of one run, and {len(fitting)} begin so: {examples}; give more letters"
+        )
+    if not ids:
+        raise SpecError(f"the lake {lake.location} holds no run yet; `evenhand audit` makes one")
+    raise SpecError(f"the lake {lake.location} holds no run {name!r}; {_nearest(name, ids)}")
 
 
 def run_ids(lake: Lake) -> list[str]:
     """The ids of all finished runs, in the order of the alphabet."""
     return sorted(path.split("/")[1] for path in lake.storage.glob("runs/*/manifest.json"))
-
-
-def _is_folder(lake: Lake, name: str) -> bool:
-    """Whether the name belongs to a run without a manifest; reading that run then raises an error."""
-    return bool(name) and "/" not in name and name.strip(".") != "" and lake.storage.exists(f"runs/{name}")
 
 
 def audit_of(run: str) -> str:
@@ -83,17 +88,6 @@ def audit_and_year(run: str) -> tuple[str, str]:
 
 def _is_year(word: str) -> bool:
     return word.isdecimal() and len(word) == 4
-
-
-def _several(name: str, fitting: Sequence[str]) -> str:
-    examples = ", ".join(fitting[:_SHOWN]) + (f" and {len(fitting) - _SHOWN} more" if len(fitting) > _SHOWN else "")
-    return f"{name}: expected the beginning of one run, and {len(fitting)} begin so: {examples}; give more letters"
-
-
-def _unknown(lake: Lake, name: str, ids: Sequence[str]) -> SpecError:
-    if not ids:
-        return SpecError(f"the lake {lake.location} holds no run yet; `evenhand audit` makes one")
-    return SpecError(f"the lake {lake.location} holds no run {name!r}; {_nearest(name, ids)}")
 
 
 def _nearest(name: str, ids: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -186,7 +187,7 @@ class CheckedLog:
 
     entries: int
     remarks: tuple[str, ...]
-    """Sentences on what is no fault, and what a reader has to know."""
+    """Sentences on facts that a reader has to know and that are no faults."""
 
 
 def check_log(lake: Lake, known_head: str | None = None, signed_after: str | None = None) -> CheckedLog:
@@ -195,7 +196,7 @@ def check_log(lake: Lake, known_head: str | None = None, signed_after: str | Non
     Args:
         lake: whose log.
         known_head: a head as `evenhand log head` printed it, ``N:SHA256``.
-        signed_after: the head of the time when keys were set up; entries up to it may lack a trusted signature.
+        signed_after: the head of the time when keys were set up; entries up to it need no trusted signature.
 
     Raises:
         SpecError: ``known_head`` or ``signed_after`` is no head, or EVENHAND_TRUSTED_KEYS names no key.
@@ -210,8 +211,8 @@ def check_log(lake: Lake, known_head: str | None = None, signed_after: str | Non
         raise _faulty(lake, problems)
     entries = log.entries(lake)
     wrong, always_wrong = faults(entries, keys), faults(entries, frozenset())
-    before = anchors["--signed-after"].n if signed_after else 0
-    accepted = [n for n in wrong if n <= before and n not in always_wrong]
+    last_unsigned = anchors["--signed-after"].n if signed_after else 0
+    accepted = [n for n in wrong if n <= last_unsigned and n not in always_wrong]
     problems += [why for n, why in wrong.items() if n not in accepted]
     if any(n not in always_wrong and n not in accepted for n in wrong):
         problems.append(
@@ -221,7 +222,14 @@ def check_log(lake: Lake, known_head: str | None = None, signed_after: str | Non
     problems += _without_entry(lake)
     if problems:
         raise _faulty(lake, problems)
-    return CheckedLog(len(entries), (*_remarks(entries, keys, len(accepted)), *_times_back(entries)))
+    remarks = list(_remarks(entries, keys, len(accepted)))
+    # the order of the log counts, and no clock does
+    remarks += [
+        f"{entry.words()} is earlier than the entry before it ({before.time}): a clock was set back, or a time is false"
+        for before, entry in pairwise(entries)
+        if entry.time < before.time
+    ]
+    return CheckedLog(len(entries), tuple(remarks))
 
 
 def _faulty(lake: Lake, problems: Sequence[str]) -> IntegrityError:
@@ -287,16 +295,6 @@ def _remarks(entries: Sequence[log.Entry], keys: frozenset[str], accepted: int) 
             yield f"the key {key} signed as {', '.join(of.values())}: one key stands for one person"
 
 
-def _times_back(entries: Sequence[log.Entry]) -> Iterator[str]:
-    """Entries with a time before that of the entry before: the order of the log counts, and no clock does."""
-    for before, entry in pairwise(entries):
-        if entry.time < before.time:
-            yield (
-                f"{entry.words()} is earlier than the entry before it ({before.time}): a clock was set back, or a time "
-                "is false"
-            )
-
-
 def _head_of(option: str, text: str) -> log.Head:
     number, _, digest = text.partition(":")
     if not number.isdecimal() or len(digest) != 64:
@@ -346,9 +344,9 @@ def certify(lake: Lake, run: str) -> log.Entry:
     if key is None:
         lake.storage.discard(signature_path(run))
     else:
-        signed_manifest = (
-            SignedManifest(signature=key.sign("manifest", content), time=_now()).model_dump_json(indent=1).encode()
-        )
+        signature = key.sign("manifest", content)
+        time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        signed_manifest = SignedManifest(signature=signature, time=time).model_dump_json(indent=1).encode()
         lake.write_file(signature_path(run), signed_manifest, f"tmp/{run}-signature.json")
         files = {SIGNATURE: hashlib.sha256(signed_manifest).hexdigest()}
     entry = log.append(lake, "run published", key, run=run, manifest_sha256=digest_of(content), files=files)
@@ -366,18 +364,15 @@ def is_certified(lake: Lake, run: str) -> bool:
         if not keys and not lake.storage.exists(logged_path(run)) and not log.head(lake).n:
             return True
         noted = json.loads(lake.storage.read(logged_path(run)) or b"null")
-        entry = log.entry_of(lake, int(noted["n"])) if noted else _adopted(lake, run)
+        entry = log.entry_of(lake, int(noted["n"])) if noted else None
+        if not noted:  # a run that was there before the log
+            entry = log.newest(log.entries(lake, run), ("run published",))
+            entry = entry if entry and entry.text == log.BEFORE_THE_LOG else None
         if entry is None or (keys and (entry.signature is None or entry.signature.key not in keys)):
             return False
         return entry.run == run and entry.manifest_sha256 == digest_of(read_manifest(lake, run))
     except (ValueError, TypeError, KeyError, IntegrityError):
         return False
-
-
-def _adopted(lake: Lake, run: str) -> log.Entry | None:
-    """The entry of a run that was there before the log."""
-    entry = log.newest(log.entries(lake, run), ("run published",))
-    return entry if entry and entry.text == log.BEFORE_THE_LOG else None
 
 
 def certificate_problems(lake: Lake, run: str, manifest: dict[str, Any], log_entries: list[log.Entry]) -> Iterator[str]:
@@ -435,12 +430,8 @@ def _note(entry: log.Entry) -> bytes:
     return json.dumps({"n": entry.n}).encode()
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
 # --------------------------------------------------------------------------------------------------------------------
-# The signature of a run as `evenhand verify` judges it: whose it is, whether it holds, and what is said of it.
+# The signature of a run as `evenhand verify` judges it: its key, whether it is valid, and its words.
 
 
 @dataclass(frozen=True)
@@ -532,7 +523,7 @@ def verify_run(
     Args:
         root: of the lake.
         run: its id.
-        demand: what is asked of its signature.
+        demand: what is required of its signature.
         logged: all entries of the log, where they were read for several runs; they are read if None.
 
     Raises:
@@ -549,10 +540,19 @@ def verify_run(
     digests = {a.path: a.sha256 for p in partitions for a in p.tables} | records
     digests |= {path: digest for p in partitions for path, digest in p.files.items()}
     digests |= {summary_path(run): manifest[NAMED]} if NAMED in manifest else {}
-    problems = [problem for path, digest in sorted(digests.items()) if (problem := _problem(lake, path, digest))]
-    problems += [str(lake.altered(record_of(p))) for p in unsealed if not _says(lake, p)]
-    problems += _altered_report(lake, run, manifest)
-    problems += _rewritten(lake, run)
+    problems = []
+    for path, digest in sorted(digests.items()):
+        try:
+            lake.require(path, digest)
+        except IntegrityError as error:
+            problems.append(str(error))
+    for partition in unsealed:
+        record = None
+        with suppress(ValueError):
+            record = Partition.model_validate_json(lake.storage.read(record_of(partition)) or b"")
+        if record != partition:
+            problems.append(str(lake.altered(record_of(partition))))
+    problems += _altered_files(lake, run, manifest)
     problems += [
         f"{lake.storage.where(path)} is not named by the manifest; find out who put it there, and move it elsewhere"
         for path in _unnamed(lake, run, partitions, manifest)
@@ -607,42 +607,25 @@ def _require_manifest(lake: Lake, run: str) -> None:
         )
 
 
-def _problem(lake: Lake, path: str, digest: str) -> str | None:
-    try:
-        lake.require(path, digest)
-    except IntegrityError as error:
-        return str(error)
-    return None
-
-
-def _rewritten(lake: Lake, run: str) -> Iterator[str]:
-    """Problems of a manifest with the same content in other bytes, such as other blanks: its seal ignores these."""
+def _altered_files(lake: Lake, run: str, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Problems of the files of the report, and of a manifest in other bytes, such as blanks, which its seal ignores."""
+    storage, folder = report_named(lake, run, manifest)
+    for name, digest in manifest["exported"].items():
+        if not storage.intact(f"{folder}/{name}", digest):
+            where = storage.where(f"{folder}/{name}")
+            yield f"{where} is missing or is not the file that was written; run the audit again"
     path = f"runs/{run}/manifest.json"
     content = lake.storage.read(path) or b""
     if content != json.dumps(json.loads(content), indent=1).encode():
         yield f"{lake.storage.where(path)} says the same in other bytes than were written; run that audit again"
 
 
-def _says(lake: Lake, partition: Partition) -> bool:
-    """Whether the record of a partition in the lake agrees with the manifest."""
-    try:
-        return Partition.model_validate_json(lake.storage.read(record_of(partition)) or b"") == partition
-    except ValueError:
-        return False
-
-
-def _altered_report(lake: Lake, run: str, manifest: Mapping[str, Any]) -> Iterator[str]:
-    storage, folder = report_named(lake, run, manifest)
-    for name, digest in manifest["exported"].items():
-        if not storage.intact(f"{folder}/{name}", digest):
-            where = storage.where(f"{folder}/{name}")
-            yield f"{where} is missing or is not the file that was written; run the audit again"
-
-
 def _unnamed(lake: Lake, run: str, partitions: list[Partition], manifest: Mapping[str, Any]) -> Iterator[str]:
     """Files in the run's folders that the manifest does not name.
 
     Four are no part of it: signature, number of the log's entry, mark of protection, and the list of later files.
+    On an object store every writer has a folder of its own in a partition's folder, and only the record names the
+    writer whose files count.
     """
     known_paths = {f"reports/{run}/{name}" for name in manifest["exported"]}
     known_paths |= {f"runs/{run}/manifest.json", mark_of(run), made_later(run)}
@@ -652,17 +635,9 @@ def _unnamed(lake: Lake, run: str, partitions: list[Partition], manifest: Mappin
         yield from (path for path in lake.storage.below(folder) if path not in known_paths)
     for partition in partitions:
         named = {a.path for a in partition.tables} | {*partition.files} | {record_of(partition)}
-        yield from (path for path in _own(lake, partition) if path not in named)
-
-
-def _own(lake: Lake, partition: Partition) -> Iterator[str]:
-    """All files of a partition's folder but those of other writers.
-
-    On an object store every writer has a folder of its own in there, and only the record says whose files count.
-    """
-    folder = PurePosixPath(record_of(partition)).parent
-    home = PurePosixPath(partition.tables[0].path).parent
-    for path in lake.storage.below(str(folder)):
-        place = PurePosixPath(path)
-        if home == folder or place.parent == folder or place.is_relative_to(home):
-            yield path
+        home, writer = PurePosixPath(record_of(partition)).parent, PurePosixPath(partition.tables[0].path).parent
+        for path in lake.storage.below(str(home)):
+            place = PurePosixPath(path)
+            is_own = writer == home or place.parent == home or place.is_relative_to(writer)
+            if is_own and path not in named:
+                yield path

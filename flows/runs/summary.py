@@ -6,6 +6,7 @@ its digest. A run of an earlier version has none, and is summed up from both whe
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -85,10 +86,17 @@ def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
     """The summary of a run, by its manifest and the content of its report.json, if there is a published one.
 
     Raises:
-        KeyError: the manifest lacks what every version has.
+        KeyError: the manifest has not the keys of every version.
     """
-    report_content, spec = _report(report), spec_of(manifest)
-    theories = {row["theory"]: row["state"] for row in _rows(report_content) if row.get("role") == "theory"}
+    content: dict[str, Any] = {}
+    with suppress(ValueError):  # a report of an earlier version may not be readable
+        content = mapping_of(report)
+    rows: list[dict[str, Any]] = []
+    with suppress(KeyError, TypeError, ValueError):
+        table = content["theories"]
+        rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    theories = {row["theory"]: row["state"] for row in rows if row.get("role") == "theory"}
+    spec = spec_of(manifest)
     return Summary(
         run=manifest["run"],
         audit=manifest["dataset"],
@@ -97,8 +105,8 @@ def summary_of(manifest: Mapping[str, Any], report: bytes | None) -> Summary:
         partition=manifest.get("partition"),
         state=manifest["state"],
         theories={t.value: theories[t] for t in QUESTIONS if t in theories},
-        headline=str(report_content.get("headline", {}).get("words", ""))[:_MOST_WORDS],
-        figures=tuple(_figures(report_content)),
+        headline=str(content.get("headline", {}).get("words", ""))[:_MOST_WORDS],
+        figures=tuple(_figures(content)),
         finished=manifest["finished"],
         seconds=round(sum(float(cost.get("seconds", 0)) for cost in manifest["lineage"]), 1),
         source_sha256=manifest["source_sha256"],
@@ -152,22 +160,6 @@ def read_summary(lake: Lake, run: str) -> Summary:
         where = lake.storage.where(path)
         raise IntegrityError(f"{where} cannot be read; run that audit again to rewrite it") from error
     return summary
-
-
-def _report(content: bytes | None) -> dict[str, Any]:
-    """report.json; nothing of one that cannot be read, as of an earlier version."""
-    try:
-        return mapping_of(content)
-    except ValueError:
-        return {}
-
-
-def _rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    try:
-        table = report["theories"]
-        return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-    except (KeyError, TypeError, ValueError):
-        return []
 
 
 def _figures(report: Mapping[str, Any]) -> Iterator[Figure]:

@@ -29,7 +29,11 @@ def report_crash(error: BaseException, arguments: Sequence[str]) -> str:
     fault = f"this is {fault_words(error)}"
     try:
         text = "\n".join(_lines(error))
-        folder = _folder(arguments)
+        lakes = [after for before, after in pairwise(arguments) if before == "--lake"]
+        lakes += [argument.removeprefix("--lake=") for argument in arguments if argument.startswith("--lake=")]
+        lake = Path((lakes or [os.environ.get("EVENHAND_LAKE", "data/lake")])[-1])
+        # the system's folder where the command has no lake, or one at a URI
+        folder = lake / "tmp" if lake.is_dir() else Path(tempfile.gettempdir())
         folder.mkdir(mode=0o700, exist_ok=True)
         file = folder / f"crash-{uuid4().hex[:12]}.txt"
         opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -60,11 +64,3 @@ def _lines(error: BaseException) -> Iterator[str]:
         yield "".join([*frames, *traceback.format_list(traceback.extract_tb(fault.__traceback__))]).rstrip()
         kind = f"{type(fault).__module__}.{type(fault).__qualname__}"
         yield f"{kind}: {fault}" if isinstance(fault, EvenhandError) else f"{kind}: (message left out)"
-
-
-def _folder(arguments: Sequence[str]) -> Path:
-    """The lake's folder for temporary files; the system's where the command has no lake, or one at a URI."""
-    lakes = [after for before, after in pairwise(arguments) if before == "--lake"]
-    lakes += [argument.removeprefix("--lake=") for argument in arguments if argument.startswith("--lake=")]
-    lake = Path((lakes or [os.environ.get("EVENHAND_LAKE", "data/lake")])[-1])
-    return lake / "tmp" if lake.is_dir() else Path(tempfile.gettempdir())

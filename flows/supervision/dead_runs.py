@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 SOON = timedelta(minutes=10)
 """A run that a worker has taken is at work within seconds; after this it never will be."""
 MOST_RESUMED = 2
-"""Times that a run is taken up again after its process died."""
+"""Times that a run is resumed after its process died."""
 MENDED = "Found by evenhand: the run ended while the server was away"
 DIED = "Found by evenhand: the run ended, and its process died before it could say so"
 GIVEN_UP = "Infrastructure"
-"""Name of the state of a run that died once more than it is taken up again."""
+"""Name of the state of a run that died more often than it is resumed."""
 _AGAIN = "Taken up again by evenhand"
 
 
@@ -41,9 +41,9 @@ class Marked:
     given_up: bool = False
     """Whether it died too often; its state is then FAILED."""
     stopped: bool = False
-    """Whether it left because it was asked to, which is no fault."""
+    """Whether it left after a stop request, which is no fault."""
     mended: tuple[str, str, str] | None = None
-    """Type, name and message of the state in which it had ended, where only the server was not told."""
+    """Type, name and message of its final state, if the server did not get it."""
     tags: tuple[str, ...] = ()
     """Of the flow run on the server."""
     flow: str = ""
@@ -56,14 +56,6 @@ class Marked:
     """At which it died."""
 
 
-def _at_once(_: Presence, __: bool) -> bool:
-    return True
-
-
-def _unknown(_: Presence) -> str:
-    return ""
-
-
 @dataclass(frozen=True)
 class Burial:
     """How dead runs are seen to."""
@@ -73,17 +65,17 @@ class Burial:
     took and never began are looked for. What they finished is in the lake and is not computed again."""
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     """The time by which a run should have begun."""
-    ripe: Callable[[Presence, bool], bool] = _at_once
+    ripe: Callable[[Presence, bool], bool] = lambda _, __: True
     """Whether a death may be acted on, given whether the server knows of it. Prefect's own worker reports the end of a
     process, too; a run that was scheduled before it does would be told dead once more."""
-    remembered: Callable[[Presence], str] = _unknown
+    remembered: Callable[[Presence], str] = lambda _: ""
     """What somebody saw of a run before it died, in words: its stage, memory."""
 
 
 def mark_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
     """Set the runs of dead processes on a lake to CRASHED; returns the marked runs.
 
-    A run on another server than the one that is asked is left alone.
+    A run on another server is left alone.
     """
     burial = burial or Burial()
     gone = dead(lake)
@@ -94,23 +86,11 @@ def mark_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
     with get_client(sync_client=True) as client:
         marked_runs = [marked for presence in gone if (marked := _bury(client, lake, presence, burial))]
         if burial.resume:
-            never_begun_client = client
-            never_begun_burial = burial
-            taken_long_ago = (
-                run
-                for run in of_lake(never_begun_client, lake, ["PENDING"])
-                if _since(run) < never_begun_burial.now - SOON
-            )
-            never_begun = [
-                _crash(
-                    never_begun_client,
-                    run,
-                    f"taken by a worker {_since(run):%Y-%m-%d %H:%M} and not begun since",
-                    never_begun_burial,
-                )
-                for run in taken_long_ago
-            ]
-            marked_runs += never_begun
+            for run in of_lake(client, lake, ["PENDING"]):
+                since = run.state.timestamp if run.state is not None else datetime.now(UTC)
+                if since < burial.now - SOON:
+                    why = f"taken by a worker {since:%Y-%m-%d %H:%M} and not begun since"
+                    marked_runs.append(_crash(client, run, why, burial))
     return marked_runs
 
 
@@ -148,9 +128,19 @@ def _bury(client: "SyncPrefectClient", lake: Lake, presence: Presence, burial: B
 
 
 def _marked(client: "SyncPrefectClient", run: "FlowRun", presence: Presence, burial: Burial) -> Marked | None:
+    from prefect.client.schemas.objects import State, StateType
+
     over = run.state is not None and run.state.is_final()
     if presence.outcome is not None:
-        return None if over and not _crashed(run) else _mend(client, run, presence)
+        if over and not _crashed(run):
+            return None
+        # its process could not report its final state to the server
+        kind, name, message = presence.outcome
+        why = DIED if _crashed(run) else MENDED
+        state = State(type=StateType(kind), name=name, message=f"{why}; {message}".rstrip("; "))
+        client.set_flow_run_state(run.id, state, force=True)
+        tags = tuple(run.tags)
+        return Marked(run.name, str(run.id), why, resumed=False, mended=presence.outcome, tags=tags)
     if over and not (_crashed(run) and burial.resume and _of_deployment(run)):
         return None
     if presence.stopped:
@@ -158,17 +148,6 @@ def _marked(client: "SyncPrefectClient", run: "FlowRun", presence: Presence, bur
     remembered = burial.remembered(presence)
     why = f"{presence} is gone: killed, or its machine stopped" + (f"; {remembered}" if remembered else "")
     return replace(_crash(client, run, why, burial), began=presence.started, stage=presence.stage)
-
-
-def _mend(client: "SyncPrefectClient", run: "FlowRun", presence: Presence) -> Marked:
-    """Set the final state of a run after its process failed to report it to the server."""
-    from prefect.client.schemas.objects import State, StateType
-
-    outcome = kind, name, message = presence.outcome or ("COMPLETED", "Completed", "")
-    why = DIED if _crashed(run) else MENDED
-    full_message = f"{why}; {message}".rstrip("; ")
-    client.set_flow_run_state(run.id, State(type=StateType(kind), name=name, message=full_message), force=True)
-    return Marked(run.name, str(run.id), why, resumed=False, mended=outcome, tags=tuple(run.tags))
 
 
 def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial, *, stopped: bool = False) -> Marked:
@@ -211,8 +190,3 @@ def _crashed(run: "FlowRun") -> bool:
 def _of_deployment(run: "FlowRun") -> bool:
     """Whether a worker would take the run up: it is a deployment's, and no flow's within another."""
     return run.deployment_id is not None and run.parent_task_run_id is None
-
-
-def _since(run: "FlowRun") -> datetime:
-    """When a run came into its state."""
-    return run.state.timestamp if run.state is not None else datetime.now(UTC)

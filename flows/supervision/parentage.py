@@ -3,8 +3,8 @@
 The id of the parent is looked at twice a second. Linux's PR_SET_PDEATHSIG is bound to the thread that started the
 child, and fires when that thread ends. Workers of stages wait for their parent in ``flows.concurrency.workers``.
 
-Run as a program it is another module's program that ends so: ``python parentage.py PID MODULE ...``. By its path, as
-that program may run where this package is not found.
+As a program it runs another module that ends so: ``python parentage.py PID MODULE ...``. It is called by its path, as
+that module may run where this package is not found.
 """
 
 import os
@@ -34,25 +34,20 @@ def end_with(parent: int) -> None:
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(_LOOK_SECONDS)
-    _end_children()
-    os._exit(_GONE)
-
-
-def _end_children() -> None:
-    """Kill the children of this process: the process to which they would report is gone."""
     import psutil  # a server need not load it before
 
-    with suppress(psutil.Error):
+    with suppress(psutil.Error):  # the process to which the children would report is gone
         children = psutil.Process().children(recursive=True)
         for child in children:
             with suppress(psutil.Error):
                 child.send_signal(signal.SIGKILL)
         psutil.wait_procs(children, timeout=_LAST_SECONDS)
+    os._exit(_GONE)
 
 
 if __name__ == "__main__":
-    _, given, name, *rest = sys.argv
+    _, parent_pid, name, *rest = sys.argv
     sys.path.pop(0)  # the folder of this file, whose names are no modules of that program
-    end_with(int(given))
+    end_with(int(parent_pid))
     sys.argv = [name, *rest]
     runpy.run_module(name, run_name="__main__", alter_sys=True)

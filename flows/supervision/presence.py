@@ -276,7 +276,7 @@ class Holder:
     lock: str
     """Its name: of a stage with its key, of a year of a back-fill, or of a run at work."""
     who: str
-    """In words; empty where the lock alone tells that somebody works."""
+    """In words; empty if only the lock is known."""
 
 
 def clear_leftovers(lake: Lake) -> list[Path]:
@@ -301,13 +301,17 @@ def leftovers(lake: Lake) -> list[Path]:
 
     A stage's draft is written under the lock of its key, by whose being free it is known to be left behind. Others are
     small and written at once: they are left behind once nothing was written to them for a day. Crash files are no
-    drafts: the user was asked to send them.
+    drafts: the user is to send them.
     """
     drafts = (path for path in sorted((lake.storage.local / "tmp").glob("*")) if not path.match(CRASH_FILES))
-    owned_drafts = [
-        draft for draft in drafts if not strange(lake.storage.local, draft)
-    ]  # what a link leads to is no draft
-    return [draft for draft in owned_drafts if _left_behind(lake, draft)]
+    # what a link leads to is no draft
+    owned_drafts = [draft for draft in drafts if not strange(lake.storage.local, draft)]
+    before = time.time() - _UNTOUCHED_SECONDS
+    return [
+        draft
+        for draft in owned_drafts
+        if (touched(draft) < before if (lock := _lock(lake, draft)) is None else not held(lock))
+    ]
 
 
 def holders(lake: Lake) -> list[Holder]:
@@ -336,11 +340,6 @@ def remove_free_locks(lake: Lake, seconds: float = _UNTOUCHED_SECONDS) -> list[P
                 path.unlink(missing_ok=True)
                 gone.append(path)
     return gone
-
-
-def _left_behind(lake: Lake, draft: Path) -> bool:
-    lock = _lock(lake, draft)
-    return touched(draft) < time.time() - _UNTOUCHED_SECONDS if lock is None else not held(lock)
 
 
 def _lock(lake: Lake, draft: Path) -> Path | None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing import parent_process
 from types import FrameType
 from typing import Final, NoReturn
@@ -78,7 +79,7 @@ def of_worker() -> bool:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Whether an error is for want of memory, as ``tasks.pipeline.resources`` tells it."""
+    """Whether an error is a lack of memory, as ``tasks.pipeline.resources`` reports it."""
     return isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError)
 
 
@@ -200,7 +201,7 @@ def leaves_on_word(act: Callable[[], object] = lambda: None) -> Iterator[None]:
     """Heed the word of a worker inside the block; ``act`` is done before the process leaves there."""
     _Leaving.last_acts.append(act)
     heeds = threading.current_thread() is threading.main_thread() and not _Leaving.in_command
-    before = signal.signal(WORD, _handle) if heeds else None
+    before = signal.signal(WORD, lambda _, __: ask_to_leave()) if heeds else None
     try:
         yield
     finally:
@@ -229,10 +230,6 @@ def end_if_leaving() -> None:
             with suppress(psutil.Error):
                 child.kill()
     os._exit(LEFT)
-
-
-def _handle(_: int, __: FrameType | None) -> None:
-    ask_to_leave()
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -347,7 +344,8 @@ def errors_of_stopping() -> Iterator[None]:
 @contextmanager
 def at_forced_end(act: Callable[[], object]) -> Iterator[None]:
     """Call ``act`` if the process is ended by force inside the block. It has a second, and runs in another thread."""
-    registered = _in_this_context(act)
+    context = contextvars.copy_context()  # of Prefect's settings, which another thread does not see
+    registered = partial(context.run, act)
     _process.last_acts.append(registered)
     try:
         yield
@@ -366,12 +364,6 @@ def shielded_children() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _in_this_context(act: Callable[[], object]) -> Callable[[], object]:
-    """Prefect keeps its settings in context variables, which another thread does not see."""
-    context = contextvars.copy_context()
-    return lambda: context.run(act)
 
 
 @contextmanager
@@ -437,20 +429,16 @@ def _watch(pipe: int) -> NoReturn:
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
     _request(number)
     if _process.began:
-        _wait_for_second(pipe)
+        # wait for a second Ctrl-C, at most the grace period; Prefect sends itself a second SIGTERM, so that is none
+        until = time.monotonic() + INTERRUPTION_GRACE_SECONDS
+        while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
+            if os.read(pipe, 1)[0] == signal.SIGINT:
+                break
     acts = threading.Thread(target=_act, daemon=True)
     acts.start()
     acts.join(_LAST_SECONDS)
     _kill_children()
     os._exit(_exit_code())
-
-
-def _wait_for_second(pipe: int) -> None:
-    """Wait for a second Ctrl-C, at most the grace period. Prefect sends itself a second SIGTERM, so that is none."""
-    until = time.monotonic() + INTERRUPTION_GRACE_SECONDS
-    while select.select([pipe], [], [], max(0.0, until - time.monotonic()))[0]:
-        if os.read(pipe, 1)[0] == signal.SIGINT:
-            return
 
 
 def _act() -> None:
@@ -473,20 +461,19 @@ def _say() -> None:
 def _kill_children() -> None:
     """Kill every descendant process but multiprocessing's tracker: it ends by itself and frees what the others held."""
     for _ in range(5):  # one may just be starting another
-        children = [child for child in psutil.Process().children(recursive=True) if not _is_tracker(child)]
+        children = []
+        for child in psutil.Process().children(recursive=True):
+            command: list[str] = []
+            with suppress(psutil.Error):
+                command = child.cmdline()
+            if not any("multiprocessing.resource_tracker" in word for word in command):
+                children.append(child)
         if not children:
             return
         for child in children:
             with suppress(psutil.Error):
                 child.kill()
         psutil.wait_procs(children, timeout=0.5)
-
-
-def _is_tracker(process: psutil.Process) -> bool:
-    try:
-        return any("multiprocessing.resource_tracker" in word for word in process.cmdline())
-    except psutil.Error:
-        return False
 
 
 def _leave_to_python() -> None:

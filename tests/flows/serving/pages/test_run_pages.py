@@ -188,7 +188,7 @@ def test_pages_beside_the_report_make_none(report: tuple[Served, str], monkeypat
     def never(*_: object) -> None:
         raise AssertionError("a whole report was made")
 
-    monkeypatch.setattr("flows.serving.site._made", never)
+    monkeypatch.setattr("flows.serving.site.Reports.of", never)
     one, place = report
     fresh = served(one.site.settings.lake)
     for part in ("measures", "lineage", "files", "quality", "review", "compare", "findings"):
