@@ -17,7 +17,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 
 from flows.outcome.ending import Name
 from flows.supervision.file_modes import denied_bits
-from schemas.audit.file import Parsed, parse
+from schemas.audit.file import parse
 from schemas.bounds import Strict
 from schemas.errors import Location, SpecError, nearest, raise_together
 
@@ -130,9 +130,12 @@ def read_alerts(path: Path) -> Alerts:
         faults = [*unset, *_faults(error)]
     else:
         faults = unset or list(_unknown(alerts.to))
-    placed = sorted(((_line(parsed, fault.location), fault) for fault in faults), key=lambda pair: pair[0])
+    placed = []
+    for fault in faults:  # its line is that of the key, else of the nearest key above it
+        at, lines = fault.location, parsed.lines
+        placed.append((next((lines[at[:i]] for i in range(len(at), 0, -1) if at[:i] in lines), 0), fault))
     texts = []
-    for line, fault in placed:
+    for line, fault in sorted(placed, key=lambda pair: pair[0]):
         key, place = ".".join(map(str, fault.location)), f"{path}, line {line}" if line else str(path)
         texts.append(f"{place}: {key}: {fault}" if key else f"{place}: {fault}")
     raise_together([SpecError(text) for text in [*twice, *texts]])
@@ -204,7 +207,3 @@ def _expected(at: Location) -> str:
     if at[2:]:
         return "`daily`" if at[2] == "digest" else "a name, or a list of names"
     return "a rule, such as `{when: breach, tell: desk}`" if at[1:] else "a list of rules, each below a `-`"
-
-
-def _line(parsed: Parsed, at: Location) -> int:
-    return next((parsed.lines[at[:i]] for i in range(len(at), 0, -1) if at[:i] in parsed.lines), 0)

@@ -95,13 +95,13 @@ def _step(ending: Ending) -> str:
 # --------------------------------------------------------------------------------------------------------------------
 # Record of every alert in the lake: ``alerts/<id>.json``, one file for an ending and an address.
 #
-# The id follows from the run, the state and the address, so that the same state of the same run is told once. Records
+# The id follows from the run, the state and the address, so that the same state of the same run is sent once. Records
 # hold names of addresses, never the addresses.
 
 
 FOLDER = "alerts"
 _STUCK = timedelta(minutes=10)
-"""A record that says ``sending`` for so long belongs to a process that died, or to another machine's that did."""
+"""A record in the state ``sending`` for so long belongs to a process that died, here or on another machine."""
 
 
 class Outcome(StrEnum):
@@ -113,7 +113,7 @@ class Outcome(StrEnum):
     WAITING = "waiting"
     """For the digest of its day."""
     SETTLED = "settled"
-    """It had no address, as the file of addresses was not usable; its ending was told to those of the mended file."""
+    """It had no address, as the file was not usable; its ending was sent to the addresses of the corrected file."""
 
 
 class Alert(BaseModel):
@@ -347,7 +347,7 @@ log = logging.getLogger("evenhand")
 def tell(lake: Lake, ending: Ending) -> None:
     """Send an ending to the addresses of the rules; nothing where EVENHAND_ALERTS is not set. It raises nothing.
 
-    The same state of the same run is told once to each address. A digest is recorded as waiting, and sent with the
+    The same state of the same run is sent once to each address. A digest is recorded as waiting, and sent with the
     first alert of a later day, by ``evenhand alerts send`` or by ``evenhand overdue``.
     """
     try:
@@ -448,7 +448,7 @@ def _tell(lake: Lake, settings: Alerts, ending: Ending) -> None:
 def _unsent(lake: Lake, alert: Alert) -> Alert | None:
     """The alert, with the tries so far; None if it was sent or is being sent.
 
-    Where the lake does not answer, it is sent: better told twice than not at all.
+    Where the lake does not answer, it is sent: better twice than not at all.
     """
     try:
         before = found(lake, alert)
@@ -514,7 +514,7 @@ def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]"
     """Send alerts of how a flow run ended; nothing where EVENHAND_ALERTS is not set. It raises nothing.
 
     Prefect calls it in the process of the run, and for a crash or a cancellation in the worker that ends that process
-    or sees it end: so does that of a run that left because its worker was asked to, which is told to nobody.
+    or sees it end. It does so, too, for a run that left because its worker had to stop: that gets no alert.
     """
     if not os.environ.get(VARIABLE):
         return
@@ -539,7 +539,7 @@ def send_alerts(flow: "Flow[Any, Any]", flow_run: "FlowRun", state: "State[Any]"
 
 _ENDINGS: Final = ("on_completion", "on_failure", "on_crashed", "on_cancellation")
 ALERTED: Final[dict[str, Any]] = {key: [send_alerts] for key in _ENDINGS}
-"""Settings of a flow whose endings are told."""
+"""Settings of a flow that sends alerts of its endings."""
 
 
 class _Lines(logging.Handler):

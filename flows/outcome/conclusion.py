@@ -70,7 +70,7 @@ def ending_of_error(error: Exception, subject: str, quotable_texts: Collection[s
     else:
         message = f"{fault_words(error)}; `evenhand doctor` checks this installation"
     where = "".join(f"{note}: " for note in getattr(error, "__notes__", ()) if note.startswith("stage "))
-    if isinstance(error, DataQualityError) or where:  # what a stage says of a spec may quote cells, too
+    if isinstance(error, DataQualityError) or where:  # the message of a stage on a spec may quote cells, too
         next_step = f"; {_DATA_STEP}" if isinstance(error, DataQualityError) and "\n" in message else ""
         message = without_cells(message, quotable_texts) + next_step
     return Ending(NAMES[code], subject, one_line(where + message))

@@ -31,7 +31,7 @@ class Name(StrEnum):
     INFRASTRUCTURE = "Infrastructure"
     INTEGRITY = "Integrity"
     CRASHED = "Crashed"
-    """Its process is gone; no code of a command says so."""
+    """Its process is gone; no exit code of a command shows that."""
     CANCELLED = "Cancelled"
     """Somebody cancelled it on the server."""
     OVERDUE = "Overdue"
@@ -274,9 +274,9 @@ def checks_of(lake: Lake, run: Run) -> Checks:
 
 def words_of(row: Row) -> str:
     """A check in words, such as ``outcome, race: Black approval_rate_ratio 0.74 [0.67, 0.81], at least 0.90``."""
-    whose = f"{row['theory']}, {row['protected_attribute']}: {row['group']} {row['measure']}"
+    place = f"{row['theory']}, {row['protected_attribute']}: {row['group']} {row['measure']}"
     effect = "withheld" if row["withheld"] else effect_words(row)
-    return ", ".join(filter(None, (f"{whose} {effect}".rstrip(), limit_words(row))))
+    return ", ".join(filter(None, (f"{place} {effect}".rstrip(), limit_words(row))))
 
 
 def shown(row: Row) -> dict[str, Any]:

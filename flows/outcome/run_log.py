@@ -116,13 +116,13 @@ def tell_run(text: str, level: int = logging.INFO) -> None:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What Prefect is told of a task's error: it logs and keeps an error's words, and these may hold cells of a table.
+# Errors of tasks as Prefect gets them: it logs and keeps an error's words, and these may hold cells of a table.
 
 
 T = TypeVar("T")
 
 _PASSING = (OSError, BrokenExecutor, MemoryError)
-"""A fault of a network drive may pass; a stage that died or had no memory may find more, beside others or none."""
+"""A fault of a network drive may pass; a stage that died or had no memory may find more next time."""
 
 
 class ToldError(Exception):
@@ -175,7 +175,7 @@ def in_own_words(task: Callable[[], T]) -> T:
         return task()
     except ToldError as plain_error:
         error = plain_error.error or plain_error
-    raise error  # not inside of the handler, whose own error it would be told to follow from
+    raise error  # outside of the handler, as its error would be the context
 
 
 class InOwnWords:

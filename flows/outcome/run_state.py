@@ -50,8 +50,8 @@ log = logging.getLogger("evenhand")
 def see_to_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
     """Mark the runs of dead processes on a lake, and send an alert of each; returns the marked runs.
 
-    One that left because it was asked to is no fault. Of one that had ended its process may have told; the same state
-    is told once. Of an audit that died the lake keeps a record for metrics; the years of a back-fill have their own.
+    A run that left after a stop request is no fault. The process of a run that had ended may have sent its alert; each
+    state is sent once. The lake keeps a record of an audit that died, for metrics; years of a back-fill have their own.
     """
     marked_runs = mark_dead(lake, burial)
     for marked in marked_runs:
@@ -68,7 +68,7 @@ def see_to_dead(lake: Lake, burial: Burial | None = None) -> list[Marked]:
 def ending_of(marked: Marked) -> Ending | None:
     """How a run of a dead process ended: as it recorded, crashed, or given up after it died too often.
 
-    None where it ended in a state that says nothing to people.
+    None where it ended in a state without a message for people.
     """
     if marked.mended:
         _, state, message = marked.mended
@@ -84,7 +84,7 @@ def ending_of(marked: Marked) -> Ending | None:
 # Waits for Prefect's server before a run reports its end: what is computed is in the lake, and needs no server.
 #
 # EVENHAND_SERVER_PATIENCE is how long, in seconds. A run whose server does not come back in time ends all the same; a
-# worker mends its state from the lake later (``flows.supervision.dead_runs``).
+# worker corrects its state from the lake later (``flows.supervision.dead_runs``).
 
 
 PATIENCE = "EVENHAND_SERVER_PATIENCE"
@@ -130,7 +130,7 @@ def await_server() -> bool:
 P = ParamSpec("P")
 Result = dict[str, Any]
 Conclusion = Callable[[Mapping[str, Any], Result, Subject, Collection[str]], Ending | None]
-"""From the flow's parameters, its result, its subject and the texts that may be quoted; None: nothing to tell."""
+"""From the flow's parameters, its result, its subject and the texts that may be quoted; None: nothing to report."""
 
 COMPLETED = (Name.WITHIN, Name.BREACH, Name.INSUFFICIENT)
 """A finding is no failure."""
@@ -259,7 +259,7 @@ def tag(*tags: str) -> None:
 # --------------------------------------------------------------------------------------------------------------------
 # Decorator of flows: announces the run as alive while it works, and first marks the runs of dead processes.
 #
-# The run leaves in order where it is asked to, ends with the worker that started it, and notes its outcome before
+# The run leaves in order after a stop request, ends with the worker that started it, and notes its outcome before
 # Prefect reports it, so that a worker can correct the state on a server that was away.
 
 R = TypeVar("R")

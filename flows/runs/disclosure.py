@@ -1,7 +1,7 @@
 """Shows what a run withholds, for restricted readers: each withheld population, the reason, and what follows from it.
 
-And the earlier published runs over the same rows, whose numbers a reader has too: they are named in the spec of a run
-when it starts, so that they are part of its identity, and a replay takes the same.
+And the earlier published runs over the same rows, as a reader has their numbers, too: the spec of a run names them when
+it starts, so that they are part of its identity, and a replay takes the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from tasks.metrics.publish.algorithm.profiles import POLICIES
 RESTRICTED = "restricted: counts of withheld groups can be told from this; it is not to be published or passed on"
 _WHOSE = ("protected_attribute", "group", "part", "decision_maker", "base", "reason")
 _WHOLE = ("source", "used")
-"""Bases of populations that stand for a group as a whole."""
+"""Bases of populations that represent a group as a whole."""
 _NAMED = 3
 """Groups that a line names."""
 
@@ -166,7 +166,7 @@ def remarks(rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, A
 def withheld_groups(rows: Sequence[Mapping[str, Any]], profile: str) -> list[str]:
     """A sentence that names the groups that are withheld as a whole, and a way on; none where none is.
 
-    Which of them is small, and which is withheld because it would tell the small one, is not said.
+    The sentence hides which of them is small, and which one is withheld to protect the small one.
     """
     whole_rows = (row for row in rows if row["fate"] in GONE and row["part"] == 0 and row["base"] in _WHOLE)
     groups = list(dict.fromkeys(row["group"] for row in whole_rows if row["group"] != EVERYBODY))

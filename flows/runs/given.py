@@ -67,9 +67,9 @@ def placed(spec_file: SpecFile, folder: Path, overrides: Collection[str] = ()) -
 
 def _placed(path: str, folder: Path) -> str:
     """The path in the folder of the spec; unchanged if absolute, or if only the working directory has such a file."""
-    beside = folder / path
-    if str(beside) == path or _is_there(beside) or not _is_there(Path(path)):
-        return str(beside)
+    in_folder = folder / path
+    if str(in_folder) == path or _is_there(in_folder) or not _is_there(Path(path)):
+        return str(in_folder)
     log.warning("source.path %s is that of the working directory: the folder of the spec, %s, has none", path, folder)
     return path
 
@@ -81,7 +81,7 @@ def _is_there(path: Path) -> bool:
             return path.exists()
         pattern = escape(str(path.relative_to(path.anchor))).replace(_YEAR, "[0-9][0-9][0-9][0-9]")
         return any(Path(path.anchor or ".").glob(pattern))
-    except (OSError, ValueError):  # a name that no file can have: whoever reads the file says so
+    except (OSError, ValueError):  # a name that no file can have: reading the file reports it
         return False
 
 

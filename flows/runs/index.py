@@ -18,7 +18,7 @@ from tasks.lake.storage import Storage, mapping_of
 from tasks.lake.store import Lake
 
 # --------------------------------------------------------------------------------------------------------------------
-# Manifest of a run: reads it, verifies its seal, and tells where the run's records and report lie.
+# Manifest of a run: reads it, verifies its seal, and finds the run's records and report.
 
 
 LIST = "files.json"
@@ -100,8 +100,8 @@ def record_of(partition: Partition) -> str:
 # Index of the runs in a lake, by audit and year, with their protection.
 #
 # A protected run is one that somebody has published or relies on. A back-fill skips its year unless it is forced. The
-# mark is stored beside the manifest, which is sealed. No run overwrites the files of another: a change of source, spec,
-# code or libraries changes the keys.
+# mark is stored next to the manifest, which is sealed. No run overwrites the files of another: a change of source,
+# spec, code or libraries changes the keys.
 
 
 @dataclass(frozen=True)
@@ -339,7 +339,7 @@ class Listed:
     state: str
     """The state that decides the exit code."""
     theories: Mapping[str, str]
-    """Theory -> its state, in the order of the questions; empty where no report.json tells them."""
+    """Theory -> its state, in the order of the questions; empty where no report.json has them."""
     finished: str
     protected: bool
     partition: Mapping[str, str] | None = None

@@ -60,13 +60,13 @@ class Wanted:
     """Only applicants who were denied."""
 
 
-def write(lake: Lake, run: str, wanted: Wanted) -> list[Path]:
+def write(lake: Lake, run: str, selection: Wanted) -> list[Path]:
     """Write the pack of the complainants with the strongest findings.
 
     Args:
         lake: the lake.
         run: the run.
-        wanted: how many of them, and whose.
+        selection: how many complainants, and which.
 
     Returns:
         The files written.
@@ -76,15 +76,15 @@ def write(lake: Lake, run: str, wanted: Wanted) -> list[Path]:
     """
     with open_views(lake, run) as connection:
         cases: list[tuple[str, str]] = connection.execute(_CASES, {"run": run}).fetchall()
-        selected_cases = [(a, m) for a, m in cases if wanted.attribute in (None, a) and wanted.maker in (None, m)]
+        selected_cases = [(a, m) for a, m in cases if selection.attribute in (None, a) and selection.maker in (None, m)]
         if not selected_cases:
             case_names = "; ".join(f"{a}, decisions of {m}" for a, m in cases)
             raise SpecError(
-                f"run {run} has no findings of CST by {wanted.attribute or 'any attribute'} on decisions of "
-                f"{wanted.maker or 'anyone'}; "
+                f"run {run} has no findings of CST by {selection.attribute or 'any attribute'} on decisions of "
+                f"{selection.maker or 'anyone'}; "
                 + (f"there are: {case_names}" if cases else "ask for `methods: {cst: {}}` in the audit spec")
             )
-        return [path for a, m in selected_cases for path in _pack(connection, lake, run, a, m, wanted)]
+        return [path for a, m in selected_cases for path in _pack(connection, lake, run, a, m, selection)]
 
 
 def _pack(

@@ -170,7 +170,7 @@ def _today() -> date:
 # Sign-off of a run: who prepared, reviewed, approved, rejected or withdrew it, as an entry of the lake's log.
 #
 # What is signed is the manifest of the run, and so the run as it is. An approval needs two people: two names, and where
-# keys are trusted two keys. Where the run stands: ``review``.
+# keys are trusted two keys. The state of the run: ``review``.
 
 
 Role = Literal["prepared", "reviewed", "approved", "rejected", "withdrawn"]
@@ -236,21 +236,21 @@ def _signed_now(lake: Lake, run: str, digest: str, keys: frozenset[str]) -> list
 def standing(signatures: Sequence[log.Entry]) -> list[log.Entry]:
     """The valid signatures: all since the run was prepared again after the last rejection or withdrawal.
 
-    Where nobody prepared it anew, that rejection or withdrawal alone.
+    Where the run was not prepared again, that rejection or withdrawal alone.
     """
     ends = [place for place, entry in enumerate(signatures) if entry.role in ENDING]
     if not ends:
         return list(signatures)
     after = list(signatures[ends[-1] + 1 :])
-    anew = next((place for place, entry in enumerate(after) if entry.role == "prepared"), None)
-    return [signatures[ends[-1]]] if anew is None else after[anew:]
+    again = next((place for place, entry in enumerate(after) if entry.role == "prepared"), None)
+    return [signatures[ends[-1]]] if again is None else after[again:]
 
 
 def _check_new(
-    run: str, by: str, role: str, signing_key: Signer | None, found: Sequence[log.Entry], *, trusts: bool
+    run: str, by: str, role: str, signing_key: Signer | None, entries: Sequence[log.Entry], *, trusts: bool
 ) -> None:
     """Refuse to repeat a valid signature, unless it adds a key that the first one does not have."""
-    valid = standing(found)
+    valid = standing(entries)
     for place, entry in enumerate(valid):
         is_mine = entry.role == role and signatures.same(entry.by, by)
         key = entry.signature.key if entry.signature else ""
@@ -277,25 +277,25 @@ def _check_prepared(run: str, by: str, key: str, signatures: Sequence[log.Entry]
         raise FieldError("role", f"{why}; give your own with --key", why)
 
 
-def prepared_by_another(by: str, key: str, found: Sequence[log.Entry]) -> bool:
+def prepared_by_another(by: str, key: str, entries: Sequence[log.Entry]) -> bool:
     """Whether a signature shows that another person prepared the run.
 
     Args:
         by: name that approves.
         key: fingerprint of the key that approves, where keys are trusted: another key has to have prepared the run.
             Empty where names alone are compared.
-        found: signatures that count.
+        entries: signatures that count.
     """
     return any(
         entry.role == "prepared"
         and not signatures.same(entry.by, by)
         and not (key and (entry.signature is None or entry.signature.key == key))
-        for entry in found
+        for entry in entries
     )
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Where runs stand in their review, by the entries of the lake's log: who signed what, and what is open.
+# State of runs in their review, by the entries of the lake's log: signatures, and open remediations.
 #
 # What people may sign: ``signoff``. Notes and remediations: ``notes``. Nothing is written here.
 
@@ -329,7 +329,7 @@ class Outstanding:
     """What people still have to do in a lake."""
 
     unsigned: tuple[str, ...]
-    """Runs that nobody signed, of those that are valid: the protected one of a year, else the last."""
+    """Unsigned runs among the valid ones: the protected one of a year, else the last."""
     open: tuple[Remediation, ...]
     overdue: tuple[Remediation, ...]
 
@@ -398,7 +398,7 @@ def remarks(lake: Lake, review: Review, every: Sequence[log.Entry]) -> list[str]
 
     Args:
         lake: that holds the run.
-        review: where it stands.
+        review: of the run.
         every: all entries of the log.
     """
     sentences = [] if review.state == "approved" else [approved_before(lake, review.run, every)]
@@ -436,7 +436,7 @@ def approved_before(lake: Lake, run: str, every: Sequence[log.Entry]) -> str:
 
     Args:
         lake: that holds the runs.
-        run: one that nobody approved.
+        run: that is not approved.
         every: all entries of the log.
     """
     published = {entry.run: entry.n for entry in every if entry.event == "run published"}

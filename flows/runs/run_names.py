@@ -1,6 +1,6 @@
 """How a user names a run: by its id, by the beginning of one, or as ``AUDIT@YEAR``; the last run if not at all.
 
-Every command that takes a RUN asks here. A file of a run is read by whoever gets the id.
+Every command that takes a RUN uses this module. The caller reads the files of the run.
 """
 
 from collections.abc import Sequence

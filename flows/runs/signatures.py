@@ -72,7 +72,7 @@ def add_key(lake: Lake, public: Path, why: str = "") -> log.Entry:
     """Add a key to the log; the entry is signed by the key that is set up, if there is one.
 
     Args:
-        lake: whose log.
+        lake: that has the log.
         public: file of the public key.
         why: such as that the key before it was lost.
 
@@ -88,7 +88,7 @@ def retire_key(lake: Lake, old: Path, new: Path) -> log.Entry:
     What the old key signed stays valid where the log had it before.
 
     Args:
-        lake: whose log.
+        lake: that has the log.
         old: file of the private key that goes.
         new: file of the public key that comes.
 
@@ -109,7 +109,7 @@ def retire_key(lake: Lake, old: Path, new: Path) -> log.Entry:
 # --------------------------------------------------------------------------------------------------------------------
 # What people say of themselves and of a run: names and texts that an entry of the log may hold.
 #
-# A name is what somebody said. Only a key tells whose entry it is.
+# A name is a claim. Only a key shows the author of an entry.
 
 
 MOST_NAME = 100
@@ -194,7 +194,7 @@ def check_log(lake: Lake, known_head: str | None = None, signed_after: str | Non
     """Check the log; where keys are trusted, every entry that counts needs the signature of a trusted key.
 
     Args:
-        lake: whose log.
+        lake: that has the log.
         known_head: a head as `evenhand log head` printed it, ``N:SHA256``.
         signed_after: the head of the time when keys were set up; entries up to it need no trusted signature.
 
@@ -306,7 +306,7 @@ def _head_of(option: str, text: str) -> log.Head:
 # Certificate of a run: the signature of its manifest where there is a key, and the run's entry in the lake's log.
 #
 # ``runs/RUN/manifest.sig.json`` holds the signature. ``runs/RUN/logged.json`` holds the number of the entry, so that
-# nobody reads the whole log to find it; the log alone counts.
+# no reader needs the whole log to find it; the log alone counts.
 
 
 SIGNATURE = "manifest.sig.json"
@@ -452,9 +452,9 @@ class Signed:
     """A run's signature, and the keys that are trusted."""
 
     run: str
-    made: SignedManifest | None
+    manifest: SignedManifest | None
     trusted: frozenset[str]
-    """Fingerprints; empty where nobody said which keys are trusted."""
+    """Fingerprints; empty if no trusted keys are set."""
     demanded: bool
     retired: Mapping[str, log.Entry]
     """Fingerprint -> the entry that retired the key."""
@@ -477,12 +477,12 @@ class Signed:
             manifest: of the run.
             entries: the log's entries about the run.
         """
-        if self.made is None:
+        if self.manifest is None:
             if self.demanded or self.trusted:
                 yield f"the manifest of {self.run} is not signed, and a signature is asked for"
             return
-        key, entry = self.made.signature.key, log.newest(entries, ("run published",))
-        if not holds(self.made.signature, "manifest", manifest):
+        key, entry = self.manifest.signature.key, log.newest(entries, ("run published",))
+        if not holds(self.manifest.signature, "manifest", manifest):
             yield f"the signature of {self.run} is not one of its manifest by the key {key}"
         if self.trusted and key not in self.trusted:
             trusted_keys = ", ".join(sorted(self.trusted))
@@ -496,9 +496,9 @@ class Signed:
 
     def words(self, entries: Sequence[log.Entry]) -> str:
         """The text about the signature of a run without problems."""
-        if self.made is None:
+        if self.manifest is None:
             return "the manifest is NOT SIGNED, so that this shows damage, not forgery"
-        key, entry = self.made.signature.key, log.newest(entries, ("run published",))
+        key, entry = self.manifest.signature.key, log.newest(entries, ("run published",))
         if key not in self.trusted:
             return f"signed by {key} (key not in your trusted keys): give --key, or EVENHAND_TRUSTED_KEYS"
         when = f" on {entry.time[:10]}, entry {entry.n} of the log" if entry else ", without an entry in the log"
@@ -572,7 +572,7 @@ def verify_run(
         "partitions": len(partitions),
         "altered": 0,
         "by_content": len(unsealed),
-        "signed_by": signature.made.signature.key if signature.made else None,
+        "signed_by": signature.manifest.signature.key if signature.manifest else None,
         "signature": signature.words(entries),
     }
 

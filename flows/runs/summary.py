@@ -69,7 +69,7 @@ class Summary(_Part):
     vintage: str = ""
     disclosure: str = ""
     expected: dict[str, Any] | None = None
-    """When a run of the audit is due, as its spec says."""
+    """When a run of the audit is due, by its spec."""
 
     @property
     def question_states(self) -> dict[str, str]:

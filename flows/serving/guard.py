@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from flows.serving.settings import Settings
 
 # --------------------------------------------------------------------------------------------------------------------
-# Headers of every answer: nothing is loaded but our own style and drawings, nothing is kept, nobody frames it.
+# Headers of every answer: nothing is loaded but our own style and drawings, nothing is kept, no other page frames it.
 
 
 POLICY: Final = (
@@ -54,7 +54,7 @@ def styles_in(page: bytes) -> list[str]:
 # Forms that are sent once: each carries letters of its own, bound to the session that it is shown to.
 #
 # A form that is sent twice, by a second click, a reload or the back button, enters nothing the second time. One that
-# was refused has entered nothing, and may be sent again. Forms are kept in memory: a server that starts anew has none.
+# was refused has entered nothing, and may be sent again. Forms are kept in memory: a server that starts again has none.
 
 
 MOST_FORMS: Final = 3000
@@ -125,7 +125,7 @@ def _digest(cookie: str) -> str:
 # --------------------------------------------------------------------------------------------------------------------
 # Answers of the guard itself: small pages in the style of the site, without navigation and without data of the lake.
 #
-# The style stands inside the page, and the policy names its hash: who has no cookie is given no style sheet either.
+# The style is inside the page, and the policy names its hash: a reader without a cookie gets no style sheet either.
 
 
 _TITLES: Final = {
@@ -169,7 +169,7 @@ async def say(send: Send, status: int, words: str, extra_headers: Mapping[str, s
     Args:
         send: of the request.
         status: of the answer.
-        words: what is said; escaped here.
+        words: the message; escaped here.
         extra_headers: further headers.
     """
     body = page(status, words)

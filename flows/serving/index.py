@@ -38,7 +38,7 @@ class Stamp:
     size: int = 0
     modified: int = 0
     changed: int = 0
-    """Nanoseconds; 0 where the file system does not tell."""
+    """Nanoseconds; 0 if the file system has no such time."""
 
 
 def manifests(lake: Lake) -> dict[str, Stamp]:
@@ -364,7 +364,7 @@ def _series(run: Summary) -> Series:
 # --------------------------------------------------------------------------------------------------------------------
 # Index of the runs of a lake, by their summaries: read at the start, then where a manifest was written since.
 #
-# It is looked at anew at most every 5 seconds, less often where a look takes long, and after an entry of one's own. A
+# It is read again at most every 5 seconds, less often where reading takes long, and after an entry of this server. A
 # run that is half written or half removed is left out; one whose summary cannot be read is counted.
 
 
@@ -375,7 +375,7 @@ _SHARE: Final = 20
 
 @dataclass
 class Index:
-    """Keeps what is known of a lake."""
+    """Keeps the last state of a lake."""
 
     place: str
     clock: Callable[[], float] = time.monotonic
@@ -386,19 +386,19 @@ class Index:
     _fresh: float = FRESH_SECONDS
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def known(self, *, anew: bool = False) -> Known:
+    def known(self, *, refresh: bool = False) -> Known:
         """What is known, of 5 seconds ago at most where a look is short; no request waits for another one's look.
 
         Args:
-            anew: whether to look even if that was a moment ago, as after an entry of one's own.
+            refresh: whether to look even if that was a moment ago, as after an entry of one's own.
 
         Raises:
             InfrastructureError: the lake cannot be reached.
         """
         known = self._known
-        if known is not None and not anew and self.clock() - self._looked < self._fresh:
+        if known is not None and not refresh and self.clock() - self._looked < self._fresh:
             return known
-        if not self._lock.acquire(blocking=known is None or anew) and known is not None:
+        if not self._lock.acquire(blocking=known is None or refresh) and known is not None:
             return known
         try:
             began = self.clock()

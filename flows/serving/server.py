@@ -155,7 +155,7 @@ def serve(settings: Settings, token_file: Path | None = None, *, browse: bool = 
     site.known()
     say_only_stopped()
     with closing(listening(settings)) as bound:
-        _tell(settings, "" if token_file else token)
+        _print_address(settings, "" if token_file else token)
         threading.Thread(target=_prepare, daemon=True).start()
         if browse:
             address = f"{settings.address}?token={site.admission.ticket()}"
@@ -233,8 +233,8 @@ def _bound(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _tell(settings: Settings, token: str) -> None:
-    """Print the address once, and how to end it; on the error stream what else is to be known."""
+def _print_address(settings: Settings, token: str) -> None:
+    """Print the address once; on the error stream how to end the server, and warnings."""
     sys.stdout.write(f"{settings.address}{f'?token={token}' if token else ''}\n")
     sys.stdout.flush()
     notes = [

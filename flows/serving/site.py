@@ -427,9 +427,9 @@ class Site:
     _navigation: OrderedDict[str, Links] = field(default_factory=OrderedDict)
     """Digest of a manifest -> the files of its report."""
 
-    def known(self, *, anew: bool = False) -> Known:
+    def known(self, *, refresh: bool = False) -> Known:
         """What is known of the lake."""
-        return self.index.known(anew=anew)
+        return self.index.known(refresh=refresh)
 
     def summary(self, run: str) -> Summary:
         """A run that the index has; 404 for all else, so that no name is ever joined into a path."""

@@ -23,7 +23,7 @@ def report_crash(error: BaseException, arguments: Sequence[str]) -> str:
     """Write the traceback to a file that its owner alone can read; returns the sentence for the user.
 
     Args:
-        error: what nobody caught.
+        error: that was not caught.
         arguments: the command line, which may name the lake.
     """
     fault = f"this is {fault_words(error)}"

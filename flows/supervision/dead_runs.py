@@ -61,13 +61,13 @@ class Burial:
     """How dead runs are seen to."""
 
     resume: bool = False
-    """Whether runs of a deployment are scheduled anew, so that the next worker takes them up, and runs that a worker
+    """Whether runs of a deployment are scheduled again, so that the next worker takes them up, and runs that a worker
     took and never began are looked for. What they finished is in the lake and is not computed again."""
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
     """The time by which a run should have begun."""
     ripe: Callable[[Presence, bool], bool] = lambda _, __: True
     """Whether a death may be acted on, given whether the server knows of it. Prefect's own worker reports the end of a
-    process, too; a run that was scheduled before it does would be told dead once more."""
+    process, too; a run that was scheduled before that would be reported dead twice."""
     remembered: Callable[[Presence], str] = lambda _: ""
     """What somebody saw of a run before it died, in words: its stage, memory."""
 

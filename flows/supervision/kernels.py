@@ -1,6 +1,6 @@
 """Set-up step: compiles the kernels of numba by small audits, so that a user's first audit compiles none.
 
-Numba keeps compiled code in the folder NUMBA_CACHE_DIR, else beside the code, else in the user's own cache. It compiles
+Numba keeps compiled code in the folder NUMBA_CACHE_DIR, else next to the code, else in the user's cache. It compiles
 again for other argument types, so the stages themselves call the kernels here, on rows of the Boston data.
 """
 
@@ -77,7 +77,7 @@ _ENDS = ("measure", "report")
 def compile_kernels() -> None:
     """Compile the kernels of all methods and record where they are; what is compiled already is left as it is.
 
-    An audit compiles what it lacks, so that a failure here is told, and is none of the set-up.
+    An audit compiles missing kernels, so that a failure here is only logged, and the set-up goes on.
     """
     log.info("compiling numerical kernels: one to two minutes, once")
     began = time.time()

@@ -23,7 +23,7 @@ from tasks.pipeline.progress import stop_requested
 # --------------------------------------------------------------------------------------------------------------------
 # Detects live and dead runs of a lake through advisory file locks.
 #
-# A run holds a lock in ``locks/alive`` while it works, with a record of the run beside it. A record whose lock is free
+# A run holds a lock in ``locks/alive`` while it works, with a record of the run next to it. A record whose lock is free
 # belongs to a process that was killed, ran out of memory or lost its machine. A process id alone does not show that,
 # since ids are reused. For a lake on an object store the locks are local: each machine sees its own runs only.
 #
@@ -48,9 +48,9 @@ class Presence:
     stage: str = ""
     """What it computes in its own process."""
     outcome: tuple[str, str, str] | None = None
-    """Type, name and message of the state in which it ended, which the server may not have been told."""
+    """Type, name and message of the state in which it ended, which the server may not have got."""
     stopped: bool = False
-    """Whether it left because it was asked to."""
+    """Whether it left after a stop request."""
 
     def __str__(self) -> str:
         """In the words of a message."""
@@ -141,7 +141,7 @@ def killed(lake: Lake) -> Iterator[str]:
 def dead(lake: Lake) -> list[Presence]:
     """The records of dead processes.
 
-    Who ends in order removes the record before the lock: a record that is still there beside a free lock was left.
+    A process that ends in order removes the record before the lock: a record next to a free lock is of a dead one.
     """
     free = [presence for presence in recorded(lake) if not _works(lake, presence)]
     return [presence for presence in free if (_home(lake) / f"{presence.name}.json").is_file()]
@@ -262,7 +262,7 @@ def _home(lake: Lake) -> Path:
 # Files that processes left in a lake: drafts of dead writers, and the lock files of those that hold or held them.
 #
 # A lock file goes with its holder where that ends in order (``tasks.lake.store``). What a killed process leaves is
-# free, and is taken by the next one that asks for it; ``remove_free_locks`` removes those that nobody asked for.
+# free, and is taken by the next process that needs it; ``remove_free_locks`` removes those that no process needed.
 
 
 _UNTOUCHED_SECONDS = 24 * 3600
@@ -299,7 +299,7 @@ def clear_leftovers(lake: Lake) -> list[Path]:
 def leftovers(lake: Lake) -> list[Path]:
     """The drafts of dead writers.
 
-    A stage's draft is written under the lock of its key, by whose being free it is known to be left behind. Others are
+    A stage's draft is written under the lock of its key: if the lock is free, the draft is left behind. Others are
     small and written at once: they are left behind once nothing was written to them for a day. Crash files are no
     drafts: the user is to send them.
     """
@@ -357,5 +357,5 @@ def touched(path: Path) -> float:
         except FileNotFoundError:
             continue  # given its name this moment
         except OSError:
-            return time.time()  # in a folder that cannot be read: nobody knows how new it is
+            return time.time()  # in a folder that cannot be read: its age is unknown
     return max(times, default=time.time())

@@ -116,7 +116,7 @@ def lift_limit() -> None:
 #
 # A command notes SIGTERM in ``flows.supervision.shutdown``. A flow run that a worker started gets SIGUSR1 from
 # `evenhand worker`, as Prefect takes SIGTERM there for a cancelled run; it passes the word on to the processes of its
-# years. Whoever is about to begin something long asks ``end_if_leaving`` first.
+# years. Code that is about to begin something long calls ``end_if_leaving`` first.
 
 
 GRACE = "EVENHAND_GRACE"
@@ -128,7 +128,7 @@ WORD = signal.SIGUSR1
 
 
 class _Leaving:
-    asked = False
+    requested = False
     finishing = 0
     """Blocks that may end before the process leaves."""
     in_command = False
@@ -163,7 +163,7 @@ def seconds_given(variable: str, default: float) -> float:
 
 def ask_to_leave() -> None:
     """Record that this process leaves, and inform the processes of its years; a signal handler may call this."""
-    first, _Leaving.asked = not _Leaving.asked, True
+    first, _Leaving.requested = not _Leaving.requested, True
     if first:
         for child in multiprocessing.active_children():
             if child.pid is not None:
@@ -173,7 +173,7 @@ def ask_to_leave() -> None:
 
 def leaving() -> bool:
     """Whether this process leaves."""
-    return _Leaving.asked
+    return _Leaving.requested
 
 
 def finishing() -> bool:
@@ -216,7 +216,7 @@ def end_if_leaving() -> None:
     Raises:
         KeyboardInterrupt: it is a command, which ends in order.
     """
-    if not _Leaving.asked:
+    if not _Leaving.requested:
         return
     request_stop()
     if _Leaving.in_command:
@@ -250,7 +250,7 @@ def end_if_leaving() -> None:
 
 
 INTERRUPTION_GRACE_SECONDS = 3.0
-"""Time to end in order: to tell Prefect, and to remove drafts and locks."""
+"""Time to end in order: to report to Prefect, and to remove drafts and locks."""
 _LAST_SECONDS = 1.0
 """Time for the message and for telling Prefect once the grace period is over."""
 _INTERRUPTION_LOOK_SECONDS = 0.5

@@ -15,7 +15,7 @@ from flows.operations.overdue import held_against
 from flows.partitions.attempts import YearState
 from flows.runs.summary import Summary
 from flows.serving.index import Known
-from flows.serving.pages.lists import badge, by_question, gravity, run_cell, run_state, table, time_cell, told
+from flows.serving.pages.lists import badge, by_question, gravity, run_cell, run_state, shareable, table, time_cell
 from flows.serving.site import Field, Page, Site, made, missing, path_of, run_path
 from schemas.audit.limits import Expected
 from schemas.table import Table
@@ -53,7 +53,7 @@ def _audits(index: Known) -> Section:
             Cell(_span([attempt.year for attempt in attempts])),
             Cell("no run yet", "none"),
             badge(gravest.state.value, "failed" if gravest.state in _FAILED else "not_run"),
-            Cell(told(gravest.message) or "–"),
+            Cell(shareable(gravest.message) or "–"),
             time_cell(last.began),
             *(none, none, none),
         )

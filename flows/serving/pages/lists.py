@@ -158,7 +158,7 @@ _PLACE = re.compile(r"(?<![\w.])(?:~|\w[\w+.-]*:/)?/[^\s,;:()'\"]*")
 _COMMAND = re.compile(r"`evenhand|(?<!\w)--\w")
 
 
-def told(text: str) -> str:
+def shareable(text: str) -> str:
     """A reason as it may be shown; years stay. What it advises to type is left out: a reader of pages has no shell."""
     reason = _PLACE.sub(_GONE, _FROM.sub("", _ROWS.sub("", without_cells(text, ()))))
     return _COUNT.sub(_GONE, "; ".join(clause for clause in reason.split("; ") if not _COMMAND.search(clause)))

@@ -208,7 +208,7 @@ def files_routes(site: Site) -> APIRouter:
             (Cell(name, address=run_path(run, "files", *name.split("/"))), Cell(sha))
             for name, sha in manifest["exported"].items()
         ]
-        words = "The files of the report as the run made them, each held against its digest before it is given."
+        words = "The files of the report as the run made them, each checked against its digest before it is sent."
         file_table = table("Files of the report", ("File", "sha256"), rows)
         section = Section(
             "Files",
@@ -272,7 +272,7 @@ def _saved(name: str) -> dict[str, str]:
 # --------------------------------------------------------------------------------------------------------------------
 # Lineage of a run: its stages as a drawing and as a list, with what each cost and which tables it wrote.
 #
-# Exact rows of stages are no published counts: only a server of restricted pages tells them.
+# Exact rows of stages are no published counts: only a server of restricted pages shows them.
 
 
 WIDE: Final = 150
@@ -388,7 +388,7 @@ _UNKNOWN: Final = (
 )
 _MOST_DIGITS: Final = 9
 """Of the number of an entry."""
-Given = Mapping[str, str]
+Values = Mapping[str, str]
 """Name of a field -> what was written in it."""
 
 
@@ -401,7 +401,7 @@ class Form:
     """Below the run, where it is sent to."""
     labels: Mapping[str, str]
     """Name of each field -> the word that its label begins with."""
-    enter: Callable[[Lake, str, str, Given], log.Entry]
+    enter: Callable[[Lake, str, str, Values], log.Entry]
     """Enters the fields in the log: lake, run, author and fields -> the entry."""
 
 
@@ -414,7 +414,7 @@ class Posted:
     cookie: str
     once: str
     """Random letters that bind the form to this session, for one use."""
-    given: Given
+    values: Values
 
 
 @dataclass(frozen=True)
@@ -422,9 +422,9 @@ class Refused:
     """A refused form; nothing was entered in the log."""
 
     form: str
-    given: Given
+    values: Values
     status: int
-    wrong: Given = field(default_factory=dict)
+    wrong: Values = field(default_factory=dict)
     """Name of a field -> what is wrong with it; "form" for the form as a whole."""
 
 
@@ -440,26 +440,26 @@ def entered(site: Site, sent: Posted) -> Sent | Refused:
     lake, by = site.known().lake, site.settings.by
     try:
         return site.admission.forms.entered(
-            sent.cookie, sent.once, lambda: sent.form.enter(lake, sent.run, by, sent.given).n
+            sent.cookie, sent.once, lambda: sent.form.enter(lake, sent.run, by, sent.values).n
         )
     except UnknownFormError:
-        return Refused(sent.form.name, sent.given, 403, {"form": _UNKNOWN})
+        return Refused(sent.form.name, sent.values, 403, {"form": _UNKNOWN})
     except EvenhandError as error:
         status = 400 if isinstance(error, SpecError) else 409 if isinstance(error, IntegrityError) else 503
         faults = {"form": str(error)}
         if isinstance(error, FieldError) and error.field in sent.form.labels:
             faults = {error.field: f"{sent.form.labels[error.field]}: {error.reason}."}
-        return Refused(sent.form.name, sent.given, status, faults)
+        return Refused(sent.form.name, sent.values, status, faults)
 
 
-def _note(lake: Lake, run: str, by: str, field_values: Given) -> log.Entry:
+def _note(lake: Lake, run: str, by: str, field_values: Values) -> log.Entry:
     remark = Note(by, field_values["text"])
     if field_values["owner"] or field_values["due"]:
         return review.open_remediation(lake, run, remark, field_values["owner"], field_values["due"])
     return review.note(lake, run, remark)
 
 
-def _close(lake: Lake, run: str, by: str, field_values: Given) -> log.Entry:
+def _close(lake: Lake, run: str, by: str, field_values: Values) -> log.Entry:
     n = field_values["closes"]
     if not (n.isascii() and n.isdecimal() and len(n) <= _MOST_DIGITS):
         raise FieldError("closes", "--done is no number of an entry", "choose one that is open")
@@ -511,7 +511,7 @@ def _done(site: Site, sent: Posted) -> Response:
     outcome = entered(site, sent)
     if isinstance(outcome, Refused):
         return _review_page(site, sent.run, sent.cookie, outcome)
-    site.known(anew=True)
+    site.known(refresh=True)
     entry_number = outcome.n if outcome.again else None
     return RedirectResponse(run_path(sent.run, "review", again=entry_number), status_code=303)
 
@@ -523,8 +523,8 @@ class _View:
     name: str
     action: str
     once: str
-    given: Given
-    wrong: Given = field(default_factory=dict)
+    given: Values
+    wrong: Values = field(default_factory=dict)
 
 
 def _review_page(site: Site, run: str, cookie: str, refused: Refused | None = None, again: int = 0) -> Response:
@@ -560,7 +560,7 @@ def _review_page(site: Site, run: str, cookie: str, refused: Refused | None = No
             once, action = site.admission.forms.made(cookie), run_path(run, form.path)
             view = _View(form.name, action, once, dict.fromkeys(form.labels, ""))
             if refused is not None and refused.form == form.name:
-                view = replace(view, given=refused.given, wrong=refused.wrong)
+                view = replace(view, given=refused.values, wrong=refused.wrong)
             content["forms"][form.name] = view
         content |= {"by": site.settings.by, "roles": ROLES, "most": log.MOST_TEXT}
         content["open"] = [(remediation.n, _left(remediation)) for remediation in remediations]

@@ -49,7 +49,7 @@ COLUMNS: Final = (
     *(Column("Value", "value", falls=True), Column("95 % interval"), Column("n", "n", falls=True)),
     Column("State", "state"),
 )
-Asked = Mapping[str, str]
+Query = Mapping[str, str]
 
 
 def routes(site: Site) -> APIRouter:
@@ -82,7 +82,7 @@ def routes(site: Site) -> APIRouter:
     return router
 
 
-def _found(site: Site, all_measures: pa.Table | None, filters: Asked) -> pa.Table:
+def _found(site: Site, all_measures: pa.Table | None, filters: Query) -> pa.Table:
     """The rows that fit, in order."""
     if all_measures is None:
         return pa.table({name: [] for name in _SHOWN})
@@ -93,7 +93,7 @@ def _found(site: Site, all_measures: pa.Table | None, filters: Asked) -> pa.Tabl
     return site.tables.ask({"measures": all_measures}, query, {name: filters[name] for name in _KEYS})
 
 
-def _page(site: Site, run: str, query: Asked, page: int) -> Page:
+def _page(site: Site, run: str, query: Query, page: int) -> Page:
     all_measures = site.table(run, _TABLE)
     options: dict[str, tuple[str, ...]] = {"state": tuple(STATE_WORDS)}
     for name in ("method", "group", "measure"):
@@ -129,7 +129,7 @@ def _page(site: Site, run: str, query: Asked, page: int) -> Page:
 NEAREST: Final = 3
 """Applicants of each side that are shown."""
 DIFFERS: Final = "\N{NOT EQUAL TO} differs: "
-"""A sign and a word: no colour tells what nothing else does."""
+"""A sign and a word, as colour alone must not carry meaning."""
 _NEAR = """
     SELECT role, rank, value AS distance, other_row_id AS row_id FROM evidence
     WHERE method = $method AND row_id = $row AND protected_attribute = $attribute AND decision_maker = $maker
@@ -242,7 +242,21 @@ def findings_routes(site: Site) -> APIRouter:
     @router.get("/runs/{run}/findings")
     def findings(run: str, method: str = "", group: str = "", page: int = 1) -> Response:
         if not site.settings.restricted:
-            return made(site.page(run, "Findings", ("findings",), section=_counts(site, run)))
+            artifact = site.run(run).published("findings")
+            is_published = artifact is not None and artifact.table.startswith("published_")
+            counts = site.table(run, "findings") if is_published else None
+            section = Section("Findings", "findings", ("This run has no published counts of findings.",))
+            if counts is not None:
+                rows = []
+                for row in counts.to_pylist():
+                    names = ("method", "decision_maker", "protected_attribute", "group", "verdict", "refusal")
+                    count, mean = number_cell(row["findings"], "withheld"), number_cell(row["mean_statistic"], "–")
+                    rows.append((*(Cell(str(row[name] or "–")) for name in names), count, mean))
+                words = "Counts of what was found, as published; a group with one small count is withheld whole."
+                link = Link("Rows of persons", run_path(run, "findings", "1"))
+                tables = (table("Findings", _COUNTS, rows),) if rows else ()
+                section = Section("Findings", "findings", (words, _REFUSED), links=(link,), tables=tables)
+            return made(site.page(run, "Findings", ("findings",), section=section))
         chosen, page = method or first_method(site, run), max(page, 1)
         require_rows(site, run, ((page - 1) * FINDINGS_PER_PAGE + 1, chosen, group))
         note_reading(site, run, f"findings of {chosen}, page {page}" + _of(group))
@@ -300,23 +314,6 @@ def note_reading(site: Site, run: str, what: str) -> None:
     """
     site.summary(run)
     note_view(site.known().lake, run, Note(site.settings.by, what))
-
-
-def _counts(site: Site, run: str) -> Section:
-    artifact = site.run(run).published("findings")
-    is_published = artifact is not None and artifact.table.startswith("published_")
-    findings = site.table(run, "findings") if is_published else None
-    if findings is None:
-        return Section("Findings", "findings", ("This run has no published counts of findings.",))
-    rows = []
-    for row in findings.to_pylist():
-        names = ("method", "decision_maker", "protected_attribute", "group", "verdict", "refusal")
-        count, mean = number_cell(row["findings"], "withheld"), number_cell(row["mean_statistic"], "–")
-        rows.append((*(Cell(str(row[name] or "–")) for name in names), count, mean))
-    words = "Counts of what was found, as published; a group with one small count is withheld whole."
-    link = Link("Rows of persons", run_path(run, "findings", "1"))
-    tables = (table("Findings", _COUNTS, rows),) if rows else ()
-    return Section("Findings", "findings", (words, _REFUSED), links=(link,), tables=tables)
 
 
 def first_method(site: Site, run: str) -> str:

@@ -39,7 +39,7 @@ _FILTERS: Final = ("audit", "year", "partition", "state", "signed")
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Query:
     """Filters and order of a list."""
 
     filters: dict[str, str]
@@ -62,12 +62,12 @@ def routes(site: Site) -> APIRouter:
         page: int = 1,
     ) -> Response:
         filters = dict(zip(_FILTERS, (audit, year, partition, state, signed), strict=True))
-        return made(_page(site.known(), _Asked(filters, in_order(sort, COLUMNS), max(page, 1))))
+        return made(_page(site.known(), _Query(filters, in_order(sort, COLUMNS), max(page, 1))))
 
     return router
 
 
-def _page(index: Known, query: _Asked) -> Page:
+def _page(index: Known, query: _Query) -> Page:
     filters = query.filters
     runs = []
     for run in index.newest_first:
@@ -128,7 +128,7 @@ COLUMNS: Final = (
 )
 
 
-def _table(index: Known, runs: Sequence[Summary], query: _Asked) -> Sorted:
+def _table(index: Known, runs: Sequence[Summary], query: _Query) -> Sorted:
     columns = [column for column in COLUMNS if column.name != "partition" or any(run.partition for run in runs)]
     rows = []
     for run in runs:

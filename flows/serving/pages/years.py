@@ -12,7 +12,7 @@ from starlette.responses import Response
 from flows.runs.run_names import audit_and_year
 from flows.runs.summary import Summary
 from flows.serving.index import Known, value_of
-from flows.serving.pages.lists import badge, run_cell, run_state, table, time_cell, told
+from flows.serving.pages.lists import badge, run_cell, run_state, shareable, table, time_cell
 from flows.serving.site import Field, Page, Site, made, missing, path_of, size_of
 from schemas.audit.partition import ALL
 from schemas.errors import IntegrityError, SpecError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flows.partitions.trends import RunsOfYear
     from flows.runs.index import Run
 
-__all__ = ["told", "years_routes"]
+__all__ = ["shareable", "years_routes"]
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class Partitions:
         recorded = {}
         for year in cached[1]:
             parts = tuple(
-                Part(part.value, _VERDICTS.get(part.state, part.state), part.run, told(part.message))
+                Part(part.value, _VERDICTS.get(part.state, part.state), part.run, shareable(part.message))
                 for part in year.partitions
             )
             recorded[year.year] = Year(year.year, year.column, parts)
@@ -210,13 +210,13 @@ def routes(site: Site) -> APIRouter:
             missing("The audit has no run of such a partition.")
         partition_runs = [run for run in runs if value_of(run) == value]
         key = ("trend", audit, measure, value, index.log.head.sha256, *(run.run for run in partition_runs))
-        return site.pages.page(key, lambda: _page(index, audit, partition_runs, _Asked(value, measure, values)))
+        return site.pages.page(key, lambda: _page(index, audit, partition_runs, _Query(value, measure, values)))
 
     return router
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Query:
     """Which trend."""
 
     value: str
@@ -224,7 +224,7 @@ class _Asked:
     values: Sequence[str]
 
 
-def _page(index: Known, audit: str, runs: Sequence[Summary], query: _Asked) -> Page:
+def _page(index: Known, audit: str, runs: Sequence[Summary], query: _Query) -> Page:
     from flows.partitions.trends import trend_by  # loads what reports are made with
 
     years = [
@@ -317,10 +317,10 @@ _CANNOT = "Its manifest is not the one that was written; `evenhand verify` says 
 
 
 @dataclass
-class Asked:
+class YearStates:
     """Recent result of a query to the lake: years of one audit."""
 
-    found: "list[Standing]"
+    years: "list[Standing]"
     damaged: list[str]
     """Runs whose manifest cannot be read."""
     until: float
@@ -330,9 +330,9 @@ class Asked:
 class Years:
     """Caches the states of the years of each audit for some seconds."""
 
-    _cached: dict[str, Asked] = field(default_factory=dict)
+    _cached: dict[str, YearStates] = field(default_factory=dict)
 
-    def of(self, site: Site, audit: str) -> Asked:
+    def of(self, site: Site, audit: str) -> YearStates:
         """The years of an audit."""
         from flows.operations.status import status  # loads what plans are made with
 
@@ -341,7 +341,7 @@ class Years:
             damaged: list[str] = []
             year_states = status(site.known().lake, audit, damaged)
             now = time.monotonic()
-            cached = self._cached[audit] = Asked(
+            cached = self._cached[audit] = YearStates(
                 year_states, damaged, now + max(_FRESH_SECONDS, _SHARE * (now - began))
             )
         return cached
@@ -360,15 +360,15 @@ def years_routes(site: Site) -> APIRouter:
         if parts:
             return made(page(site, audit, parts, year))
         audit_years = cached_years.of(site, audit)
-        running = any(year_state.state == "running" for year_state in audit_years.found)
+        running = any(year_state.state == "running" for year_state in audit_years.years)
         section = _section(site.known(), audit, audit_years)
         return made(Page(section.title, section, crumbs=CRUMBS, refresh=running))
 
     return router
 
 
-def _section(index: Known, audit: str, audit_years: Asked) -> Section:
-    years = audit_years.found
+def _section(index: Known, audit: str, audit_years: YearStates) -> Section:
+    years = audit_years.years
     links = [Link("All of its runs", path_of("runs", audit=audit))]
     links += [Link("Trend of its measures", path_of("audits", audit, "trend"))] if audit in index.audits else []
     names = list(dict.fromkeys(stand.stage for year in years for stand in year.stages))
@@ -420,7 +420,7 @@ def _row(index: Known, year_state: "Standing") -> tuple[Cell, ...]:
 
 def _why(year_state: "Standing", reason: str) -> str:
     """A reason in publishable form; the year's run is already shown in the same row."""
-    return told(reason.replace(year_state.run, "this run") if year_state.run else reason)
+    return shareable(reason.replace(year_state.run, "this run") if year_state.run else reason)
 
 
 def _stages(year_state: "Standing", names: Sequence[str]) -> tuple[Cell, ...]:

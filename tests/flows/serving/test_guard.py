@@ -10,7 +10,7 @@ from lake_of_runs import NEW, lake_of_runs
 from served_lake import BASE, TOKEN, served
 
 from flows.serving.guard import MOST_BODY, Admission
-from flows.serving.pages.years import told
+from flows.serving.pages.years import shareable
 from flows.serving.server import listening
 from flows.serving.settings import Settings, check, token_in
 from flows.serving.site import Tables
@@ -103,7 +103,7 @@ def test_a_form_of_another_site_is_refused(lake: str, origin: str | None) -> Non
     fields = {"text": "forged", "form": one.site.admission.forms.made(cookie)}
     headers = {"origin": origin} if origin else {}
     assert one.client.post(f"{RUN}/notes", data=fields, headers=headers).status_code == 403
-    assert one.site.known(anew=True).log.entries == ()
+    assert one.site.known(refresh=True).log.entries == ()
 
 
 def test_a_form_needs_the_field_of_its_own_session(lake: str) -> None:
@@ -112,7 +112,7 @@ def test_a_form_needs_the_field_of_its_own_session(lake: str) -> None:
     for fields in ({}, {"form": ""}, {"form": theirs}, {"form": "é" * 64}):
         answer = one.client.post(f"{RUN}/notes", data={"text": "forged", **fields}, headers={"origin": BASE})
         assert answer.status_code == 403
-    assert one.site.known(anew=True).log.entries == ()
+    assert one.site.known(refresh=True).log.entries == ()
 
 
 def test_no_get_writes_and_no_form_is_there_without_sign(lake: str) -> None:
@@ -121,7 +121,7 @@ def test_no_get_writes_and_no_form_is_there_without_sign(lake: str) -> None:
     reader = served(lake, by="Ann Lee")
     assert '<form class="write"' not in reader.get(f"{RUN}/review").text
     assert reader.post(f"{RUN}/review", f"{RUN}/notes", text="x").status_code in (404, 405)
-    assert one.site.known(anew=True).log.entries == ()
+    assert one.site.known(refresh=True).log.entries == ()
 
 
 @pytest.mark.parametrize("path", [*ROUTES, "/healthz"])
@@ -285,5 +285,5 @@ def test_a_ticket_opens_one_session_within_half_a_minute() -> None:
     ],
 )
 def test_reasons_of_years_show_no_cell_no_count_and_no_row(reason: str, shown: str) -> None:
-    assert told(reason).startswith(shown)
-    assert "17" not in told(reason)
+    assert shareable(reason).startswith(shown)
+    assert "17" not in shareable(reason)

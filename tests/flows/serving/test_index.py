@@ -71,7 +71,7 @@ def test_a_run_that_could_not_be_read_is_read_again(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(serving_index, "read_summary", away)
     assert index.known().runs == {}
     monkeypatch.setattr(serving_index, "read_summary", read)
-    assert set(index.known(anew=True).runs) == {OLD, NEW, OTHER}
+    assert set(index.known(refresh=True).runs) == {OLD, NEW, OTHER}
 
 
 def test_a_run_that_is_removed_while_it_is_read_is_told_so(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_it_looks_again_after_five_seconds_and_after_its_own_entry(tmp_path: Pat
     before = index.known()
     log.append(lake, "note", run=NEW, by="Ann Lee", text="seen")
     assert index.known() is before
-    assert index.known(anew=True).log.of(NEW)[-1].text == "seen"
+    assert index.known(refresh=True).log.of(NEW)[-1].text == "seen"
     log.append(lake, "note", run=NEW, by="Ann Lee", text="again")
     clock.now += 5
     assert index.known().log.of(NEW)[-1].text == "again"

@@ -142,7 +142,7 @@ def test_lineage_tells_no_rows_and_restricted_pages_are_logged(tmp_path: Path) -
     assert "Rows in" not in served(lake.location).get(f"/runs/{NEW}/lineage").text
     one = served(lake.location, by="Ann Lee", restricted=True)
     assert "Rows in" in one.get(f"/runs/{NEW}/lineage").text
-    [entry] = [each for each in one.site.known(anew=True).log.of(NEW) if each.event == "read"]
+    [entry] = [each for each in one.site.known(refresh=True).log.of(NEW) if each.event == "read"]
     assert (entry.by, entry.text) == ("Ann Lee", "lineage: exact rows of stages")
 
 

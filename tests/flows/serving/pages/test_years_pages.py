@@ -14,7 +14,7 @@ from served_lake import failed, served
 from flows.partitions.attempts import YearState
 from flows.partitions.partition_list import Listed, keep_listing
 from flows.serving.pages import years
-from flows.serving.pages.lists import told
+from flows.serving.pages.lists import shareable
 from flows.serving.pages.years import ROOM, fitted, today
 from flows.serving.site import Page, made
 from tasks.lake.store import Lake
@@ -59,8 +59,8 @@ def test_where_the_data_are_not_there_the_verdict_stays_and_no_folder_is_told(
     "reason", [FAR, "the lake /srv/x/lake cannot be written; give another with --lake", "s3://b/x"]
 )
 def test_a_reason_names_no_folder_and_no_option(reason: str) -> None:
-    assert "/" not in told(reason)
-    assert "--" not in told(reason)
+    assert "/" not in shareable(reason)
+    assert "--" not in shareable(reason)
 
 
 def test_a_running_year_loads_its_page_again_and_no_other_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
