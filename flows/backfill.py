@@ -14,9 +14,9 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.task_runners import TaskRunner
 
-from flows.audit import run_stage
 from flows.concurrency.tracing import Year, trace_years
 from flows.concurrency.workers import end_with_parent
+from flows.execution import RETRIES, is_transient
 from flows.outcome.alerts import ALERTED
 from flows.outcome.artifacts import Progress, Sheet
 from flows.outcome.conclusion import ending_of_years
@@ -339,9 +339,8 @@ def _never_ended(year_task: Asked) -> Attempt:
 _TRIED: dict[str, Any] = {
     "cache_policy": NO_CACHE,
     "persist_result": False,
-    "retries": 2,
-    "retry_delay_seconds": [1, 5],
-    "retry_condition_fn": run_stage.retry_condition_fn,
+    "retry_condition_fn": is_transient,
+    **RETRIES,
 }
 """Of a task whose result is read from its record in the lake: tried again after passing faults alone."""
 
