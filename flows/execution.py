@@ -87,7 +87,7 @@ class Execution:
     force: bool = False
     """Whether it goes on where memory or disk will not suffice, with a warning."""
     as_tasks: bool = True
-    """Whether each stage is a task run of the flow run at work; plain calls in this process if not."""
+    """Whether each stage is a task run of the flow run at work; if not, plain calls in this process."""
 
     def run(self, watcher: Watcher) -> list[Partition]:
         """Run all stages; returns their partitions in the order of the plan.
@@ -97,7 +97,7 @@ class Execution:
             InfrastructureError: what is left will not fit into memory, or on the disk.
             EvenhandError: as the first stage in the plan says that failed.
         """
-        steps, jobs = self.planned.steps, worthwhile(self.jobs, self.seconds)
+        steps, jobs = self.planned.steps, worthwhile(self.jobs, self.seconds) if self.as_tasks else 1
         waits = waits_for(steps)
         clocks: dict[int, float] = {}
         task_runs: dict[int, _TaskRun] = {}
