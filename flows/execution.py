@@ -60,6 +60,27 @@ def check_evidence(lake: Lake, spec: AuditSpec, done: Sequence[Partition]) -> No
         check(applications, memberships, spec)
 
 
+def check_ended(lake: Lake, planned: Plan, ended: Partition, *, jobs: int = 1, force: bool = False) -> None:
+    """Check evidence, memory and disk, right after the stage that counts people and rows; else do nothing.
+
+    Args:
+        lake: of the audit.
+        planned: the audit.
+        ended: partition of the stage that has just ended.
+        jobs: stages at a time.
+        force: whether it goes on where memory or disk will not suffice, with a warning.
+
+    Raises:
+        TooLittleEvidenceError: no verdict can come out.
+        InfrastructureError: what is left will not fit into memory, or on the disk.
+    """
+    check_evidence(lake, planned.spec, [ended])
+    if ended.stage == _STAGE:
+        done = held(lake, planned.steps)
+        check_memory(lake, planned, done, jobs=jobs, force=force)
+        check_disk(lake, planned, done, force=force)
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # The loop.
 
@@ -115,11 +136,7 @@ class Execution:
         def ended(at: int, partition: Partition) -> None:
             seconds = time.perf_counter() - clocks.pop(at)
             watcher.ended(at, partition, stage_words(partition, seconds, self.lake))
-            check_evidence(self.lake, self.planned.spec, [partition])
-            if partition.stage == _STAGE:
-                done = held(self.lake, steps)
-                check_memory(self.lake, self.planned, done, jobs=jobs, force=self.force)
-                check_disk(self.lake, self.planned, done, force=self.force)
+            check_ended(self.lake, self.planned, partition, jobs=jobs, force=self.force)
 
         with ExitStack() as stack:
             if jobs > 1:
