@@ -60,6 +60,27 @@ def check_evidence(lake: Lake, spec: AuditSpec, done: Sequence[Partition]) -> No
         check(applications, memberships, spec)
 
 
+def check_ended(lake: Lake, planned: Plan, ended: Partition, *, jobs: int = 1, force: bool = False) -> None:
+    """Check evidence, memory and disk, right after the stage that counts people and rows; else do nothing.
+
+    Args:
+        lake: of the audit.
+        planned: the audit.
+        ended: partition of the stage that has just ended.
+        jobs: stages at a time.
+        force: whether it goes on where memory or disk will not suffice, with a warning.
+
+    Raises:
+        TooLittleEvidenceError: no verdict can come out.
+        InfrastructureError: what is left will not fit into memory, or on the disk.
+    """
+    check_evidence(lake, planned.spec, [ended])
+    if ended.stage == _STAGE:
+        done = held(lake, planned.steps)
+        check_memory(lake, planned, done, jobs=jobs, force=force)
+        check_disk(lake, planned, done, force=force)
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # The loop.
 
@@ -87,7 +108,7 @@ class Execution:
     force: bool = False
     """Whether it goes on where memory or disk will not suffice, with a warning."""
     as_tasks: bool = True
-    """Whether each stage is a task run of the flow run at work; plain calls in this process if not."""
+    """Whether each stage is a task run of the flow run at work; if not, plain calls in this process."""
 
     def run(self, watcher: Watcher) -> list[Partition]:
         """Run all stages; returns their partitions in the order of the plan.
@@ -97,7 +118,7 @@ class Execution:
             InfrastructureError: what is left will not fit into memory, or on the disk.
             EvenhandError: as the first stage in the plan says that failed.
         """
-        steps, jobs = self.planned.steps, worthwhile(self.jobs, self.seconds)
+        steps, jobs = self.planned.steps, worthwhile(self.jobs, self.seconds) if self.as_tasks else 1
         waits = waits_for(steps)
         clocks: dict[int, float] = {}
         task_runs: dict[int, _TaskRun] = {}
@@ -115,11 +136,7 @@ class Execution:
         def ended(at: int, partition: Partition) -> None:
             seconds = time.perf_counter() - clocks.pop(at)
             watcher.ended(at, partition, stage_words(partition, seconds, self.lake))
-            check_evidence(self.lake, self.planned.spec, [partition])
-            if partition.stage == _STAGE:
-                done = held(self.lake, steps)
-                check_memory(self.lake, self.planned, done, jobs=jobs, force=self.force)
-                check_disk(self.lake, self.planned, done, force=self.force)
+            check_ended(self.lake, self.planned, partition, jobs=jobs, force=self.force)
 
         with ExitStack() as stack:
             if jobs > 1:

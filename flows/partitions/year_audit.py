@@ -29,11 +29,14 @@ from tasks.plan import Plan, held
 # that an attempt continues where the last one stopped.
 
 
-def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs: int = 1) -> Attempt:
+def audit_year(
+    spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs: int = 1, *, as_tasks: bool = False
+) -> Attempt:
     """Audit one year, unless the lake holds all of it; returns the record, which is also in the lake.
 
     A year with a protected run is left alone unless ``force``: its record then names that run. Of its stages ``jobs``
-    run at a time, each in a process of its own.
+    run at a time, each in a process of its own. With ``as_tasks`` each is a task run of the flow run at work; without
+    it they are plain calls, one after another.
 
     Raises:
         EvenhandError: as ``spec_of_year`` and the stages say; it is recorded first.
@@ -43,12 +46,22 @@ def audit_year(spec: AuditSpec, year: int, lake: Lake, force: bool = False, jobs
         if current_run is not None and current_run.protected and not force:
             _leave_alone(recorder, current_run, lake)
         else:
-            _end(recorder, _audited(_planned(spec, year, lake, recorder), lake, recorder, jobs, force=force))
+            _end(
+                recorder,
+                _audited(_planned(spec, year, lake, recorder), lake, recorder, jobs, force=force, as_tasks=as_tasks),
+            )
     return recorder.attempt
 
 
 def audit_partition(
-    spec: AuditSpec, year: int, listed: Listed, lake: Lake, conditions: str, force: bool = False
+    spec: AuditSpec,
+    year: int,
+    listed: Listed,
+    lake: Lake,
+    conditions: str,
+    force: bool = False,
+    *,
+    as_tasks: bool = False,
 ) -> Attempt:
     """Audit one partition of a year, stage after stage; as ``audit_year`` does a year.
 
@@ -59,6 +72,7 @@ def audit_partition(
         lake: of the audit.
         conditions: digest of what decides the result (``lenders.outlook``).
         force: whether one with a protected run is audited again.
+        as_tasks: as of ``audit_year``.
 
     Raises:
         EvenhandError: as ``spec_of_part`` and the stages say; it is recorded first.
@@ -72,7 +86,7 @@ def audit_partition(
             _leave_alone(recorder, current_run, lake)
         else:
             planned = _plan_of(spec_of_part(spec, year, listed, lake), spec, lake, recorder)
-            _end(recorder, _audited(planned, lake, recorder, 1, force=force))
+            _end(recorder, _audited(planned, lake, recorder, 1, force=force, as_tasks=as_tasks))
     return recorder.attempt
 
 
@@ -99,11 +113,11 @@ def _leave_alone(recorder: Recorder, run: Run, lake: Lake) -> None:
     recorder.end(OF_VERDICT.get(state, YearState.INSUFFICIENT), exit_code_of(state), message)
 
 
-def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force: bool = False) -> Summary:
+def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force: bool, as_tasks: bool) -> Summary:
     if not is_published(lake, planned.run):
         trusted_signer(lake)  # before the stages: their result could not be published
     seconds = expected_seconds(lake, planned, len(held(lake, planned.steps))) if jobs > 1 else ()
-    done = Execution(planned, lake, jobs, seconds, force, as_tasks=False).run(_Watcher(recorder))
+    done = Execution(planned, lake, jobs, seconds, force, as_tasks).run(_Watcher(recorder))
     publish_once(lake, planned, done)
     return summarise(lake, planned.spec, planned.run, done)
 
