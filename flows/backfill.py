@@ -5,23 +5,31 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import asdict, replace
+from functools import partial
 from multiprocessing import active_children
 from queue import SimpleQueue
 from typing import Any
+from uuid import UUID
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
+from prefect.context import serialize_context
+from prefect.flow_engine import run_flow_sync
+from prefect.runtime import flow_run
+from prefect.states import Completed
 from prefect.task_runners import TaskRunner
 
-from flows.audit import run_stage
 from flows.concurrency.tracing import Year, trace_years
 from flows.concurrency.workers import end_with_parent
+from flows.execution import RETRIES, is_transient
 from flows.outcome.alerts import ALERTED
-from flows.outcome.artifacts import Progress, Sheet
-from flows.outcome.conclusion import ending_of_years
-from flows.outcome.ending import Ending, Subject, run_name, without_cells, words_known
-from flows.outcome.run_log import handed_over, in_plain_words
+from flows.outcome.artifacts import Progress, Sheet, show_verdict, unharmed
+from flows.outcome.conclusion import ending_of_checks, ending_of_years
+from flows.outcome.ending import Ending, Name, Subject, checks_of, run_name, without_cells, words_known
+from flows.outcome.run_log import handed_over, in_plain_words, tell_run
 from flows.outcome.run_state import announced, concluded
 from flows.partitions.attempts import Attempt, Recorder, YearsFailedError, YearState, latest, lock_of, summed_up
 from flows.partitions.partition_list import Listed
@@ -30,10 +38,12 @@ from flows.partitions.year_audit import audit_partition, audit_year
 from flows.partitions.year_plan import Asked, Choice, attempts_before, fitted, outlooks
 from flows.partitions.years import given_years
 from flows.runs.given import given_spec
+from flows.runs.index import run_of
 from flows.supervision.file_modes import restrict
+from flows.supervision.prefect_server import crash_sub_flows
 from flows.supervision.shutdown import end_if_leaving, ends_without_memory, leaves_on_word, leaving, shielded_children
 from schemas.audit.spec import AuditSpec
-from schemas.errors import SpecError
+from schemas.errors import SpecError, TooLittleEvidenceError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
 from tasks.pipeline.progress import PARTITIONS, YEARS, raise_if_stopped, stage_began, stepped, stop_requested, terminal
@@ -115,11 +125,11 @@ _COLUMNS = ("year", "state", "stage", "run", "read", "lacks", "computed", "secon
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Prefect flow of a back-fill: one task per year, with a limit on concurrent tasks.
+# Prefect flow of a back-fill: one task run a year, and in it a sub-flow run with a task run a stage.
 #
 # Arguments and results are plain values, so that ``flows.backfill.backfill`` can be deployed. The result of a year is
-# read from its record in the lake, not from Prefect; a task reuses what earlier attempts computed. There is one flow
-# with many tasks, because a flow costs a second and a task some milliseconds.
+# read from its record in the lake, not from Prefect; a task reuses what earlier attempts computed. The task is what a
+# task runner gives to processes or to Dask, and tries again.
 
 
 log = logging.getLogger("evenhand")
@@ -194,10 +204,13 @@ def backfill(
     stepped(of, len(ended), total)
     page.show(ended, keys, total)
     at_once = int(settings.get("workers") or 1)
+    if any(year_task.listed and year_task.listed["rows"] < LEAST_ROWS for year_task in tasks):
+        tell_run(f"stages of partitions below {LEAST_ROWS:,} rows are in the log")
     try:
         with shared_cores(at_once * jobs, single_thread=audit_spec.by is not None):
             _all(tasks, settings, lake, tell)
     finally:
+        _crash_sub_flows()
         records = [ended[key] for key in sorted(ended)]
         trace_years(Lake(lake), audit_spec.name, (_traced(record) for record in records))
     if any(record.state is YearState.FAILED for record in records):
@@ -252,9 +265,17 @@ def _all(tasks: Sequence[Asked], settings: dict[str, Any], lake: str, tell: Call
         lost = _round(remaining, task_runner(settings, lake), tell, ahead)
         if not lost and len(remaining) == count:  # no process could begin
             lost = [remaining.popleft()]
+        if lost:
+            _crash_sub_flows()
         for lost_task in lost:
             if _round(deque([lost_task]), task_runner(settings, lake), tell, 1):
                 tell(lost_task.ended() or _never_ended(lost_task))
+
+
+def _crash_sub_flows() -> None:
+    """Mark the sub-flow runs whose processes died; called where none is at work."""
+    with unharmed("which years died"), get_client(sync_client=True) as client:
+        crash_sub_flows(client, UUID(str(flow_run.id)), "its process died, or was stopped with the back-fill")
 
 
 def _round(
@@ -339,16 +360,84 @@ def _never_ended(year_task: Asked) -> Attempt:
 _TRIED: dict[str, Any] = {
     "cache_policy": NO_CACHE,
     "persist_result": False,
-    "retries": 2,
-    "retry_delay_seconds": [1, 5],
-    "retry_condition_fn": run_stage.retry_condition_fn,
+    "retry_condition_fn": is_transient,
+    **RETRIES,
 }
 """Of a task whose result is read from its record in the lake: tried again after passing faults alone."""
 
 
 @task(name="year", **_TRIED)
-def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jobs: int = 1) -> dict[str, Any]:
-    """Audit one year; a year that cannot be audited fails here, and is recorded in the lake."""
+def audit_of_year(spec: dict[str, Any], year: int, lake: str, force: bool, jobs: int = 1) -> dict[str, Any]:
+    """Audit one year in a sub-flow run; a year that cannot be audited fails here, and is recorded in the lake."""
+    return _in_sub_flow({"spec": spec, "year": year, "lake": lake, "force": force, "jobs": jobs})
+
+
+@task(name="partition", **_TRIED)
+def audit_of_partition(
+    spec: dict[str, Any], year: int, lake: str, force: bool, listed: dict[str, Any], conditions: str
+) -> dict[str, Any]:
+    """Audit one partition of a year; one that cannot be audited fails here, and is recorded in the lake.
+
+    It is one task run, or has a sub-flow run with a task run a stage, by the rule of ``LEAST_ROWS``.
+    """
+    parameters = {"spec": spec, "year": year, "lake": lake, "force": force, "listed": listed, "conditions": conditions}
+    if listed["rows"] >= LEAST_ROWS:
+        return _in_sub_flow(parameters)
+    with _working(spec):
+        partition, audit_spec = Listed(**listed), validated(AuditSpec, spec)
+        return audit_partition(audit_spec, year, partition, Lake(lake), conditions, force).model_dump(mode="json")
+
+
+LEAST_ROWS = 10_000
+"""Rows from which on a partition has a sub-flow run. Below them Prefect's share of the cost would be large, and of
+thousands of partitions the server would keep a hundred thousand task runs: their stages are in the log alone."""
+
+
+def _in_sub_flow(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Audit a year or a partition in a sub-flow run of the back-fill; returns its record.
+
+    The task run at work is left out of Prefect's context, which would take log and artifacts of the sub-flow for its.
+    """
+    context = {name: value for name, value in serialize_context().items() if name != "task_run_context"}
+    value = (parameters.get("listed") or {}).get("value", "")
+    name = f"{parameters['spec']['name']} {parameters['year']} {value}".rstrip()
+    sub_flow = audit_in_sub_flow.with_options(flow_run_name=name)
+    run: Callable[[], Any] = partial(run_flow_sync, sub_flow, parameters=parameters, context=context)
+    record: dict[str, Any] = Context().run(run)
+    return record
+
+
+@flow(name="year", validate_parameters=False, log_prints=False, persist_result=False)
+def audit_in_sub_flow(
+    spec: dict[str, Any],
+    year: int,
+    lake: str,
+    force: bool,
+    jobs: int = 1,
+    listed: dict[str, Any] | None = None,
+    conditions: str = "",
+) -> Any:
+    """Audit a year, or a partition of it, with a task run a stage; its state has the name of its verdict."""
+    with _working(spec):
+        audit_spec, opened = validated(AuditSpec, spec), Lake(lake)
+        try:
+            if listed is None:
+                record = audit_year(audit_spec, year, opened, force, jobs, as_tasks=True)
+            else:
+                partition = Listed(**listed)
+                record = audit_partition(audit_spec, year, partition, opened, conditions, force, as_tasks=True)
+        except TooLittleEvidenceError as error:  # which is no failure
+            return Completed(name=Name.INSUFFICIENT.value, message=str(error), data={})
+        run = run_of(opened, record.run or "")
+        checks = checks_of(opened, run)
+        ending = ending_of_checks(opened, run, checks)
+        show_verdict(ending, run, checks)
+        return Completed(name=ending.name.value, message=ending.message, data=record.model_dump(mode="json"))
+
+
+@contextmanager
+def _working(spec: dict[str, Any]) -> Iterator[None]:
+    """Set up the process that audits a year: its end with the back-fill, its log, its errors."""
     end_with_parent()
     restrict()  # a worker of Dask has the umask of its shell
     with (
@@ -357,26 +446,7 @@ def audit_of_year(spec: Mapping[str, Any], year: int, lake: str, force: bool, jo
         in_plain_words(keep_error=False),
         ends_without_memory(),
     ):
-        return audit_year(validated(AuditSpec, spec), year, Lake(lake), force, jobs).model_dump(mode="json")
-
-
-@task(name="partition", **_TRIED)
-def audit_of_partition(
-    spec: Mapping[str, Any], year: int, lake: str, force: bool, listed: Mapping[str, Any], conditions: str
-) -> dict[str, Any]:
-    """Audit one partition of a year; one that cannot be audited fails here, and is recorded in the lake."""
-    end_with_parent()
-    restrict()
-    audit_spec = validated(AuditSpec, spec)
-    with (
-        leaves_on_word(),
-        handed_over(words_known({"spec": spec})),
-        in_plain_words(keep_error=False),
-        ends_without_memory(),
-    ):
-        return audit_partition(audit_spec, year, Listed(**listed), Lake(lake), conditions, force).model_dump(
-            mode="json"
-        )
+        yield
 
 
 def _log_record(record: Attempt, done: int, of: int) -> None:

@@ -70,10 +70,10 @@ def _read(step: Step) -> set[str]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Runs steps side by side: each as soon as what it reads is there, those that take longest first.
+# Runs steps: each as soon as what it reads is there, of several at a time those that take longest first.
 #
 # A step that fails does not end the others: what runs goes on to its end and is kept, nothing new starts, and the first
-# error in the order of the plan is raised. Scope: the order. Who computes a step: ``workers``.
+# error in the order of the plan is raised. Scope: the order. Who computes a step: ``flows.execution``.
 
 
 log = logging.getLogger("evenhand")
@@ -83,35 +83,33 @@ _LOOK_SECONDS = 0.2
 
 
 class Running(Protocol):
-    """A step at work, as the futures of Prefect and of Python are."""
+    """A step at work, such as a future of Python."""
 
     def add_done_callback(self, fn: Callable[[Any], object], /) -> None:
         """Call when it ends."""
 
     def result(self) -> Any:
-        """Its result, or its error raised."""
+        """Its partition, or its error raised."""
 
 
 Start = Callable[[int, Inputs], Running]
 """Starts the step at a place on its artifacts."""
-Told = Callable[[int, Partition], None]
-"""Told of the step at a place when it ended; an error that it raises counts as one of that step."""
+End = Callable[[int, Partition], None]
+"""Called with the place of a step that ended; an error that it raises counts as one of that step."""
 
 
 @dataclass
 class Schedule:
-    """Steps of an audit that run side by side."""
+    """Steps of an audit, several at a time or one."""
 
     steps: Sequence[Step]
     seconds: Sequence[float | None]
     """What each takes by earlier runs; steps of which nothing is known go first, in the order of the plan."""
     jobs: int
-    restored: Callable[[Any], Partition] = lambda result: result
-    """Makes a partition of what a future gives."""
     done: dict[int, Partition] = field(default_factory=dict)
     errors: dict[int, Exception] = field(default_factory=dict)
 
-    def run(self, start: Start, told: Told) -> list[Partition]:
+    def run(self, start: Start, on_end: End) -> list[Partition]:
         """Run all steps; the partitions in the order of the plan.
 
         Raises:
@@ -128,13 +126,13 @@ class Schedule:
                 end_if_leaving()
                 break
             at = _next(ended)
-            self._keep(at, running.pop(at), told)
+            self._keep(at, running.pop(at), on_end)
         if self.errors:
             raise self._first_error()
         return [self.done[at] for at in sorted(self.done)]
 
     def ready(self, running: "dict[int, Running]") -> list[int]:
-        """Steps that may start, longest first; none after an error, or where this process leaves."""
+        """Steps that may start, longest first, or in the order of the plan; none after an error or while leaving."""
         if self.errors or leaving():
             return []
         waits = waits_for(self.steps)
@@ -142,22 +140,24 @@ class Schedule:
         return sorted((at for at in free if waits[at] <= self.done.keys()), key=self._urgency)
 
     def _urgency(self, at: int) -> tuple[float, int]:
-        seconds = self.seconds[at]
+        seconds = self.seconds[at] if self.jobs > 1 else None
         return (float("-inf") if seconds is None else -seconds), at
 
     def _before(self, at: int) -> list[Partition]:
         """What earlier steps wrote, in the order of the plan: a step reads the same at any number of jobs."""
         return [self.done[place] for place in sorted(self.done) if place < at]
 
-    def _keep(self, at: int, ended: Running, on_end: Told) -> None:
+    def _keep(self, at: int, ended: Running, on_end: End) -> None:
         try:
-            self.done[at] = self.restored(ended.result())
+            self.done[at] = ended.result()
             on_end(at, self.done[at])
         except Exception as error:
             self.errors[at] = error
 
     def _first_error(self) -> Exception:
         first, *other_places = sorted(self.errors)
+        if self.jobs == 1:
+            return self.errors[first]
         for at in other_places:
             log.info("stage %s failed, too: %s", self.steps[at].name, _words(self.errors[at]))
         log.info("stage %s failed; %d of %d stages are kept", self.steps[first].name, len(self.done), len(self.steps))

@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from functools import lru_cache
 from multiprocessing import forkserver, parent_process, resource_tracker
 from typing import Any
 
-from flows.concurrency.schedule import Schedule, Told, telling_full_disk
+from flows.concurrency.schedule import telling_full_disk
 from flows.supervision.file_modes import restrict
 from flows.supervision.shutdown import WORD, shielded_children
 from schemas.artifact import Artifact, Partition
@@ -34,7 +34,8 @@ from tasks.plan import STAGES, Inputs, Step
 # Call of a stage as plain values, which a flow's task and a worker process take alike.
 
 
-Given = dict[str, list[dict[str, Any]]]
+Artifacts = dict[str, list[dict[str, Any]]]
+"""Table -> its artifacts, as ``Artifact`` dumps them."""
 
 
 @dataclass(frozen=True)
@@ -42,23 +43,23 @@ class StageCall:
     """One stage on its artifacts."""
 
     stage: str
-    given: Mapping[str, Sequence[Mapping[str, Any]]]
-    """Table -> its artifacts, as ``Artifact`` dumps them."""
-    settings: Mapping[str, Any]
-    modules: Sequence[str]
+    artifacts: Artifacts
+    settings: dict[str, Any]
+    modules: list[str]
     lake: str
 
     @classmethod
-    def of(cls, step: Step, given: Inputs, lake: str) -> "StageCall":
+    def of(cls, step: Step, inputs: Inputs, lake: str) -> "StageCall":
         """The call of a step."""
-        artifacts = {table: [artifact.model_dump() for artifact in entries] for table, entries in given.items()}
+        artifacts = {table: [artifact.model_dump() for artifact in entries] for table, entries in inputs.items()}
         return cls(step.stage.name, artifacts, step.settings.model_dump(mode="json"), list(step.modules), lake)
 
     def restored(self) -> tuple[Any, Inputs, Any]:
         """The stage, its artifacts and its settings."""
         stage = STAGES[self.stage]
         artifacts = {
-            table: [Artifact.model_validate(artifact) for artifact in entries] for table, entries in self.given.items()
+            table: [Artifact.model_validate(artifact) for artifact in entries]
+            for table, entries in self.artifacts.items()
         }
         return stage, artifacts, validated(stage.settings, self.settings)
 
@@ -335,31 +336,3 @@ def _end_server() -> None:
     server: Any = forkserver._forkserver
     with suppress(OSError):  # a command that was stopped has killed it, and waited for it
         server._stop()
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Steps side by side without Prefect, for whoever keeps their record in the lake: a year of a back-fill.
-
-
-def side_by_side(
-    schedule: Schedule, lake: Lake, began: Callable[[Step], object] = lambda _: None, on_end: Told = lambda *_: None
-) -> list[Partition]:
-    """The partitions of all steps, in the order of the plan.
-
-    Args:
-        schedule: the steps, and how many at a time.
-        lake: of the audit.
-        began: told of a step before it starts.
-        on_end: told of a step that ended.
-
-    Raises:
-        EvenhandError: as the first stage in the plan says that failed.
-    """
-    with workers(schedule.jobs) as processes, ThreadPoolExecutor(schedule.jobs) as threads:
-
-        def start(at: int, artifacts: Inputs) -> Future[Partition]:
-            step = schedule.steps[at]
-            began(step)
-            return threads.submit(processes.compute, at, StageCall.of(step, artifacts, lake.location))
-
-        return schedule.run(start, on_end)

@@ -11,9 +11,9 @@ from typing import Any
 from flows.concurrency.schedule import check_disk, check_memory, expected_seconds
 from flows.concurrency.schedule import until as steps_until
 from flows.concurrency.workers import default_jobs, start_loading, worthwhile
+from flows.execution import check_evidence
 from flows.partitions.forecast import expected_rows
 from flows.partitions.part_spec import spec_to_audit
-from flows.partitions.year_audit import check_evidence
 from flows.runs.record import Summary, planned_in, publish_once, summarise
 from flows.supervision.prefect_server import prefect_api
 from flows.supervision.presence import at_work, command_id, killed

@@ -176,23 +176,3 @@ def in_own_words(task: Callable[[], T]) -> T:
     except ToldError as plain_error:
         error = plain_error.error or plain_error
     raise error  # outside of the handler, as its error would be the context
-
-
-class InOwnWords:
-    """A task that runs in a thread; its result raises the error itself."""
-
-    def __init__(self, future: Any) -> None:
-        """Wrap Prefect's future."""
-        self._future = future
-
-    def add_done_callback(self, fn: Callable[[Any], object], /) -> None:
-        """Call when it ends."""
-        self._future.add_done_callback(fn)
-
-    def result(self) -> Any:
-        """Its result.
-
-        Raises:
-            Exception: what the task raised.
-        """
-        return in_own_words(self._future.result)

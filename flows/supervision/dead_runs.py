@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from flows.supervision.prefect_server import of_lake
+from flows.supervision.prefect_server import crash_sub_flows, of_lake
 from flows.supervision.presence import Presence, alive, dead, forget
 from tasks.lake.store import Lake
 
@@ -102,6 +102,7 @@ def mark_stopped(run: str | None) -> None:
     if run is not None:
         with get_client(sync_client=True) as client:
             client.set_flow_run_state(UUID(run), Crashed(message="Stopped by a signal."))
+            crash_sub_flows(client, UUID(run), "it was stopped by a signal")
 
 
 def _bury(client: "SyncPrefectClient", lake: Lake, presence: Presence, burial: Burial) -> Marked | None:
@@ -156,6 +157,7 @@ def _crash(client: "SyncPrefectClient", run: "FlowRun", why: str, burial: Burial
     from prefect.states import Crashed, Failed, Scheduled
 
     client.set_flow_run_state(run.id, Crashed(message=f"Found by evenhand: {why}."), force=True)
+    crash_sub_flows(client, run.id, why)
     crashed = Marked(
         run.name,
         str(run.id),

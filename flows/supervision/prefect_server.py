@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import httpx
 import psutil
@@ -219,6 +220,14 @@ _PLAN_SECONDS = 2
 """How often the server looks for schedules without a run; Prefect's own default is a minute."""
 _EMBEDDED: Final = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 """What Prefect gives the server that it starts for one process."""
+UNNEEDED: Final = (
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED",
+    "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED",
+    "PREFECT_SERVER_EVENTS_STREAM_OUT_ENABLED",
+)
+"""Settings of services that do nothing for one command: no automation runs there, no client watches its events, and
+``gc`` removes old runs. Off unless the environment turns one on. The recorder of task runs stays."""
 
 
 def embedded_server(password: str) -> tuple[Server, str]:
@@ -229,7 +238,9 @@ def embedded_server(password: str) -> tuple[Server, str]:
     """
     port = _free_port()
     settings = {**_EMBEDDED, "PREFECT_SERVER_API_AUTH_STRING": password}
-    return _started(port, {**os.environ, **settings}), f"http://127.0.0.1:{port}/api"
+    return _started(
+        port, {**dict.fromkeys(UNNEEDED, "false"), **os.environ, **settings}
+    ), f"http://127.0.0.1:{port}/api"
 
 
 def wait_for(server: Server, api: str) -> None:
@@ -333,13 +344,26 @@ def of_lake(client: "SyncPrefectClient", lake: Lake, states: list[str]) -> Itera
             yield run
 
 
+def crash_sub_flows(client: "SyncPrefectClient", flow_run: UUID, why: str) -> None:
+    """Set the sub-flow runs of a flow run to CRASHED that have not ended; their processes have."""
+    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterParentFlowRunId
+    from prefect.states import Crashed
+
+    within = FlowRunFilter(parent_flow_run_id=FlowRunFilterParentFlowRunId(any_=[flow_run]))
+    for run in list(_pages(client, within)):
+        if run.state is None or not run.state.is_final():
+            client.set_flow_run_state(run.id, Crashed(message=f"Found by evenhand: {why}."), force=True)
+
+
 def outdated(client: "SyncPrefectClient", lake: Lake, newest: int) -> list["FlowRun"]:
-    """The flow runs on a lake that are over, without the newest so many of every flow, audit and year."""
+    """The flow runs on a lake that are over, without the newest so many of every flow, audit, year and partition."""
     alike: dict[tuple[str, ...], list[FlowRun]] = defaultdict(list)
     for run in of_lake(client, lake, ["COMPLETED", "FAILED", "CRASHED", "CANCELLED"]):
         spec: Any = run.parameters.get("spec")
         name, year = (spec.get("name"), spec.get("year")) if isinstance(spec, dict) else (spec, None)
-        subject = str(run.flow_id), str(name), str(run.parameters.get("years") or run.parameters.get("year") or year)
+        span = str(run.parameters.get("years") or run.parameters.get("year") or year)
+        partition = str((run.parameters.get("listed") or {}).get("value"))
+        subject = str(run.flow_id), str(name), span, partition
         alike[subject].append(run)
     return [run for group in alike.values() for run in group[newest:]]
 

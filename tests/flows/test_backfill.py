@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -91,10 +90,7 @@ def test_a_back_fill_is_read_from_the_server_alone(finished, server):
     assert run.message.startswith(f"5 years: 2 within, 1 insufficient, 1 breach, 1 failed; {ABSENT}: no file at ")
     audits = {f"run:{year['run']}" for year in json.loads(done.stdout)["years"] if year["run"]}
     assert {"dataset:yearly", f"year:{WITHIN}", f"year:{ABSENT}", "state:infrastructure", *audits} <= {*run.tags}
-    assert {*run.tasks} == {f"yearly {year}" for year in range(WITHIN, ABSENT + 1)}
-    for year in AUDITED:  # from processes of their own
-        lines = [line for line in run.of_tasks if line.startswith(f"yearly {year} stage ")]
-        assert any(re.fullmatch(rf"yearly {year} stage report: .* rows, 0 refused, [0-9.]+ s", line) for line in lines)
+    assert {f"yearly {year}" for year in range(WITHIN, ABSENT + 1)} < {*run.tasks}, "the others track sub-flow runs"
     assert run.lines[-1] == (logging.ERROR, f"Infrastructure: {run.message}")
     shown = {row["year"]: row for row in json.loads(run.artifacts["years"])}
     assert [*shown] == [*range(WITHIN, ABSENT + 1)]

@@ -27,9 +27,13 @@ class Told:
 
 
 def told_runs(server: str, lake: Path) -> list[Told]:
-    """The flow runs on a lake, the first one first."""
+    """The flow runs on a lake that are within no other, the first one first."""
     found = _asked(server, "flow_runs", sort="START_TIME_ASC", limit=200)
-    return [_told(server, run) for run in found if run["parameters"].get("lake") == str(lake)]
+    return [
+        _told(server, run)
+        for run in found
+        if run["parameters"].get("lake") == str(lake) and not run["parent_task_run_id"]
+    ]
 
 
 def _told(server: str, run: dict[str, Any]) -> Told:

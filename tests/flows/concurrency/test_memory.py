@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from flows import execution
 from flows.concurrency import schedule
 from flows.concurrency.schedule import Need, need_of
-from flows.partitions import year_audit
 from schemas.audit.file import spec_text
 from schemas.errors import InfrastructureError
 from tasks.pipeline import resources as free
@@ -142,12 +142,12 @@ def test_a_flow_asks_once_ingest_has_counted_the_rows(monkeypatch: pytest.Monkey
     monkeypatch.setattr(schedule, "runs_of", lambda *_: [run(100_000, 500, 4400, 900, 700)])
     counted = SimpleNamespace(rows=300_000)  # so many that people are not counted here
     ended: Any = SimpleNamespace(stage="ingest", tables=[counted], table=lambda _: counted)
-    monkeypatch.setattr(year_audit, "held", lambda *_: [ended])
+    monkeypatch.setattr(execution, "held", lambda *_: [ended])
     of, nothing = planned(), cast("Any", SimpleNamespace(location="s3://elsewhere"))  # a disk of ours holds nothing
     with pytest.raises(InfrastructureError, match=r"detect cst will need about 12\.4 GB"):
-        year_audit.check_ended(nothing, of, ended)
-    year_audit.check_ended(nothing, of, ended, force=True)
-    year_audit.check_ended(nothing, of, cast("Any", SimpleNamespace(stage="score")))
+        execution.check_ended(nothing, of, ended)
+    execution.check_ended(nothing, of, ended, force=True)
+    execution.check_ended(nothing, of, cast("Any", SimpleNamespace(stage="score")))
 
 
 def test_years_at_the_same_time_share_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

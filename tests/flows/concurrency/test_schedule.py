@@ -90,7 +90,7 @@ def test_one_job_keeps_the_order_of_the_plan(steps: tuple[Step, ...]) -> None:
 def test_what_takes_longest_starts_first(steps: tuple[Step, ...]) -> None:
     took = {step.name: 1.0 for step in steps} | {"mediate": 30.0, "rerank": 20.0}
     later = Later(steps, 0)
-    scheduled(steps, 1, took).run(later.start, lambda *_: None)
+    scheduled(steps, 2, took).run(later.start, lambda *_: None)
     assert later.started.index("mediate") < later.started.index("rerank") < later.started.index("generate")
 
 

@@ -106,7 +106,7 @@ def test_work_that_another_process_than_the_command_was_given_sets_the_umask(tmp
     (tmp_path / "spec.json").write_text(json.dumps(spec))
     code = {
         "flow": "from flows.outcome.run_state import announced\nannounced(lambda lake: None)(lake=lake)",
-        "year": "from flows.backfill import audit_of_year\naudit_of_year.fn(json.load(open(spec)), year, lake, False)",
+        "year": "from flows.backfill import audit_in_sub_flow as sub\nsub.fn(json.load(open(spec)), year, lake, False)",
     }[name]
     head = f"import json\nlake, spec, year = {str(tmp_path / 'lake')!r}, {str(tmp_path / 'spec.json')!r}, {ABSENT}\n"
     done = run(["-c", head + code])
