@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli.options import (
-    ByValueOption,
-    HeldYearsOption,
-    JsonOption,
-    LakeOption,
-    RunArgument,
-    SetOption,
-    SpecArgument,
-    complete_audits,
-    complete_spans,
-    complete_specs,
-    complete_years,
-    load_spec,
-    pair,
-)
+from flows.cli import options
 from flows.cli.status import aligned, matrix
 from flows.cli.terminal import console, print_json, print_rows, show_progress
 from schemas.audit.partition import ALL
@@ -51,11 +37,11 @@ _LARGEST = 10
 
 @app.command(epilog="Example: evenhand plan hmda.yaml, or: evenhand plan hmda.yaml --years 2010-2024")
 def plan(
-    spec: SpecArgument,
-    years: HeldYearsOption = None,
-    lake: LakeOption = "data/lake",
-    set_: SetOption = None,
-    as_json: JsonOption = False,
+    spec: options.SpecArgument,
+    years: options.HeldYearsOption = None,
+    lake: options.LakeOption = "data/lake",
+    set_: options.SetOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print what a back-fill would run, year by stage, why, and what it would cost by earlier runs. Runs nothing.
 
@@ -69,7 +55,7 @@ def plan(
     from flows.partitions.years import goes_by_years, parse_years
     from tasks.lake.store import Lake
 
-    audit_spec, opened = load_spec(spec, dict(pair(text) for text in set_ or [])).spec, Lake(lake)
+    audit_spec, opened = options.load_spec(spec, dict(options.pair(text) for text in set_ or [])).spec, Lake(lake)
     if years is not None:
         plan_years = parse_years(years)
     else:  # one file is of the spec's own year
@@ -167,15 +153,15 @@ def _print_parts(spec: "AuditSpec", years: Sequence[int], lake: "Lake", *, as_js
 backfill_app = typer.Typer()
 
 YearsOption = Annotated[
-    str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.", autocompletion=complete_spans)
+    str, typer.Option("--years", help="Such as 2010-2024, or 2012,2015-2017.", autocompletion=options.complete_spans)
 ]
 
 
 @backfill_app.command(epilog="Example: evenhand backfill hmda.yaml --years 2010-2024 --workers 2")
 def backfill(
-    spec: SpecArgument,
+    spec: options.SpecArgument,
     years: YearsOption,
-    lake: LakeOption = "data/lake",
+    lake: options.LakeOption = "data/lake",
     workers: Annotated[int, typer.Option(min=1, help="Years at a time, each in a process of its own.")] = 1,
     jobs: Annotated[
         int,
@@ -204,8 +190,8 @@ def backfill(
         str | None,
         typer.Option(metavar="DEPLOYMENT", help="On a server: a flow run a year, such as of backfill/by-hand."),
     ] = None,
-    set_: SetOption = None,
-    as_json: JsonOption = False,
+    set_: options.SetOption = None,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Audit every year; what the lake holds is not computed again, and one bad year does not stop the others.
 
@@ -224,7 +210,7 @@ def backfill(
         show_progress()
     settings = RunnerSettings.parse(runner, address, workers).model_dump()
     chosen = Choice(tuple(by_value or ()), limit)
-    audit_spec = load_spec(spec, dict(pair(text) for text in set_ or [])).spec
+    audit_spec = options.load_spec(spec, dict(options.pair(text) for text in set_ or [])).spec
     request = Backfill(audit_spec, parse_years(years), lake, settings, force, jobs, chosen)
     summary = run_on_workers(request, fan_out) if fan_out else run_backfill(request)
     if as_json:
@@ -242,8 +228,8 @@ def backfill(
 
 @backfill_app.command(epilog="Example: evenhand protect hmda-2022-0123456789")
 def protect(
-    run: RunArgument,
-    lake: LakeOption = "data/lake",
+    run: options.RunArgument,
+    lake: options.LakeOption = "data/lake",
     off: Annotated[bool, typer.Option("--off", help="Take the protection away.")] = False,
 ) -> None:
     """Mark a run as published: a back-fill leaves its year alone unless it is given --force."""
@@ -299,15 +285,15 @@ class FailOn(StrEnum):
 def trend(
     spec: Annotated[
         Path,
-        typer.Argument(help="The audit spec that the years were audited by.", autocompletion=complete_specs),
+        typer.Argument(help="The audit spec that the years were audited by.", autocompletion=options.complete_specs),
     ],
-    years: HeldYearsOption = None,
-    by_value: ByValueOption = None,
-    lake: LakeOption = "data/lake",
+    years: options.HeldYearsOption = None,
+    by_value: options.ByValueOption = None,
+    lake: options.LakeOption = "data/lake",
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Exit with 1 if a group has changed, or its years are in breach.")
     ] = FailOn.NEVER,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print the measures year by year and the years against their limits, and write the page. Runs no audit.
 
@@ -319,7 +305,7 @@ def trend(
     from flows.partitions.years import parse_years
     from tasks.lake.store import open_lake
 
-    audit_spec, opened = load_spec(spec, {}).spec, open_lake(lake)
+    audit_spec, opened = options.load_spec(spec, {}).spec, open_lake(lake)
     if by_value is not None and audit_spec.by is None:
         raise SpecError("--by-value names a partition, and the spec has no `by`; leave it out")
     trend_years = held_years(audit_spec, opened) if years is None else parse_years(years)
@@ -337,14 +323,16 @@ def trend(
 def restatement(
     year: Annotated[
         int,
-        typer.Argument(help="A year with runs on two editions of its data.", autocompletion=complete_years),
+        typer.Argument(help="A year with runs on two editions of its data.", autocompletion=options.complete_years),
     ],
-    lake: LakeOption = "data/lake",
+    lake: options.LakeOption = "data/lake",
     audit: Annotated[
         str | None,
-        typer.Option(help="Name of the audit; the lake's only one if left out.", autocompletion=complete_audits),
+        typer.Option(
+            help="Name of the audit; the lake's only one if left out.", autocompletion=options.complete_audits
+        ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print what the last edition of a year's data changed in every headline measure, and write the page of it."""
     from flows.partitions.trends import make_restatement

@@ -8,20 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.options import (
-    KEYS,
-    LOG,
-    JsonOption,
-    LakeOption,
-    LatestArgument,
-    RunArgument,
-    RunOption,
-    complete_audits,
-    complete_runs,
-    complete_years,
-    shortened,
-    year_of,
-)
+from flows.cli import options
 from flows.cli.terminal import console, errors, print_json, print_rows, visible
 from schemas.errors import InfrastructureError, SpecError
 from schemas.terms import ExitCode, State
@@ -53,15 +40,22 @@ _SHORT = {
 
 @app.command(epilog="Example: evenhand runs --audit boston1990 --state breach")
 def runs(
-    lake: LakeOption = "data/lake",
-    audit: Annotated[str | None, typer.Option(help="Only runs of this audit.", autocompletion=complete_audits)] = None,
+    lake: options.LakeOption = "data/lake",
+    audit: Annotated[
+        str | None, typer.Option(help="Only runs of this audit.", autocompletion=options.complete_audits)
+    ] = None,
     year: Annotated[
         int | None,
-        typer.Option(parser=year_of, metavar="YEAR", help="Only runs of this year.", autocompletion=complete_years),
+        typer.Option(
+            parser=options.year_of,
+            metavar="YEAR",
+            help="Only runs of this year.",
+            autocompletion=options.complete_years,
+        ),
     ] = None,
     state: Annotated[State | None, typer.Option(help="Only runs that ended so.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Runs at most.")] = 50,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """List the runs of the lake, newest first, each with the state of every question."""
     from flows.runs.index import listed
@@ -102,7 +96,9 @@ def runs(
 
 
 @app.command(epilog="Example: evenhand show, or: evenhand show boston1990@1990")
-def show(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
+def show(
+    run: options.LatestArgument = None, lake: options.LakeOption = "data/lake", as_json: options.JsonOption = False
+) -> None:
     """Print the first page of a run: findings by question, what to do next, and what the audit cannot show."""
     from flows.runs.first_page import first_page, left_out, remarks, summary
     from flows.runs.run_names import opened
@@ -130,7 +126,9 @@ _RESTRICTED = "restricted: not for publication, since the rows are exact numbers
 
 
 @stages_app.command(epilog="Example: evenhand stages, or: evenhand stages boston1990@1990 --json")
-def stages(run: LatestArgument = None, lake: LakeOption = "data/lake", as_json: JsonOption = False) -> None:
+def stages(
+    run: options.LatestArgument = None, lake: options.LakeOption = "data/lake", as_json: options.JsonOption = False
+) -> None:
     """Print every stage of a run: rows in, out and refused, wall and CPU seconds, peak memory, computed or not.
 
     `source` is "computed", or "lake" where the lake held the stage before; its cost is then that of the run that made
@@ -181,8 +179,8 @@ FIRST, WORKBOOK = "report.html", "measures.xlsx"
     "or: evenhand report boston1990-1990-0123456789 --out boston --pdf --paper letter"
 )
 def report(
-    run: LatestArgument = None,
-    lake: LakeOption = "data/lake",
+    run: options.LatestArgument = None,
+    lake: options.LakeOption = "data/lake",
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Directory for the files; one named as the run if left out.")
     ] = None,
@@ -197,7 +195,7 @@ def report(
     check: Annotated[bool, typer.Option("--check", help="Hold each file against its budget; a line a file.")] = False,
     open_: Annotated[bool, typer.Option("--open", help="Open the first page in the browser.")] = False,
     paper: Annotated[Literal["a4", "letter"], typer.Option(help="Sheets of the PDF.")] = "a4",
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Make the report of a run again from the lake: no result is computed, and no file of the run changes.
 
@@ -315,9 +313,9 @@ KeyOption = Annotated[
 def verify(
     run: Annotated[
         str | None,
-        typer.Argument(help="Run: its id, the beginning of it, or AUDIT@YEAR.", autocompletion=complete_runs),
+        typer.Argument(help="Run: its id, the beginning of it, or AUDIT@YEAR.", autocompletion=options.complete_runs),
     ] = None,
-    lake: LakeOption = "data/lake",
+    lake: options.LakeOption = "data/lake",
     key: Annotated[
         Path | None,
         typer.Option(metavar="PUB", help="Public key that has to have signed; EVENHAND_TRUSTED_KEYS if left out."),
@@ -326,7 +324,7 @@ def verify(
         bool, typer.Option("--require-signature", help="Fail where nobody signed the run.")
     ] = False,
     every: Annotated[bool, typer.Option("--all", help="Check every run of the lake, as after a restore.")] = False,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Check every file of a run against its sha256, the log of the lake and its signature. Exit 6 if one differs."""
     from flows.runs.run_names import opened
@@ -380,7 +378,7 @@ def new(path: Annotated[Path, typer.Argument(help="File of the private key; PATH
 def add(
     public: Annotated[Path, typer.Argument(help="File of the public key.")],
     note: Annotated[str, typer.Option(help="Why, such as that the key before it was lost.")] = "",
-    lake: LakeOption = "data/lake",
+    lake: options.LakeOption = "data/lake",
 ) -> None:
     """Enter a key in the log of the lake."""
     from flows.runs.signatures import add_key
@@ -394,7 +392,7 @@ def add(
 def retire(
     old: Annotated[Path, typer.Argument(help="Private key that goes.")],
     by: Annotated[Path, typer.Option("--by", metavar="PUB", help="Public key that comes.")],
-    lake: LakeOption = "data/lake",
+    lake: options.LakeOption = "data/lake",
 ) -> None:
     """Retire a key: it signs the one that follows. What it signed before stays valid."""
     from flows.runs.signatures import retire_key
@@ -406,7 +404,10 @@ def retire(
 
 @log_app.callback(epilog="Example: evenhand log --run boston1990@1990")
 def show_log(
-    context: typer.Context, run: RunOption = None, lake: LakeOption = "data/lake", as_json: JsonOption = False
+    context: typer.Context,
+    run: options.RunOption = None,
+    lake: options.LakeOption = "data/lake",
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print the log of the lake, one line an entry, or the entries of a run."""
     if context.invoked_subcommand is not None:
@@ -425,7 +426,7 @@ def show_log(
 
 @log_app.command("verify", epilog="Example: evenhand log verify --head 12:3f9c0000000000000000000000000000000000...")
 def verify_log(
-    lake: LakeOption = "data/lake",
+    lake: options.LakeOption = "data/lake",
     head: Annotated[
         str | None, typer.Option(metavar="N:SHA256", help="A head that was kept elsewhere, as `log head` printed it.")
     ] = None,
@@ -449,7 +450,7 @@ def verify_log(
 
 
 @log_app.command("head", epilog="Example: evenhand log head >> kept-elsewhere.txt")
-def print_head(lake: LakeOption = "data/lake") -> None:
+def print_head(lake: options.LakeOption = "data/lake") -> None:
     """Print number and digest of the last entry, to be kept elsewhere: in a ticket, a mail, a git tag."""
     from tasks.lake import log
     from tasks.lake.store import open_lake
@@ -478,8 +479,8 @@ def entry_row(entry: "log.Entry") -> dict[str, Any]:
     }
 
 
-for part, lines in ((keys_app, KEYS), (log_app, LOG)):
-    shortened(part, lines)
+for part, lines in ((keys_app, options.KEYS), (log_app, options.LOG)):
+    options.shortened(part, lines)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -492,13 +493,13 @@ _AsOption = Annotated[str, typer.Option("--as", metavar="NAME", help="Who says s
 
 @review_app.command(epilog='Example: evenhand signoff boston1990@1990 --as "Ann Lee" --role prepared --key ann.pem')
 def signoff(
-    run: RunArgument,
+    run: options.RunArgument,
     by: _AsOption,
     role: Annotated[str, typer.Option(help="prepared, reviewed, approved, rejected or withdrawn.")],
     note: Annotated[str, typer.Option(help="A text; rejected and withdrawn need one.")] = "",
     key: KeyOption = None,
-    lake: LakeOption = "data/lake",
-    as_json: JsonOption = False,
+    lake: options.LakeOption = "data/lake",
+    as_json: options.JsonOption = False,
 ) -> None:
     """Sign a run in the log of the lake. An approval needs that another person prepared it, and that its files verify.
 
@@ -513,7 +514,7 @@ def signoff(
 
 @review_app.command(epilog='Example: evenhand note boston1990@1990 "ask for the files" --as "Ann Lee"')
 def note(
-    run: RunArgument,
+    run: options.RunArgument,
     text: Annotated[str, typer.Argument(help="What is noted; what has to be remedied with --owner and --due.")] = "",
     by: _AsOption = "",
     owner: Annotated[str, typer.Option(metavar="NAME", help="Open a remediation: who has to see to it.")] = "",
@@ -524,8 +525,8 @@ def note(
     ] = None,
     is_read: Annotated[bool, typer.Option("--read", help="Enter that you read the run: once a day.")] = False,
     key: KeyOption = None,
-    lake: LakeOption = "data/lake",
-    as_json: JsonOption = False,
+    lake: options.LakeOption = "data/lake",
+    as_json: options.JsonOption = False,
 ) -> None:
     """Enter a note on a run in the log of the lake: a text, that you read it, or what has to be remedied by when.
 
@@ -558,8 +559,8 @@ def review(
         typer.Argument(metavar="RUN", help="Run: its id, the beginning of it, or AUDIT@YEAR; all if left out."),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 5 where a remediation is overdue.")] = False,
-    lake: LakeOption = "data/lake",
-    as_json: JsonOption = False,
+    lake: options.LakeOption = "data/lake",
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print signatures, open remediations and log entries of a run; or the review state of every year's valid run."""
     from flows.runs.review import outstanding, review_of, reviews

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from tasks.reporting.charts import values
 from tasks.reporting.charts.layout import (
     Anchor,
     Axis,
@@ -29,24 +30,6 @@ from tasks.reporting.charts.layout import (
     segment,
     text_lines,
     tone_of,
-)
-from tasks.reporting.charts.values import (
-    VERDICTS,
-    Mark,
-    Side,
-    State,
-    Tone,
-    Unit,
-    clean,
-    ends_text,
-    exact,
-    isolated,
-    people,
-    said,
-    shown,
-    state_of,
-    value_text,
-    width,
 )
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -82,11 +65,11 @@ class Block:
 class Rows:
     """Rows of a chart, with what they share."""
 
-    marks: Sequence[Mark]
-    unit: Unit
+    marks: Sequence[values.Mark]
+    unit: values.Unit
     axis: Axis
-    side: Side
-    states: Mapping[str, State]
+    side: values.Side
+    states: Mapping[str, values.State]
     joined: bool = False
     """Whether a line leads from each mark to the next."""
     bars: bool = False
@@ -129,14 +112,14 @@ class Rows:
         """The area of the axis: all of a narrow sheet, else what labels and numbers leave."""
         if sheet.stacked:
             return Plot(self.axis, self.unit, self.side, 10, sheet.width - 10)
-        labels = sheet.room((clean(mark.label) for mark in self.marks), bold=True)
+        labels = sheet.room((values.clean(mark.label) for mark in self.marks), bold=True)
         left_width = min(_MOST_LEFT, max(labels, sheet.room(mark.below for mark in self.marks)))
-        states = [state.word for mark in self.marks if (state := state_of(mark, self.states))]
-        numbers = sheet.room(shown(mark, self.unit) for mark in self.marks)
+        states = [state.word for mark in self.marks if (state := values.state_of(mark, self.states))]
+        numbers = sheet.room(values.shown(mark, self.unit) for mark in self.marks)
         right = min(_MOST_RIGHT, max(numbers, _ICON + sheet.room(states) if states else 0))
         return Plot(self.axis, self.unit, self.side, left_width + _GUTTER, sheet.width - right - _GUTTER)
 
-    def _side_by_side(self, mark: Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
+    def _side_by_side(self, mark: values.Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
         """Label, plot and numbers next to each other."""
         first = top + _PAD + sheet.leading * opens
         baseline = first + sheet.size - 1
@@ -154,7 +137,7 @@ class Rows:
         bottom = first + rows * sheet.leading + _PAD
         return Block(tuple(shapes), bottom, (first - _PAD + 2 * opens, bottom), baseline - sheet.size * 0.36)
 
-    def _stacked(self, mark: Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
+    def _stacked(self, mark: values.Mark, plot: Plot, sheet: Sheet, top: float, opens: bool) -> Block:
         """Label and numbers above the plot."""
         shapes, baseline = self._words_above(mark, sheet, top + _PAD + sheet.size - 1)
         sentence = self._sentence(mark, 0, baseline + sheet.leading, sheet.width, sheet)
@@ -167,7 +150,7 @@ class Rows:
         strip = (baseline + 5, baseline + 5 + _STRIP)
         return Block(tuple(shapes), strip[1] + _PAD - 2, strip, sum(strip) / 2)
 
-    def _words_above(self, mark: Mark, sheet: Sheet, baseline: float) -> tuple[list[Shape], float]:
+    def _words_above(self, mark: values.Mark, sheet: Sheet, baseline: float) -> tuple[list[Shape], float]:
         """Label, the line under it and numbers; numbers are right of the other two where space allows.
 
         Returns:
@@ -196,14 +179,14 @@ class Rows:
         return [*label, *beside, *icons, *below], baseline + sheet.leading * (tall - 1)
 
     def _limit_words(self, limit: float) -> str:
-        return f"{self.limit_name} {exact(limit, self.unit)}"
+        return f"{self.limit_name} {values.exact(limit, self.unit)}"
 
     def _numbers(
-        self, mark: Mark, x: float, baseline: float, room: float, sheet: Sheet, anchor: Anchor = "end"
+        self, mark: values.Mark, x: float, baseline: float, room: float, sheet: Sheet, anchor: Anchor = "end"
     ) -> tuple[list[Text], list[Shape]]:
         """Value with interval, and under it the state in words next to its symbol."""
-        texts = text_lines(shown(mark, self.unit), x, baseline, room, sheet, 3, "ink", anchor)
-        state = state_of(mark, self.states)
+        texts = text_lines(values.shown(mark, self.unit), x, baseline, room, sheet, 3, "ink", anchor)
+        state = values.state_of(mark, self.states)
         if state is None:
             return texts, []
         y = baseline + len(texts) * sheet.leading
@@ -211,14 +194,14 @@ class Rows:
         if anchor == "start":
             words, at = [replace(text, x=x + _ICON) for text in words], x + 7
         else:
-            at = x - width(words[0].text, sheet.size) - 10
+            at = x - values.width(words[0].text, sheet.size) - 10
         return [*texts, *words], [*icon(state.icon, at, y - sheet.size * 0.34, state.tone)]
 
-    def _sentence(self, mark: Mark, x: float, baseline: float, room: float, sheet: Sheet) -> list[Text]:
+    def _sentence(self, mark: values.Mark, x: float, baseline: float, room: float, sheet: Sheet) -> list[Text]:
         """The sentence shown in place of a mark."""
         return [] if self._drawn(mark) else text_lines(mark.sentence, x, baseline, room, sheet, 4, "soft")
 
-    def _drawn(self, mark: Mark) -> bool:
+    def _drawn(self, mark: values.Mark) -> bool:
         return isinstance(mark.value, int | float) if self.bars else mark.point is not None
 
     def _background(self, plot: Plot, sheet: Sheet, blocks: Sequence[Block]) -> list[Shape]:
@@ -234,7 +217,7 @@ class Rows:
         dashes = [shape for shape in shapes if shape not in shades]
         return [*shades, PathShape(hairlines, "faint", "line"), *plot.grid(strips), *dashes]
 
-    def _pairs(self, blocks: Sequence[Block]) -> list[tuple[Mark, Block]]:
+    def _pairs(self, blocks: Sequence[Block]) -> list[tuple[values.Mark, Block]]:
         """Rows that have a mark."""
         return [(m, b) for m, b in zip(self.marks, blocks, strict=True) if self._drawn(m)]
 
@@ -251,14 +234,14 @@ class Rows:
         if stairs:
             yield PathShape(" ".join(stairs), "thin", "soft")
         for mark, block in pairs:
-            state = state_of(mark, self.states)
+            state = values.state_of(mark, self.states)
             if self.bars and isinstance(mark.value, int | float):
                 yield plot.bar(mark.value, block.y, state, reference=mark.is_grey)
             if mark.point is not None:
                 yield from plot.interval(mark, block.y, state, reference=mark.is_grey)
 
 
-def _label(mark: Mark, x: float, baseline: float, room: float, sheet: Sheet) -> list[Text]:
+def _label(mark: values.Mark, x: float, baseline: float, room: float, sheet: Sheet) -> list[Text]:
     """The name of a row, grey where it is the reference group."""
     colour: Colour = "soft" if mark.is_grey else "ink"
     return text_lines(mark.label, x, baseline, room, sheet, 3, colour, bold=True)
@@ -268,7 +251,7 @@ def _label(mark: Mark, x: float, baseline: float, room: float, sheet: Sheet) -> 
 # Forest: values with their intervals under each other, the limit as a dashed line and the side beyond it shaded.
 
 
-OUTSIDE: Mapping[Side, str] = {"at_least": "below", "at_most": "above"}
+OUTSIDE: Mapping[values.Side, str] = {"at_least": "below", "at_most": "above"}
 """Allowed side of a limit -> where the other side lies."""
 
 
@@ -281,11 +264,11 @@ class Forest:
     """
 
     title: str
-    unit: Unit
-    rows: tuple[Mark, ...]
+    unit: values.Unit
+    rows: tuple[values.Mark, ...]
     limit: float | None = None
     """Limit of all rows that have none of their own."""
-    side: Side = "at_least"
+    side: values.Side = "at_least"
     """Allowed side of the limits."""
     limit_name: str = "limit"
     """What the dashed line is."""
@@ -297,18 +280,18 @@ class Forest:
     """What a row is, as the table says it."""
     axis: tuple[float, float] | None = None
     """Values that the axis reaches at least, so that several charts can have the same."""
-    states: Mapping[str, State] = field(default_factory=lambda: VERDICTS)
+    states: Mapping[str, values.State] = field(default_factory=lambda: values.VERDICTS)
 
     def __post_init__(self) -> None:
         if not self.rows:
             raise ValueError(f"no row: {self.title}")
         for row in self.rows:
-            state_of(row, self.states)
+            values.state_of(row, self.states)
         if not all(math.isfinite(mark.limit) for mark in self.marks if mark.limit is not None):
             raise ValueError(f"a limit is finite: {self.title}")
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[values.Mark, ...]:
         """Rows, each with the limit that holds for it."""
         return tuple(replace(row, limit=self.limit if row.limit is None else row.limit) for row in self.rows)
 
@@ -317,24 +300,24 @@ class Forest:
         sentences = [f"{len(self.rows)} rows; unit: {self.unit.name}."]
         for mark in self.marks:
             parts = [part for part in (mark.detail, "reference" if mark.reference else "") if part]
-            detail = f" ({isolated(', '.join(parts))})" if parts else ""
-            sentences.append(f"{isolated(mark.label)}{detail}: {self._mark_words(mark)}")
+            detail = f" ({values.isolated(', '.join(parts))})" if parts else ""
+            sentences.append(f"{values.isolated(mark.label)}{detail}: {self._mark_words(mark)}")
         where = OUTSIDE[self.side]
         for limit in dict.fromkeys(mark.limit for mark in self.marks if mark.limit is not None):
-            text = exact(limit, self.unit)
+            text = values.exact(limit, self.unit)
             sentences.append(f"Dashed line: {self.limit_name} {text}; {where} it: {self.beyond}.")
         return sentences
 
-    def _mark_words(self, mark: Mark) -> str:
-        text = said(mark, self.unit, self.interval, state_of(mark, self.states), self._note(mark))
+    def _mark_words(self, mark: values.Mark) -> str:
+        text = values.said(mark, self.unit, self.interval, values.state_of(mark, self.states), self._note(mark))
         has_own_limit = mark.limit is not None and mark.limit != self.limit
         return (
-            f"{text} {self.limit_name.capitalize()} of this row: {exact(mark.limit or 0.0, self.unit)}."
+            f"{text} {self.limit_name.capitalize()} of this row: {values.exact(mark.limit or 0.0, self.unit)}."
             if has_own_limit
             else text
         )
 
-    def _note(self, mark: Mark) -> str:
+    def _note(self, mark: values.Mark) -> str:
         """The note of a row in the table: why it has no mark, or its note."""
         return mark.note if mark.point is not None else mark.sentence
 
@@ -352,15 +335,15 @@ class Forest:
         )
         return Table(header, tuple(self._cells(mark) for mark in self.marks))
 
-    def _cells(self, mark: Mark) -> tuple[str, ...]:
-        ends, state = ends_text(mark, self.unit), state_of(mark, self.states)
+    def _cells(self, mark: values.Mark) -> tuple[str, ...]:
+        ends, state = values.ends_text(mark, self.unit), values.state_of(mark, self.states)
         return (
             mark.label,
             ", ".join(part for part in (mark.detail, "reference" if mark.reference else "") if part),
-            value_text(mark, self.unit),
+            values.value_text(mark, self.unit),
             f"{ends[0]} to {ends[1]}" if ends else "",
-            people(mark.n),
-            "" if mark.limit is None else exact(mark.limit, self.unit),
+            values.people(mark.n),
+            "" if mark.limit is None else values.exact(mark.limit, self.unit),
             state.word if state else "",
             self._note(mark),
         )
@@ -390,7 +373,7 @@ class Steps(Forest):
     head: str = "Step"
     bars: bool = False
 
-    def _note(self, mark: Mark) -> str:
+    def _note(self, mark: values.Mark) -> str:
         """The note of a bar, which has no interval."""
         return mark.note if self.bars and isinstance(mark.value, int | float) else super()._note(mark)
 
@@ -416,15 +399,15 @@ class Caterpillar:
     """
 
     title: str
-    unit: Unit
-    rows: tuple[Mark, ...]
+    unit: values.Unit
+    rows: tuple[values.Mark, ...]
     limit: float | None = None
-    side: Side = "at_least"
+    side: values.Side = "at_least"
     """Allowed side of the limit."""
     interval: str = "95 % interval"
     head: str = "Partition"
     """What a row is, as the table says it."""
-    states: Mapping[str, State] = field(default_factory=lambda: VERDICTS)
+    states: Mapping[str, values.State] = field(default_factory=lambda: values.VERDICTS)
 
     def __post_init__(self) -> None:
         if not self.rows or any(row.point is None for row in self.rows):
@@ -432,17 +415,17 @@ class Caterpillar:
         if self.limit is not None and not math.isfinite(self.limit):
             raise ValueError(f"a limit is finite: {self.title}")
         for row in self.rows:
-            state_of(row, self.states)
+            values.state_of(row, self.states)
 
     def description(self) -> list[str]:
         """A sentence for each row, then the limit."""
         first = f"{len(self.rows)} rows from top to bottom; unit: {self.unit.name}."
         sentences = []
         for row in self.rows:
-            text = said(row, self.unit, self.interval, state_of(row, self.states), row.note)
-            sentences.append(f"{isolated(row.label)}: {text}")
+            text = values.said(row, self.unit, self.interval, values.state_of(row, self.states), row.note)
+            sentences.append(f"{values.isolated(row.label)}: {text}")
         if self.limit is not None:
-            limit = exact(self.limit, self.unit)
+            limit = values.exact(self.limit, self.unit)
             sentences.append(f"Dashed line: limit {limit}; {OUTSIDE[self.side]} it: outside limit.")
         return [first, *sentences]
 
@@ -451,11 +434,11 @@ class Caterpillar:
         header = (self.head, self.unit.name, self.interval, "n", "State", "Note")
         return Table(header, tuple(self._cells(row) for row in self.rows))
 
-    def _cells(self, row: Mark) -> tuple[str, ...]:
-        ends, state = ends_text(row, self.unit), state_of(row, self.states)
+    def _cells(self, row: values.Mark) -> tuple[str, ...]:
+        ends, state = values.ends_text(row, self.unit), values.state_of(row, self.states)
         words = f"{ends[0]} to {ends[1]}" if ends else ""
         return (
-            *(row.label, value_text(row, self.unit), words, people(row.n)),
+            *(row.label, values.value_text(row, self.unit), words, values.people(row.n)),
             *(state.word if state else "", row.note),
         )
 
@@ -470,11 +453,11 @@ class Caterpillar:
         strip = [(top, bottom)]
         shapes: list[Shape] = [*plot.ticks(first, sheet)]
         shapes += [*(plot.limit(self.limit, strip) if self.limit is not None else ()), *plot.grid(strip)]
-        lines: dict[Tone, list[str]] = {}
-        marks: dict[Tone, list[str]] = {}
+        lines: dict[values.Tone, list[str]] = {}
+        marks: dict[values.Tone, list[str]] = {}
         size = max(1.5, pitch / 3)
         for number, row in enumerate(self.rows):
-            y, state = top + pitch * (number + 0.5), state_of(row, self.states)
+            y, state = top + pitch * (number + 0.5), values.state_of(row, self.states)
             tone, (low, high) = tone_of(state), row.ends
             lines.setdefault(tone, []).append(segment(plot.x(low), y, plot.x(high), y))
             shape = diamond if state and state.icon == "cross" else circle
@@ -485,6 +468,6 @@ class Caterpillar:
         below = (*plot.ticks(baseline, sheet), *plot.caption(self.unit.name, baseline + sheet.leading + 2, sheet))
         used = {row.state for row in self.rows}
         entries = [marker_entry(state) for name, state in self.states.items() if name in used]
-        entries += [limit_entry(f"limit {exact(self.limit, self.unit)}")] if self.limit is not None else []
+        entries += [limit_entry(f"limit {values.exact(self.limit, self.unit)}")] if self.limit is not None else []
         legend_shapes, end = legend(entries, max(text.y for text in below) + 8, sheet)
         return Drawing(sheet.width, end + 4, sheet.size, (*shapes, *below, *legend_shapes))
