@@ -1,4 +1,4 @@
-"""The page of a back-fill on the server: the records of its years as a table, written anew after each of them."""
+"""Prefect flow of a back-fill, and its page on the server: the records of its years as a table."""
 
 import logging
 from collections import deque
@@ -53,8 +53,8 @@ from tasks.pipeline.registry import validated
 # The page of a back-fill on the server: the records of its years as a table, written anew after each of them.
 
 
-_TOLD = 20
-"""Times that the progress of partitions is told."""
+_UPDATES = 20
+"""Times that the progress of partitions is shown."""
 Key = tuple[int, str]
 """A year, and its partition."""
 
@@ -77,11 +77,11 @@ class Page:
             total: years or partitions in all.
         """
         is_by_years = self._of == YEARS
-        if not is_by_years and len(ended) % max(1, total // _TOLD) and len(ended) < total:
+        if not is_by_years and len(ended) % max(1, total // _UPDATES) and len(ended) < total:
             return
         self._progress.reached(len(ended) / max(total, 1))
         at_work = self._at_work([key for key in audited_keys if key not in ended]) if is_by_years else iter(())
-        table = [*rows([ended[key] for key in sorted(ended)], self._said), *at_work]
+        table = [*rows([ended[key] for key in sorted(ended)], self._quotable), *at_work]
         self._sheet.show(sorted(table, key=lambda row: (row["year"], row.get("partition", ""))))
 
     def _at_work(self, remaining: Sequence[Key]) -> Iterator[dict[str, Any]]:
@@ -91,9 +91,9 @@ class Page:
             if last is None or last.ended:
                 yield {**dict.fromkeys(_COLUMNS, ""), "year": year, "state": "to come"}
             else:
-                yield from rows([last], self._said)
+                yield from rows([last], self._quotable)
 
-    def _said(self, message: str) -> str:
+    def _quotable(self, message: str) -> str:
         return without_cells(message, self._known)
 
 
@@ -451,7 +451,7 @@ def _working(spec: dict[str, Any]) -> Iterator[None]:
 
 def _log_record(record: Attempt, done: int, of: int) -> None:
     """A line a year; of partitions one that failed, and some of the others where no terminal shows them."""
-    if record.value and record.state is not YearState.FAILED and (terminal() or done % max(1, of // _TOLD)):
+    if record.value and record.state is not YearState.FAILED and (terminal() or done % max(1, of // _UPDATES)):
         return
     seconds = "" if record.seconds is None else f"{record.seconds:8.1f} s"
     named = f"{record.year} {record.value}".rstrip()

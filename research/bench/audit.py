@@ -68,7 +68,7 @@ def _outside(run: Run, yard: dict[str, float], cpu_s: float, place: Path) -> Ite
     """CPU seconds of the command but for its stages: now, and where the embedded API runs all services of Prefect."""
     yield _against(run, "what is not stages", yard, cpu_s=cpu_s, most=(cpu_s, MOST_OUTSIDE_S, " CPU s"))
     whole = _audited(place, dict.fromkeys(UNNEEDED, "true"))
-    stages = _sum([record for plain in runs_of(Lake(place)) for record in plain.lineage], "cpu_seconds")
+    stages = sum(float(record["cpu_seconds"]) for plain in runs_of(Lake(place)) for record in plain.lineage)
     yield row(BOSTON, run.rows, "  before, with all of Prefect's services", cpu_s=whole["cpu_s"] - stages)
 
 

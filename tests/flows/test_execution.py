@@ -10,10 +10,13 @@ from conftest import SPEC, evenhand_process, loans, spec_of
 from lenders_of_loans import MIDDLE, YEAR, write_lenders
 from loans_by_year import BREACH, WITHIN, write_years, yearly_spec
 
+from flows.cli.options import BUNDLED
 from flows.concurrency.schedule import waits_for
 from flows.partitions.years import spec_of_year
+from schemas.audit.file import spec_text
 from schemas.audit.spec import AuditSpec
 from tasks.lake.store import Lake
+from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
 
 RAN = (0, 1, 3)
@@ -64,6 +67,18 @@ def test_every_stage_is_a_task_run_with_the_edges_of_its_tables(tmp_path: Path, 
     expected = declared(spec_of(tmp_path), run["name"])
     assert graph(server, run["id"]) == expected
     assert sum(map(len, expected.values())) > len(expected)
+
+
+@pytest.mark.long
+def test_boston_has_a_task_run_a_stage_and_the_edges_of_its_tables(tmp_path: Path, server: str) -> None:
+    done = evenhand_process("audit", "--lake", str(tmp_path / "lake"), "--quiet", "--jobs", "2", server=server)
+    assert done.returncode in RAN, done.stderr
+    (run,) = flow_runs(server, tmp_path / "lake")
+    spec = read_spec(spec_text(BUNDLED), str(BUNDLED), {}).spec
+    found = graph(server, run["id"])
+    assert found == declared(spec, run["name"])
+    assert len(found) == len(plan(spec).steps)
+    assert sum(map(len, found.values())) == sum(map(len, waits_for(plan(spec).steps)))
 
 
 def sub_flows(server: str, lake: Path) -> dict[str, dict[str, Any]]:
