@@ -12,6 +12,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from prefect.artifacts import (
+    create_link_artifact,
     create_markdown_artifact,
     create_progress_artifact,
     create_table_artifact,
@@ -35,11 +36,13 @@ def unharmed(subject: str) -> Iterator[None]:
 
 
 def show_verdict(ending: Ending, run: Run, checks: Checks) -> None:
-    """Show a published run: the verdict as text, and the checks as a table."""
+    """Show a published run: the verdict as text, the checks as a table, and a link to a report with an address."""
     rows = [shown(row) for row in checks.rows]
     with unharmed("the verdict"):
         create_markdown_artifact(key="verdict", markdown=page(ending, run, rows), description=ending.subject)
         create_table_artifact(key="checks", table=rows, description=f"limits of {run.run}, the worst first")
+        if "://" in ending.report:  # no browser follows a link to a file from the page of a server
+            create_link_artifact(ending.report, run.run, key="report", description=f"report of {ending.subject}")
 
 
 def page(ending: Ending, run: Run, rows: Sequence[Row]) -> str:

@@ -225,9 +225,11 @@ UNNEEDED: Final = (
     "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED",
     "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED",
     "PREFECT_SERVER_EVENTS_STREAM_OUT_ENABLED",
+    "PREFECT_SERVER_REGISTER_BLOCKS_ON_START",
+    "PREFECT_SERVER_MEMOIZE_BLOCK_AUTO_REGISTRATION",
 )
-"""Settings of services that do nothing for one command: no automation runs there, no client watches its events, and
-``gc`` removes old runs. Off unless the environment turns one on. The recorder of task runs stays."""
+"""Settings of what does nothing for one command: no automation runs there, no client watches its events, ``gc`` removes
+old runs, and a run uses no block. Off unless the environment turns one on. The recorder of task runs stays."""
 
 
 def embedded_server(password: str) -> tuple[Server, str]:
@@ -238,9 +240,8 @@ def embedded_server(password: str) -> tuple[Server, str]:
     """
     port = _free_port()
     settings = {**_EMBEDDED, "PREFECT_SERVER_API_AUTH_STRING": password}
-    return _started(
-        port, {**dict.fromkeys(UNNEEDED, "false"), **os.environ, **settings}
-    ), f"http://127.0.0.1:{port}/api"
+    environment = {**dict.fromkeys(UNNEEDED, "false"), **os.environ, **settings}
+    return _started(port, environment), f"http://127.0.0.1:{port}/api"
 
 
 def wait_for(server: Server, api: str) -> None:

@@ -1,6 +1,7 @@
 """Stages as task runs of a real Prefect server: as many as the plan has stages, with the edges that tables declare."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,10 @@ def sub_flows(server: str, lake: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("runner", ["processes", "threads"])
-def test_every_year_is_a_sub_flow_run_with_its_stages(tmp_path: Path, server: str, runner: str) -> None:
+def test_every_year_is_a_sub_flow_run_with_its_stages(
+    tmp_path: Path, server: str, runner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENHAND_REPORTS_URL", "https://audits.example")
     path, lake, years = write_years(tmp_path), tmp_path / "lake", (WITHIN, BREACH)
     words = ("backfill", str(path), "--years", f"{WITHIN},{BREACH}", "--lake", str(lake), "--runner", runner)
     done = evenhand_process(*words, server=server)
@@ -106,7 +110,9 @@ def test_every_year_is_a_sub_flow_run_with_its_stages(tmp_path: Path, server: st
         assert graph(server, run["id"]) == declared(spec_of_year(spec, year, Lake(lake)), run["name"])
         shown = asked(server, "artifacts", flow_runs={"id": {"any_": [run["id"]]}})
         artifacts = {artifact["key"]: artifact["data"] for artifact in shown}
-        assert f"/reports/yearly-{year}-" in artifacts["verdict"]
+        address = rf"https://audits\.example/yearly-{year}-[^ /]+/report\.html"
+        assert re.search(rf"\({address}\)", artifacts["verdict"])
+        assert re.search(rf"\({address}\)", artifacts["report"])
         assert {row["state"] for row in json.loads(artifacts["checks"])}
         lines = asked(server, "logs", logs={"flow_run_id": {"any_": [run["id"]]}})
         assert any(f"yearly {year} stage report: " in line["message"] for line in lines)
