@@ -3,6 +3,14 @@
 It is imported on first use. Connections and views: ``connections``. The dialect of SQLAlchemy: ``duckdb_dialect``.
 """
 
-from tasks.pipeline.validation.boundary import Outcome, Validation, as_table, judged, prepare_engine, validate, validate_all
+from tasks.pipeline.validation.boundary import (
+    Outcome,
+    Validation,
+    as_table,
+    judged,
+    prepare_engine,
+    validate,
+    validate_all,
+)
 
 __all__ = ["Outcome", "Validation", "as_table", "judged", "prepare_engine", "validate", "validate_all"]

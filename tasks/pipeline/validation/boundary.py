@@ -58,7 +58,7 @@ class Validation:
     """Outcomes of tables, and what Great Expectations gave for them."""
 
     outcomes: list[list[Outcome]]
-    """Of each table in order; then of the numbers of rows, if they were given and the first table has its columns."""
+    """Of each table in order; then of the numbers of rows, if given, where the first table has its columns."""
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Table -> its suite and its validation result, without values, times or anything else that differs between runs."""
 

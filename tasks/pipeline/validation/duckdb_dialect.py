@@ -1,8 +1,8 @@
 """A dialect of SQLAlchemy for DuckDB, with what Great Expectations needs to judge tables.
 
 A statement is executed and all its rows are fetched at once: Great Expectations gives the connection back before it
-fetches, SQLAlchemy rolls back then, and DuckDB drops a pending result when it rolls back. Nothing is committed or rolled
-back, as nothing is written. Scope: statements and reflection. The connections themselves: ``connections``.
+fetches, SQLAlchemy rolls back then, and DuckDB drops a pending result when it rolls back. Nothing is committed, as
+nothing is written. Scope: statements and reflection. The connections themselves: ``connections``.
 """
 
 from collections.abc import Sequence

@@ -54,10 +54,8 @@ def broken_rows(name: str, content: Content, rule: Rule, most: int | None) -> tu
     A row without an identifier is not among them.
     """
     with view(name, content):
-        marked_rows = (
-            f"SELECT row_id, row_number() OVER () AS place, {rule.broken} AS broken FROM {quoted(name)}"  # noqa: S608 names are quoted
-        )
-        query = f"SELECT row_id FROM ({marked_rows}) WHERE broken AND row_id IS NOT NULL ORDER BY place"  # noqa: S608 the same
+        marked_rows = f"SELECT row_id, row_number() OVER () AS place, {rule.broken} AS broken FROM {quoted(name)}"
+        query = f"SELECT row_id FROM ({marked_rows}) WHERE broken AND row_id IS NOT NULL ORDER BY place"
         row_ids = rows_of(query if most is None else f"{query} LIMIT {most}")
     return tuple(row_id for (row_id,) in row_ids)
 

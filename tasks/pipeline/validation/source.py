@@ -65,7 +65,7 @@ def data_source() -> Any:
 def _asset(name: str) -> Any:
     """A table as Great Expectations names it; its own ``add_table_asset`` writes all assets down again, 7 ms each."""
     source, asset = data_source(), TableAsset(name=name, table_name=name)
-    asset._datasource = source  # noqa: SLF001 as ``add_table_asset`` does
+    asset._datasource = source  # as ``add_table_asset`` does
     source.assets.append(asset)
     return asset
 
@@ -99,7 +99,7 @@ def run(name: str, content: Content, expectations: Sequence[Any]) -> tuple[Any, 
         validation = asset.get_batch(asset.build_batch_request()).validate(suite, result_format=FORMAT)
     if len(validation.results) != len(expectations):
         raise InfrastructureError(
-            f"table {name}: Great Expectations gave {len(validation.results)} results for {len(expectations)} expectations"
+            f"table {name}: {len(validation.results)} results for {len(expectations)} expectations; nothing was published"
         )
     return suite, validation
 
@@ -119,7 +119,8 @@ def as_json(suite: Any, validation: Any) -> dict[str, Any]:
     (times, batches, identifiers) is left out.
     """
     written = validation.to_json_dict()
-    order = {_sign(expectation.configuration.to_json_dict()): place for place, expectation in enumerate(suite.expectations)}
+    signs = [_sign(expectation.configuration.to_json_dict()) for expectation in suite.expectations]
+    order = {sign: place for place, sign in enumerate(signs)}
     results = [_without_values(result) for result in written["results"]]
     results.sort(key=lambda result: order.get(_sign(result["expectation_config"]), len(order)))
     kept = {"success": written["success"], "suite_name": written["suite_name"], "statistics": written["statistics"]}

@@ -234,7 +234,7 @@ def written(tmp_path):
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("source_row", 1, "source_row: 199 rows share their number with another"),
+        ("source_row", 1, "source_row: 200 rows share their value with another"),
         ("source_row", 0, "source_row: 200 rows break its declaration"),
         ("source_row", None, "source_row: 200 rows break its declaration"),
         ("loan_type", "9", "loan_type: 200 rows break its declaration"),
