@@ -60,7 +60,7 @@ class Validation:
     outcomes: list[list[Outcome]]
     """Of each table in order; then of the numbers of rows, if given, where the first table has its columns."""
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Table -> its suite and its validation result, without values, times or anything else that differs between runs."""
+    """Table -> its suite and its validation result, without values and without what differs between runs."""
 
 
 def validate(content: Content, declared: Table) -> list[Outcome]:

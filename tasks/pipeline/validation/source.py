@@ -99,7 +99,7 @@ def run(name: str, content: Content, expectations: Sequence[Any]) -> tuple[Any, 
         validation = asset.get_batch(asset.build_batch_request()).validate(suite, result_format=FORMAT)
     if len(validation.results) != len(expectations):
         raise InfrastructureError(
-            f"table {name}: {len(validation.results)} results for {len(expectations)} expectations; nothing was published"
+            f"table {name}: {len(validation.results)} results of {len(expectations)} expectations; none was published"
         )
     return suite, validation
 
