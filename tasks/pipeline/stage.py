@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from schemas.artifact import Artifact, Partition
+from schemas.audit.expectations import OwnExpectation
 from schemas.audit.source import KeptRule
 from schemas.audit.spec import StageSettings
 from schemas.errors import IntegrityError, SuiteError
@@ -303,6 +304,8 @@ class Produced:
     """Units that came in, where they are not the rows of the first table read."""
     declared: Mapping[str, Table] = field(default_factory=dict)
     """Declarations that the audit spec completed, by table name."""
+    expectations: Mapping[str, Sequence[OwnExpectation]] = field(default_factory=dict)
+    """Expectations of the user's about tables, by table name."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     keeping: Keeping = field(default_factory=Keeping)
     """How the refused rows are counted, and which of them are written."""
@@ -455,12 +458,31 @@ def hold(
             raise SuiteError(_describe(stage.name, name, bad))
     results += [(table.name, o, False) for table in _OF_REFUSALS for o in outcomes.get(table.name, ())]
     results += [(stage.writes[0].name, o, False) for o in outcomes.get(_balance_of(stage), ())]
+    for name, own in produced.expectations.items():
+        own_outcomes, kept_results[f"{name}, own expectations"] = _own(stage, name, contents[name], own)
+        results += [(name, o, False) for o in own_outcomes]
     return (
         {name: held_tables[name] for name in held_tables if name != REFUSALS.name},
         held_tables[REFUSALS.name],
         as_table(stage.name, results),
         json.dumps({"stage": stage.name, "tables": kept_results}, indent=1).encode(),
     )
+
+
+def _own(
+    stage: Stage, name: str, content: pa.Table | Written, expectations: Sequence[OwnExpectation]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Outcomes of the user's own expectations about a table, and the result that is kept.
+
+    Raises:
+        SuiteError: a critical one did not hold.
+    """
+    from tasks.pipeline.validation.own import judge
+
+    outcomes, kept_result = judge(name, content.dataset() if isinstance(content, Written) else content, expectations)
+    if bad := [o for o in outcomes if not o.success and o.severity == "critical"]:
+        raise SuiteError(_describe(stage.name, name, bad))
+    return outcomes, kept_result
 
 
 def _told(stage: Stage, produced: Produced, contents: Mapping[str, Any], refusals: pa.Table) -> dict[str, Any]:

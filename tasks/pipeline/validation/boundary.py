@@ -112,6 +112,7 @@ def as_table(stage: str, results: Sequence[tuple[str, Outcome, bool]]) -> pa.Tab
         elements=[o.elements for _, o, _ in results],
         unexpected=[o.unexpected for _, o, _ in results],
         quarantined=[q for _, _, q in results],
+        severity=[o.severity for _, o, _ in results],
     )
 
 

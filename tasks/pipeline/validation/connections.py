@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
@@ -62,7 +63,8 @@ def view(name: str, content: Content) -> Iterator[None]:
 def confined(content: Content) -> Iterator[None]:
     """A database for foreign SQL, which reads no file but those of the table, writes none and keeps its settings."""
     files = [] if isinstance(content, pa.Table) else [str(Path(path).resolve()) for path in content.files]
-    with connected(_settings()) as database:
+    # DuckDB may also read and write where it spills, so that this is a folder without anything else
+    with TemporaryDirectory() as spill, connected({**_settings(), "temp_directory": spill}) as database:
         database.execute(f"SET allowed_paths = [{', '.join(literal(path) for path in files)}]")
         database.execute("SET enable_external_access = false")
         database.execute("SET lock_configuration = true")

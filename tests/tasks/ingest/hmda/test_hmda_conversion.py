@@ -247,11 +247,11 @@ def test_what_is_written_is_held_against_its_declaration(written, column, value,
     at = table.column_names.index(column)
     field = table.schema.field(at)
     pq.write_table(table.set_column(at, field, pa.array([value] * 200, field.type)), written)
-    with duckdb.connect() as connection, pytest.raises(SuiteError, match=message):
-        check(connection, written, HMDA_APPLICATIONS)
+    with pytest.raises(SuiteError, match=message):
+        check(written, HMDA_APPLICATIONS)
 
 
 def test_columns_and_types_are_held_against_their_declaration(written: Path):
     pq.write_table(pq.read_table(written).drop_columns(["loan_type"]), written)
-    with duckdb.connect() as connection, pytest.raises(SuiteError, match="loan_type"):
-        check(connection, written, HMDA_APPLICATIONS)
+    with pytest.raises(SuiteError, match="loan_type"):
+        check(written, HMDA_APPLICATIONS)
