@@ -46,6 +46,7 @@ from flows.cli.results import findings_app, league_app, measures_app, verdicts_a
 from flows.cli.runs import app as runs_app
 from flows.cli.runs import keys_app, log_app, print_stages, report_app, review_app, stages_app, trust_app
 from flows.cli.status import app as status_app
+from flows.cli.suites import app as suites_app
 from flows.cli.terminal import console, errors, print_audit, print_json, print_run, show_progress
 from flows.supervision.crash_files import report_crash
 from flows.supervision.file_modes import restrict
@@ -69,6 +70,7 @@ for part in (
         plan_app,
         backfill_app,
         status_app,
+        suites_app,
         trend_app,
         league_app,
         operations_app,

@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 from flows.runs.index import places_path
+from schemas.audit.expectations import read_suite
 from schemas.audit.file import SpecFile, spec_text
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
@@ -56,6 +57,12 @@ def placed(spec_file: SpecFile, folder: Path, overrides: Collection[str] = ()) -
         folder: in which it lies.
         overrides: keys that ``--set`` gave.
     """
+    if isinstance(suite := spec_file.spec.expectations, str):
+        try:
+            listed = read_suite(folder / suite)
+        except SpecError as error:
+            raise SpecError(spec_file.describe(error), error.location) from error
+        spec_file = replace(spec_file, spec=spec_file.spec.model_copy(update={"expectations": listed}))
     source = spec_file.spec.source
     if source.path is None or not set(overrides).isdisjoint(_GIVEN):
         return spec_file

@@ -21,7 +21,7 @@ from schemas.audit.partition import unsampled
 from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from schemas.table import Table
-from schemas.tables.applications import MODELS, SOURCE_READ, told
+from schemas.tables.applications import MODELS, SOURCE_READ, VALIDATIONS, told
 from schemas.tables.verdicts import (
     PUBLICATION,
     PUBLISHED_DECISION_DIRECTION,
@@ -140,6 +140,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     beside = taken(lake, done)
     warnings += [*_to_publish(lake, spec, run, [row["run"] for row in beside]), *of_earlier(beside)]
     publication = _table(lake, done, "publish", PUBLICATION).to_pylist()
+    warnings += _own_expectations(lake, done)
     warnings += remarks(publication, verdicts, spec.disclosure.profile)
     return Summary(
         run=run,
@@ -156,6 +157,14 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
         not_run=not_asked(spec),
         unchecked=unchecked,
     )
+
+
+def _own_expectations(lake: Lake, done: Sequence[Partition]) -> Iterator[str]:
+    """Expectations of the spec that did not hold and do not refuse the run."""
+    for row in _table(lake, done, "ingest", VALIDATIONS).to_pylist():
+        if not row["success"] and row["severity"] != "critical":
+            of = f" of {row['column']}" if row["column"] else ""
+            yield f"expectations ({row['severity']}): {row['expectation']}{of} {row['expected']} does not hold"
 
 
 def _to_publish(lake: Lake, spec: AuditSpec, run: str, audited: Sequence[str]) -> Iterator[str]:

@@ -88,6 +88,7 @@ VALIDATIONS = Table(
         Column("elements", "int64", "values held against it; nulls only against the null rule", minimum=0),
         Column("unexpected", "int64", "values that broke it", minimum=0),
         Column("quarantined", "bool", "whether the rows that broke it were set aside and the rest kept"),
+        Column("severity", "string", "what follows where it does not hold", codes=("critical", "warning", "info")),
     ),
     restricted=True,
 )

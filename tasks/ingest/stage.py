@@ -7,6 +7,7 @@ so that the exclusion waterfall can say who was left out.
 from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.audit.column import ColumnSpec
+from schemas.audit.expectations import OwnExpectation
 from schemas.audit.source import KeptRefusals, Source
 from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
 from schemas.errors import InfrastructureError, SpecError
@@ -38,6 +39,7 @@ class IngestSettings(StageSettings):
     protected: tuple[Protected, ...]
     columns: dict[str, ColumnSpec]
     refusals: KeptRefusals
+    expectations: tuple[OwnExpectation, ...] = ()
     seed: int
 
 
@@ -109,6 +111,7 @@ def _judged(
         rows_in=rows,
         declared={APPLICATIONS.name: APPLICATIONS.extended(_column(n, c) for n, c in columns.items())},
         keeping=refusals.keeping,
+        expectations={APPLICATIONS.name: settings.expectations} if settings.expectations else {},
     )
 
 
@@ -130,4 +133,9 @@ def settings_of(spec: AuditSpec) -> IngestSettings:
     source = spec.source
     if source.kind == "hmda" and source.year is None:
         source = source.model_copy(update={"year": spec.year})  # another year's file would be audited as this year's
+    if spec.expectations:
+        from tasks.pipeline.validation import own  # loads Great Expectations
+
+        listed = () if isinstance(spec.expectations, str) else spec.expectations
+        own.check(listed, [column.name for column in APPLICATIONS.columns] + list(spec.kept()))
     return IngestSettings.of(spec, source=source, source_sha256=registry.digest(source))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from schemas.artifact import Artifact, Partition
+from schemas.audit.expectations import OwnExpectation
 from schemas.audit.source import KeptRule
 from schemas.audit.spec import StageSettings
 from schemas.errors import IntegrityError, SuiteError
@@ -36,6 +37,8 @@ from tasks.pipeline.resources import cpu_seconds, measured, telling_short_memory
 # ``refusal_counts``. Which rows are refused and why: the stages, and ``tasks.pipeline.stage.hold``.
 
 
+EXPECTATIONS = "expectations.json"
+"""File of a partition with the suites of its tables and their results; restricted, as it counts rows exactly."""
 WHOLE_ROWS = 100_000
 """Refused rows of a stage up to which ``sample`` keeps all of them."""
 SAMPLED_ROWS = 1_000
@@ -301,6 +304,8 @@ class Produced:
     """Units that came in, where they are not the rows of the first table read."""
     declared: Mapping[str, Table] = field(default_factory=dict)
     """Declarations that the audit spec completed, by table name."""
+    expectations: Mapping[str, Sequence[OwnExpectation]] = field(default_factory=dict)
+    """Expectations of the user's about tables, by table name."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     keeping: Keeping = field(default_factory=Keeping)
     """How the refused rows are counted, and which of them are written."""
@@ -385,7 +390,7 @@ class Stage:
             raise_if_stopped()
             rows_in = produced.rows_in if produced.rows_in is not None else tables[0].num_rows
             before = cpu_seconds()
-            content, refusals, results = hold(self, produced, rows_in)
+            content, refusals, results, expectations = hold(self, produced, rows_in)
             validating = cpu_seconds() - before
         out, refused = content[self.writes[0].name].num_rows, refusals.num_rows
         if REFUSAL_COUNTS.name in content:
@@ -399,9 +404,8 @@ class Stage:
             "validation_cpu_seconds": round(validating, 3),
             "versions": versions(),
         }
-        return lake.publish(
-            self.name, key, {**content, "refusals": refusals, "validations": results}, produced.files, record
-        )
+        tables = {**content, "refusals": refusals, "validations": results}
+        return lake.publish(self.name, key, tables, {**produced.files, EXPECTATIONS: expectations}, record)
 
 
 def _one_thread_of_linear_algebra() -> None:
@@ -418,21 +422,25 @@ def _whole(lake: Lake, table: Table, artifacts: Sequence[Artifact]) -> pa.Table:
     return pa.concat_tables([lake.read(artifact) for artifact in artifacts]) if artifacts else table.empty()
 
 
-def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.Table | Written], pa.Table, pa.Table]:
+def hold(
+    stage: Stage, produced: Produced, rows_in: int
+) -> tuple[dict[str, pa.Table | Written], pa.Table, pa.Table, bytes]:
     """Hold every table of a stage against its declaration; set bad application rows aside; check the balance.
 
     Returns:
         The tables that are written, with the counts of refused rows where the stage may refuse some; the refused rows
-        that are written; and the results in the shape of ``VALIDATIONS``.
+        that are written; the results in the shape of ``VALIDATIONS``; and for each table its suite with the result of
+        Great Expectations, as JSON: of the rows before any was set aside.
 
     Raises:
         SuiteError: a failure that no quarantine mends, named with table, column, expectation, counts and row ids.
+        InfrastructureError: an expectation could not be evaluated.
     """
     from tasks.pipeline.validation import as_table
 
     contents, refusals = {table.name: produced.tables[table.name] for table in stage.writes}, produced.refusals
     held_tables = _told(stage, produced, contents, refusals)
-    outcomes = _validated(stage, produced, held_tables, rows_in)
+    outcomes, kept_results = _validated(stage, produced, held_tables, rows_in)
     failed = {name: [o for o in of_table if not o.success] for name, of_table in outcomes.items()}
     results = [(table.name, o, not o.success) for table in stage.writes for o in outcomes[table.name]]
     for table in stage.writes:
@@ -443,17 +451,38 @@ def hold(stage: Stage, produced: Produced, rows_in: int) -> tuple[dict[str, pa.T
             refusals = pa.concat_tables([refusals, aside])
     if any(failed[table.name] for table in stage.writes):
         held_tables = _told(stage, produced, contents, refusals)
-        outcomes = _validated(stage, produced, held_tables, rows_in)
+        outcomes, later = _validated(stage, produced, held_tables, rows_in)
+        kept_results |= {table.name: later[table.name] for table in _OF_REFUSALS if table.name in later}
     for name, of_table in outcomes.items():
         if bad := [o for o in of_table if not o.success]:
             raise SuiteError(_describe(stage.name, name, bad))
     results += [(table.name, o, False) for table in _OF_REFUSALS for o in outcomes.get(table.name, ())]
     results += [(stage.writes[0].name, o, False) for o in outcomes.get(_balance_of(stage), ())]
+    for name, own in produced.expectations.items():
+        own_outcomes, kept_results[f"{name}, own expectations"] = _own(stage, name, contents[name], own)
+        results += [(name, o, False) for o in own_outcomes]
     return (
         {name: held_tables[name] for name in held_tables if name != REFUSALS.name},
         held_tables[REFUSALS.name],
         as_table(stage.name, results),
+        json.dumps({"stage": stage.name, "tables": kept_results}, indent=1).encode(),
     )
+
+
+def _own(
+    stage: Stage, name: str, content: pa.Table | Written, expectations: Sequence[OwnExpectation]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Outcomes of the user's own expectations about a table, and the result that is kept.
+
+    Raises:
+        SuiteError: a critical one did not hold.
+    """
+    from tasks.pipeline.validation.own import judge
+
+    outcomes, kept_result = judge(name, content.dataset() if isinstance(content, Written) else content, expectations)
+    if bad := [o for o in outcomes if not o.success and o.severity == "critical"]:
+        raise SuiteError(_describe(stage.name, name, bad))
+    return outcomes, kept_result
 
 
 def _told(stage: Stage, produced: Produced, contents: Mapping[str, Any], refusals: pa.Table) -> dict[str, Any]:
@@ -466,9 +495,11 @@ def _told(stage: Stage, produced: Produced, contents: Mapping[str, Any], refusal
     return {**held_tables, REFUSALS.name: written}
 
 
-def _validated(stage: Stage, produced: Produced, held_tables: Mapping[str, Any], rows_in: int) -> dict[str, list[Any]]:
-    """Outcomes by table, in the order in which failures are reported; those of the balance last."""
-    from tasks.pipeline.validation import validate_all
+def _validated(
+    stage: Stage, produced: Produced, held_tables: Mapping[str, Any], rows_in: int
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Outcomes by table, in the order in which failures are reported, those of the balance last; and what is kept."""
+    from tasks.pipeline.validation import judged
 
     tables = [*stage.writes, *(table for table in _OF_REFUSALS if table.name in held_tables)]
     sources = [
@@ -482,9 +513,9 @@ def _validated(stage: Stage, produced: Produced, held_tables: Mapping[str, Any],
         else held_tables[REFUSALS.name].num_rows
     )
     rows = (rows_in, held_tables[stage.writes[0].name].num_rows, refused) if stage.balanced else None
-    return dict(
-        zip([*(table.name for table in tables), _balance_of(stage)], validate_all(declared, rows), strict=False)
-    )
+    validation = judged(declared, rows)
+    names = [*(table.name for table in tables), _balance_of(stage)]
+    return dict(zip(names, validation.outcomes, strict=False)), validation.results
 
 
 def _balance_of(stage: Stage) -> str:

@@ -60,6 +60,7 @@ MOST_ROWS = 250
 """Expectations that held and are printed; the query gives all."""
 _QUIET = ("strict_min", "strict_max")
 Check = Mapping[str, Any]
+_FAILED = {"critical": "failed", "warning": "failed (warning)", "info": "failed (info)"}
 
 
 def checks(outcomes: Iterable[Check], run: str) -> Section:
@@ -107,7 +108,7 @@ def _list(title: str, outcomes: list[Check], *, folded: bool = False) -> TableVi
             if outcome["quarantined"]
             else Cell("held", "state", "held")
             if outcome["success"]
-            else Cell("failed", "state", "failed")
+            else Cell(_FAILED[outcome.get("severity") or "critical"], "state", "failed")
         ),
         "Expectation": lambda outcome: Cell(outcome["expectation"].removeprefix("expect_").replace("_", " ")),
         "Column": lambda outcome: Cell(_cut(outcome["column"] or "–")),
@@ -544,7 +545,8 @@ def warnings(material: Material) -> Iterator[Notice]:
     if texts:
         ask = "Make sure that applicants, and not the decision, gave these values."
         yield Notice("Columns that tell the decision", " ".join((*texts, ask)))
-    broken = [row for row in material.named(VALIDATIONS.name) if not row["success"] and not row["quarantined"]]
+    rows = material.named(VALIDATIONS.name)
+    broken = [r for r in rows if not (r["success"] or r["quarantined"]) and r.get("severity") != "info"]
     if broken:
         tables = ", ".join(dict.fromkeys(row["table"] for row in broken))
         yield Notice("Checks of tables failed", f"{count(len(broken))} expectations failed, of: {tables}.")

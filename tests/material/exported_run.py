@@ -73,7 +73,7 @@ def _verdict(
 def _check(i: int) -> dict[str, Any]:
     told = {"stage": "ingest", "table": "applications", "expectation": "expect_column_values_to_not_be_null"}
     counts = {"elements": 500, "unexpected": 12 * (i == 2), "success": i != 2, "quarantined": i == 2}
-    return {**told, "column": f"c{i}", "expected": "{}", **counts}
+    return {**told, "column": f"c{i}", "expected": "{}", "severity": "critical", **counts}
 
 
 def _fall(line: int, kind: str, n: int | None) -> dict[str, Any]:

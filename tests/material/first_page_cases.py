@@ -102,6 +102,7 @@ def warned(*names):
     """Warnings of the data."""
     direction = {"decided_by": "columns", "columns": "income +", "n": 9, "auc": 0.2, "high": 0.3, "reversed": True}
     check = {"stage": "ingest", "table": "applications", "expectation": "x", "expected": "{}", "elements": 9}
+    check["severity"] = "critical"
     made = {
         "decision_direction": built(DECISION_DIRECTION, [direction]),
         "validations": built(VALIDATIONS, [{**check, "success": False, "unexpected": 1, "quarantined": False}]),

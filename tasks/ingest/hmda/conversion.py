@@ -16,6 +16,7 @@ from typing import Any, Literal
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pyarrow.parquet as pq
 from fsspec import AbstractFileSystem
 from numpy.typing import NDArray
@@ -23,10 +24,10 @@ from pydantic import BaseModel, ConfigDict
 
 from schemas.audit.hmda import HmdaPolicy, Treatment
 from schemas.errors import DataQualityError, InfrastructureError, SuiteError
-from schemas.table import Column, Table
+from schemas.table import Table
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
 from schemas.terms import Refusal
-from tasks.ingest.hmda.canonical import CANONICAL, SQL_TYPES, enumeration, lacking, literal, parquet, quoted, select
+from tasks.ingest.hmda.canonical import CANONICAL, lacking, literal, parquet, quoted, select
 from tasks.ingest.hmda.layouts import Recognised
 from tasks.lake.storage import Setting, connected, threads
 
@@ -279,69 +280,27 @@ def _fits(recognised: Recognised) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Validates a Parquet file of any size against the declaration of its table, by aggregates that DuckDB streams.
+# Holds a converted file against the declaration of its table, by the same suite as the boundary of a stage.
 #
-# The same rules as in ``tasks.pipeline.validation``: columns in order and types, nulls, ranges, code sets and the key.
-# That one shows the rows that break a rule, to set them aside; here a row that breaks one is a fault of ours, and the
-# file is not published.
+# A row that breaks a rule is a fault of ours here, and the file is not published.
 
 
-def check(connection: duckdb.DuckDBPyConnection, file: Path, declared: Table) -> None:
-    """Check a file against the declaration of its rows, which has a key of one column.
+def check(file: Path, declared: Table) -> None:
+    """Check a Parquet file against the declaration of its rows.
 
     Raises:
-        SuiteError: it does not keep it; the column and the number of rows are named.
+        SuiteError: it does not keep it; the column, the rule and the number of rows are named.
+        InfrastructureError: an expectation could not be evaluated.
     """
-    table = parquet(file)
-    types = [(name, kind) for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {table}").fetchall()]
-    declared_types = [(column.name, SQL_TYPES[column.type]) for column in declared.columns]
-    if types != declared_types:
-        wrong = sorted(set(types) ^ set(declared_types)) or "their order"
-        raise SuiteError(f"{declared.name}: columns are not as declared: {wrong}; nothing is published")
-    rules = [(column, rule) for column in declared.columns for rule in _broken(column)]
-    counts = connection.execute(f"SELECT {', '.join(rule for _, rule in rules)} FROM {table}").fetchone() or ()
-    for (column, _), rows in zip(rules, counts, strict=True):
-        if rows:
-            raise SuiteError(
-                f"{declared.name}.{column.name}: {rows:,} rows break its declaration; nothing is published"
-            )
-    (key,) = declared.key
-    numbers = next(column for column in declared.columns if column.name == key).type != "string"
-    twice = _repeated(connection, table, key) if numbers else _alike(connection, table, key)
-    if twice:
-        shared = "number" if numbers else "text"
-        raise SuiteError(
-            f"{declared.name}.{key}: {twice:,} rows share their {shared} with another; nothing is published"
-        )
+    from tasks.pipeline.validation import validate  # loads Great Expectations
+    from tasks.pipeline.validation.rows import UNIQUE
 
-
-def _broken(column: Column) -> Iterator[str]:
-    """SQL of how many values break each rule of a column."""
-    name = quoted(column.name)
-    if not column.nullable:
-        yield f"count(*) - count({name})"
-    if column.minimum is not None:
-        yield f"count(*) FILTER (WHERE NOT {name} >= {column.minimum!r})"
-    if column.maximum is not None:
-        yield f"count(*) FILTER (WHERE NOT {name} <= {column.maximum!r})"
-    if column.codes:  # asked so, DuckDB looks at every entry of the file's dictionary once, and not at every row
-        yield f"count({name}) - count(TRY_CAST({name} AS {enumeration(column.codes)}))"
-
-
-def _repeated(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
-    """Count of rows with a repeated number: a word of 64 bits covers 64 numbers, so that memory stays small."""
-    words = (
-        f"SELECT count(*) AS n, bit_count(bit_or(1::HUGEINT << CAST({quoted(key)} % 64 AS INTEGER))) AS each "
-        f"FROM {table} GROUP BY {quoted(key)} // 64"
-    )
-    row = connection.execute(f"SELECT coalesce(sum(n - each), 0) FROM ({words})").fetchone()
-    return int(row[0]) if row else 0
-
-
-def _alike(connection: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
-    """Number of rows with a repeated text; for short tables."""
-    row = connection.execute(f"SELECT count(*) - count(DISTINCT {quoted(key)}) FROM {table}").fetchone()
-    return int(row[0]) if row else 0
+    for outcome in validate(pads.dataset(file, format="parquet"), declared):
+        if not outcome.success:
+            broken = "share their value with another" if outcome.expectation == UNIQUE else "break its declaration"
+            rule = outcome.expectation.removeprefix("expect_").replace("_", " ")
+            of = f"{declared.name}.{outcome.column}"
+            raise SuiteError(f"{of}: {outcome.unexpected:,} rows {broken} ({rule}); nothing is published")
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -399,8 +358,8 @@ def convert(recognised: Recognised, target: Path) -> Converted:
                 _renumber(draft, pieces, broken)
                 _renumber(refusals, pieces, broken)
                 _add_broken(connection, refusals, broken)
-            check(connection, draft, HMDA_APPLICATIONS)
-            check(connection, refusals, HMDA_REFUSALS)
+            check(draft, HMDA_APPLICATIONS)
+            check(refusals, HMDA_REFUSALS)
             reasons = _counts(connection, refusals, "reason")
             unknown, flags = _unknown_codes(connection, draft), _flags(connection, draft)
             years = _counts(connection, draft, "activity_year")

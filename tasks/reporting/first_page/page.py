@@ -75,7 +75,8 @@ def run_of(material: Material) -> Run:
     warnings = []
     if any(row["reversed"] for row in material.rows(DECISION_DIRECTION)):
         warnings.append("columns_swapped")
-    if any(not row["success"] and not row["quarantined"] for row in material.rows(VALIDATIONS)):
+    checks = material.rows(VALIDATIONS)
+    if any(not (row["success"] or row["quarantined"]) and row["severity"] == "critical" for row in checks):
         warnings.append("checks_failed")
     tests = [row["q"] for row in material.named(CAUSAL_CHECKS.name) if row["q"] is not None]
     # Sampled and total number, where fewest were sampled; a withheld number has no digits.

@@ -134,7 +134,7 @@ def test_a_value_out_of_bounds_is_quarantined_and_the_rest_kept(place: Path) -> 
     frame = loans()
     frame.loc[3, "income"] = 1e6
     write(place, frame)
-    kept, refusals, results = held(place, columns__income__bounds="[0, 100000]")
+    kept, refusals, results, _ = held(place, columns__income__bounds="[0, 100000]")
     (row,) = refusals.to_pylist()
     assert (row["row_id"], row["reason"], row["column"]) == ("L0003", "failed_expectation", "income")
     assert kept[APPLICATIONS.name].num_rows == 499

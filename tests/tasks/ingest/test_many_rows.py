@@ -40,7 +40,7 @@ def many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def held(produced: Produced) -> Held:
-    content, rows, _ = hold(ingest, produced, produced.rows_in or 0)
+    content, rows, *_ = hold(ingest, produced, produced.rows_in or 0)
     tables = {n: t.dataset().to_table() if isinstance(t, Written) else t for n, t in content.items()}
     return {**tables, "refusals": rows}
 

@@ -22,7 +22,7 @@ BUNDLED = REPOSITORY / "data" / "audits"
 
 
 def tables(produced: Produced) -> dict[str, pa.Table]:
-    content, refusals, _ = hold(ingest, produced, produced.rows_in or 0)
+    content, refusals, *_ = hold(ingest, produced, produced.rows_in or 0)
     return {**{name: each for name, each in content.items() if isinstance(each, pa.Table)}, "refusals": refusals}
 
 

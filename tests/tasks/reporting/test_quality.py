@@ -70,7 +70,11 @@ def lack(feature, missing, auc=None, withheld=False, approval=0.5, reason="missi
 
 def check(name="expect_column_values_to_not_be_null", success=True, quarantined=False, **more):
     own = {"stage": "ingest", "table": "applications", "expectation": name, "column": "row_id", "expected": "{}"}
-    return own | {"success": success, "elements": 10, "unexpected": 0, "quarantined": quarantined} | more
+    return (
+        own
+        | {"success": success, "elements": 10, "unexpected": 0, "quarantined": quarantined, "severity": "critical"}
+        | more
+    )
 
 
 def test_the_waterfall_is_a_line_a_row_and_withholds_what_is_null():

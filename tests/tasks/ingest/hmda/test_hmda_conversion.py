@@ -234,7 +234,7 @@ def written(tmp_path):
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("source_row", 1, "source_row: 199 rows share their number with another"),
+        ("source_row", 1, "source_row: 200 rows share their value with another"),
         ("source_row", 0, "source_row: 200 rows break its declaration"),
         ("source_row", None, "source_row: 200 rows break its declaration"),
         ("loan_type", "9", "loan_type: 200 rows break its declaration"),
@@ -247,11 +247,11 @@ def test_what_is_written_is_held_against_its_declaration(written, column, value,
     at = table.column_names.index(column)
     field = table.schema.field(at)
     pq.write_table(table.set_column(at, field, pa.array([value] * 200, field.type)), written)
-    with duckdb.connect() as connection, pytest.raises(SuiteError, match=message):
-        check(connection, written, HMDA_APPLICATIONS)
+    with pytest.raises(SuiteError, match=message):
+        check(written, HMDA_APPLICATIONS)
 
 
 def test_columns_and_types_are_held_against_their_declaration(written: Path):
     pq.write_table(pq.read_table(written).drop_columns(["loan_type"]), written)
-    with duckdb.connect() as connection, pytest.raises(SuiteError, match="loan_type"):
-        check(connection, written, HMDA_APPLICATIONS)
+    with pytest.raises(SuiteError, match="loan_type"):
+        check(written, HMDA_APPLICATIONS)

@@ -154,7 +154,7 @@ def of_loans(tmp_path_factory: pytest.TempPathFactory) -> Made:
 class TestTables:
     def test_they_keep_their_declarations(self, of_loans: Made) -> None:
         _, found, _ = of_loans
-        kept, _, results = hold(train.train, found, 500)
+        kept, _, results, _ = hold(train.train, found, 500)
         assert all(results["success"].to_pylist())
         assert kept["aggregates"].num_rows == found.tables["aggregates"].num_rows
         assert kept["trained_nets"].num_rows == 2 * 2 * 4

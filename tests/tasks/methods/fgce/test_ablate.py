@@ -87,7 +87,7 @@ def test_connectivity_is_stored_once_and_at_the_chosen_epsilon_it_is_that_of_the
 
 def test_the_tables_keep_their_declarations(place: Path) -> None:
     found, _ = produced(place)
-    kept, _, results = hold(ablate.ablate, found, 500)
+    kept, _, results, _ = hold(ablate.ablate, found, 500)
     assert kept["tallies"].num_rows == found.tables["tallies"].num_rows > 0
     assert kept["aggregates"].num_rows == 8 * 4 * 3 + 2 * 2 * 2  # epsilons, relabelled groups
     assert kept["draws"].num_rows == found.tables["draws"].num_rows > 0

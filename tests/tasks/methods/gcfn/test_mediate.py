@@ -184,7 +184,7 @@ Made = tuple[Produced, dict[str, pa.Table], Step]
 class TestTables:
     def test_they_keep_their_declarations_and_rows_balance(self, of_loans: Made) -> None:
         found, _, step = of_loans
-        kept, refusals, results = hold(step.stage, found, found.rows_in)
+        kept, refusals, results, _ = hold(step.stage, found, found.rows_in)
         assert all(results["success"].to_pylist())
         assert refusals.num_rows == 0
         assert kept["mediated"].num_rows == found.rows_in

@@ -72,7 +72,7 @@ def test_a_number_in_a_name_is_no_number():
 @pytest.mark.parametrize(("elements", "shown"), [(1989, 2000), (1984, 2000), (147, 100), (150, 200), (5, None), (0, 0)])
 def test_elements_of_expectations_tell_no_difference_of_two_counts(elements, shown):
     row = {"stage": "ingest", "table": "refusals", "expectation": "x", "column": None, "expected": "{}"}
-    row |= {"success": True, "elements": elements, "unexpected": 0, "quarantined": False}
+    row |= {"success": True, "elements": elements, "unexpected": 0, "quarantined": False, "severity": "critical"}
     made = VALIDATIONS.build(**{name: [value] for name, value in row.items()})
     (found,) = facts.published_table(VALIDATIONS, made, told("public")).to_pylist()
     assert (found["elements"], found["unexpected"]) == (shown, 0)

@@ -47,7 +47,7 @@ def tables_of(place: Path, rule: str) -> dict[str, pa.Table]:
     for step in plan(spec_of(place, protected=f"[{RACE}, {BOTH}]", model="{kind: none}", **keep)).steps[:3]:
         read = [pa.concat_tables(parts.get(t.name) or [t.empty()]) for t in step.stage.reads]
         made = step.stage.function(*read, settings=step.settings)
-        kept, rows, _ = hold(step.stage, made, made.rows_in if made.rows_in is not None else read[0].num_rows)
+        kept, rows, *_ = hold(step.stage, made, made.rows_in if made.rows_in is not None else read[0].num_rows)
         for name, table in {**kept, "refusals": rows}.items():
             parts.setdefault(name, []).append(table)
     return {name: pa.concat_tables(each) for name, each in parts.items()}

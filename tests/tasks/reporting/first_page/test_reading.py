@@ -148,6 +148,7 @@ def test_applications_that_lack_a_column():
 def test_warnings_of_the_data():
     direction = {"decided_by": "columns", "columns": "income +", "n": 9, "auc": 0.2, "high": 0.3, "reversed": True}
     check = {"stage": "ingest", "table": "applications", "expectation": "x", "expected": "{}", "elements": 9}
+    check["severity"] = "critical"
     failed = built(VALIDATIONS, [{**check, "success": False, "unexpected": 1, "quarantined": False}])
     apart = built(VALIDATIONS, [{**check, "success": False, "unexpected": 1, "quarantined": True}])
     run = run_of(material(decision_direction=built(DECISION_DIRECTION, [direction]), validations=failed))

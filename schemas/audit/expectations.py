@@ -1,0 +1,61 @@
+"""Part ``expectations``: the user's own expectations about the table that ingest writes.
+
+Scope: their shape. What Great Expectations knows of them is checked when stages are planned.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from schemas.bounds import Strict
+from schemas.errors import SpecError
+
+
+class OwnExpectation(Strict):
+    """One expectation, as Great Expectations writes it in a suite."""
+
+    type: str = Field(min_length=1)
+    kwargs: dict[str, Any] = Field(default_factory=dict)
+    severity: Literal["critical", "warning", "info"] = "critical"
+    meta: dict[str, Any] | None = Field(None, description="kept, and read by nothing")
+
+    @property
+    def words(self) -> str:
+        """Its name and column."""
+        of = self.kwargs.get("column") or self.kwargs.get("column_list") or self.kwargs.get("column_A")
+        return f"{self.type} of {of}" if of else self.type
+
+
+def read_suite(file: Path) -> tuple[OwnExpectation, ...]:
+    """The expectations of a suite's file.
+
+    Raises:
+        SpecError: no such file, no JSON, no expectations in it, or one that is none.
+    """
+    at = ("expectations",)
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"{file} cannot be read: {error.strerror}; name a suite beside the spec", at) from error
+    except ValueError as error:
+        raise SpecError(f"{file} is no JSON: {error}", at) from error
+    listed = content.get("expectations") if isinstance(content, dict) else None
+    if not isinstance(listed, list):
+        raise SpecError(f"{file} has no `expectations`; write a suite as Great Expectations does", at)
+    if not listed:
+        raise SpecError(f"{file} has an empty list of expectations; leave the key out of the spec", at)
+    suite = []
+    for place, entry in enumerate(listed):
+        fields = {k: v for k, v in entry.items() if k not in _UNREAD} if isinstance(entry, dict) else entry
+        try:
+            suite.append(OwnExpectation.model_validate(fields))
+        except ValidationError as error:
+            fault = error.errors()[0]
+            where = ".".join(str(part) for part in fault["loc"])
+            raise SpecError(f"{file}, expectation {place}: {where}: {fault['msg']}", at) from error
+    return tuple(suite)
+
+
+_UNREAD = ("id", "notes", "rendered_content", "description")

@@ -1,0 +1,88 @@
+"""The user's own expectations about the table that ingest writes: checked before anything is read, then judged.
+
+They run on a database that reads no file but the table's. Scope: one table. What follows from a failure: the severity
+of each, in ``tasks.pipeline.stage``.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from schemas.audit.expectations import OwnExpectation
+from schemas.errors import InfrastructureError, SpecError, nearest
+from tasks.pipeline.validation.boundary import Outcome
+from tasks.pipeline.validation.connections import Content, confined
+
+SUITE = "applications, own expectations"
+_COLUMNS = ("column", "column_A", "column_B", "column_list", "column_set")
+
+
+def check(expectations: Sequence[OwnExpectation], columns: Sequence[str]) -> None:
+    """Check that Great Expectations knows each of them and that the table has their columns.
+
+    Raises:
+        SpecError: an unknown type, argument, value or column; the place in the spec is named.
+    """
+    from great_expectations.expectations.registry import list_registered_expectation_implementations
+
+    from tasks.pipeline.validation import expectations as _ours  # noqa: F401 its own are registered with it
+    from tasks.pipeline.validation.source import expectation
+
+    known = list_registered_expectation_implementations()
+    for place, own in enumerate(expectations):
+        at = ("expectations", place)
+        if own.type not in known:
+            raise SpecError(f"{own.type!r} is no expectation; {nearest(own.type, list(known))}", at)
+        try:
+            expectation(own.type, own.kwargs, severity=own.severity)
+        except Exception as error:
+            lines = " ".join(str(error).split())
+            raise SpecError(f"{own.type}: {lines}", at) from error
+        named = [own.kwargs.get(key) for key in _COLUMNS if key != "column_set"]
+        for column in (name for value in named for name in (value if isinstance(value, list) else [value])):
+            if column is not None and column not in columns:
+                raise SpecError(f"the table has no column {column!r}; it has {', '.join(columns)}", at)
+
+
+def judge(name: str, content: Content, expectations: Sequence[OwnExpectation]) -> tuple[list[Outcome], dict[str, Any]]:
+    """Outcomes of a table's own expectations in their order, and the result that is kept.
+
+    Raises:
+        SpecError: one could not be evaluated on this table, with the words of the database.
+    """
+    from tasks.pipeline.validation.source import as_json, expectation, raised, run
+
+    suite = [expectation(own.type, own.kwargs, severity=own.severity) for own in expectations]
+    with confined(content):
+        ordered = []
+        for place, (own, single) in enumerate(zip(expectations, suite, strict=True)):
+            _, validation = run(name, content, [single])  # one by one, as a raised one spoils those of its query
+            if words := raised(validation.results[0]):
+                raise SpecError(f"{own.type} could not be evaluated: {words}", ("expectations", place))
+            ordered.append(validation.results[0])
+        together, validation = run(name, content, suite)
+    for result in validation.results:
+        if words := raised(result):
+            raise InfrastructureError(f"table {name}: {result.expectation_config.type} raised: {words}")
+    outcomes = [_outcome(own, result, content) for own, result in zip(expectations, ordered, strict=True)]
+    return outcomes, as_json(together, validation)
+
+
+def _outcome(own: OwnExpectation, result: Any, content: Content) -> Outcome:
+    counts = result.result
+    rows = content.num_rows if hasattr(content, "num_rows") else content.count_rows()
+    elements = counts.get("element_count")
+    unexpected = counts.get("unexpected_count")
+    success = bool(result.success)
+    column = own.kwargs.get("column") or ", ".join(own.kwargs.get("column_list", ())) or None
+    expected = {name: value for name, value in own.kwargs.items() if name != "column"}
+    return Outcome(
+        own.type,
+        column,
+        json.dumps(expected, sort_keys=True),
+        success,
+        rows if elements is None else elements,
+        (0 if success else 1) if unexpected is None else unexpected,
+        (),
+        own.severity,
+    )
