@@ -404,8 +404,8 @@ class Stage:
             "validation_cpu_seconds": round(validating, 3),
             "versions": versions(),
         }
-        tables = {**content, "refusals": refusals, "validations": results}
-        return lake.publish(self.name, key, tables, {**produced.files, EXPECTATIONS: expectations}, record)
+        written = {**content, "refusals": refusals, "validations": results}
+        return lake.publish(self.name, key, written, {**produced.files, EXPECTATIONS: expectations}, record)
 
 
 def _one_thread_of_linear_algebra() -> None:

@@ -7,7 +7,7 @@ nothing is written. Scope: statements and reflection. The connections themselves
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 
 import duckdb
 import sqlalchemy as sa
@@ -129,8 +129,8 @@ class Dialect(PGDialect):
     preparer = _Preparer
     statement_compiler = _Compiler
     postfetch_lastrowid = False
-    execution_ctx_cls = default.DefaultExecutionContext
-    colspecs: ClassVar[Any] = {}
+    execution_ctx_cls: Any = default.DefaultExecutionContext
+    colspecs: Any = {}  # noqa: RUF012 the base class declares it so
 
     @classmethod
     def import_dbapi(cls) -> Any:

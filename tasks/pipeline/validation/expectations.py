@@ -110,7 +110,7 @@ class RepeatedKeys(TableMetricProvider):  # type: ignore[misc]  # the library ha
             return [elements, 0]
         columns = metric_value_kwargs["columns"]
         table = execution_engine.get_domain_records(metric_domain_kwargs)
-        names = [sa.literal_column(quoted(column)) for column in columns]
+        names: list[Any] = [sa.literal_column(quoted(column)) for column in columns]
         keys = (
             sa.select(sa.func.count().label("n"))
             .select_from(table)
@@ -119,7 +119,7 @@ class RepeatedKeys(TableMetricProvider):  # type: ignore[misc]  # the library ha
             .having(sa.func.count() > 1)
             .subquery()
         )
-        query = sa.select(sa.literal_column("CAST(coalesce(sum(n), 0) AS BIGINT)")).select_from(keys)
+        query: Any = sa.select(sa.literal_column("CAST(coalesce(sum(n), 0) AS BIGINT)")).select_from(keys)
         return [elements, execution_engine.execute_query(query).scalar()]
 
     @classmethod

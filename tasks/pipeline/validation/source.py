@@ -43,7 +43,7 @@ class LakeEngine(SqlAlchemyExecutionEngine):  # type: ignore[misc]  # the librar
 class LakeDatasource(SQLDatasource):  # type: ignore[misc]  # the library has no types
     """Tables that a stage is about to write."""
 
-    type: Literal["evenhand_duckdb"] = "evenhand_duckdb"  # type: ignore[assignment]
+    type: Literal["evenhand_duckdb"] = "evenhand_duckdb"
 
     @property
     def execution_engine_type(self) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import great_expectations
 import pyarrow as pa
 import pyarrow.dataset as pads
 import pyarrow.parquet as pq
@@ -66,7 +67,9 @@ def test_an_unknown_column_raised_and_neither_passed_nor_failed() -> None:
 
 def test_a_missing_result_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     twice = source.expectation("expect_table_row_count_to_equal", {"value": 3})
-    monkeypatch.setattr(source, "suite_of", lambda name, _: source.gx.ExpectationSuite(name, expectations=[twice]))
+    monkeypatch.setattr(
+        source, "suite_of", lambda name, _: great_expectations.ExpectationSuite(name, expectations=[twice])
+    )
     with pytest.raises(InfrastructureError, match="1 results of 2"):
         source.run("things", ROWS, [twice, twice])
 
