@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 
+from flows.cli import options
 from flows.cli.backfill import app as plan_app
 from flows.cli.backfill import backfill_app
 from flows.cli.backfill import trends_app as trend_app
@@ -21,26 +22,6 @@ from flows.cli.draft.commands import app as draft_app
 from flows.cli.operations import alerts_app, schedules_app, serve_app
 from flows.cli.operations import app as overdue_app
 from flows.cli.operations import commands_app as operations_app
-from flows.cli.options import (
-    ALERTS,
-    DATA,
-    GROUPS,
-    SCHEDULES,
-    ByValueOption,
-    Grouped,
-    JobsOption,
-    JsonOption,
-    Listed,
-    SetOption,
-    begin,
-    complete_methods,
-    complete_specs,
-    load_spec,
-    only,
-    overrides,
-    shortened,
-    year_of,
-)
 from flows.cli.results import app as sql_app
 from flows.cli.results import findings_app, league_app, measures_app, verdicts_app
 from flows.cli.runs import app as runs_app
@@ -56,8 +37,8 @@ from schemas.terms import ExitCode
 
 app = typer.Typer(
     name="evenhand",
-    cls=Grouped,
-    callback=begin,
+    cls=options.Grouped,
+    callback=options.begin,
     invoke_without_command=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -80,11 +61,24 @@ for part in (
     app.registered_commands += part.registered_commands
 if find_spec("research"):  # by name: what reproduces papers is above the product
     app.registered_commands += import_module("research.commands").commands()
-app.add_typer(shortened(data_app, DATA), name="data", cls=Listed, short_help=GROUPS["Years"]["data"])
+app.add_typer(
+    options.shortened(data_app, options.DATA),
+    name="data",
+    cls=options.Listed,
+    short_help=options.GROUPS["Years"]["data"],
+)
 for group_app, group_name in ((keys_app, "keys"), (log_app, "log")):
-    app.add_typer(group_app, name=group_name, cls=Listed, short_help=GROUPS["Trust"][group_name])
-for group_app, group_name, lines in ((schedules_app, "schedules", SCHEDULES), (alerts_app, "alerts", ALERTS)):
-    app.add_typer(shortened(group_app, lines), name=group_name, cls=Listed, short_help=GROUPS["Operate"][group_name])
+    app.add_typer(group_app, name=group_name, cls=options.Listed, short_help=options.GROUPS["Trust"][group_name])
+for group_app, group_name, lines in (
+    (schedules_app, "schedules", options.SCHEDULES),
+    (alerts_app, "alerts", options.ALERTS),
+):
+    app.add_typer(
+        options.shortened(group_app, lines),
+        name=group_name,
+        cls=options.Listed,
+        short_help=options.GROUPS["Operate"][group_name],
+    )
 LakeOption = Annotated[
     str,
     typer.Option(
@@ -102,25 +96,26 @@ _UNREAD = 141
 def audit(
     spec: Annotated[
         Path | None,
-        typer.Argument(help="Audit spec; the bundled boston1990 if left out.", autocompletion=complete_specs),
+        typer.Argument(help="Audit spec; the bundled boston1990 if left out.", autocompletion=options.complete_specs),
     ] = None,
     lake: LakeOption = "data/lake",
     year: Annotated[
-        int | None, typer.Option(parser=year_of, metavar="YEAR", help="Year of the decisions, instead of the spec's.")
+        int | None,
+        typer.Option(parser=options.year_of, metavar="YEAR", help="Year of the decisions, instead of the spec's."),
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="Run this method only; may be given again.", autocompletion=complete_methods),
+        typer.Option(help="Run this method only; may be given again.", autocompletion=options.complete_methods),
     ] = None,
     profile: Annotated[str | None, typer.Option(help="default, or paper to reproduce published figures.")] = None,
-    set_: SetOption = None,
-    by_value: ByValueOption = None,
-    jobs: JobsOption = None,
+    set_: options.SetOption = None,
+    by_value: options.ByValueOption = None,
+    jobs: options.JobsOption = None,
     until: Annotated[
         str | None,
         typer.Option(metavar="STAGE", help="End after this stage and those that it needs: no verdict, no report."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Print the tables of all groups and methods, too.")
     ] = False,
@@ -134,9 +129,9 @@ def audit(
 
     if not (as_json or quiet):
         show_progress(verbose=verbose)
-    spec_file = load_spec(spec, overrides(year, profile, set_ or []))
+    spec_file = options.load_spec(spec, options.overrides(year, profile, set_ or []))
     if method:
-        spec_file, dropped = only(spec_file, method)
+        spec_file, dropped = options.only(spec_file, method)
         for measure in dropped:
             errors.print(f"--method: the limit on {measure} is left out, as its method does not run", markup=False)
     try:
@@ -177,7 +172,7 @@ def doctor(
     role: Annotated[
         str | None, typer.Option(metavar="ROLE", help="Check server, worker or site, from inside its container.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Check Python, libraries, lake, disk, memory, and that schedules fire. Exit 5 if a check fails."""
     from flows.operations.doctor import examine, examine_role, role_of
@@ -210,8 +205,8 @@ def doctor(
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
 
 
-for group in GROUPS.values():
-    shortened(app, group)
+for group in options.GROUPS.values():
+    options.shortened(app, group)
 
 
 def main() -> None:

@@ -12,18 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from flows.cli.options import (
-    JsonOption,
-    LakeOption,
-    LatestArgument,
-    RunOption,
-    complete_groups,
-    complete_measures,
-    complete_methods,
-    complete_specs,
-    load_spec,
-    year_of,
-)
+from flows.cli import options
 from flows.cli.terminal import console, errors, print_json, print_rows, robustness_words, visible
 from schemas.errors import InfrastructureError, SpecError, nearest
 from schemas.terms import State, Theory
@@ -149,7 +138,7 @@ app = typer.Typer()
 @app.command(epilog='Example: evenhand sql "SELECT run, count(*) FROM applications GROUP BY run"')
 def sql(
     query: Annotated[str, typer.Argument(help="A query; every table of the lake is a view with the column run.")],
-    lake: LakeOption = "data/lake",
+    lake: options.LakeOption = "data/lake",
     timeout: Annotated[
         int, typer.Option(min=1, max=1_000_000, metavar="SECONDS", help="Stop the query after so long.")
     ] = 600,
@@ -202,12 +191,14 @@ _WANTED = r"""
     epilog="Example: evenhand measures --measure approval_rate --format csv, or: evenhand measures --sort -n"
 )
 def measures(
-    lake: LakeOption = "data/lake",
-    run: RunOption = None,
-    measure: Annotated[str | None, typer.Option(help="Only this measure.", autocompletion=complete_measures)] = None,
-    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=complete_groups)] = None,
+    lake: options.LakeOption = "data/lake",
+    run: options.RunOption = None,
+    measure: Annotated[
+        str | None, typer.Option(help="Only this measure.", autocompletion=options.complete_measures)
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=options.complete_groups)] = None,
     method: Annotated[
-        str | None, typer.Option(help="Only this method; outcomes: rates.", autocompletion=complete_methods)
+        str | None, typer.Option(help="Only this method; outcomes: rates.", autocompletion=options.complete_methods)
     ] = None,
     state: Annotated[State | None, typer.Option(help="Only this state.")] = None,
     sort: Annotated[Column | None, typer.Option(help="Column to sort by; - before it: largest first.")] = None,
@@ -292,11 +283,13 @@ _FINDINGS_WANTED = """
 
 @findings_app.command(epilog="Example: evenhand findings --file-pack 10 --attribute race, or: evenhand findings --json")
 def findings(
-    lake: LakeOption = "data/lake",
-    run: RunOption = None,
-    method: Annotated[str | None, typer.Option(help="Only this method.", autocompletion=complete_methods)] = None,
+    lake: options.LakeOption = "data/lake",
+    run: options.RunOption = None,
+    method: Annotated[
+        str | None, typer.Option(help="Only this method.", autocompletion=options.complete_methods)
+    ] = None,
     state: Annotated[str | None, typer.Option(help="Only this verdict, such as detected.")] = None,
-    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=complete_groups)] = None,
+    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=options.complete_groups)] = None,
     sort: Annotated[FindingsColumn | None, typer.Option(help="Column to sort by; - before it: largest first.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Rows at most; with --rows 50 if left out.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Methods without a limit, too.")] = False,
@@ -416,8 +409,8 @@ _UNSEEN = """
 
 @verdicts_app.command(epilog="Example: evenhand verdicts --theory direct")
 def verdicts(
-    run: LatestArgument = None,
-    lake: LakeOption = "data/lake",
+    run: options.LatestArgument = None,
+    lake: options.LakeOption = "data/lake",
     theory: Annotated[Theory | None, typer.Option(help="Only this kind of harm.")] = None,
     format_: FormatOption = "table",
     as_json: SqlJsonOption = False,
@@ -470,8 +463,8 @@ def way_on(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     epilog="Example: evenhand adjusted --group Black, or: evenhand adjusted boston1990-1990-0123456789 --json"
 )
 def adjusted(
-    run: LatestArgument = None,
-    lake: LakeOption = "data/lake",
+    run: options.LatestArgument = None,
+    lake: options.LakeOption = "data/lake",
     group: Annotated[str | None, typer.Option(help="Only this group.")] = None,
     as_json: SqlJsonOption = False,
 ) -> None:
@@ -498,8 +491,8 @@ def adjusted(
 
 @verdicts_app.command(epilog="Example: evenhand disclose boston1990-1990-0123456789")
 def disclose(
-    run: LatestArgument = None,
-    lake: LakeOption = "data/lake",
+    run: options.LatestArgument = None,
+    lake: options.LakeOption = "data/lake",
     as_json: SqlJsonOption = False,
 ) -> None:
     """Print each withheld population: why, and the bounds of its number that can be derived. Restricted.
@@ -531,28 +524,30 @@ MOST = 30
 @league_app.command(epilog="Example: evenhand league hmda.yaml --year 2022 --measure adjusted_effect --group Black")
 def league(
     spec: Annotated[
-        Path, typer.Argument(help="The audit spec, with `by`, of the partitions.", autocompletion=complete_specs)
+        Path,
+        typer.Argument(help="The audit spec, with `by`, of the partitions.", autocompletion=options.complete_specs),
     ],
     year: Annotated[
-        int | None, typer.Option(parser=year_of, metavar="YEAR", help="Year of the decisions; the spec's if left out.")
+        int | None,
+        typer.Option(parser=options.year_of, metavar="YEAR", help="Year of the decisions; the spec's if left out."),
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(help="Only this measure; those that judge if left out.", autocompletion=complete_measures),
+        typer.Option(help="Only this measure; those that judge if left out.", autocompletion=options.complete_measures),
     ] = None,
-    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=complete_groups)] = None,
-    lake: LakeOption = "data/lake",
+    group: Annotated[str | None, typer.Option(help="Only this group.", autocompletion=options.complete_groups)] = None,
+    lake: options.LakeOption = "data/lake",
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write the page there; else to the lake's reports.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: options.JsonOption = False,
 ) -> None:
     """Print the partitions of a year side by side, and write the page: for screening, and no verdict."""
     from flows.operations.league import document, make_league, write_league
     from tasks.lake.store import open_lake
     from tasks.metrics.league.rows import Asked
 
-    audit_spec, opened = load_spec(spec, {}).spec, open_lake(lake)
+    audit_spec, opened = options.load_spec(spec, {}).spec, open_lake(lake)
     league_of_year = make_league(audit_spec, audit_spec.year if year is None else year, opened, Asked(measure, group))
     page = write_league(league_of_year, opened, html)
     if as_json:

@@ -20,20 +20,10 @@ from httpx import HTTPError
 from flows.concurrency.tracing import trace_dead
 from flows.outcome.run_state import see_to_dead
 from flows.partitions.attempts import YearState, read_record
+from flows.supervision import shutdown
 from flows.supervision.dead_runs import Burial, Marked
 from flows.supervision.parentage import ended_with
 from flows.supervision.presence import Presence, alive, clear_leftovers, dead, leave_stopped, recorded, taken
-from flows.supervision.shutdown import (
-    FLOW_RUN,
-    WORD,
-    grace_seconds,
-    has_ended,
-    heeding_term,
-    kill_family,
-    leaving,
-    may_finish,
-    wait_for,
-)
 from schemas.errors import IntegrityError, SpecError, nearest
 from tasks.lake.store import Lake
 from tasks.pipeline.resources import free_mb
@@ -314,9 +304,9 @@ def serve(lake: Lake, settings: Serving) -> int:
     Raises:
         InfrastructureError: EVENHAND_GRACE is no number of seconds.
     """
-    grace = grace_seconds()
+    grace = shutdown.grace_seconds()
     ended = threading.Event()
-    with heeding_term(), may_finish():
+    with shutdown.heeding_term(), shutdown.may_finish():
         # A separate session: Ctrl-C of a terminal reaches this process, which ends both.
         words = ["worker", "start", "--pool", settings.pool, "--type", "process", "--limit", str(settings.limit)]
         child = subprocess.Popen(  # noqa: S603 our own words
@@ -326,9 +316,9 @@ def serve(lake: Lake, settings: Serving) -> int:
         watch = threading.Thread(target=watcher.run, args=(ended,), name="watch", daemon=True)
         watch.start()
         try:
-            while child.poll() is None and not leaving():
+            while child.poll() is None and not shutdown.leaving():
                 time.sleep(_SERVING_LOOK_SECONDS)
-            if leaving():
+            if shutdown.leaving():
                 sys.stderr.write(f"no new run is taken; those at work have {grace:g} s to end their stage\n")
                 ended.set()
                 watch.join(_LAST_SECONDS / 2)  # else it would schedule what leaves, while a record of it is still made
@@ -339,15 +329,15 @@ def serve(lake: Lake, settings: Serving) -> int:
                 ids = {run.pid: _run_of(run) for run in runs}  # of one that has ended nobody can ask any more
                 for run in runs:
                     with suppress(psutil.Error):
-                        run.send_signal(WORD)  # which ends one that has not begun, and does not heed it yet
-                wait_for(runs, max(0.0, until - time.monotonic()))
+                        run.send_signal(shutdown.WORD)  # which ends one that has not begun, and does not heed it yet
+                shutdown.wait_for(runs, max(0.0, until - time.monotonic()))
                 for run in runs:
-                    kill_family(run, _LAST_SECONDS / 2)
+                    shutdown.kill_family(run, _LAST_SECONDS / 2)
                 _leave(lake, {pid: run for pid, run in ids.items() if run})
         finally:
             ended.set()
             with suppress(psutil.Error):
-                kill_family(psutil.Process(child.pid), _LAST_SECONDS / 2)
+                shutdown.kill_family(psutil.Process(child.pid), _LAST_SECONDS / 2)
             child.wait()
     return child.returncode or 0
 
@@ -367,14 +357,14 @@ def _leave(lake: Lake, runs: dict[int, str]) -> None:
 def _runs(child: "subprocess.Popen[bytes]") -> list[psutil.Process]:
     """The processes that Prefect's worker started, each for one flow run."""
     with suppress(psutil.Error):
-        return [process for process in psutil.Process(child.pid).children() if not has_ended(process)]
+        return [process for process in psutil.Process(child.pid).children() if not shutdown.has_ended(process)]
     return []
 
 
 def _run_of(process: psutil.Process) -> str:
     """Id of the flow run that a process was started for."""
     with suppress(psutil.Error, OSError):
-        return str(process.environ().get(FLOW_RUN, ""))
+        return str(process.environ().get(shutdown.FLOW_RUN, ""))
     return ""
 
 

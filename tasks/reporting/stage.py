@@ -8,17 +8,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from schemas.tables.verdicts import (
-    PUBLISHED_AGREEMENT,
-    PUBLISHED_FACTS,
-    PUBLISHED_MEASURES,
-    PUBLISHED_MERGED,
-    PUBLISHED_MISSINGNESS,
-    PUBLISHED_VERDICTS,
-    PUBLISHED_WATERFALL,
-    REPORT_INDEX,
-    published,
-)
+from schemas.tables import verdicts
 from tasks.pipeline.registry import tables_shown
 from tasks.pipeline.stage import Produced, stage
 from tasks.reporting.material import Material, ReportSettings
@@ -26,14 +16,20 @@ from tasks.reporting.material import Material, ReportSettings
 __all__ = ["ReportSettings", "report"]
 
 READ = (
-    *(PUBLISHED_MEASURES, PUBLISHED_VERDICTS, PUBLISHED_AGREEMENT, PUBLISHED_WATERFALL, PUBLISHED_MISSINGNESS),
-    *(PUBLISHED_MERGED, *PUBLISHED_FACTS, *(published(table) for table in tables_shown())),
+    *(
+        verdicts.PUBLISHED_MEASURES,
+        verdicts.PUBLISHED_VERDICTS,
+        verdicts.PUBLISHED_AGREEMENT,
+        verdicts.PUBLISHED_WATERFALL,
+        verdicts.PUBLISHED_MISSINGNESS,
+    ),
+    *(verdicts.PUBLISHED_MERGED, *verdicts.PUBLISHED_FACTS, *(verdicts.published(table) for table in tables_shown())),
 )
 
 
 @stage(
     reads=READ,
-    writes=(REPORT_INDEX,),
+    writes=(verdicts.REPORT_INDEX,),
     resources=(
         "reporting/templates/*",
         *("reporting/*.yaml", "reporting/*/*.yaml", "methods/*/report.yaml"),
@@ -46,8 +42,10 @@ def report(*tables: pa.Table, settings: ReportSettings) -> Produced:
 
     material = material_of(tables, settings)
     report_files = (short if material.part else files)(material)
-    index = REPORT_INDEX.build(file=list(report_files), bytes=[len(content) for content in report_files.values()])
-    return Produced({REPORT_INDEX.name: index}, files=report_files)
+    index = verdicts.REPORT_INDEX.build(
+        file=list(report_files), bytes=[len(content) for content in report_files.values()]
+    )
+    return Produced({verdicts.REPORT_INDEX.name: index}, files=report_files)
 
 
 def material_of(tables: Sequence[pa.Table], settings: ReportSettings) -> Material:

@@ -9,24 +9,12 @@ import pyarrow as pa
 from schemas.tables.verdicts import RESTATEMENT, Told
 from schemas.terms import State
 from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
-from tasks.reporting import trends
+from tasks.reporting import text, trends
 from tasks.reporting.charts.layout import Chart
 from tasks.reporting.charts.values import MINUS
 from tasks.reporting.declared import declared, names
 from tasks.reporting.frame import Frame, page
 from tasks.reporting.material import Measure, anchor, capital
-from tasks.reporting.text import (
-    Cell,
-    Figure,
-    Notice,
-    Section,
-    TableView,
-    count,
-    number_cell,
-    state_cell,
-    value_cell,
-    written,
-)
 from tasks.reporting.trends import (
     CELLS,
     CHARTS,
@@ -104,13 +92,13 @@ def restated_rows(old: Edition, new: Edition) -> list[dict[str, object]]:
     return rows
 
 
-def section(old: Edition, new: Edition) -> Section:
+def section(old: Edition, new: Edition) -> text.Section:
     """The two tables of a restatement, with the editions named."""
 
-    def cell(n: object, signed: bool = False) -> Cell:
+    def cell(n: object, signed: bool = False) -> text.Cell:
         if not isinstance(n, int):
-            return Cell("withheld", "none")
-        return number_cell(f"{n:+,}".replace("-", MINUS) if signed and n else count(n))
+            return text.Cell("withheld", "none")
+        return text.number_cell(f"{n:+,}".replace("-", MINUS) if signed and n else text.count(n))
 
     year = new.result.year
     words = (
@@ -118,36 +106,36 @@ def section(old: Edition, new: Edition) -> Section:
         f"Later: {new.result.vintage}; run {new.result.run}.",
     )
     rows = tuple(
-        (Cell(str(row["rows"])), cell(row["old"]), cell(row["new"]), cell(row["difference"], signed=True))
+        (text.Cell(str(row["rows"])), cell(row["old"]), cell(row["new"]), cell(row["difference"], signed=True))
         for row in restated_rows(old, new)
     )
     note = "" if old.counts and new.counts else "A run of an earlier version published no counts: they read withheld."
-    counts = TableView(f"Rows of {year}", ("Rows", "Earlier", "Later", "Difference"), rows, note)
+    counts = text.TableView(f"Rows of {year}", ("Rows", "Earlier", "Later", "Difference"), rows, note)
     tables = (counts, _measures_table(year, old.result, new.result))
-    return Section(f"Restatement of {year}", anchor("restatement", str(year)), words, tables=tables)
+    return text.Section(f"Restatement of {year}", anchor("restatement", str(year)), words, tables=tables)
 
 
-def _measures_table(year: int, old: YearResult, new: YearResult) -> TableView:
+def _measures_table(year: int, old: YearResult, new: YearResult) -> text.TableView:
     every = all_series((old, new))
     visible_series, rows = largest(every, lambda series: _effect(found(old, series), found(new, series))), []
     for series in visible_series:
         _, maker, attribute, group, measure = series
         measure_words, unit = names(measure)
         before, after = found(old, series), found(new, series)
-        difference = Cell("–", "none")
+        difference = text.Cell("–", "none")
         if before is not None and after is not None and before.value is not None and after.value is not None:
             kind = "number" if measure.endswith("_ratio") else unit
-            difference = number_cell(written(after.value - before.value, kind, "difference"))
-        cells = (Cell(measure_words), Cell(maker), Cell(f"{group} ({attribute})"))
-        states = (state_cell(m.state) if m else Cell("–", "none") for m in (before, after))
-        rows.append((*cells, value_cell(before, unit), value_cell(after, unit), difference, *states))
+            difference = text.number_cell(text.written(after.value - before.value, kind, "difference"))
+        cells = (text.Cell(measure_words), text.Cell(maker), text.Cell(f"{group} ({attribute})"))
+        states = (text.state_cell(m.state) if m else text.Cell("–", "none") for m in (before, after))
+        rows.append((*cells, text.value_cell(before, unit), text.value_cell(after, unit), difference, *states))
     header = ("Measure", "Decisions of", "Group", "Earlier", "Later", "Difference", "State, earlier", "State, later")
     notes = [
         "Intervals are of each edition by itself: most rows are in both, so that they are no test of the difference.",
         RANGES * any(m.of_draws for edition in (old, new) for m in edition.measures),
         left_out(len(visible_series), len(every), "measures", f"`evenhand restatement {year}` gives all."),
     ]
-    return TableView(f"Measures of {year}", header, tuple(rows), " ".join(filter(None, notes)))
+    return text.TableView(f"Measures of {year}", header, tuple(rows), " ".join(filter(None, notes)))
 
 
 def _effect(old: Measure | None, new: Measure | None) -> float:
@@ -199,9 +187,9 @@ def trend_section(
     years: Years,
     references: Mapping[str, str],
     hmda: bool,
-    restated: Sequence[Section],
-    monitored: Sequence[Section] = (),
-) -> Section:
+    restated: Sequence[text.Section],
+    monitored: Sequence[text.Section] = (),
+) -> text.Section:
     """The content of the page.
 
     Args:
@@ -214,25 +202,25 @@ def trend_section(
     """
     broken = breaks(years, hmda)
     monitoring_charts = [figure.chart for section in monitored for part in section.parts for figure in part.figures]
-    columns: dict[str, Callable[[YearResult], Cell]] = {
-        "Year": lambda year: number_cell(str(year.year)),
+    columns: dict[str, Callable[[YearResult], text.Cell]] = {
+        "Year": lambda year: text.number_cell(str(year.year)),
         # The state of a run, or how the year ended without one.
         "State": lambda year: (
-            state_cell(year.state) if year.state in set(State) else Cell(year.state, "state", year.state)
+            text.state_cell(year.state) if year.state in set(State) else text.Cell(year.state, "state", year.state)
         ),
-        "Edition of the data": lambda year: Cell(year.vintage or "–"),
-        "Rows": lambda year: Cell("–", "none") if year.rows is None else number_cell(count(year.rows)),
-        "Lacks": lambda year: Cell(", ".join(year.lacking) or "–"),
-        "Run": lambda year: Cell(year.run or "–"),
-        "Why": lambda year: Cell(year.why or "–"),
+        "Edition of the data": lambda year: text.Cell(year.vintage or "–"),
+        "Rows": lambda year: text.Cell("–", "none") if year.rows is None else text.number_cell(text.count(year.rows)),
+        "Lacks": lambda year: text.Cell(", ".join(year.lacking) or "–"),
+        "Run": lambda year: text.Cell(year.run or "–"),
+        "Why": lambda year: text.Cell(year.why or "–"),
     }
-    editions = TableView.of("The years", years, columns, "Rows are those of the source, before any is refused.")
-    parts = [Section("The years", "years", tables=(editions,)), *monitored]
+    editions = text.TableView.of("The years", years, columns, "Rows are those of the source, before any is refused.")
+    parts = [text.Section("The years", "years", tables=(editions,)), *monitored]
     parts += _chapters(years, references, broken, monitoring_charts)
     if restated:
         introduction = "What another edition of a year's data changed, by the two last runs on different data."
-        parts.append(Section("Restatements", "restatements", (introduction,), parts=tuple(restated)))
-    notice = Notice("Not one series", "The lines end where years are not alike.", tuple(broken.values()))
+        parts.append(text.Section("Restatements", "restatements", (introduction,), parts=tuple(restated)))
+    notice = text.Notice("Not one series", "The lines end where years are not alike.", tuple(broken.values()))
     return _section(title, parts, notices=(notice,) if broken else ())
 
 
@@ -241,26 +229,26 @@ def span_of(years: Years) -> str:
     return f"{years[0].year} to {years[-1].year}"
 
 
-def write_page(title: str, span: str, parts: Sequence[Section], limits: tuple[str, ...] = LIMITS) -> bytes:
+def write_page(title: str, span: str, parts: Sequence[text.Section], limits: tuple[str, ...] = LIMITS) -> bytes:
     """A page of these parts, preceded by its limitations; ``span`` is the years that it is about."""
     return paged(_section(title, parts, limits), span)
 
 
 def _section(
-    title: str, parts: Sequence[Section], limits: tuple[str, ...] = LIMITS, notices: tuple[Notice, ...] = ()
-) -> Section:
-    cannot = Section("What this page cannot tell", "limits", points=limits)
-    return Section(title, "years-of-an-audit", notices=notices, parts=(cannot, *parts))
+    title: str, parts: Sequence[text.Section], limits: tuple[str, ...] = LIMITS, notices: tuple[text.Notice, ...] = ()
+) -> text.Section:
+    cannot = text.Section("What this page cannot tell", "limits", points=limits)
+    return text.Section(title, "years-of-an-audit", notices=notices, parts=(cannot, *parts))
 
 
-def paged(section: Section, span: str) -> bytes:
+def paged(section: text.Section, span: str) -> bytes:
     """The page of a section."""
     return page("page.html.j2", "trend.html", section=section, frame=Frame(f"Lending decisions, {span}", note=_NOTE))
 
 
 def _chapters(
     years: Years, references: Mapping[str, str], broken: Mapping[int, str], monitoring_charts: Sequence[Chart]
-) -> list[Section]:
+) -> list[text.Section]:
     """A chapter a method, a part a measure; what has no room is counted."""
     by_key: dict[Key, list[Series]] = {}
     for one_series in all_series(years):
@@ -273,7 +261,9 @@ def _chapters(
             drawable[key] = chart
     sizes = {key: trends.points(chart) for key, chart in drawable.items()}
     room = POINTS - sum(map(trends.points, monitoring_charts))
-    charted = {key: Figure(drawable[key], _CAPTION) for key in fitting(sizes, CHARTS - len(monitoring_charts), room)}
+    charted = {
+        key: text.Figure(drawable[key], _CAPTION) for key in fitting(sizes, CHARTS - len(monitoring_charts), room)
+    }
     cells = {key: len(series) * len(years) for key, series in visible_series.items() if key not in charted}
     visible_keys = {*charted, *fitting(cells, TABLES, CELLS)}
     chapters = []
@@ -286,7 +276,7 @@ def _chapters(
             if key in visible_keys:
                 series, figure = visible_series[key], charted.get(key)
                 remark = left_out(len(series), len(by_key[key]))
-                part = Section(
+                part = text.Section(
                     _title(series[0]),
                     anchor(*key),
                     (remark,) if remark else (),
@@ -294,7 +284,7 @@ def _chapters(
                     tables=() if figure else (_table(years, series),),
                 )
                 parts.append(part)
-        chapters.append(Section(declared(method).title, anchor(method), words, parts=tuple(parts)))
+        chapters.append(text.Section(declared(method).title, anchor(method), words, parts=tuple(parts)))
     return chapters
 
 
@@ -328,15 +318,15 @@ def _title(one_series: Series) -> str:
     return f"{capital(words)} ({maker}), by {attribute}"
 
 
-def _table(years: Years, series: Sequence[Series]) -> TableView:
+def _table(years: Years, series: Sequence[Series]) -> text.TableView:
     unit = names(series[0][4])[1]
 
-    def cell(year: YearResult, one_series: Series) -> Cell:
+    def cell(year: YearResult, one_series: Series) -> text.Cell:
         m = found(year, one_series)
         what = told(m, year.minimum_n)
-        return value_cell(m, unit) if what is Told.VALUE else Cell(what.value, "none")
+        return text.value_cell(m, unit) if what is Told.VALUE else text.Cell(what.value, "none")
 
     of_draws = any(m.of_draws for year in years for one_series in series if (m := found(year, one_series)))
-    rows = tuple((Cell(one_series[3]), *(cell(year, one_series) for year in years)) for one_series in series)
+    rows = tuple((text.Cell(one_series[3]), *(cell(year, one_series) for year in years)) for one_series in series)
     header = ("Group", *(str(year.year) for year in years))
-    return TableView(_title(series[0]), header, rows, RANGES * of_draws, folded=True)
+    return text.TableView(_title(series[0]), header, rows, RANGES * of_draws, folded=True)

@@ -11,20 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from flows.runs.index import Run, shares_rows
 from flows.runs.summary import Summary
 from flows.serving.index import Known
-from flows.serving.pages.lists import (
-    QUESTIONS,
-    STATE_WORDS,
-    Column,
-    by_question,
-    gravity,
-    in_order,
-    run_cell,
-    run_state,
-    sorted_by,
-    steps,
-    table,
-    time_cell,
-)
+from flows.serving.pages import lists
 from flows.serving.site import Field, Page, Site, Sorted, made, missing, run_path
 from schemas.tables.verdicts import VERDICTS
 from tasks.reporting.text import Cell, Link, Section, significant
@@ -62,7 +49,7 @@ def routes(site: Site) -> APIRouter:
         page: int = 1,
     ) -> Response:
         filters = dict(zip(_FILTERS, (audit, year, partition, state, signed), strict=True))
-        return made(_page(site.known(), _Query(filters, in_order(sort, COLUMNS), max(page, 1))))
+        return made(_page(site.known(), _Query(filters, lists.in_order(sort, COLUMNS), max(page, 1))))
 
     return router
 
@@ -90,10 +77,10 @@ def _page(index: Known, query: _Query) -> Page:
         "audit": tuple(index.audits),
         "year": tuple(map(str, sorted({run.year for run in index.newest_first}, reverse=True))),
         "partition": (),
-        "state": tuple(STATE_WORDS),
+        "state": tuple(lists.STATE_WORDS),
         "signed": _SIGNED,
     }
-    option_words = {"state": STATE_WORDS}
+    option_words = {"state": lists.STATE_WORDS}
     names = [name for name in _FILTERS if name != "partition" or index.has_partitions]
     form = tuple(
         Field(name, name.capitalize(), filters[name], options[name], option_words.get(name, {})) for name in names
@@ -103,7 +90,7 @@ def _page(index: Known, query: _Query) -> Page:
         Section("Runs", "runs", (words,)),
         sorted=_table(index, visible_runs, query) if visible_runs else None,
         form=form,
-        more=steps("/runs", {**filters, "sort": query.sort}, query.page, len(runs), PER_PAGE),
+        more=lists.steps("/runs", {**filters, "sort": query.sort}, query.page, len(runs), PER_PAGE),
         here="/runs",
     )
 
@@ -117,14 +104,14 @@ _KEYS: dict[str, Callable[[Known, Summary], Any]] = {
     "audit": lambda _, run: run.audit,
     "year": lambda _, run: run.year,
     "partition": lambda _, run: _value(run),
-    "state": lambda _, run: gravity(run.state),
+    "state": lambda _, run: lists.gravity(run.state),
     "finished": lambda _, run: run.finished,
     "signed": lambda index, run: index.signed.get(run.run, "unsigned"),
 }
 COLUMNS: Final = (
-    *(Column("Run", "run"), Column("Audit", "audit"), Column("Year", "year", falls=True)),
-    *(Column("Partition", "partition"), Column("State", "state"), Column("By question")),
-    *(Column("Finished", "finished", falls=True), Column("Signed", "signed")),
+    *(lists.Column("Run", "run"), lists.Column("Audit", "audit"), lists.Column("Year", "year", falls=True)),
+    *(lists.Column("Partition", "partition"), lists.Column("State", "state"), lists.Column("By question")),
+    *(lists.Column("Finished", "finished", falls=True), lists.Column("Signed", "signed")),
 )
 
 
@@ -134,18 +121,18 @@ def _table(index: Known, runs: Sequence[Summary], query: _Query) -> Sorted:
     for run in runs:
         protected = ", protected" if run.run in index.protected else ""
         cells = {
-            "Run": run_cell(run.run),
+            "Run": lists.run_cell(run.run),
             "Audit": Cell(run.audit),
             "Year": Cell(str(run.year), "number"),
             "Partition": Cell(_value(run) or "–"),
-            "State": run_state(run.state),
-            "By question": by_question(run),
-            "Finished": time_cell(run.finished),
+            "State": lists.run_state(run.state),
+            "By question": lists.by_question(run),
+            "Finished": lists.time_cell(run.finished),
             "Signed": Cell(index.signed.get(run.run, "unsigned") + protected),
         }
         rows.append(tuple(cells[column.words] for column in columns))
-    view = table("Runs", [column.words for column in columns], rows)
-    return sorted_by(view, columns, "/runs", query.filters, query.sort)
+    view = lists.table("Runs", [column.words for column in columns], rows)
+    return lists.sorted_by(view, columns, "/runs", query.filters, query.sort)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -202,13 +189,13 @@ def compare_routes(site: Site) -> APIRouter:
         now = site.run(run)
         then = site.run(other)
         apart = independent(then, now)
-        changed = table("What the two are", ("", "Before", "Now"), _identity(then, now))
+        changed = lists.table("What the two are", ("", "Before", "Now"), _identity(then, now))
         keys = list(_changes(then.spec, now.spec))
         words = [f"{len(keys)} keys of the spec differ." if keys else "The specs are the same."]
         differing = [(Cell(key), Cell(before), Cell(other)) for key, before, other in keys[:MOST_KEYS]]
-        spec = (table("Keys of the spec that differ", ("Key", "Before", "Now"), differing),) if differing else ()
+        spec = (lists.table("Keys of the spec that differ", ("Key", "Before", "Now"), differing),) if differing else ()
         rows = list(_figures(site, then, now, independent=bool(apart)))
-        figures = (table("Figures", _HEADER, rows, apart or _SHARED),) if rows else ()
+        figures = (lists.table("Figures", _HEADER, rows, apart or _SHARED),) if rows else ()
         links = (Link("The other way round", run_path(then.run, "compare", now.run)),)
         section = Section("Compare", "compare", tuple(words), links=links, tables=(changed, *spec, *figures))
         return _shown(site, run, section, other)
@@ -245,11 +232,11 @@ def independent(run: Run, other: Run) -> str:
 
 def _identity(then: Run, now: Run) -> list[tuple[Cell, ...]]:
     compared_cells = {
-        "Run": (run_cell(then.run), run_cell(now.run)),
+        "Run": (lists.run_cell(then.run), lists.run_cell(now.run)),
         "Year": (Cell(str(then.year)), Cell(str(now.year))),
         "Partition": (Cell(then.value), Cell(now.value)),
-        "State": (run_state(then.state), run_state(now.state)),
-        "Finished": (time_cell(then.finished), time_cell(now.finished)),
+        "State": (lists.run_state(then.state), lists.run_state(now.state)),
+        "Finished": (lists.time_cell(then.finished), lists.time_cell(now.finished)),
         "Data": (Cell(then.vintage), Cell(now.vintage)),
     }
     same = {
@@ -299,12 +286,12 @@ def _figures(site: Site, then: Run, now: Run, *, independent: bool) -> "list[tup
             earlier, (theory, maker, attribute, group, measure, _) = before[key], key
             difference, ends = difference_of(earlier, current) if independent else (_plain(earlier, current), None)
             interval = f"[{significant(ends[0])}, {significant(ends[1])}]" if ends else "–"
-            names = (QUESTIONS.get(theory, theory), maker, attribute, group, measure)
+            names = (lists.QUESTIONS.get(theory, theory), maker, attribute, group, measure)
             numbers = [
                 Cell("withheld", "none") if value is None else Cell(significant(value), "number")
                 for value in (earlier["value"], current["value"], difference)
             ]
-            states = map(run_state, (earlier["state"], current["state"]))
+            states = map(lists.run_state, (earlier["state"], current["state"]))
             rows.append((*map(Cell, names), *numbers, Cell(interval), *states))
     return rows
 

@@ -283,5 +283,5 @@ def write_lenders(rows: Path, folder: Path) -> int:
         if digests["value"] != lenders[LENDER] or digests["rows"] != lenders["rows"]:
             raise RuntimeError("digests and counts list the lenders in different orders")
         pq.write_table(table.cast(HMDA_LENDERS.schema()), target)
-        check(connection, target, HMDA_LENDERS)
+    check(target, HMDA_LENDERS)
     return int(table.num_rows)

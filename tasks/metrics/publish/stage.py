@@ -14,36 +14,8 @@ from schemas.audit.partition import Growth
 from schemas.audit.spec import AuditSpec, Protected, StageSettings
 from schemas.errors import SpecError
 from schemas.table import Table
-from schemas.tables.applications import (
-    ANY,
-    APPLICATIONS,
-    DECISIONS,
-    ENCODINGS,
-    MEMBERSHIPS,
-    MISSINGNESS,
-    MODEL_REFITS,
-    REFUSAL_COUNTS,
-    REFUSALS,
-)
+from schemas.tables import applications, verdicts
 from schemas.tables.findings import AGGREGATES, FINDINGS, MEASURES, TALLIES
-from schemas.tables.verdicts import (
-    AGREEMENT,
-    EARLIER,
-    FACTS,
-    PUBLICATION,
-    PUBLICATION_BESIDE,
-    PUBLICATION_KINDS,
-    PUBLICATION_ROWS,
-    PUBLISHED_AGREEMENT,
-    PUBLISHED_FINDINGS,
-    PUBLISHED_MEASURES,
-    PUBLISHED_MERGED,
-    PUBLISHED_MISSINGNESS,
-    PUBLISHED_VERDICTS,
-    PUBLISHED_WATERFALL,
-    VERDICTS,
-    published,
-)
 from tasks.metrics.limits import Tallied
 from tasks.metrics.publish import facts, measures
 from tasks.metrics.publish.algorithm.primary import Losses, Request
@@ -81,7 +53,7 @@ class PublishSettings(StageSettings):
         """Earlier published runs, each with the rows of its tables in the order of ``EARLIER``."""
         sizes = [{artifact.table: artifact.rows for artifact in run.tables} for run in self.disclosure.beside]
         runs = [run.run for run in self.disclosure.beside]
-        return [(run, [rows[t.name] for t in EARLIER]) for run, rows in zip(runs, sizes, strict=True)]
+        return [(run, [rows[t.name] for t in verdicts.EARLIER]) for run, rows in zip(runs, sizes, strict=True)]
 
 
 def settings_of(spec: AuditSpec) -> PublishSettings:
@@ -95,20 +67,40 @@ def given(spec: AuditSpec) -> tuple[Artifact, ...]:
     Raises:
         SpecError: a run is named and was not looked up in a lake.
     """
-    unknown = [run.run for run in spec.disclosure.beside if len(run.tables) != len(EARLIER)]
+    unknown = [run.run for run in spec.disclosure.beside if len(run.tables) != len(verdicts.EARLIER)]
     if unknown:
         raise SpecError(f"{unknown[0]} has to be looked up in a lake; start the audit there", ("disclosure", "beside"))
     return tuple(artifact for run in spec.disclosure.beside for artifact in run.tables)
 
 
 READ: tuple[Table, ...] = (
-    *(MEASURES, VERDICTS, AGREEMENT, APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS, DECISIONS, MODEL_REFITS),
-    *(TALLIES, AGGREGATES, FINDINGS, MISSINGNESS, *FACTS, *tables_shown(), *EARLIER),
+    *(
+        MEASURES,
+        verdicts.VERDICTS,
+        verdicts.AGREEMENT,
+        applications.APPLICATIONS,
+        applications.MEMBERSHIPS,
+        applications.REFUSALS,
+        applications.REFUSAL_COUNTS,
+        applications.DECISIONS,
+        applications.MODEL_REFITS,
+    ),
+    *(TALLIES, AGGREGATES, FINDINGS, applications.MISSINGNESS, *verdicts.FACTS, *tables_shown(), *verdicts.EARLIER),
 )
 WRITTEN: tuple[Table, ...] = (
-    *(PUBLICATION, PUBLISHED_MEASURES, PUBLISHED_VERDICTS, PUBLISHED_AGREEMENT, PUBLISHED_WATERFALL),
-    *(PUBLISHED_MISSINGNESS, PUBLISHED_FINDINGS, *(published(table) for table in (*FACTS, *tables_shown()))),
-    *(PUBLISHED_MERGED, PUBLICATION_ROWS, PUBLICATION_KINDS, PUBLICATION_BESIDE),
+    *(
+        verdicts.PUBLICATION,
+        verdicts.PUBLISHED_MEASURES,
+        verdicts.PUBLISHED_VERDICTS,
+        verdicts.PUBLISHED_AGREEMENT,
+        verdicts.PUBLISHED_WATERFALL,
+    ),
+    *(
+        verdicts.PUBLISHED_MISSINGNESS,
+        verdicts.PUBLISHED_FINDINGS,
+        *(verdicts.published(table) for table in (*verdicts.FACTS, *tables_shown())),
+    ),
+    *(verdicts.PUBLISHED_MERGED, verdicts.PUBLICATION_ROWS, verdicts.PUBLICATION_KINDS, verdicts.PUBLICATION_BESIDE),
 )
 
 
@@ -116,32 +108,43 @@ WRITTEN: tuple[Table, ...] = (
 def publish(*tables: pa.Table, settings: PublishSettings) -> Produced:
     """The fate of every number of people, and the published tables."""
     inputs = {declared.name: table for declared, table in zip(READ, tables, strict=True)}
-    lacks, verdict_rows = inputs[MISSINGNESS.name].to_pylist(), inputs[VERDICTS.name].to_pylist()
+    lacks, verdict_rows = inputs[applications.MISSINGNESS.name].to_pylist(), inputs[verdicts.VERDICTS.name].to_pylist()
     fates = fates_of(inputs, lacks, verdict_rows, settings)
-    tallied = Tallied.of(*(inputs[t.name] for t in (APPLICATIONS, DECISIONS, MEMBERSHIPS, TALLIES, AGGREGATES)))
+    tallied = Tallied.of(
+        *(
+            inputs[t.name]
+            for t in (applications.APPLICATIONS, applications.DECISIONS, applications.MEMBERSHIPS, TALLIES, AGGREGATES)
+        )
+    )
     hidden = measures.hidden(tallied, fates)
     # earlier runs have a row each, unless nothing is withheld at all, or rows cannot be matched
     is_matched = fates.policy.protects and fates.crowd.row_by_row
     runs = [run.run for run in settings.disclosure.beside] if is_matched else []
     disclosures, closed = fates.outcome.beside, len(fates.outcome.closed)
     out = {
-        PUBLICATION.name: fates.table(measures.rows(fates)),
-        PUBLISHED_MERGED.name: measures.table(fates),
-        PUBLISHED_MEASURES.name: measures.published_measures(
+        verdicts.PUBLICATION.name: fates.table(measures.rows(fates)),
+        verdicts.PUBLISHED_MERGED.name: measures.table(fates),
+        verdicts.PUBLISHED_MEASURES.name: measures.published_measures(
             inputs, tallied, hidden, fates, settings.bootstrap, settings.seed
         ),
-        PUBLISHED_VERDICTS.name: measures.verdicts(verdict_rows, hidden, fates),
-        PUBLISHED_AGREEMENT.name: measures.agreement(inputs[AGREEMENT.name].to_pylist(), verdict_rows, hidden, fates),
-        PUBLISHED_WATERFALL.name: facts.waterfall(fates),
-        PUBLISHED_MISSINGNESS.name: facts.missingness(lacks, fates),
-        PUBLISHED_FINDINGS.name: facts.findings(inputs[FINDINGS.name], fates),
-        PUBLICATION_BESIDE.name: PUBLICATION_BESIDE.build(
+        verdicts.PUBLISHED_VERDICTS.name: measures.verdicts(verdict_rows, hidden, fates),
+        verdicts.PUBLISHED_AGREEMENT.name: measures.agreement(
+            inputs[verdicts.AGREEMENT.name].to_pylist(), verdict_rows, hidden, fates
+        ),
+        verdicts.PUBLISHED_WATERFALL.name: facts.waterfall(fates),
+        verdicts.PUBLISHED_MISSINGNESS.name: facts.missingness(lacks, fates),
+        verdicts.PUBLISHED_FINDINGS.name: facts.findings(inputs[FINDINGS.name], fates),
+        verdicts.PUBLICATION_BESIDE.name: verdicts.PUBLICATION_BESIDE.build(
             run=runs, told=[disclosures] * len(runs), closed=[closed] * len(runs)
         ),
         **handed_on(fates.crowd, _lacking(lacks)),
     }
-    inputs |= {ENCODINGS.name: facts.encodings(inputs[ENCODINGS.name], inputs[APPLICATIONS.name], fates.policy)}
-    return Produced(out | facts.tables([(t, inputs[t.name]) for t in (*FACTS, *tables_shown())], fates))
+    inputs |= {
+        applications.ENCODINGS.name: facts.encodings(
+            inputs[applications.ENCODINGS.name], inputs[applications.APPLICATIONS.name], fates.policy
+        )
+    }
+    return Produced(out | facts.tables([(t, inputs[t.name]) for t in (*verdicts.FACTS, *tables_shown())], fates))
 
 
 def fates_of(
@@ -152,11 +155,19 @@ def fates_of(
 ) -> Fates:
     """What becomes of every count of people: one pass over all of them."""
     pairs = _lacking(lacks)
-    features = tuple(dict.fromkeys(feature for feature, reason in pairs if reason != ANY))
+    features = tuple(dict.fromkeys(feature for feature, reason in pairs if reason != applications.ANY))
     record_tables = SourceTables(
-        *(inputs[table.name] for table in (APPLICATIONS, MEMBERSHIPS, REFUSALS, REFUSAL_COUNTS))
+        *(
+            inputs[table.name]
+            for table in (
+                applications.APPLICATIONS,
+                applications.MEMBERSHIPS,
+                applications.REFUSALS,
+                applications.REFUSAL_COUNTS,
+            )
+        )
     )
-    crowd = Crowd.of(record_tables, inputs[DECISIONS.name], settings.protected, features)
+    crowd = Crowd.of(record_tables, inputs[applications.DECISIONS.name], settings.protected, features)
     people, policy = crowd.people(pairs), POLICIES[settings.disclosure.profile]
     counts = counts_of(people)
     curves = frozenset(count.population for count in counts if is_lacking(count.population))

@@ -15,20 +15,7 @@ from tasks.reporting.declared import PAGES
 from tasks.reporting.first_page.facts import Groups, Key, Standing, short
 from tasks.reporting.first_page.facts import Row as FactsRow
 from tasks.reporting.material import Measure, listed
-from tasks.reporting.question_pages.data import (
-    SCALES,
-    Matter,
-    Picture,
-    Question,
-    Room,
-    Scale,
-    beside_mark,
-    declaration,
-    judged_mark,
-    largest,
-    measure_mark,
-    verdict_mark,
-)
+from tasks.reporting.question_pages import data
 from tasks.reporting.text import Figure, Section
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -126,9 +113,9 @@ MOST_COLUMNS = 3
 """Columns on file that an unseen factor is held against."""
 
 
-def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
+def ladder(matter: data.Matter, question: data.Question, picture: data.Picture) -> Iterator[Figure]:
     """Steps from the raw difference to the last rung, with the result of a second method."""
-    scale, words = SCALES[question.scale], declaration().pictures
+    scale, words = data.SCALES[question.scale], data.declaration().pictures
     for key in _ordered_groups(matter, question)[:MOST_LADDERS]:
         row = matter.primary(question.theory, key)
         rungs = [] if row is None else [rung for series in picture.series for rung in matter.rungs(series, row)]
@@ -139,10 +126,12 @@ def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Fig
             label = words["rung_none"] if name == NO_BLOCK else words["rung"].format(block=name)
             mark = _rung(m, label, scale)
             if name == deciding_rung:  # the judged rung has its state and the interval of its verdict
-                verdict = _two_sided(verdict_mark(matter, row, Standing(row.key, row.state, row), scale), row, scale)
+                verdict = _two_sided(
+                    data.verdict_mark(matter, row, Standing(row.key, row.state, row), scale), row, scale
+                )
                 mark = replace(verdict, label=label, detail=words["judged"], n=None, limit=None)
             marks.append(mark)
-        mark = beside_mark(matter, question.theory, key, picture.measure, scale)
+        mark = data.beside_mark(matter, question.theory, key, picture.measure, scale)
         mark = _two_sided(mark, matter.groups.beside(question.theory, key, picture.measure), scale)
         k = matter.groups.run.neighbours
         label = words["nearest"] if k is None else words["nearest_k"].format(k=k)
@@ -152,7 +141,7 @@ def ladder(matter: Matter, question: Question, picture: Picture) -> Iterator[Fig
         yield Figure(Steps(title=title, unit=scale.unit, rows=tuple(marks), limit=limit), picture.caption)
 
 
-def _two_sided(mark: Mark, row: FactsRow | None, scale: Scale) -> Mark:
+def _two_sided(mark: Mark, row: FactsRow | None, scale: data.Scale) -> Mark:
     """The mark with the two-sided interval, as the steps have."""
     if row is None or mark.point is None or row.plain_low is None or row.plain_high is None:
         return mark
@@ -160,7 +149,7 @@ def _two_sided(mark: Mark, row: FactsRow | None, scale: Scale) -> Mark:
     return replace(mark, low=low, high=high)
 
 
-def _ordered_groups(matter: Matter, question: Question) -> list[Key]:
+def _ordered_groups(matter: data.Matter, question: data.Question) -> list[Key]:
     """Groups with enough people: that of the first page, those outside, then the others."""
     chart_key = matter.decision.figures.key
     keys = [key for key in matter.shown(question) if matter.groups.enough(key)]
@@ -168,9 +157,9 @@ def _ordered_groups(matter: Matter, question: Question) -> list[Key]:
     return sorted(keys, key=lambda key: (key != chart_key, key not in outside))
 
 
-def _rung(m: Measure, label: str, scale: Scale) -> Mark:
+def _rung(m: Measure, label: str, scale: data.Scale) -> Mark:
     if m.value is None:
-        words = declaration().missing
+        words = data.declaration().missing
         note = words["withheld_note" if m.withheld else "none_note"]
         return Mark(label=label, value=WITHHELD if m.withheld else None, note=note)
     ends = [scale.of(end) for end in (m.low, m.high) if end is not None]
@@ -183,7 +172,7 @@ def _judged_rung(benchmarks: list[Mapping[str, Any]]) -> str | None:
     return next((benchmark["blocks"].rpartition(" + ")[2] or NO_BLOCK for benchmark in benchmarks), None)
 
 
-def _benchmarks(matter: Matter, row: FactsRow, picture: Picture) -> list[Mapping[str, Any]]:
+def _benchmarks(matter: data.Matter, row: FactsRow, picture: data.Picture) -> list[Mapping[str, Any]]:
     """Columns on file as benchmarks of a group, on the judged rung."""
     named = {"decision_maker": row.decision_maker, "protected_attribute": row.key[0], "group": row.key[1]}
     return [
@@ -193,13 +182,13 @@ def _benchmarks(matter: Matter, row: FactsRow, picture: Picture) -> list[Mapping
     ]
 
 
-def sensitivity(matter: Matter, question: Question, picture: Picture) -> Iterator[Figure]:
+def sensitivity(matter: data.Matter, question: data.Question, picture: data.Picture) -> Iterator[Figure]:
     """The linear difference of the first group, if a factor as strong as a column on file were unseen."""
     key = next(iter(_ordered_groups(matter, question)), None)
     row = None if key is None else matter.primary(question.theory, key)
     if key is None or row is None or row.withheld:
         return
-    scale = SCALES[question.scale]
+    scale = data.SCALES[question.scale]
     benchmarks = [benchmark for benchmark in _benchmarks(matter, row, picture) if benchmark["value"] is not None]
     ranked = sorted(
         (benchmark for benchmark in benchmarks if benchmark["times"] == 1),
@@ -210,7 +199,7 @@ def sensitivity(matter: Matter, question: Question, picture: Picture) -> Iterato
     several = [
         benchmark for benchmark in benchmarks if benchmark["times"] > 1 and benchmark["column"] == ranked[0]["column"]
     ]
-    rung, words = _judged_rung(benchmarks), declaration().pictures
+    rung, words = _judged_rung(benchmarks), data.declaration().pictures
     measured = [m for series in picture.series for name, m in matter.rungs(series, row) if name == rung]
     rows = [replace(_rung(m, words["as_measured"], scale), low=None, high=None) for m in measured]
     for benchmark in (*reversed(ranked[:MOST_COLUMNS]), *several):
@@ -234,14 +223,14 @@ NEITHER = (Refusal.DECISION_NOT_AUDITED, Refusal.MISSING_DECISION)
 """Why a record has no approval and no denial."""
 
 
-def figures(matter: Matter, question: Question, room: Room) -> tuple[Figure, ...]:
+def figures(matter: data.Matter, question: data.Question, room: data.Room) -> tuple[Figure, ...]:
     """The charts of a page, in the order of its declaration; none without groups."""
-    keys, scale = matter.shown(question), SCALES[question.scale]
+    keys, scale = matter.shown(question), data.SCALES[question.scale]
     charts: list[Figure] = []
     for picture in question.pictures if keys else ():
         if picture.kind in ("verdicts", "beside"):
             every = [(key, _number(matter, question, picture, key, scale)) for key in keys]
-            largest_keys = largest(every, room.charts, scale)
+            largest_keys = data.largest(every, room.charts, scale)
             rows = [_named(matter, mark, key) for key, mark in every if key in largest_keys]
             if picture.kind == "verdicts" or any(mark.value is not None for mark in rows):
                 deciding_rows = (matter.primary(question.theory, key) for key in largest_keys)
@@ -253,7 +242,7 @@ def figures(matter: Matter, question: Question, room: Room) -> tuple[Figure, ...
             row_keys = matter.with_references(keys[: max(room.charts // 3, 1)])
             rows = [_named(matter, mark, key) for key in row_keys for mark in _undecided(matter, picture, key)]
             if rows:
-                charts.append(_figure(matter, picture, SCALES[picture.scale], rows, keys, ()))
+                charts.append(_figure(matter, picture, data.SCALES[picture.scale], rows, keys, ()))
         elif picture.kind == "ladder":
             charts += ladder(matter, question, picture)
         else:
@@ -261,32 +250,32 @@ def figures(matter: Matter, question: Question, room: Room) -> tuple[Figure, ...
     return tuple(charts[:MOST_FIGURES])
 
 
-def _number(matter: Matter, question: Question, picture: Picture, key: Key, scale: Scale) -> Mark:
+def _number(matter: data.Matter, question: data.Question, picture: data.Picture, key: Key, scale: data.Scale) -> Mark:
     """What is judged of a group, or its number by the second method."""
     if picture.kind == "beside":
-        return beside_mark(matter, question.theory, key, picture.measure, scale)
-    return judged_mark(matter, question, key)
+        return data.beside_mark(matter, question.theory, key, picture.measure, scale)
+    return data.judged_mark(matter, question, key)
 
 
-def _series(matter: Matter, question: Question, picture: Picture, room: Room) -> Iterator[Figure]:
+def _series(matter: data.Matter, question: data.Question, picture: data.Picture, room: data.Room) -> Iterator[Figure]:
     """Measures, those that the run has."""
     series = [of_picture for of_picture in picture.series if matter.has(of_picture)]
-    scale, keys = SCALES[picture.scale], matter.shown(question)
+    scale, keys = data.SCALES[picture.scale], matter.shown(question)
     most = max(room.charts // max(len(series), 1), 1)
     if picture.references:
-        row_scale = SCALES[question.scale]
-        largest_keys = largest(
+        row_scale = data.SCALES[question.scale]
+        largest_keys = data.largest(
             ((key, _number(matter, question, picture, key, row_scale)) for key in keys), most, row_scale
         )
     else:
-        largest_keys = largest(
-            ((key, measure_mark(matter, part, key, scale)) for part in series[:1] for key in keys), most, scale
+        largest_keys = data.largest(
+            ((key, data.measure_mark(matter, part, key, scale)) for part in series[:1] for key in keys), most, scale
         )
     row_keys = matter.with_references(largest_keys) if picture.references else largest_keys
     rows = []
     for key in row_keys:
         for part in series:
-            mark = measure_mark(matter, part, key, scale)
+            mark = data.measure_mark(matter, part, key, scale)
             if mark.note.startswith("("):  # readers see the range of draws under the label
                 mark = replace(mark, detail=f"{mark.detail} {mark.note}", note="")
             rows.append(_named(matter, mark, key))
@@ -295,7 +284,7 @@ def _series(matter: Matter, question: Question, picture: Picture, room: Room) ->
         yield _figure(matter, picture, scale, rows, keys, [m.decision_maker for m in measures if m is not None])
 
 
-def _undecided(matter: Matter, picture: Picture, key: Key) -> Iterator[Mark]:
+def _undecided(matter: data.Matter, picture: data.Picture, key: Key) -> Iterator[Mark]:
     """A row each for approved, denied and neither, of 100 records; none where every record was approved or denied."""
     lines = [
         r for r in matter.material.named(PUBLISHED_WATERFALL.name) if (r["protected_attribute"], r["group"]) == key
@@ -310,17 +299,17 @@ def _undecided(matter: Matter, picture: Picture, key: Key) -> Iterator[Mark]:
         approved = round(rate.value * rate.n)
         denied = rate.n - approved
     neither = None if None in undecided_counts else sum(undecided_counts)
-    names = declaration().pictures
+    names = data.declaration().pictures
     for name, count in (("approved", approved), ("denied", denied), ("neither", neither)):
         mark = Mark(label=matter.groups.label(key), reference=matter.is_reference(key))
         mark = replace(mark, detail=names[name], n=WITHHELD if source is None else source)
         if count is None or not source:
-            yield replace(mark, value=WITHHELD, note=declaration().missing["withheld_note"])
+            yield replace(mark, value=WITHHELD, note=data.declaration().missing["withheld_note"])
         else:
             yield replace(mark, value=min(100 * count / source, 100.0))
 
 
-def _named(matter: Matter, mark: Mark, key: Key) -> Mark:
+def _named(matter: data.Matter, mark: Mark, key: Key) -> Mark:
     """The row with its attribute, where the audit has several."""
     if len({attribute for attribute, _ in matter.groups.order}) < 2:
         return mark
@@ -328,10 +317,15 @@ def _named(matter: Matter, mark: Mark, key: Key) -> Mark:
 
 
 def _figure(
-    matter: Matter, picture: Picture, scale: Scale, rows: Sequence[Mark], keys: Sequence[Key], makers: Iterable[str]
+    matter: data.Matter,
+    picture: data.Picture,
+    scale: data.Scale,
+    rows: Sequence[Mark],
+    keys: Sequence[Key],
+    makers: Iterable[str],
 ) -> Figure:
     """The chart, its caption with the decision maker, and how many of the groups it shows."""
-    texts, placeholders = declaration().pictures, {"reference": matter.references(keys)}
+    texts, placeholders = data.declaration().pictures, {"reference": matter.references(keys)}
     caption = [picture.caption.format(**placeholders)]
     whose = [matter.material.whose(maker) for maker in dict.fromkeys(makers)]
     caption += [texts["whose"].format(whose=listed(whose))] if whose else []
@@ -342,7 +336,7 @@ def _figure(
     return Figure(chart(title, scale, rows, picture.kind not in ("series", "undecided")), " ".join(caption))
 
 
-def chart(title: str, scale: Scale, rows: Sequence[Mark], has_verdicts: bool) -> Forest:
+def chart(title: str, scale: data.Scale, rows: Sequence[Mark], has_verdicts: bool) -> Forest:
     """A forest; bars where no row has an interval.
 
     Args:
@@ -353,7 +347,7 @@ def chart(title: str, scale: Scale, rows: Sequence[Mark], has_verdicts: bool) ->
     """
     limits = {row.limit for row in rows if row.limit is not None}
     common_limit = limits.pop() if len(limits) == 1 else None
-    words = declaration().pictures
+    words = data.declaration().pictures
     kind = words["interval_verdict" if has_verdicts and (common_limit is not None or limits) else "interval_plain"]
     marks = rows if common_limit is None else [replace(row, limit=None) for row in rows]
     is_bars = all(row.low is None for row in rows) and any(isinstance(row.value, int | float) for row in rows)

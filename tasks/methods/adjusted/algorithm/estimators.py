@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import expit
 
+from tasks.methods.adjusted.algorithm import regressions
 from tasks.methods.adjusted.algorithm.design import MOST_COLUMNS, Design
 from tasks.methods.adjusted.algorithm.propensity import (
     Propensity,
@@ -18,17 +19,6 @@ from tasks.methods.adjusted.algorithm.propensity import (
     measure_support,
     overlap_effect,
     pair_rows,
-)
-from tasks.methods.adjusted.algorithm.regressions import (
-    CollinearError,
-    FirthFit,
-    LinearFit,
-    change,
-    cluster_sums,
-    effect_of,
-    fit_firth,
-    fit_linear,
-    profile_interval,
 )
 from tasks.methods.adjusted.algorithm.sensitivity import Sensitivity, e_value_of_effect, sensitivity
 from tasks.numerics.arrays import Floats, Ints
@@ -82,7 +72,7 @@ class Statistic:
 
 
 def wild_interval(
-    x: Floats, y: Floats, fit: LinearFit, column: int, cluster: Ints, level: float, rng: np.random.Generator
+    x: Floats, y: Floats, fit: regressions.LinearFit, column: int, cluster: Ints, level: float, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Interval of a coefficient by 999 draws; NaN at an end that they do not bound.
 
@@ -114,10 +104,10 @@ def wild_statistic(x: Floats, y: Floats, column: int, cluster: Ints, clusters: i
     outcome, column_residuals = (values - q @ (q.T @ values) for values in (y, x[:, column]))
     row = bread[column]
     return Statistic(
-        outcome=cluster_sums(x * outcome[:, None], cluster, clusters),
-        residual=cluster_sums(x * column_residuals[:, None], cluster, clusters),
+        outcome=regressions.cluster_sums(x * outcome[:, None], cluster, clusters),
+        residual=regressions.cluster_sums(x * column_residuals[:, None], cluster, clusters),
         row=row,
-        slopes=cluster_sums(x * (x @ row)[:, None], cluster, clusters),
+        slopes=regressions.cluster_sums(x * (x @ row)[:, None], cluster, clusters),
         bread=bread,
     )
 
@@ -343,14 +333,19 @@ def linear_rows(
     """
     design = rung.design
     try:
-        fit = fit_linear(design.y, rung.x, design.cluster)
-    except CollinearError as error:
+        fit = regressions.fit_linear(design.y, rung.x, design.cluster)
+    except regressions.CollinearError as error:
         return {g: [rung.row(g, "lpm", "all", Estimate(reason=str(error)))] for g in rung.groups}
     return {g: [_row(rung, g, fit, names, rng, bootstrap)] for g in rung.groups}
 
 
 def _row(
-    rung: Rung, group: int, fit: LinearFit, names: tuple[str, ...], rng: np.random.Generator, bootstrap: bool
+    rung: Rung,
+    group: int,
+    fit: regressions.LinearFit,
+    names: tuple[str, ...],
+    rng: np.random.Generator,
+    bootstrap: bool,
 ) -> Effect:
     """One group's coefficient with its robustness values."""
     design, column = rung.design, rung.design.indicators[group]
@@ -413,8 +408,10 @@ def logit_rows(rung: Rung, start: Floats | None) -> tuple[dict[int, list[Effect]
     for g in rung.groups:
         effects[g] = []
         for over in OVER:
-            changed = change(fit.coefficients, _averaged(rung, g, over), rung.design.indicators[g], rung.indicators)
-            estimate = effect_of(changed, fit, x, y, rung.level, rung.design.cluster)
+            changed = regressions.change(
+                fit.coefficients, _averaged(rung, g, over), rung.design.indicators[g], rung.indicators
+            )
+            estimate = regressions.effect_of(changed, fit, x, y, rung.level, rung.design.cluster)
             effects[g].append(_denial_logit_row(rung, g, over, estimate, changed.on, fit.coefficients, "newton"))
     return effects, fit.coefficients
 
@@ -425,25 +422,25 @@ def _firth_rows(rung: Rung, separated: LogitFit) -> dict[int, list[Effect]]:
     reason = f"separated: {separated.separated}; Firth's penalised fit with profile intervals"
     if rung.design.cluster is not None:
         reason += f", {INDEPENDENT}"
-    fit = fit_firth(x, y)
+    fit = regressions.fit_firth(x, y)
     if not fit.converged:
         none = Estimate(reason=f"{reason}; it did not converge")
         return {g: [rung.row(g, "logit", over, none, fit="firth") for over in OVER] for g in rung.groups}
     return {g: _firth_row(rung, g, fit, reason) for g in rung.groups}
 
 
-def _firth_row(rung: Rung, group: int, fit: FirthFit, reason: str) -> list[Effect]:
+def _firth_row(rung: Rung, group: int, fit: regressions.FirthFit, reason: str) -> list[Effect]:
     """Own and all-row effects of one group; no standard error, which a separated fit has not.
 
     A profile without an end reaches to the largest difference that two probabilities can have.
     """
     design, column = rung.design, rung.design.indicators[group]
-    ends = profile_interval(rung.x, design.y, fit, column, rung.level)
+    ends = regressions.profile_interval(rung.x, design.y, fit, column, rung.level)
     effects = []
     for over in OVER:
         rows = _averaged(rung, group, over)
         value, low, high = (
-            none if b is None else change(b, rows, column, rung.indicators).effect
+            none if b is None else regressions.change(b, rows, column, rung.indicators).effect
             for b, none in ((fit.coefficients, np.nan), (ends.low, -1.0), (ends.high, 1.0))
         )
         denial = float(expit(rows @ fit.coefficients).mean()) if over == "own" else np.nan

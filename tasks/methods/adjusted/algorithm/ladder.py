@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import chi2, norm
 
+from tasks.methods.adjusted.algorithm import estimators
 from tasks.methods.adjusted.algorithm.design import (
     MOST_COLUMNS,
     RARE,
@@ -22,18 +23,6 @@ from tasks.methods.adjusted.algorithm.design import (
     level_name,
     own_levels,
     standardised,
-)
-from tasks.methods.adjusted.algorithm.estimators import (
-    PLACE,
-    Effect,
-    Estimator,
-    Over,
-    Rung,
-    linear_rows,
-    logit_rows,
-    propensities,
-    weighted_rows,
-    with_support,
 )
 from tasks.methods.adjusted.algorithm.propensity import Support
 from tasks.methods.adjusted.settings import AdjustedSettings
@@ -624,7 +613,7 @@ def _holm(rows: list[Interaction]) -> list[Interaction]:
 # refused by name; so is everything where the reference group has too few.
 
 
-OVER: dict[Estimator, tuple[Over, ...]] = {
+OVER: dict[estimators.Estimator, tuple[estimators.Over, ...]] = {
     "logit": ("own", "all"),
     "lpm": ("all",),
     "overlap": ("overlap",),
@@ -637,7 +626,7 @@ OVER: dict[Estimator, tuple[Over, ...]] = {
 class Ladder:
     """Results of the ladder."""
 
-    effects: tuple[Effect, ...]
+    effects: tuple[estimators.Effect, ...]
     """By rung, group, estimator in the order of the settings; every group but the reference has a row of each."""
     support: tuple[Support, ...]
     interactions: tuple[Interaction, ...]
@@ -667,14 +656,14 @@ def climb(applications: Applications, settings: AdjustedSettings, level: float, 
     chosen = design
     if design is not None and judged_rung is not None and settings.terms == "selected" and settings.form == "squared":
         chosen = with_terms(design, applications, rows.used, judged_rung)
-    effects: list[Effect] = []
+    effects: list[estimators.Effect] = []
     support: list[Support] = []
     start: Floats | None = None
     for number in range(len(applications.blocks) + 1):
-        effects_of_group: dict[int, list[Effect]] = {}
+        effects_of_group: dict[int, list[estimators.Effect]] = {}
         of = chosen if number == judged_rung else design
         if of is not None and design is not None:
-            rung = Rung(number, names(applications, number), of, level, rows.counts, rows.events, groups)
+            rung = estimators.Rung(number, names(applications, number), of, level, rows.counts, rows.events, groups)
             effects_of_group, start, supported = _climb_rung(rung, applications, settings, start, rng)
             support += supported
             start = None if start is None else start[: design.widths[number]]
@@ -698,7 +687,7 @@ def primary_rung(applications: Applications, settings: AdjustedSettings) -> int 
     blocks = names(applications, len(applications.blocks))
     if settings.primary is not None:
         return 1 + blocks.index(settings.primary) if settings.primary in blocks else None
-    return blocks.index(PLACE) if PLACE in blocks else len(blocks)
+    return blocks.index(estimators.PLACE) if estimators.PLACE in blocks else len(blocks)
 
 
 def others(applications: Applications) -> tuple[int, ...]:
@@ -723,20 +712,26 @@ def names(applications: Applications, rung: int) -> tuple[str, ...]:
 
 
 def _climb_rung(
-    rung: Rung, applications: Applications, settings: AdjustedSettings, start: Floats | None, rng: np.random.Generator
-) -> tuple[dict[int, list[Effect]], Floats | None, tuple[Support, ...]]:
+    rung: estimators.Rung,
+    applications: Applications,
+    settings: AdjustedSettings,
+    start: Floats | None,
+    rng: np.random.Generator,
+) -> tuple[dict[int, list[estimators.Effect]], Floats | None, tuple[Support, ...]]:
     """Effects by group, coefficients for the next rung, and support."""
-    scores = propensities(rung)
-    rung, support = with_support(rung, scores)
-    effects_by_estimator: dict[tuple[int, Estimator], list[Effect]] = {}
+    scores = estimators.propensities(rung)
+    rung, support = estimators.with_support(rung, scores)
+    effects_by_estimator: dict[tuple[int, estimators.Estimator], list[estimators.Effect]] = {}
     if "logit" in settings.estimators:
-        by_group, start = logit_rows(rung, start)
+        by_group, start = estimators.logit_rows(rung, start)
         effects_by_estimator |= {(group, "logit"): rows for group, rows in by_group.items()}
     if "lpm" in settings.estimators:
         controls = tuple(control.name for block in applications.blocks for control in block.controls)
-        linear = linear_rows(rung, controls, rng, bootstrap=settings.cluster_bootstrap)
+        linear = estimators.linear_rows(rung, controls, rng, bootstrap=settings.cluster_bootstrap)
         effects_by_estimator |= {(group, "lpm"): rows for group, rows in linear.items()}
-    effects_by_estimator |= weighted_rows(rung, scores, settings.estimators, settings.folds, settings.splits, rng)
+    effects_by_estimator |= estimators.weighted_rows(
+        rung, scores, settings.estimators, settings.folds, settings.splits, rng
+    )
     ordered = {
         group: [row for estimator in settings.estimators for row in effects_by_estimator[group, estimator]]
         for group in rung.groups
@@ -746,14 +741,14 @@ def _climb_rung(
 
 def _refused(
     applications: Applications, rows: Rows, settings: AdjustedSettings, number: int, group: int, reason: str
-) -> list[Effect]:
+) -> list[estimators.Effect]:
     """The rows of a group without a number, on one rung."""
     n, events = int(rows.counts[group]), int(rows.events[group])
     blocks, nan = names(applications, number), math.nan
     if number > len(applications.blocks):
         blocks = (*blocks, str(settings.primary))
     return [
-        Effect(number, blocks, group, estimator, over, nan, nan, nan, nan, n=n, events=events, reason=reason)
+        estimators.Effect(number, blocks, group, estimator, over, nan, nan, nan, nan, n=n, events=events, reason=reason)
         for estimator in settings.estimators
         for over in OVER[estimator]
     ]

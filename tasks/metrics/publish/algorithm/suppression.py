@@ -7,21 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tasks.metrics.publish.algorithm import primary
 from tasks.metrics.publish.algorithm.audit import Auditor, Interval, SpentError, cells_of
 from tasks.metrics.publish.algorithm.populations import ALL, Count, Place, Population, Published, rests
-from tasks.metrics.publish.algorithm.primary import (
-    Entry,
-    Fate,
-    Loss,
-    Merged,
-    Outcome,
-    Request,
-    Target,
-    subjects_of,
-    targets_of,
-    told,
-    withheld,
-)
 from tasks.metrics.publish.algorithm.profiles import learned, ranged, rounded, small
 from tasks.numerics.arrays import Floats, Longs
 
@@ -42,10 +30,10 @@ class Limits(NamedTuple):
 class Ledger:
     """What is published so far, and what a reader learns from it."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: primary.Request) -> None:
         self.request = request
         people, policy = request.people, request.policy
-        self.subjects = subjects_of(people, policy, request.counts, request.adverse)
+        self.subjects = primary.subjects_of(people, policy, request.counts, request.adverse)
         # those who are of no group, or of no part, with the events that are printed of the others
         remainders = [
             Count(rest, event)
@@ -53,7 +41,7 @@ class Ledger:
             for rest in rests([population])
             for event in ("", *subject.events)
         ]
-        unprinted = subjects_of(people, policy, remainders, ())
+        unprinted = primary.subjects_of(people, policy, remainders, ())
         hidden = [subject for subject in unprinted.values() if subject.small]
         every = [count for subject in (*self.subjects.values(), *hidden) for count in subject.counts]
         every += [count for statement in request.beside for count in (statement.count, *statement.more)] + list(
@@ -68,10 +56,12 @@ class Ledger:
         self.fixed: list[Limits] = []
         """What is published beside the populations: by earlier runs, and of merged groups."""
         candidates = [
-            target for subject in [*self.subjects.values(), *hidden] for target in targets_of(policy, subject)
+            target for subject in [*self.subjects.values(), *hidden] for target in primary.targets_of(policy, subject)
         ]
         sizes = {count: self.auditor.truth[self.auditor.rows[count]] for count in request.protect}
-        candidates += [Target(count, policy.wanted) for count, size in sizes.items() if 0 < size < policy.smallest]
+        candidates += [
+            primary.Target(count, policy.wanted) for count, size in sizes.items() if 0 < size < policy.smallest
+        ]
         # Sums that the profile shows as numerators of large populations, however small: they are not protected.
         numerators = {
             self.auditor.rows[count]
@@ -80,7 +70,7 @@ class Ledger:
             for count in subject.counts
             if count.event and count.event not in subject.ranges
         }
-        out: dict[int, Target] = {}
+        out: dict[int, primary.Target] = {}
         for target in candidates:
             row = self.auditor.rows[target.count]
             if row not in numerators and (row not in out or out[row].least_width < target.least_width):
@@ -164,7 +154,7 @@ class Ledger:
         """Populations by the rows that they disclose when they are published."""
         out: dict[int, list[Population]] = {}
         for population, subject in self.subjects.items():
-            counts = [] if subject.small else told(self.request.policy, subject)
+            counts = [] if subject.small else primary.told(self.request.policy, subject)
             for row in dict.fromkeys(self.auditor.rows[statement.count] for statement in counts):
                 out.setdefault(row, []).append(population)
         return out
@@ -174,24 +164,26 @@ class Ledger:
         for population in self.subjects:
             yield from self._published(population)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[primary.Entry]:
         """Every number as it is published."""
         for population, subject in self.subjects.items():
             for count in (count for count in subject.counts if not count.rest):
                 if population in self.withheld:
-                    yield Entry(count, Fate.WITHHELD_SMALL if subject.small else Fate.WITHHELD_WITH, None, "")
+                    yield primary.Entry(
+                        count, primary.Fate.WITHHELD_SMALL if subject.small else primary.Fate.WITHHELD_WITH, None, ""
+                    )
                 elif count.event in subject.ranges:
-                    yield Entry(count, Fate.RANGE, None, subject.ranges[count.event].text)
+                    yield primary.Entry(count, primary.Fate.RANGE, None, subject.ranges[count.event].text)
                 else:
                     base = self.base(population, count.event)
                     number = rounded(self.request.policy, subject.size(count), base)
-                    yield Entry(count, Fate.ROUNDED if base > 1 else Fate.SHOWN, number, "")
+                    yield primary.Entry(count, primary.Fate.ROUNDED if base > 1 else primary.Fate.SHOWN, number, "")
 
     def _published(self, population: Population) -> list[Published]:
         subject = self.subjects[population]
         if population in self.withheld:
-            return [withheld(subject)]
-        return list(told(self.request.policy, subject, self._rounding(population)))
+            return [primary.withheld(subject)]
+        return list(primary.told(self.request.policy, subject, self._rounding(population)))
 
     def _rounding(self, population: Population) -> dict[str, int]:
         return {event: self.base(population, event) for event in ("", *self.subjects[population].events)}
@@ -208,7 +200,7 @@ class Ledger:
 class Sacrifice(NamedTuple):
     """The price of disclosing less of one sum: populations withheld, or places rounded."""
 
-    loss: Loss
+    loss: primary.Loss
     empty: bool
     people: int
     populations: tuple[Population, ...]
@@ -231,7 +223,7 @@ STEEP = 6.0
 """A sum of this many counts is given up rather than one of the next step of loss."""
 
 
-def suppress(request: Request) -> Outcome:
+def suppress(request: primary.Request) -> primary.Outcome:
     """Decide what is published, so that no small count is disclosed.
 
     Raises:
@@ -257,7 +249,7 @@ def suppress(request: Request) -> Outcome:
     raise AssertionError("everybody alone is always audited")
 
 
-def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | None:
+def _suppressed(request: primary.Request, audited: primary.Request, last: bool) -> primary.Outcome | None:
     """The outcome where all counts but those audited are withheld; None where that takes too long or discloses one.
 
     The ``last`` takes what it takes, and withholds everything where that discloses one.
@@ -278,8 +270,8 @@ def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | Non
     merged = merge(ledger, closed)
     audited_counts = set(audited.counts)
     unaudited = [count for count in request.counts if count not in audited_counts]
-    gone = subjects_of(request.people, request.policy, unaudited, request.adverse)
-    targets = [target for subject in gone.values() for target in targets_of(request.policy, subject)]
+    gone = primary.subjects_of(request.people, request.policy, unaudited, request.adverse)
+    targets = [target for subject in gone.values() for target in primary.targets_of(request.policy, subject)]
     unsaid = _unaudited_bounds(ledger, targets)
     if unsaid is None and not last:
         return None
@@ -288,14 +280,14 @@ def _suppressed(request: Request, audited: Request, last: bool) -> Outcome | Non
         merged, unsaid = [], {}
     outcome = _outcome(ledger, merged, closed, disclosures)
     counts = [count for subject in gone.values() for count in subject.counts if not count.rest]
-    entries = [Entry(count, Fate.WITHHELD_UNAUDITED, None, "") for count in counts]
+    entries = [primary.Entry(count, primary.Fate.WITHHELD_UNAUDITED, None, "") for count in counts]
     return replace(
         outcome, entries=(*outcome.entries, *entries), intervals=(*outcome.intervals, *unsaid.values()),
-        published=(*outcome.published, *(withheld(subject) for subject in gone.values())),
+        published=(*outcome.published, *(primary.withheld(subject) for subject in gone.values())),
     )  # fmt: skip
 
 
-def _unaudited_bounds(ledger: Ledger, targets: Sequence[Target]) -> dict[Count, Interval] | None:
+def _unaudited_bounds(ledger: Ledger, targets: Sequence[primary.Target]) -> dict[Count, Interval] | None:
     """Bounds of the counts that are withheld unaudited; None where those of one count are too narrow."""
     bounds, out = ledger.bounds(), dict[Count, Interval]()
     for target in targets:
@@ -309,7 +301,7 @@ def _unaudited_bounds(ledger: Ledger, targets: Sequence[Target]) -> dict[Count, 
     return out
 
 
-def protect(ledger: Ledger) -> list[Target]:
+def protect(ledger: Ledger) -> list[primary.Target]:
     """Give up what closes the targets; the targets that stay closed all the same.
 
     All are looked at again until nothing more is given up: a coarser base can tell what a finer one left open.
@@ -320,7 +312,7 @@ def protect(ledger: Ledger) -> list[Target]:
     auditor.explore(
         np.array([auditor.rows[target.count] for target in ledger.targets], dtype=np.int64), *ledger.bounds()
     )
-    closed: list[Target] = []
+    closed: list[primary.Target] = []
     changed = True
     while changed:
         changed = False
@@ -338,7 +330,7 @@ def protect(ledger: Ledger) -> list[Target]:
     return closed
 
 
-def _cheapest(ledger: Ledger, target: Target, low: Floats, high: Floats) -> list[Sacrifice]:
+def _cheapest(ledger: Ledger, target: primary.Target, low: Floats, high: Floats) -> list[Sacrifice]:
     """What is best given up for a target; nothing where nothing helps.
 
     Where the linear programme already finds the count open, and only whole people close it, the cheapest count beside.
@@ -358,7 +350,7 @@ def _cheapest(ledger: Ledger, target: Target, low: Floats, high: Floats) -> list
     return [option for option in chosen if option is not None]
 
 
-def _sacrifice(ledger: Ledger, row: int, target: Target) -> Sacrifice | None:
+def _sacrifice(ledger: Ledger, row: int, target: primary.Target) -> Sacrifice | None:
     """The sacrifice after which no population discloses anything about a row."""
     showing = ledger.showing(row)
     if not showing:
@@ -367,12 +359,12 @@ def _sacrifice(ledger: Ledger, row: int, target: Target) -> Sacrifice | None:
     loss = max(ledger.request.losses.of(population, ledger.subjects[population].n, beside) for population in showing)
     people = sum(ledger.subjects[population].n for population in showing)
     coarser = {place: base for place in {population.place for population in showing} if (base := ledger.coarser(place))}
-    if loss > Loss.ROUND and coarser:
-        return Sacrifice(Loss.ROUND, people == 0, people, (), tuple(sorted(coarser.items())))
+    if loss > primary.Loss.ROUND and coarser:
+        return Sacrifice(primary.Loss.ROUND, people == 0, people, (), tuple(sorted(coarser.items())))
     return Sacrifice(loss, people == 0, people, tuple(sorted(showing)), ())
 
 
-def restore(ledger: Ledger, closed: Sequence[Target]) -> None:
+def restore(ledger: Ledger, closed: Sequence[primary.Target]) -> None:
     """Put back what was given up for nothing, the dearest first; then the exact counts of places."""
     gone = [population for population in ledger.withheld if not ledger.subjects[population].small]
     losses = {population: ledger.request.losses.of(population, ledger.subjects[population].n) for population in gone}
@@ -393,7 +385,7 @@ def restore(ledger: Ledger, closed: Sequence[Target]) -> None:
                 break
 
 
-def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
+def merge(ledger: Ledger, closed: Sequence[primary.Target]) -> list[primary.Merged]:
     """Publish the withheld groups of an attribute as one group, wherever that discloses nothing."""
     together: dict[Population, list[Population]] = {}
     for population in sorted(ledger.withheld):
@@ -412,7 +404,7 @@ def merge(ledger: Ledger, closed: Sequence[Target]) -> list[Merged]:
     return out
 
 
-def _merged(ledger: Ledger, groups: Sequence[Population]) -> Merged | None:
+def _merged(ledger: Ledger, groups: Sequence[Population]) -> primary.Merged | None:
     """Groups as one; None where they are few. Events that would be printed as a range are left out."""
     policy, subjects = ledger.request.policy, [ledger.subjects[group] for group in groups]
     sizes = {"": sum(subject.n for subject in subjects)}
@@ -429,10 +421,10 @@ def _merged(ledger: Ledger, groups: Sequence[Population]) -> Merged | None:
         span = learned(policy, size, base, not event or policy.events_too)
         published.append(Published(first, *span, tuple(other_counts)))
     numbers = {event: rounded(policy, size, base) for event, size in sizes.items()}
-    return Merged(tuple(groups), numbers, base, tuple(published))
+    return primary.Merged(tuple(groups), numbers, base, tuple(published))
 
 
-def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
+def _tells(ledger: Ledger, closed: Sequence[primary.Target]) -> bool:
     """Whether the numbers published now disclose a target, other than those that nothing can open.
 
     That target is asked about first the next time, since it is likely to be told again.
@@ -447,7 +439,7 @@ def _tells(ledger: Ledger, closed: Sequence[Target]) -> bool:
     return disclosed is not None
 
 
-def _disclosed(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
+def _disclosed(ledger: Ledger, closed: Sequence[primary.Target]) -> Iterator[primary.Target]:
     """Targets that the numbers published now disclose, other than those that nothing can open."""
     low, high = ledger.bounds()
     auditor = ledger.auditor
@@ -456,7 +448,9 @@ def _disclosed(ledger: Ledger, closed: Sequence[Target]) -> Iterator[Target]:
             yield target
 
 
-def _outcome(ledger: Ledger, merged: Sequence[Merged], closed: Sequence[Target], disclosures: int) -> Outcome:
+def _outcome(
+    ledger: Ledger, merged: Sequence[primary.Merged], closed: Sequence[primary.Target], disclosures: int
+) -> primary.Outcome:
     low, high = ledger.bounds()
     gone = [population for population in ledger.subjects if population in ledger.withheld]
     counts = dict.fromkeys([*(Count(population) for population in gone), *(target.count for target in ledger.targets)])
@@ -468,7 +462,7 @@ def _outcome(ledger: Ledger, merged: Sequence[Merged], closed: Sequence[Target],
             intervals[count] = ledger.auditor.interval(count, low, high, exact=False)
     entries = tuple(ledger.entries())
     shown_counts = [entry.count for entry in entries if entry.count.population not in ledger.withheld]
-    return Outcome(
+    return primary.Outcome(
         entries=entries,
         merged=tuple(merged),
         bases={count: ledger.base(*count[:2]) for count in shown_counts},
