@@ -38,7 +38,7 @@ WORDS = re.compile(
 )
 LOGGING = ("warning", "error", "info", "exception")
 
-ODD_NAMES, ODD_DOCSTRINGS, ODD_MESSAGES = 0.005, 0.027, 0.02
+ODD_NAMES, ODD_DOCSTRINGS, ODD_MESSAGES = 0.003, 0.006, 0.009
 """Shares that may only fall."""
 
 
