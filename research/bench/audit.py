@@ -22,7 +22,7 @@ from flows.supervision.prefect_server import UNNEEDED
 from research.benchmark import Bench, Room, Row, at_most, row
 from tasks.lake.store import Lake
 
-MOST_STAGES_S, MOST_WALL_S, MOST_UNCHANGED_S, MOST_VALIDATION_S = 60.0, 45.0, 2.5, 1.5
+MOST_STAGES_S, MOST_WALL_S, MOST_UNCHANGED_S, MOST_VALIDATION_S = 60.0, 45.0, 2.5, 2.5
 MOST_OUTSIDE_S = 18.0
 """Of the command on an empty lake, but for its stages: Prefect's server, the command itself, the start of workers."""
 ADDED = ("adjust", "detect adjusted", "publish")
