@@ -4,6 +4,7 @@ Differences of source, code and libraries are reported first. Equal inputs must 
 """
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +70,7 @@ def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
         IntegrityError: the source is not the one that the run read.
     """
     manifest = read_manifest(lake, run)
-    try:
-        spec = validated(AuditSpec, spec_of(manifest))
-    except ValidationError as error:
-        raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
-    planned = plan(where_it_lies(lake, run, spec), began_at(manifest))
+    planned = plan(where_it_lies(lake, run, _spec(manifest, run)), began_at(manifest))
     source = planned.spec.source
     now = planned.source_sha256 if source.part is None else digest_of_part(source)  # the spec itself names the digest
     if now != manifest["source_sha256"]:
@@ -82,6 +79,13 @@ def planned_again(lake: Lake, run: str) -> tuple[dict[str, Any], Plan]:
             f"{manifest['source_sha256'][:12]}); bring back the file that it read"
         )
     return manifest, planned
+
+
+def _spec(manifest: Mapping[str, Any], run: str) -> AuditSpec:
+    try:
+        return validated(AuditSpec, spec_of(manifest))
+    except ValidationError as error:
+        raise SpecError(f"the spec of run {run} is not one of this version; {_OTHER_VERSION}") from error
 
 
 def _digests(partition: Partition) -> dict[str, str]:
