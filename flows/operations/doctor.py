@@ -267,7 +267,7 @@ def _worker_settings() -> Iterator[Check]:
         wrong = []
         for spec in spec_files:
             try:
-                read_spec(spec.read_text(encoding="utf-8"), spec.name)
+                placed(read_spec(spec.read_text(encoding="utf-8"), spec.name), folder)
             except (EvenhandError, OSError, UnicodeDecodeError) as error:
                 fault = str(error).splitlines()[0]
                 wrong.append(fault if spec.name in fault else f"{spec.name}: {fault}")

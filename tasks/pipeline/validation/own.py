@@ -12,20 +12,9 @@ import duckdb
 
 from schemas.audit.expectations import OwnExpectation
 from schemas.errors import InfrastructureError, SpecError, nearest
+from tasks.pipeline.validation import rows
 from tasks.pipeline.validation.boundary import Outcome
 from tasks.pipeline.validation.connections import Content, confined, quoted
-from tasks.pipeline.validation.rows import (
-    BETWEEN,
-    IN_SET,
-    NOT_NULL,
-    UNIQUE,
-    UNIQUE_TOGETHER,
-    Rule,
-    broken_rows,
-    not_in,
-    outside,
-    repeated,
-)
 
 MOST_IDS = 10
 """Rows named for an expectation that does not hold; all are counted."""
@@ -95,7 +84,7 @@ def _row_ids(name: str, content: Content, own: OwnExpectation) -> tuple[str, ...
     if condition is None or "row_id" not in content.schema.names:
         return ()
     try:
-        return broken_rows(name, content, Rule(own.type, "", "{}", condition), MOST_IDS)
+        return rows.broken_rows(name, content, rows.Rule(own.type, "", "{}", condition), MOST_IDS)
     except duckdb.Error:  # values of another type than the column, which Great Expectations converts
         return ()
 
@@ -105,25 +94,29 @@ def _broken(own: OwnExpectation) -> str | None:
     column, columns, values = (own.kwargs.get(key) for key in ("column", "column_list", "value_set"))
     limits = [own.kwargs.get(key) for key in ("min_value", "max_value")]
     strict = own.kwargs.get("strict_min") or own.kwargs.get("strict_max")
-    if own.type == UNIQUE_TOGETHER and columns:
-        return repeated(columns)
+    if own.type == rows.UNIQUE_TOGETHER and columns:
+        return rows.repeated(columns)
     if not column:
         return None
     if own.type == NOT_NULL:
         return f"{quoted(column)} IS NULL"
-    if own.type == UNIQUE:
-        return repeated([column])
-    if own.type == IN_SET and values:
-        return not_in(column, [str(value) for value in values])
-    if own.type == BETWEEN and not strict and all(limit is None or isinstance(limit, int | float) for limit in limits):
-        return outside(column, *limits)
+    if own.type == rows.UNIQUE:
+        return rows.repeated([column])
+    if own.type == rows.IN_SET and values:
+        return rows.not_in(column, [str(value) for value in values])
+    if (
+        own.type == rows.BETWEEN
+        and not strict
+        and all(limit is None or isinstance(limit, int | float) for limit in limits)
+    ):
+        return rows.outside(column, *limits)
     return None
 
 
 def _outcome(name: str, own: OwnExpectation, result: Any, content: Content) -> Outcome:
     """Its outcome; one about a table or a column as a whole is one value, if there is any row."""
     counts = result.result
-    rows = content.num_rows if hasattr(content, "num_rows") else content.count_rows()
+    number = content.num_rows if hasattr(content, "num_rows") else content.count_rows()
     elements = counts.get("element_count")
     unexpected = counts.get("unexpected_count")
     success = bool(result.success)
@@ -134,7 +127,7 @@ def _outcome(name: str, own: OwnExpectation, result: Any, content: Content) -> O
         column,
         json.dumps(expected, sort_keys=True),
         success,
-        min(rows, 1) if elements is None else elements,
+        min(number, 1) if elements is None else elements,
         (0 if success else 1) if unexpected is None else unexpected,
         () if success else _row_ids(name, content, own),
         own.severity,
