@@ -98,7 +98,7 @@ def _broken(own: OwnExpectation) -> str | None:
         return rows.repeated(columns)
     if not column:
         return None
-    if own.type == NOT_NULL:
+    if own.type == rows.NOT_NULL:
         return f"{quoted(column)} IS NULL"
     if own.type == rows.UNIQUE:
         return rows.repeated([column])
