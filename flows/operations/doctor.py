@@ -21,6 +21,7 @@ from packaging.version import Version
 from flows.operations.environment_variables import misspelt
 from flows.operations.schedules import LIMIT_SECONDS, finding_of, seconds_to_first_run
 from flows.outcome.conclusion import REPORTS_URL, reports_site
+from flows.runs.given import placed
 from flows.supervision.file_modes import denied_bits, open_to_others
 from flows.supervision.kernels import compiled_kernels
 from flows.supervision.prefect_server import fault_at, shown_address
@@ -267,7 +268,7 @@ def _worker_settings() -> Iterator[Check]:
         wrong = []
         for spec in spec_files:
             try:
-                read_spec(spec.read_text(encoding="utf-8"), spec.name)
+                placed(read_spec(spec.read_text(encoding="utf-8"), spec.name), folder)
             except (EvenhandError, OSError, UnicodeDecodeError) as error:
                 fault = str(error).splitlines()[0]
                 wrong.append(fault if spec.name in fault else f"{spec.name}: {fault}")

@@ -38,7 +38,8 @@ def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
         SpecError: there is no such file, it is a pipe or a device, or it is not usable.
     """
     if not isinstance(spec, str):
-        return checked(spec, "the parameter `spec`", (faults,))
+        values = SpecFile(checked(spec, "the parameter `spec`", (faults,)), "the parameter `spec`")
+        return _with_suite(values, Path()).spec
     check_regular(Path(spec))
     try:
         text = spec_text(Path(spec))
@@ -50,19 +51,17 @@ def given_spec(spec: Mapping[str, Any] | str) -> AuditSpec:
 
 
 def placed(spec_file: SpecFile, folder: Path, overrides: Collection[str] = ()) -> SpecFile:
-    """The spec with the paths of its source as they are found from here.
+    """The spec with the paths of its source as they are found from here, and with the expectations of its suite.
 
     Args:
         spec_file: the spec.
         folder: in which it lies.
         overrides: keys that ``--set`` gave.
+
+    Raises:
+        SpecError: the file of the suite is not usable.
     """
-    if isinstance(suite := spec_file.spec.expectations, str):
-        try:
-            listed = read_suite(folder / suite)
-        except SpecError as error:
-            raise SpecError(spec_file.describe(error), error.location) from error
-        spec_file = replace(spec_file, spec=spec_file.spec.model_copy(update={"expectations": listed}))
+    spec_file = _with_suite(spec_file, Path() if "expectations" in overrides else folder)
     source = spec_file.spec.source
     if source.path is None or not set(overrides).isdisjoint(_GIVEN):
         return spec_file
@@ -70,6 +69,18 @@ def placed(spec_file: SpecFile, folder: Path, overrides: Collection[str] = ()) -
     source_path = paths[0] if isinstance(source.path, str) else paths
     placed_source = source.model_copy(update={"path": source_path})
     return replace(spec_file, spec=spec_file.spec.model_copy(update={"source": placed_source}))
+
+
+def _with_suite(spec_file: SpecFile, folder: Path) -> SpecFile:
+    """The spec with the expectations of the suite's file that it names, instead of its path."""
+    suite = spec_file.spec.expectations
+    if not isinstance(suite, str):
+        return spec_file
+    try:
+        listed = read_suite(folder / suite)
+    except SpecError as error:
+        raise SpecError(spec_file.describe(error), error.location) from error
+    return replace(spec_file, spec=spec_file.spec.model_copy(update={"expectations": listed}))
 
 
 def _placed(path: str, folder: Path) -> str:

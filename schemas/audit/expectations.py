@@ -5,9 +5,9 @@ Scope: their shape. What Great Expectations knows of them is checked when stages
 
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Discriminator, Field, Tag, ValidationError
 
 from schemas.bounds import Strict
 from schemas.errors import SpecError
@@ -28,7 +28,24 @@ class OwnExpectation(Strict):
         return f"{self.type} of {of}" if of else self.type
 
 
-def read_suite(file: Path) -> tuple[OwnExpectation, ...]:
+FORMS = ("(file)", "(list)")
+"""What pydantic calls the two forms in the location of a fault."""
+SuiteFile = Annotated[str, Field(min_length=1)]
+"""Path of a suite's file; ``flows.runs.given`` reads it, and no stage runs on a path."""
+Expectations = Annotated[tuple[OwnExpectation, ...], Field(min_length=1)]
+
+
+def form_of(value: object) -> str:
+    """The form of a value, by which pydantic reports the faults of that form alone."""
+    return FORMS[0] if isinstance(value, str) else FORMS[1]
+
+
+FileOrList = Annotated[
+    Annotated[SuiteFile, Tag(FORMS[0])] | Annotated[Expectations, Tag(FORMS[1])], Discriminator(form_of)
+]
+
+
+def read_suite(file: Path) -> Expectations:
     """The expectations of a suite's file.
 
     Raises:

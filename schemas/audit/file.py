@@ -11,6 +11,7 @@ from typing import Any, Final, get_args
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from schemas.audit.expectations import FORMS
 from schemas.audit.methods import Known, Methods, context
 from schemas.audit.spec import AuditSpec
 from schemas.errors import Location, SpecError, SpecFaultsError, nearest, raise_together
@@ -211,7 +212,7 @@ def _wrong(problems_by_location: Mapping[Location, list[Any]]) -> Iterator[tuple
 
 def _location(raw: Any, problem: Any) -> Location:
     """Location of the value in the spec, without the name that pydantic adds for the type it tried."""
-    loc = tuple(problem["loc"])
+    loc = tuple(part for part in problem["loc"] if part not in FORMS)
     for depth in range(len(loc), 0, -1):
         if _is_in(loc[depth - 1], _at(raw, loc[: depth - 1])):
             return loc[:depth]
@@ -260,6 +261,8 @@ def _message(at: Location, problem: Any, known_methods: Known) -> str:
         return f"{_yaml(problem['input'])} is no number {what}"
     if problem["type"].startswith("int_") and at[-1:] == ("year",):
         return f"{_EXPECTED}a year such as 2022"
+    if problem["type"].endswith("too_short") and at == ("expectations",):
+        return "no expectation is in it; write one, or leave the key out"
     plain = _PLAINLY.get(problem["type"].partition("_")[0])
     if plain and problem["type"].endswith(("_parsing", "_type", "_from_float")):
         return f"{_EXPECTED}{plain}"

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationInfo, model_validator
 from schemas.audit import hmda
 from schemas.audit.causal import CausalGraph
 from schemas.audit.column import ColumnSpec
-from schemas.audit.expectations import OwnExpectation
+from schemas.audit.expectations import FileOrList
 from schemas.audit.limits import Bootstrap, Disclosure, Expected, Threshold, Verdicts
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Leakage, Model
@@ -124,8 +124,8 @@ class AuditSpec(Strict):
     columns: dict[str, ColumnSpec] = Field(min_length=1)
     missing: Literal["exclude", "impute"] = "exclude"
     refusals: KeptRefusals = KeptRefusals()
-    expectations: str | tuple[OwnExpectation, ...] = Field(
-        (), description="own expectations about the applications: a list, or a suite's file beside the spec"
+    expectations: FileOrList | None = Field(
+        None, description="own expectations about the applications: a list, or a suite's file beside the spec"
     )
     leakage: Leakage = Leakage()
     model: Model = Model()

@@ -7,7 +7,7 @@ so that the exclusion waterfall can say who was left out.
 from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.audit.column import ColumnSpec
-from schemas.audit.expectations import OwnExpectation
+from schemas.audit.expectations import Expectations
 from schemas.audit.source import KeptRefusals, Source
 from schemas.audit.spec import AuditSpec, Decision, Protected, StageSettings
 from schemas.errors import InfrastructureError, SpecError
@@ -39,7 +39,7 @@ class IngestSettings(StageSettings):
     protected: tuple[Protected, ...]
     columns: dict[str, ColumnSpec]
     refusals: KeptRefusals
-    expectations: tuple[OwnExpectation, ...] = ()
+    expectations: Expectations | None = None
     seed: int
 
 
@@ -129,13 +129,21 @@ def _column(name: str, column: ColumnSpec) -> Column:
 
 
 def settings_of(spec: AuditSpec) -> IngestSettings:
-    """The stage's settings, with the digest of the source as it is now."""
+    """The stage's settings, with the digest of the source as it is now.
+
+    Raises:
+        SpecError: expectations that are not usable, or the path of a suite's file that nobody read.
+    """
     source = spec.source
     if source.kind == "hmda" and source.year is None:
         source = source.model_copy(update={"year": spec.year})  # another year's file would be audited as this year's
-    if spec.expectations:
+    if isinstance(spec.expectations, str):
+        raise SpecError(
+            f"the suite {spec.expectations} was not read; write its expectations into the spec as a list",
+            ("expectations",),
+        )
+    if spec.expectations is not None:
         from tasks.pipeline.validation import own  # loads Great Expectations
 
-        listed = () if isinstance(spec.expectations, str) else spec.expectations
-        own.check(listed, [column.name for column in APPLICATIONS.columns] + list(spec.kept()))
+        own.check(spec.expectations, [column.name for column in APPLICATIONS.columns] + list(spec.kept()))
     return IngestSettings.of(spec, source=source, source_sha256=registry.digest(source))

@@ -480,8 +480,8 @@ def _own(
     from tasks.pipeline.validation.own import judge
 
     outcomes, kept_result = judge(name, content.dataset() if isinstance(content, Written) else content, expectations)
-    if bad := [o for o in outcomes if not o.success and o.severity == "critical"]:
-        raise SuiteError(_describe(stage.name, name, bad))
+    if any(not o.success and o.severity == "critical" for o in outcomes):
+        raise SuiteError(_describe_own(stage.name, name, outcomes))
     return outcomes, kept_result
 
 
@@ -560,6 +560,18 @@ def _describe(stage: str, table: str, failed: Sequence[Any]) -> str:
             f"  column {o.column or '-'}: {o.expectation} {o.expected}: {o.unexpected} of {o.elements} values{ids}"
         )
     lines.append("  look at these rows in the source, or mend the audit spec's `columns` (type, order, bounds)")
+    return "\n".join(lines)
+
+
+def _describe_own(stage: str, table: str, outcomes: Sequence[Any]) -> str:
+    lines = [f"stage {stage}: table {table} breaks critical `expectations` of the spec; nothing of it was published:"]
+    for place, o in enumerate(outcomes):
+        if not o.success and o.severity == "critical":
+            ids = f"rows {', '.join(o.row_ids[:3])}" if o.row_ids else "no rows are named"
+            of = f" of {o.column}" if o.column else ""
+            counts = f"{o.unexpected} of {o.elements} values"
+            lines.append(f"  expectations.{place}: {o.expectation}{of} {o.expected}: {counts}; {ids}")
+    lines.append("  look at the source, or give an expectation `severity: warning` in the spec")
     return "\n".join(lines)
 
 

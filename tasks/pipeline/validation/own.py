@@ -8,11 +8,16 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import duckdb
+
 from schemas.audit.expectations import OwnExpectation
 from schemas.errors import InfrastructureError, SpecError, nearest
+from tasks.pipeline.validation import rows
 from tasks.pipeline.validation.boundary import Outcome
-from tasks.pipeline.validation.connections import Content, confined
+from tasks.pipeline.validation.connections import Content, confined, quoted
 
+MOST_IDS = 10
+"""Rows named for an expectation that does not hold; all are counted."""
 SUITE = "applications, own expectations"
 _COLUMNS = ("column", "column_A", "column_B", "column_list", "column_set")
 
@@ -58,19 +63,60 @@ def judge(name: str, content: Content, expectations: Sequence[OwnExpectation]) -
         for place, (own, single) in enumerate(zip(expectations, suite, strict=True)):
             _, validation = run(name, content, [single])  # one by one, as a raised one spoils those of its query
             if words := raised(validation.results[0]):
-                raise SpecError(f"{own.type} could not be evaluated: {words}", ("expectations", place))
+                raise SpecError(f"{own.type} could not be evaluated: {_plain(words)}", ("expectations", place))
             ordered.append(validation.results[0])
         together, validation = run(name, content, suite)
     for result in validation.results:
         if words := raised(result):
             raise InfrastructureError(f"table {name}: {result.expectation_config.type} raised: {words}")
-    outcomes = [_outcome(own, result, content) for own, result in zip(expectations, ordered, strict=True)]
+    outcomes = [_outcome(name, own, result, content) for own, result in zip(expectations, ordered, strict=True)]
     return outcomes, as_json(together, validation)
 
 
-def _outcome(own: OwnExpectation, result: Any, content: Content) -> Outcome:
+def _plain(words: str) -> str:
+    """The words of the database in one line, without the SQL around the expectation."""
+    return " ".join(words.split("[SQL:")[0].split("LINE ")[0].split())
+
+
+def _row_ids(name: str, content: Content, own: OwnExpectation) -> tuple[str, ...]:
+    """The first rows that break an expectation; none where no SQL of ours states it."""
+    condition = None if own.kwargs.get("row_condition") else _broken(own)
+    if condition is None or "row_id" not in content.schema.names:
+        return ()
+    try:
+        return rows.broken_rows(name, content, rows.Rule(own.type, "", "{}", condition), MOST_IDS)
+    except duckdb.Error:  # values of another type than the column, which Great Expectations converts
+        return ()
+
+
+def _broken(own: OwnExpectation) -> str | None:
+    """Condition of a row that breaks an expectation about values or keys."""
+    column, columns, values = (own.kwargs.get(key) for key in ("column", "column_list", "value_set"))
+    limits = [own.kwargs.get(key) for key in ("min_value", "max_value")]
+    strict = own.kwargs.get("strict_min") or own.kwargs.get("strict_max")
+    if own.type == rows.UNIQUE_TOGETHER and columns:
+        return rows.repeated(columns)
+    if not column:
+        return None
+    if own.type == rows.NOT_NULL:
+        return f"{quoted(column)} IS NULL"
+    if own.type == rows.UNIQUE:
+        return rows.repeated([column])
+    if own.type == rows.IN_SET and values:
+        return rows.not_in(column, [str(value) for value in values])
+    if (
+        own.type == rows.BETWEEN
+        and not strict
+        and all(limit is None or isinstance(limit, int | float) for limit in limits)
+    ):
+        return rows.outside(column, *limits)
+    return None
+
+
+def _outcome(name: str, own: OwnExpectation, result: Any, content: Content) -> Outcome:
+    """Its outcome; one about a table or a column as a whole is one value, if there is any row."""
     counts = result.result
-    rows = content.num_rows if hasattr(content, "num_rows") else content.count_rows()
+    number = content.num_rows if hasattr(content, "num_rows") else content.count_rows()
     elements = counts.get("element_count")
     unexpected = counts.get("unexpected_count")
     success = bool(result.success)
@@ -81,8 +127,8 @@ def _outcome(own: OwnExpectation, result: Any, content: Content) -> Outcome:
         column,
         json.dumps(expected, sort_keys=True),
         success,
-        rows if elements is None else elements,
+        min(number, 1) if elements is None else elements,
         (0 if success else 1) if unexpected is None else unexpected,
-        (),
+        () if success else _row_ids(name, content, own),
         own.severity,
     )
