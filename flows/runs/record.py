@@ -35,6 +35,7 @@ from tasks.lake.store import Lake
 from tasks.metrics.verdicts import state_of
 from tasks.pipeline.digests import versions
 from tasks.pipeline.registry import METHODS, not_asked
+from tasks.pipeline.stage import EXPECTATIONS
 from tasks.plan import Plan, plan
 from tasks.preprocessing import checks as decision_direction
 
@@ -249,7 +250,8 @@ def _export(lake: Lake, run: str, done: Sequence[Partition], measures: pa.Table,
     """Write the report's files and the measures into ``reports/RUN`` of the lake; returns the sha256 of each."""
     partition = _partition(done, "report")
     contents = {partition.within(p): lake.check(p, digest).read_bytes() for p, digest in partition.files.items()}
-    contents.pop("lineage.json")
+    for name in ("lineage.json", EXPECTATIONS):  # of the stage, and restricted
+        contents.pop(name, None)  # an earlier version did not keep expectations
     contents["measures.parquet"] = measures_file(run, measures, profile)
     for name, content in contents.items():
         lake.write_file(f"reports/{run}/{name}", content, draft=f"tmp/{run}-{name.replace('/', '-')}")

@@ -684,7 +684,7 @@ def test_a_fault_of_ours_does_not_end_like_a_breach(tmp_path: Path) -> None:
     code = (
         "import sys, flows.cli.main as cli\n"
         "def fault(*_):\n    raise ZeroDivisionError('a bug')\n"
-        "cli.load_spec = fault\nsys.argv = ['evenhand', 'audit', '--lake', sys.argv[1]]\ncli.main()\n"
+        "cli.options.load_spec = fault\nsys.argv = ['evenhand', 'audit', '--lake', sys.argv[1]]\ncli.main()\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)],

@@ -8,7 +8,8 @@ import pytest
 from conftest import SPEC, spec_of
 from loans_by_year import WITHIN, write_years, year_of_loans, yearly_spec
 
-from flows.partitions.year_audit import audit_year, check_evidence
+from flows.execution import check_evidence
+from flows.partitions.year_audit import audit_year
 from schemas.errors import TooLittleEvidenceError
 from schemas.terms import ExitCode
 from tasks.lake.store import Lake
