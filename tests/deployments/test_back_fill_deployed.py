@@ -172,10 +172,13 @@ def test_a_year_that_cannot_be_audited_fails_the_run_on_a_worker_that_listens_he
     assert [a["state"] for a in attempts(home, 1999)] == ["failed"]
 
 
-def test_the_site_shows_the_reports_and_takes_nothing(deployment: Deployment, home: Path) -> None:
+def test_the_site_shows_the_reports_and_takes_nothing(deployment: Deployment, home: Path, spec: AuditSpec) -> None:
+    lake = Lake(home / "lake")
+    if not runs_of(lake):
+        audit_year(spec, YEARS[0], lake)
     with working(deployment, "site"):
         site = f"http://127.0.0.1:{deployment.places.site}"
-        run = runs_of(Lake(home / "lake"))[0].run
+        run = runs_of(lake)[0].run
         with urllib.request.urlopen(f"{site}/{run}/report.html", timeout=10) as answer:
             shown = hashlib.sha256(answer.read()).hexdigest()
         assert shown == hashlib.sha256((home / "lake" / "reports" / run / "report.html").read_bytes()).hexdigest()
