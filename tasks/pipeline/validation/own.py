@@ -55,21 +55,19 @@ def judge(name: str, content: Content, expectations: Sequence[OwnExpectation]) -
     Raises:
         SpecError: one could not be evaluated on this table, with the words of the database.
     """
-    from tasks.pipeline.validation.source import as_json, expectation, raised, run
+    from tasks.pipeline.validation.source import as_json, expectation, in_order, raised, run
 
     suite = [expectation(own.type, own.kwargs, severity=own.severity) for own in expectations]
     with confined(content):
-        ordered = []
-        for place, (own, single) in enumerate(zip(expectations, suite, strict=True)):
-            _, validation = run(name, content, [single])  # one by one, as a raised one spoils those of its query
-            if words := raised(validation.results[0]):
-                raise SpecError(f"{own.type} could not be evaluated: {_plain(words)}", ("expectations", place))
-            ordered.append(validation.results[0])
         together, validation = run(name, content, suite)
-    for result in validation.results:
-        if words := raised(result):
-            raise InfrastructureError(f"table {name}: {result.expectation_config.type} raised: {words}")
-    outcomes = [_outcome(name, own, result, content) for own, result in zip(expectations, ordered, strict=True)]
+        results = in_order(together, validation.results)
+        if any(map(raised, results)):
+            for place, single in enumerate(suite):  # one that raises spoils the others of its query
+                if words := raised(run(name, content, [single])[1].results[0]):
+                    kind = expectations[place].type
+                    raise SpecError(f"{kind} could not be evaluated: {_plain(words)}", ("expectations", place))
+            raise InfrastructureError(f"table {name}: {next(filter(None, map(raised, results)))}")
+    outcomes = [_outcome(name, own, result, content) for own, result in zip(expectations, results, strict=True)]
     return outcomes, as_json(together, validation)
 
 

@@ -115,18 +115,20 @@ def raised(result: Any) -> str | None:
 def as_json(suite: Any, validation: Any) -> dict[str, Any]:
     """A suite and its result as they are kept: the same for the same rows, and without any value of one.
 
-    Results are in the order of the suite, which Great Expectations does not keep. What it writes down of its own run
-    (times, batches, identifiers) is left out.
+    What Great Expectations writes down of its own run (times, batches, identifiers) is left out.
     """
     written = validation.to_json_dict()
-    signs = [_sign(expectation.configuration.to_json_dict()) for expectation in suite.expectations]
-    order = {sign: place for place, sign in enumerate(signs)}
-    results = [_without_values(result) for result in written["results"]]
-    results.sort(key=lambda result: order.get(_sign(result["expectation_config"]), len(order)))
+    results = [_without_values(result.to_json_dict()) for result in in_order(suite, validation.results)]
     kept = {"success": written["success"], "suite_name": written["suite_name"], "statistics": written["statistics"]}
     version = {"great_expectations_version": written["meta"]["great_expectations_version"]}
     content = {name: value for name, value in suite.to_json_dict().items() if name != "id"}
     return {"suite": content, "result": {**kept, "results": results, "meta": version}}
+
+
+def in_order(suite: Any, results: Sequence[Any]) -> list[Any]:
+    """Results in the order of their suite, which Great Expectations does not keep."""
+    signs = [_sign(expectation.configuration.to_json_dict()) for expectation in suite.expectations]
+    return sorted(results, key=lambda result: signs.index(_sign(result.expectation_config.to_json_dict())))
 
 
 def _sign(configuration: Mapping[str, Any]) -> str:
