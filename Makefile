@@ -20,8 +20,7 @@ help:
 	@echo "make clean      remove the virtual environment and the caches (not data/lake)"
 
 LOCKS := requirements.lock requirements-dask.lock requirements-dev.lock
-# Python compiles what is imported, when it is: to compile all 60,000 files takes a minute
-INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 CHECKED := $(INSTALL) --require-hashes --no-deps
 # cuda: torch with the libraries of CUDA, whose versions no lock here holds
 TORCH ?= cpu
