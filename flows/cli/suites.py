@@ -17,10 +17,11 @@ def suites(
     from flows.cli.terminal import console
     from flows.operations.dictionary import TABLES
     from schemas.errors import InfrastructureError
-    from tasks.pipeline.validation.suites import standard  # loads Great Expectations
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        from tasks.pipeline.validation.suites import standard  # loads Great Expectations, which takes seconds
+
         for table in TABLES:
             (folder / f"{table.name}.json").write_text(json.dumps(standard(table), indent=1) + "\n", encoding="utf-8")
     except OSError as error:

@@ -56,7 +56,7 @@ def declared(spec: AuditSpec, flow_run_name: str) -> dict[str, set[str]]:
     return {name: {names[at] for at in waits} for name, waits in zip(names, waits_for(steps), strict=True)}
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_every_stage_is_a_task_run_with_the_edges_of_its_tables(tmp_path: Path, server: str, jobs: int) -> None:
     loans().to_csv(tmp_path / "loans.csv", index=False)
     (tmp_path / "loans.yaml").write_text(SPEC.replace("path: loans.csv", f"path: {tmp_path / 'loans.csv'}"))

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conftest import REPOSITORY
 
 from flows.operations.dictionary import TABLES
@@ -25,20 +26,25 @@ def run(*words: str, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]
     return subprocess.run([sys.executable, *words], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def test_great_expectations_keeps_all_of_every_file(tmp_path: Path) -> None:
-    written = run("-m", "flows.cli", "suites", str(tmp_path / "suites"))
+@pytest.fixture(scope="module")
+def suites(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files") / "suites"
+    written = run("-m", "flows.cli", "suites", str(folder))
     assert written.returncode == 0, written.stderr
-    read = run("-c", READ, str(tmp_path / "suites"), cwd=tmp_path)
+    return folder
+
+
+def test_great_expectations_keeps_all_of_every_file(suites: Path, tmp_path: Path) -> None:
+    read = run("-c", READ, str(suites), cwd=tmp_path)
     assert read.returncode == 0, read.stderr
     assert read.stdout.split() == sorted(table.name for table in TABLES)
 
 
-def test_a_file_has_an_expectation_for_every_rule(tmp_path: Path) -> None:
-    assert run("-m", "flows.cli", "suites", str(tmp_path)).returncode == 0
+def test_a_file_has_an_expectation_for_every_rule(suites: Path) -> None:
     for table in TABLES:
         kinds = [
             expectation["type"]
-            for expectation in json.loads((tmp_path / f"{table.name}.json").read_text())["expectations"]
+            for expectation in json.loads((suites / f"{table.name}.json").read_text())["expectations"]
         ]
         assert kinds.count("expect_column_values_to_not_be_null") == sum(
             not column.nullable for column in table.columns
