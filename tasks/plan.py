@@ -47,7 +47,7 @@ STAGES: dict[str, Stage] = {
         score.score,
         connect.connect,
         generate.generate,
-        *(stage for method in METHODS.values() for stage, _ in method.own_stages()),
+        *(own_stage.stage for method in METHODS.values() for own_stage in method.own_stages()),
         detect.detect,
         compare.compare,
         measure.measure,
@@ -101,7 +101,7 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
         InfrastructureError: the source is not there.
     """
     started = started or time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    reading, scoring = ingest.settings_of(spec), score.settings_of(spec)
+    reading, scoring = ingest.ingest_settings(spec), score.score_settings(spec)
     methods = registry.asked_for(spec)
     reached = [module for m in methods for module in m.detecting]
     resources = {path for stage in STAGES.values() for path in stage.files()}
@@ -115,14 +115,14 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
     declarations = tuple(m.path_of(DECLARATION) for m in METHODS.values())
     steps = (
         Step("ingest", ingest.ingest, reading),
-        Step("preprocess", preprocess.preprocess, preprocess.settings_of(spec)),
+        Step("preprocess", preprocess.preprocess, preprocess.preprocess_settings(spec)),
         Step("score", score.score, scoring),
         *_wanted(spec, methods),
         *(step for method in methods for step in _own(spec, method)),
         *(_detection(spec, method) for method in methods),
         *_comparison(spec),
-        Step("measure", measure.measure, measure.settings_of(spec), declarations),
-        Step("publish", publish.publish, publish.settings_of(spec), declarations, given=publish.given(spec)),
+        Step("measure", measure.measure, measure.measure_settings(spec), declarations),
+        Step("publish", publish.publish, publish.publish_settings(spec), declarations, given=publish.given(spec)),
         Step("report", report.report, report_settings(spec, run, reading.source_sha256, code, started), declarations),
     )
     return Plan(spec, run, reading.source_sha256, code, steps, started)
@@ -141,25 +141,25 @@ def _wanted(spec: AuditSpec, methods: Sequence[Method]) -> Iterator[Step]:
     """The stages with output that a method of the audit reads."""
     table_names = {table.name for method in methods for table in method.reads}
     if table_names & {table.name for table in connect.connect.writes}:
-        yield Step("connect", connect.connect, connect.settings_of(spec))
+        yield Step("connect", connect.connect, connect.connect_settings(spec))
     for method in methods:
         made_by = registry.generator_of(spec, method)
         if made_by == "nearest" or (made_by == "scm" and spec.causal_graph.edges):
             matching = matching_of(spec.methods.named(method.name))
-            yield Step("generate", generate.generate, generate.settings_of(spec, made_by, matching))
+            yield Step("generate", generate.generate, generate.generate_settings(spec, made_by, matching))
 
 
 def _own(spec: AuditSpec, method: Method) -> Iterator[Step]:
     """The stages that only one method needs, where the spec requests them."""
-    for stage, settings_of in method.own_stages():
-        settings = settings_of(spec)
+    for own_stage in method.own_stages():
+        settings = own_stage.settings(spec)
         if settings is not None:
-            yield Step(stage.name, stage, settings)
+            yield Step(own_stage.stage.name, own_stage.stage, settings)
 
 
 def _comparison(spec: AuditSpec) -> Iterator[Step]:
     """The stage that compares mitigations, where the spec names some; methods that offer them are part of its key."""
-    settings = compare.settings_of(spec)
+    settings = compare.compare_settings(spec)
     if settings is not None:
         offering = dict.fromkeys(registry.mitigations()[name] for name in settings.names)
         modules = tuple(METHODS[name].path_of(module) for name in offering for module in (DECLARATION, MITIGATIONS))
@@ -169,7 +169,7 @@ def _comparison(spec: AuditSpec) -> Iterator[Step]:
 def _detection(spec: AuditSpec, method: Method) -> Step:
     unread_tables = set(registry.tables_declared()) - set(registry.tables_of(spec, method))
     unread = tuple(sorted(unread_tables, key=lambda table: table.name))
-    settings = detect.settings_of(spec, method.name)
+    settings = detect.detect_settings(spec, method.name)
     return Step(f"detect {method.name}", detect.detect, settings, method.detecting, unread)
 
 

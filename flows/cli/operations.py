@@ -419,9 +419,9 @@ def _keeping(lake: "Lake", keep: int | None, vintages: int | None, days: float, 
     Raises:
         SpecError: neither says how many runs are kept, the reason is too long, or the settings are not usable.
     """
-    from flows.operations.retention import FILE, Keeping, settings_of
+    from flows.operations.retention import FILE, Keeping, lake_settings
 
-    retention = settings_of(lake.storage).retention
+    retention = lake_settings(lake.storage).retention
     runs = keep or retention.keep_runs
     if runs is None:
         raise SpecError(f"how many runs to keep? Give --keep N, or retention.keep_runs in {lake.storage.where(FILE)}")

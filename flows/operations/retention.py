@@ -154,7 +154,7 @@ class LakeSettings(Strict):
     retention: Retention = Retention()
 
 
-def settings_of(storage: Storage) -> LakeSettings:
+def lake_settings(storage: Storage) -> LakeSettings:
     """The settings of a lake; the defaults where it has no file.
 
     Raises:

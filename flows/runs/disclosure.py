@@ -43,7 +43,7 @@ def with_earlier(spec: AuditSpec, lake: Lake) -> AuditSpec:
         return spec
     from tasks.ingest import stage as ingest  # loads the stages, and who reads results needs none
 
-    source_sha256 = ingest.settings_of(spec).source_sha256
+    source_sha256 = ingest.ingest_settings(spec).source_sha256
     sharing = [run for run in published if _shares(run, spec, source_sha256)]
     for run in sharing:
         again = _again(spec, run) if {*named} <= {*run.beside} else None

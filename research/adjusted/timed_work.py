@@ -19,7 +19,7 @@ from research.figures import texas_spec
 from schemas.tables.applications import DECISIONS
 from tasks.in_memory import tables_through
 from tasks.methods.adjusted.adjust.rows import Case, cases, judged
-from tasks.methods.adjusted.adjust.settings import AdjustSettings, settings_of
+from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings
 from tasks.methods.adjusted.algorithm.ladder import Ladder, climb
 from tasks.methods.adjusted.algorithm.streamed import Batch, Batches, fit_batches, fit_logit, logit_effects
 from tasks.methods.adjusted.settings import AdjustedSettings
@@ -144,7 +144,7 @@ def coverage(rows: str, repetitions: str) -> dict[str, Any]:
 def texas(data: str) -> dict[str, Any]:
     """The whole ladder on Texas 2022 by its audit spec: all rungs, groups and estimators, by race and by sex."""
     spec = texas_spec(Path(data), {"explain.decision_makers": "[lender]"})
-    settings = settings_of(spec)
+    settings = adjust_settings(spec)
     assert settings is not None, "the spec asks for the ladder"  # noqa: S101
     tables = tables_through(spec, "preprocess")
     case_tables = (tables["applications"], DECISIONS.empty(), tables["memberships"])

@@ -101,10 +101,10 @@ def scene(spec: AuditSpec, attribute: str) -> Scene:
     tables = ProblemTables.of(tables_through(spec, "score"))
     # without a causal graph the cases do not look for the counterfactuals that an audit would have made by now
     everybody = {"causal_graph": CausalGraph(), "sampling": None}
-    nothing_assumed = detect.settings_of(spec.model_copy(update=everybody), "cst")
+    nothing_assumed = detect.detect_settings(spec.model_copy(update=everybody), "cst")
     problem = next(case.problem for case in cases(tables, nothing_assumed) if case.attribute == attribute)
     columns = situations.applicants_of(problem).columns
-    world = World.of(columns, tables.memberships, tables.ids, detect.settings_of(spec, "cst"))
+    world = World.of(columns, tables.memberships, tables.ids, detect.detect_settings(spec, "cst"))
     decide = decider(spec.model, tables.models, tables.encodings, tables.decisions)
     return Scene(problem, world, decide)
 

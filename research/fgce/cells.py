@@ -486,7 +486,7 @@ SLACK = 1e-9
 """The reference's d is at times the very cost that it is to admit."""
 
 
-def settings_of(spec: AuditSpec) -> FgceSettings:
+def fgce_settings(spec: AuditSpec) -> FgceSettings:
     """Returns the settings of FGCE.
 
     Raises:
@@ -500,7 +500,7 @@ def settings_of(spec: AuditSpec) -> FgceSettings:
 
 def selections_cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mapping[Cell, Value]:
     """Computes coverage by k on the reference's grid for kAUC, changes of attributes, and counts of explained rows."""
-    fgce = settings_of(spec)
+    fgce = fgce_settings(spec)
     pricing = Pricing(problem, fgce, np.random.default_rng(spec.seed))
     values: dict[Cell, Value] = {}
     for number, name in enumerate(problem.groups):
@@ -528,7 +528,7 @@ def selections_cells(problem: Problem, spec: AuditSpec, golden: Golden) -> Mappi
 
 def problem_of(tables: Tables, spec: AuditSpec) -> Problem:
     """Returns the model's decisions by the paper's one protected attribute, as detection sees them."""
-    (case,) = problems(ProblemTables.of(tables), detect.settings_of(spec, "fgce"))
+    (case,) = problems(ProblemTables.of(tables), detect.detect_settings(spec, "fgce"))
     return case.problem
 
 

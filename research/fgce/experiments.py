@@ -92,7 +92,7 @@ class Experiments(Paper):
             **fgce_cells.cells(tables["feasibility_nodes"], tables["feasibility_edges"], group, names),
         }
         log.info("%s: figures, and the systems that the paper compares itself with", dataset)
-        request = Request(problem, tables, fgce_cells.settings_of(spec))
+        request = Request(problem, tables, fgce_cells.fgce_settings(spec))
         chosen = frozenset(KNOWN if self.baseline is None else self.baseline)
         systems_run = systems.Systems(chosen, self.translations, spec.seed)
         system_cells, face_drawings = systems.obtained(dataset, request, systems_run)

@@ -16,7 +16,7 @@ from tasks.counterfactuals.stage_settings import GenerateSettings
 from tasks.pipeline.stage import Produced, stage
 
 
-def settings_of(spec: AuditSpec, generator: str, matching: MatchingSettings) -> GenerateSettings:
+def generate_settings(spec: AuditSpec, generator: str, matching: MatchingSettings) -> GenerateSettings:
     """The stage's settings for one generator.
 
     Raises:

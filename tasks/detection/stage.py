@@ -67,7 +67,7 @@ class DetectSettings(StageSettings):
         return self.methods.named(self.method).imagines_everybody
 
 
-def settings_of(spec: AuditSpec, method: str) -> DetectSettings:
+def detect_settings(spec: AuditSpec, method: str) -> DetectSettings:
     """The stage's settings for one method: no change to another method's, or to what is trained, touches them."""
     only = spec.methods.only(method, spec.methods.named(method).detecting())
     reads = METHODS[method].reads

@@ -24,7 +24,7 @@ class ConnectSettings(StageSettings):
     """Of the draws of rows."""
 
 
-def settings_of(spec: AuditSpec) -> ConnectSettings:
+def connect_settings(spec: AuditSpec) -> ConnectSettings:
     """The stage's settings: those of the graph among a method's, the defaults where no method of the audit has any."""
     graph = GraphSettings.part_of(spec.methods.of(GraphSettings) or GraphSettings())
     return ConnectSettings(graph=graph, rows=spec.sampling.graph_rows if spec.sampling else None, seed=spec.seed)

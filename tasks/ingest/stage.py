@@ -128,7 +128,7 @@ def _column(name: str, column: ColumnSpec) -> Column:
     return Column(name, kind, column.label, nullable=True, minimum=low, maximum=high, codes=column.order)  # type: ignore[arg-type]
 
 
-def settings_of(spec: AuditSpec) -> IngestSettings:
+def ingest_settings(spec: AuditSpec) -> IngestSettings:
     """The stage's settings, with the digest of the source as it is now.
 
     Raises:

@@ -48,7 +48,7 @@ class MeasureSettings(StageSettings):
     """Whether the model was fitted to the rows of this audit, and is no rule or file."""
 
 
-def settings_of(spec: AuditSpec) -> MeasureSettings:
+def measure_settings(spec: AuditSpec) -> MeasureSettings:
     """The stage's settings."""
     running = tuple(method.name for method in asked_for(spec))
     derived = {"running": running, "inapplicable": inapplicable(spec), "model_is_fitted": not spec.model.is_given}

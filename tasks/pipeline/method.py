@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from schemas.audit.methods import MethodSettings
 from schemas.audit.partition import SAMPLED
-from schemas.audit.spec import AuditSpec, StageSettings
+from schemas.audit.spec import AuditSpec
 from schemas.errors import IntegrityError, SpecError
 from schemas.table import Table
 from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS, MODELS
@@ -31,7 +31,7 @@ from schemas.tables.counterfactuals import (
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
 from schemas.terms import NO_FEATURE, DecisionMaker, Theory
 from tasks.numerics.results import Aggregate, Draws, Inference, Tally
-from tasks.pipeline.stage import Stage
+from tasks.pipeline.stage import OwnStage
 
 # --------------------------------------------------------------------------------------------------------------------
 # Rows of the tables ``tallies``, ``aggregates`` and ``draws`` from the statistics of methods.
@@ -440,12 +440,8 @@ class Method:
         check = getattr(self.module("measures"), "faults", None)
         return iter(()) if check is None else check(spec)
 
-    def own_stages(self) -> list[tuple[Stage, Callable[[AuditSpec], StageSettings | None]]]:
-        """Stages of this method alone, each with the maker of its settings (None if the spec does not ask for it).
-
-        Each is named like its folder, in which ``stage`` holds both.
-        """
+    def own_stages(self) -> list[OwnStage]:
+        """Stages of this method alone, as ``stage`` in each folder of its folder declares them."""
         directory = Path(self.module(DECLARATION).__file__ or "").parent
         names = sorted(file.parent.name for file in directory.glob("*/stage.py"))
-        modules = [(name, self.module(f"{name}.stage")) for name in names]
-        return [(getattr(module, name), module.settings_of) for name, module in modules]
+        return [self.module(f"{name}.stage").OWN_STAGE for name in names]

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from schemas.artifact import Artifact, Partition
 from schemas.audit.expectations import OwnExpectation
 from schemas.audit.source import KeptRule
-from schemas.audit.spec import StageSettings
+from schemas.audit.spec import AuditSpec, StageSettings
 from schemas.errors import IntegrityError, SuiteError
 from schemas.table import Table
 from schemas.tables.applications import MEMBERSHIPS, REFUSAL_COUNTS, REFUSALS
@@ -602,3 +602,12 @@ def stage(
         return Stage(function.__name__, function, *tables, settings, tuple(resources), balanced, resumable, streams)
 
     return declare
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnStage:
+    """A stage of one method alone, declared as ``OWN_STAGE`` at the end of its ``stage.py``."""
+
+    stage: Stage
+    settings: Callable[[AuditSpec], StageSettings | None]
+    """Makes its settings; None where the spec does not request the stage."""

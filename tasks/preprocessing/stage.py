@@ -225,7 +225,7 @@ def _encoders(values: pd.Series, name: str, column: ColumnSpec) -> Iterator[dict
     yield row
 
 
-def settings_of(spec: AuditSpec) -> PreprocessSettings:
+def preprocess_settings(spec: AuditSpec) -> PreprocessSettings:
     """The stage's settings."""
     fitted = spec.audited_model.kind not in ("none", "rule", "file") or bool(spec.compare) or spec.methods.train()
     return PreprocessSettings.of(spec, directions=spec.directions(), codes_decide=spec.codes_decide, fitted=fitted)

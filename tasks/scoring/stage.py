@@ -52,7 +52,7 @@ class ScoreSettings(StageSettings):
     """For a given model, whose attributes are exchanged; none for one that is fitted here."""
 
 
-def settings_of(spec: AuditSpec) -> ScoreSettings:
+def score_settings(spec: AuditSpec) -> ScoreSettings:
     """The stage's settings, with the digest of a given model as it is now.
 
     Raises:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.data(EXPERIMENTS["compas"].sources[0])
 def asked():
     spec = EXPERIMENTS["compas"].read(SHARED)
     tables = tables_through(spec, "connect")
-    return Request(cells.problem_of(tables, spec), tables, cells.settings_of(spec))
+    return Request(cells.problem_of(tables, spec), tables, cells.fgce_settings(spec))
 
 
 @pytest.fixture(scope="module")

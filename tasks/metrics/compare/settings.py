@@ -19,6 +19,6 @@ class CompareSettings(StageSettings):
         return tuple(dict.fromkeys((UNCONSTRAINED, *self.compare)))
 
 
-def settings_of(spec: AuditSpec) -> CompareSettings | None:
+def compare_settings(spec: AuditSpec) -> CompareSettings | None:
     """Returns the stage's settings; None where the spec compares nothing."""
     return CompareSettings.of(spec) if spec.compare else None

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from schemas.tables.applications import APPLICANTS, APPLICATIONS, ENCODINGS, MEMBERSHIPS
 from schemas.tables.findings import COMPARED_MITIGATIONS
-from tasks.metrics.compare.settings import CompareSettings, settings_of
+from tasks.metrics.compare.settings import CompareSettings, compare_settings
 from tasks.pipeline.stage import Produced, stage
 
-__all__ = ["compare", "settings_of"]
+__all__ = ["compare", "compare_settings"]
 
 
 @stage(

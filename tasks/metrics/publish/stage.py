@@ -56,7 +56,7 @@ class PublishSettings(StageSettings):
         return [(run, [rows[t.name] for t in verdicts.EARLIER]) for run, rows in zip(runs, sizes, strict=True)]
 
 
-def settings_of(spec: AuditSpec) -> PublishSettings:
+def publish_settings(spec: AuditSpec) -> PublishSettings:
     """The stage's settings."""
     return PublishSettings.of(spec)
 

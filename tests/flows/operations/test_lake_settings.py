@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from flows.operations.retention import THREE_YEARS, settings_of
+from flows.operations.retention import THREE_YEARS, lake_settings
 from schemas.errors import SpecError
 from tasks.lake.store import Lake
 
 
 def test_without_a_file_nothing_younger_than_three_years_goes(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
-    assert settings_of(lake.storage).retention.minimum_days == THREE_YEARS == 1095
+    assert lake_settings(lake.storage).retention.minimum_days == THREE_YEARS == 1095
     (lake.root / "settings.yaml").write_text("")
-    assert settings_of(lake.storage).retention.keep_runs is None
+    assert lake_settings(lake.storage).retention.keep_runs is None
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,6 @@ def test_a_fault_names_file_line_and_expectation(text: str, told: str, tmp_path:
     lake = Lake(tmp_path / "lake")
     (lake.root / "settings.yaml").write_text(text)
     with pytest.raises(SpecError) as caught:
-        settings_of(lake.storage)
+        lake_settings(lake.storage)
     assert told in str(caught.value)
     assert str(lake.root / "settings.yaml") in str(caught.value)

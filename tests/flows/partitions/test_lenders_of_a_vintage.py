@@ -9,7 +9,7 @@ from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import listing, without_value, year_spec
 from schemas.audit.partition import ALL
 from tasks.ingest import registry
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.ingest.synthetic.algorithm.twin import TwinSettings
 from tasks.ingest.synthetic.twin_files import write
 from tasks.ingest.vintages.store import add
@@ -37,7 +37,7 @@ def test_lenders_have_the_rows_that_ingest_reads(lake, spec):
     assert every.value == ALL
     assert sum(each.rows for each in (largest, *others)) + without_value(spec, YEAR, lake).rows == TOTAL == every.rows
     of_lender = spec_of_part(spec, YEAR, largest, lake)
-    produced = ingest.function(settings=settings_of(of_lender))
+    produced = ingest.function(settings=ingest_settings(of_lender))
     assert (produced.rows_in, produced.tables["applications"].num_rows) == (largest.rows, largest.usable)
     assert "lender_id" not in of_lender.columns
     assert "lender_id" not in of_lender.source.lacking

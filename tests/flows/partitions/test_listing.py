@@ -10,8 +10,7 @@ from flows.partitions import partition_list
 from flows.partitions.partition_list import listed_value, listing, slug, without_value
 from schemas.audit.partition import ALL, By
 from schemas.errors import SpecError
-from tasks.ingest.stage import ingest
-from tasks.ingest.stage import settings_of as ingest_settings
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.lake.store import Lake
 
 YEAR = 2024

@@ -14,7 +14,7 @@ from schemas.errors import InfrastructureError, SpecError, TooFewError
 from schemas.vintages import FIRST_YEAR, latest_year
 from tasks.ingest.registry import check_columns
 from tasks.lake.store import Lake
-from tasks.methods.adjusted.adjust.settings import settings_of
+from tasks.methods.adjusted.adjust.settings import adjust_settings
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.methods.cst.settings import CstSettings
 from tasks.methods.raguel.settings import RaguelSettings
@@ -115,7 +115,7 @@ def test_a_block_of_controls_goes_when_none_of_them_is_left(place, lake):
 def test_a_year_without_any_named_control_does_not_take_others_in_their_place(place, lake):
     spec = yearly_spec(place, methods__adjusted="{blocks: {past: [history]}, primary: past}")
     of_year = spec_of_year(spec, LACKING, lake)
-    asked = settings_of(of_year)
+    asked = adjust_settings(of_year)
     assert (asked.blocks, asked.primary) == ((), "past")
 
 

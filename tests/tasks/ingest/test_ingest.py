@@ -17,12 +17,12 @@ from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from tasks.ingest.registry import check_columns
 from tasks.ingest.sources import files as sources_files
 from tasks.ingest.sources.raw import canonical
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.stage import Produced, hold
 
 
 def ingested(place: Path, **overrides: str) -> Produced:
-    return ingest.function(settings=settings_of(spec_of(place, **overrides)))
+    return ingest.function(settings=ingest_settings(spec_of(place, **overrides)))
 
 
 def held(place: Path, **overrides: str):  # type: ignore[no-untyped-def]
@@ -222,9 +222,9 @@ def test_the_digest_of_several_files_hangs_on_each_and_on_their_order(place: Pat
     loans(seed=8).to_csv(place / "other.csv", index=False)
     one, other = str(place / "loans.csv"), str(place / "other.csv")
     paths = (f"[{one}]", f"[{other}]", f"[{one}, {other}]", f"[{other}, {one}]")
-    digests = [settings_of(spec_of(place, source__path=path)).source_sha256 for path in paths]
+    digests = [ingest_settings(spec_of(place, source__path=path)).source_sha256 for path in paths]
     assert len(set(digests)) == 4
-    assert digests[0] == settings_of(spec_of(place)).source_sha256
+    assert digests[0] == ingest_settings(spec_of(place)).source_sha256
 
 
 def test_rows_are_kept_by_list_range_and_presence(place: Path) -> None:

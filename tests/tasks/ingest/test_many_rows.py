@@ -12,7 +12,7 @@ from pandas_ingest import reference
 from schemas.audit.partition import ALL, Part
 from schemas.tables.applications import APPLICATIONS, MEMBERSHIPS
 from tasks.ingest import applications
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.lake import store
 from tasks.lake.store import Written
 from tasks.pipeline import stage
@@ -54,7 +54,7 @@ def assert_equal(found: Held, expected: Held) -> None:
 @pytest.mark.parametrize("keep", ["sample", "all", "counts"])
 @pytest.mark.parametrize("bounds", ["[null, null]", "[60, 200]"], ids=["", "and some fail an expectation"])
 def test_of_many_refused_rows_the_same_are_written_and_all_are_counted(many: Path, keep: str, bounds: str) -> None:
-    settings = settings_of(spec_of(many, refusals__keep=keep, columns__amount__bounds=bounds))
+    settings = ingest_settings(spec_of(many, refusals__keep=keep, columns__amount__bounds=bounds))
     found = held(ingest.function(settings=settings))
     assert_equal(found, held(reference(settings=settings)))
     if keep == "sample":
@@ -65,7 +65,7 @@ def test_tables_that_grow_on_the_disk_are_the_same(many: Path, monkeypatch: pyte
     monkeypatch.setattr(store, "GROUP", 200)
     monkeypatch.setattr(applications, "RANGE", 700)
     monkeypatch.setattr(applications, "_HELD", 60)
-    settings = settings_of(spec_of(many, columns__amount__bounds="[60, 200]"))
+    settings = ingest_settings(spec_of(many, columns__amount__bounds="[60, 200]"))
     expected = held(ingest.function(settings=settings))
     with store.drafts(many, many / "growing") as growing:
         produced = ingest.function(settings=settings, drafts=growing)
@@ -77,11 +77,11 @@ def test_tables_that_grow_on_the_disk_are_the_same(many: Path, monkeypatch: pyte
 def part(place: Path, column: str, value: str, **overrides: str) -> Produced:
     spec = spec_of(place, **overrides)
     source = spec.source.model_copy(update={"part": Part(column=column, value=value, rows_sha256="0" * 64)})
-    return ingest.function(settings=settings_of(spec.model_copy(update={"source": source})))
+    return ingest.function(settings=ingest_settings(spec.model_copy(update={"source": source})))
 
 
 def test_a_partition_is_its_rows_alone_with_their_numbers(many: Path) -> None:
-    whole = ingest.function(settings=settings_of(spec_of(many, refusals__keep="all")))
+    whole = ingest.function(settings=ingest_settings(spec_of(many, refusals__keep="all")))
     for value in ("buy", "refinance"):
         own = part(many, "purpose", value, refusals__keep="all")
         rows = whole.tables[APPLICATIONS.name].to_pandas().query(f"purpose == '{value}'").reset_index(drop=True)
@@ -92,7 +92,7 @@ def test_a_partition_is_its_rows_alone_with_their_numbers(many: Path) -> None:
 
 
 def test_the_partition_of_every_row_is_the_source(many: Path) -> None:
-    own, whole = part(many, "purpose", ALL), ingest.function(settings=settings_of(spec_of(many)))
+    own, whole = part(many, "purpose", ALL), ingest.function(settings=ingest_settings(spec_of(many)))
     assert own.rows_in == whole.rows_in == 3000
     assert own.refusals.equals(whole.refusals)
 
@@ -102,7 +102,7 @@ def test_a_partition_is_known_by_its_own_rows(many: Path) -> None:
         spec = spec_of(many)
         own = Part(column="purpose", value="buy", rows_sha256=rows)
         source = spec.source.model_copy(update={"part": own})
-        return settings_of(spec.model_copy(update={"source": source})).source_sha256
+        return ingest_settings(spec.model_copy(update={"source": source})).source_sha256
 
     first = digest("0" * 64)
     (many / "loans.csv").write_text((many / "loans.csv").read_text() + "L9,w,1,1,refinance,bad,no\n")

@@ -14,7 +14,7 @@ from pandas_ingest import reference
 
 from schemas.audit.spec import AuditSpec
 from schemas.errors import EvenhandError
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.registry import read_spec
 from tasks.pipeline.stage import Produced, hold
 
@@ -29,7 +29,7 @@ def tables(produced: Produced) -> dict[str, pa.Table]:
 def told(function: Any, spec: AuditSpec) -> dict[str, pa.Table] | tuple[type[Exception], str, Any]:
     """The tables, or the error with its words and its place in the spec."""
     try:
-        produced = function(settings=settings_of(spec))
+        produced = function(settings=ingest_settings(spec))
     except EvenhandError as error:
         return type(error), str(error), getattr(error, "location", ())
     return tables(produced)

@@ -18,7 +18,7 @@ from schemas.terms import ExitCode
 from tasks.ingest.registry import check_columns
 from tasks.ingest.sources import delimited_text, files
 from tasks.ingest.sources.delimited_text import Dialect, Records, whole_lines
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 
 TEXT = st.text('a,"\n\r', max_size=40)
 LINES = ["a,b", '"a\nb",c', '"a""\n\n",', '5" pipe,x', ",", '""""\n', ""]
@@ -56,7 +56,7 @@ def written(place: Path, lines: list[str], end: str = "\n") -> None:
 
 
 def rows_in(place: Path, **overrides: str) -> int | None:
-    return ingest.function(settings=settings_of(spec_of(place, **overrides))).rows_in
+    return ingest.function(settings=ingest_settings(spec_of(place, **overrides))).rows_in
 
 
 def stray(lines: list[str], *rows: int) -> list[str]:

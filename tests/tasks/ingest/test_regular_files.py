@@ -19,7 +19,7 @@ from schemas.audit.file import SpecFile
 from schemas.audit.model import Model
 from schemas.errors import InfrastructureError, SpecError
 from tasks.ingest.hmda.layouts import opened
-from tasks.ingest.stage import settings_of
+from tasks.ingest.stage import ingest_settings
 from tasks.ingest.vintages import store
 from tasks.lake.store import Lake
 from tasks.scoring import stage as score
@@ -56,10 +56,10 @@ def test_what_is_no_file_is_refused_by_whoever_opens_one(
     refused: list[Callable[[], object]] = [
         lambda: draft(path, Given()),
         lambda: opened(path, place),
-        lambda: settings_of(spec_of(place, source__path="x")),
-        lambda: settings_of(spec_of(place, source="{kind: parquet, path: x}")),
-        lambda: settings_of(spec_of(place, source="{kind: hmda, path: x}")),
-        lambda: score.settings_of(spec.model_copy(update={"model": model})),
+        lambda: ingest_settings(spec_of(place, source__path="x")),
+        lambda: ingest_settings(spec_of(place, source="{kind: parquet, path: x}")),
+        lambda: ingest_settings(spec_of(place, source="{kind: hmda, path: x}")),
+        lambda: score.score_settings(spec.model_copy(update={"model": model})),
         lambda: store.add(lake, path, year=2022, dataset="snapshot", geography="TX", frozen=date(2023, 5, 1)),
     ]
     for call in refused:
@@ -91,7 +91,7 @@ def test_a_fifo_hangs_no_command(tmp_path: Path, words: list[str]) -> None:
 )
 def test_a_name_that_no_file_has_is_refused(place: Path, name: str, told: str) -> None:
     with pytest.raises(SpecError, match=f"is not a file, but {told}"):
-        settings_of(spec_of(place, source__path=json.dumps(name)))
+        ingest_settings(spec_of(place, source__path=json.dumps(name)))
     read = placed(SpecFile(spec_of(place, source__path=json.dumps(name)), "x.yaml"), place)  # looks for it, too
     assert read.spec.source.paths == (str(place / name),)
 

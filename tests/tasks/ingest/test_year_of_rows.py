@@ -15,7 +15,7 @@ from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, SpecError
 from schemas.tables.applications import SOURCE_READ
 from tasks.ingest.registry import check_columns
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.ingest.synthetic.algorithm.twin import TwinSettings
 from tasks.ingest.synthetic.twin_files import write
 from tasks.ingest.vintages.store import add
@@ -29,7 +29,7 @@ HMDA = (REPOSITORY / "data" / "audits" / "hmda.yaml").read_text()
 
 def read(spec: AuditSpec) -> dict[str, object]:
     check_columns(spec)
-    (row,) = ingest.function(settings=settings_of(spec)).tables[SOURCE_READ.name].to_pylist()
+    (row,) = ingest.function(settings=ingest_settings(spec)).tables[SOURCE_READ.name].to_pylist()
     return row
 
 

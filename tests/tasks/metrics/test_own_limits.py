@@ -41,7 +41,7 @@ def own(settings: stage.MeasureSettings, groups: dict[str, tuple[int, int]], *gi
 
 
 def test_groups_that_are_no_people_or_only_reported_cost_the_others_nothing(place: Path) -> None:
-    settings = stage.settings_of(spec_of(place))
+    settings = stage.measure_settings(spec_of(place))
     people = {"white": (400, 1500), "Black": (102, 300)}
     alone = own(settings, people)
     assert set(alone) == {"Black"}
@@ -56,7 +56,7 @@ def test_a_limit_of_the_spec_passes_nothing_that_its_theory_cannot_judge(place: 
     """Situation testing without the ladder: what columns that the table lacks could do to it is not known."""
     spec = spec_of(place, verdicts__columns_complete=str(complete).lower())
     limit = spec.thresholds[0].model_copy(update={"measure": "st_effect", "minimum": None, "maximum": 0.05})
-    settings = stage.settings_of(spec).model_copy(update={"thresholds": (limit,)})
+    settings = stage.measure_settings(spec).model_copy(update={"thresholds": (limit,)})
     family = Family("cst", "lender", "race", "st_effect", "{}")
     ends = Interval(-0.02, 0.02)
     given = Given(family, "Black", 0.0, 300, np.zeros(0), False, False, "", None, ends, Inference(0.01))

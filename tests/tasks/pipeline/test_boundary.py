@@ -10,7 +10,7 @@ from schemas.errors import SuiteError
 from schemas.table import Column, Table
 from schemas.tables.applications import DECISIONS
 from schemas.terms import ExitCode
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.stage import Produced, hold
 from tasks.pipeline.validation import boundary, validate, validate_all
 from tasks.scoring.stage import score
@@ -132,7 +132,7 @@ def test_bad_rows_are_quarantined_once_each_with_the_first_rule_they_break(
     frame.loc[30:34, "income"] = -1.0
     frame.to_csv(tmp_path / "loans.csv", index=False)
     spec = spec_of(tmp_path, columns__income__bounds="[0, 100000]")
-    produced = ingest.function(settings=settings_of(spec))
+    produced = ingest.function(settings=ingest_settings(spec))
     kept, refusals, results, _ = hold(ingest, produced, 500)
     assert kept["applications"].num_rows == 475
     assert refusals.num_rows == 25
@@ -143,7 +143,7 @@ def test_bad_rows_are_quarantined_once_each_with_the_first_rule_they_break(
 
 def test_rows_that_cannot_be_named_stop_the_stage(tmp_path: Path) -> None:
     loans().to_csv(tmp_path / "loans.csv", index=False)
-    produced = ingest.function(settings=settings_of(spec_of(tmp_path)))
+    produced = ingest.function(settings=ingest_settings(spec_of(tmp_path)))
     whole = produced.tables["applications"]
     nameless = pa.array([None, *whole["row_id"].to_pylist()[1:]], pa.string())
     tables = {**produced.tables, "applications": whole.set_column(0, whole.schema.field(0), nameless)}

@@ -60,7 +60,7 @@ def tables(spec: AuditSpec, until: str = "measure") -> Tables:
 def judged(found: Tables, spec: AuditSpec, *makers: str) -> Tables:
     """The measures alone once more, about these decision makers."""
     asked = spec.verdicts.model_copy(update={"decision_makers": makers or None})
-    settings = measure.settings_of(spec.model_copy(update={"verdicts": asked}))
+    settings = measure.measure_settings(spec.model_copy(update={"verdicts": asked}))
     of = [found.get(table.name, table.empty()) for table in measure.measure.reads]
     return {**found, **measure.measure.function(*of, settings=settings).tables}
 

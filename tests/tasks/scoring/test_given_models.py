@@ -228,7 +228,7 @@ def test_every_kind_of_model_serves_both_methods(place: Path, model: str) -> Non
 def test_a_file_is_looked_into_by_its_own_inputs(place: Path, inputs: str, of_column: list[int]) -> None:
     spec = spec_with(place, to_safetensors(network(len(of_column))), text=FINANCIAL, inputs=inputs, methods__cec="{}")
     found = tables(spec)
-    settings = detect.settings_of(spec, "cec")
+    settings = detect.detect_settings(spec, "cec")
     problems = {case.decision_maker: case.problem for case in cases(ProblemTables.of(found), settings)}
     explained = problems["model"].look_into(substitute=False)
     assert explained.x == pytest.approx(as_taken(loans(), inputs), abs=0)
@@ -244,7 +244,7 @@ def test_later_stages_need_no_file(place: Path) -> None:
     spec = spec_with(place, to_safetensors(network()), text=FINANCIAL, **WITHOUT_FGCE)
     scored = tables(spec)
     (place / "model.bin").unlink()
-    settings = detect.settings_of(spec, "cec")
+    settings = detect.detect_settings(spec, "cec")
     given = [scored.get(table.name, table.empty()) for table in detect.detect.reads]
     assert detect.detect.function(*given, settings=settings).tables["findings"].num_rows
 
@@ -396,11 +396,11 @@ def test_a_missing_file_is_named_before_anything_is_run(place: Path) -> None:
 def test_a_file_that_changes_while_the_audit_runs_is_refused(place: Path) -> None:
     spec = spec_with(place, to_safetensors(network()))
     steps = plan(spec).steps[:UNTIL_SCORE]
-    before = score.settings_of(spec)
+    before = score.score_settings(spec)
     (place / "model.bin").write_bytes(onnx_of(network()))
     with pytest.raises(InfrastructureError, match="changed while the audit ran"):
         call_plainly(steps)
-    assert score.settings_of(spec) != before  # and so has another key
+    assert score.score_settings(spec) != before  # and so has another key
 
 
 def test_outcomes_of_one_kind_leave_nothing_to_compare(place: Path) -> None:

@@ -276,7 +276,7 @@ class AdjustSettings(StageSettings):
     seed: int
 
 
-def settings_of(spec: AuditSpec) -> AdjustSettings | None:
+def adjust_settings(spec: AuditSpec) -> AdjustSettings | None:
     """The stage's settings; None where the audit leaves the ladder out.
 
     Raises:

@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.tables.applications import APPLICATIONS, DECISIONS, EXCHANGED_DECISIONS, EXCHANGES, MEMBERSHIPS
-from tasks.methods.adjusted.adjust.settings import AdjustSettings, check_filled, one_sided, settings_of, words
+from tasks.methods.adjusted.adjust.settings import AdjustSettings, adjust_settings, check_filled, one_sided, words
 from tasks.methods.adjusted.tables import ADJUSTED_EXCHANGED, TABLES
-from tasks.pipeline.stage import Produced, stage
-
-__all__ = ["adjust", "settings_of"]
+from tasks.pipeline.stage import OwnStage, Produced, stage
 
 
 @stage(reads=(APPLICATIONS, DECISIONS, MEMBERSHIPS, EXCHANGES, EXCHANGED_DECISIONS), writes=TABLES, balanced=False)
@@ -49,3 +47,6 @@ def adjust(
     exchange_rows = exchanged(decisions, memberships, exchanges, exchanged_decisions, settings)
     tables[ADJUSTED_EXCHANGED.name].append(exchange_rows)
     return Produced({name: pa.concat_tables(parts) for name, parts in tables.items()})
+
+
+OWN_STAGE = OwnStage(stage=adjust, settings=adjust_settings)

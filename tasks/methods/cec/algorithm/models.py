@@ -234,7 +234,7 @@ def models(training: CecTraining) -> tuple[Model, ...]:
     return (*of_loss, *(Model(name) for name in training.mitigations))
 
 
-def settings_of(training: CecTraining, seed: int) -> TrainingSettings:
+def training_settings(training: CecTraining, seed: int) -> TrainingSettings:
     """Settings of a training run."""
     return TrainingSettings(
         net=NetSettings(training.hidden, training.activation, training.dropout),
@@ -308,7 +308,7 @@ def trials(rows: Lending, settings: CecSettings, seed: int, keeper: Keeper | Non
         raise ValueError("nothing is to be trained: the settings have no `training`")
     compared = _comparable(rows, settings.training.folds, seed)
     bridge = Bridge(compared, Matching.of(settings), settings.theta)
-    run_settings = settings_of(settings.training, seed)
+    run_settings = training_settings(settings.training, seed)
     for fold in mitigations.split(rows.population, settings.training.folds, seed):
         grid = dict(_variants(settings.training))
         for run in mitigations.runs(bridge.rows.population, fold, tuple(grid), run_settings, bridge.match, keeper):
@@ -338,7 +338,7 @@ def _constant(rows: Lending, parts: int, seed: int) -> Bools:
 
 def _variants(training: CecTraining) -> Iterator[tuple[Variant, bool]]:
     """The variants of the loss, and whether each is one of the grid."""
-    for variant in ablation(settings_of(training, 0)):
+    for variant in ablation(training_settings(training, 0)):
         named = replace(variant, name=UNCONSTRAINED) if variant.name == "pred" else variant
         if training.ablation or named.name in _ENDS:
             yield named, False

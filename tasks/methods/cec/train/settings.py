@@ -22,7 +22,7 @@ class TrainSettings(StageSettings):
         return self.cec.training
 
 
-def settings_of(spec: AuditSpec) -> TrainSettings | None:
+def train_settings(spec: AuditSpec) -> TrainSettings | None:
     """Returns the stage's settings; None where the audit spec has no training.
 
     Raises:

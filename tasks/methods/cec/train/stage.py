@@ -8,10 +8,8 @@ import pyarrow as pa
 
 from schemas.tables.applications import APPLICANTS, APPLICATIONS, ENCODINGS, MEMBERSHIPS, TRAINED_NETS
 from schemas.tables.findings import AGGREGATES
-from tasks.methods.cec.train.settings import TrainSettings, settings_of
-from tasks.pipeline.stage import NOWHERE, Produced, Scratch, stage
-
-__all__ = ["settings_of", "train"]
+from tasks.methods.cec.train.settings import TrainSettings, train_settings
+from tasks.pipeline.stage import NOWHERE, OwnStage, Produced, Scratch, stage
 
 
 @stage(
@@ -39,3 +37,6 @@ def train(
     from tasks.methods.cec.train.nets import trained  # torch and fairlearn take seconds to load
 
     return trained(applicants, encodings, memberships, applications, settings=settings, scratch=scratch)
+
+
+OWN_STAGE = OwnStage(stage=train, settings=train_settings)

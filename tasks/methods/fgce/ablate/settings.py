@@ -27,7 +27,7 @@ class AblateSettings(StageSettings):
     seed: int
 
 
-def settings_of(spec: AuditSpec) -> AblateSettings | None:
+def ablate_settings(spec: AuditSpec) -> AblateSettings | None:
     """Returns the stage's settings; None where the audit spec has neither ablations nor relabelled draws.
 
     Raises:
@@ -42,7 +42,7 @@ def settings_of(spec: AuditSpec) -> AblateSettings | None:
             raise SpecError(message, ("columns", name))
     return AblateSettings.of(
         spec,
-        graph=connect.settings_of(spec).graph,
+        graph=connect.connect_settings(spec).graph,
         ablations=method_settings.ablations,
         draws=method_settings.ablation_draws if method_settings.ablations else 0,
         relabelled_draws=method_settings.relabelled_draws,

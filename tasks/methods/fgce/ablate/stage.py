@@ -15,10 +15,8 @@ import pyarrow as pa
 from schemas.tables.applications import DECISIONS, ENCODINGS, FEATURES, MEMBERSHIPS
 from schemas.tables.counterfactuals import FEASIBILITY_FACTS, FEASIBILITY_NODES
 from schemas.tables.findings import AGGREGATES, DRAWS, TALLIES
-from tasks.methods.fgce.ablate.settings import AblateSettings, settings_of
-from tasks.pipeline.stage import Produced, stage
-
-__all__ = ["ablate", "settings_of"]
+from tasks.methods.fgce.ablate.settings import AblateSettings, ablate_settings
+from tasks.pipeline.stage import OwnStage, Produced, stage
 
 
 @stage(
@@ -43,3 +41,6 @@ def ablate(
     from tasks.methods.fgce.ablate.searches import searched  # loads numba
 
     return searched(features, encodings, memberships, decisions, facts, nodes, settings)
+
+
+OWN_STAGE = OwnStage(stage=ablate, settings=ablate_settings)

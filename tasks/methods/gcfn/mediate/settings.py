@@ -12,7 +12,7 @@ class MediateSettings(GeneratorSettings):
     model: Model
 
 
-def settings_of(spec: AuditSpec) -> MediateSettings | None:
+def mediate_settings(spec: AuditSpec) -> MediateSettings | None:
     """Returns the stage's settings; None without the method.
 
     Raises:

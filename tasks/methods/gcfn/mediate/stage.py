@@ -16,10 +16,8 @@ from schemas.tables.counterfactuals import (
     MEDIATOR_EFFECTS,
 )
 from schemas.tables.findings import TALLIES
-from tasks.methods.gcfn.mediate.settings import MediateSettings, settings_of
-from tasks.pipeline.stage import NOWHERE, Produced, Scratch, stage
-
-__all__ = ["mediate", "settings_of"]
+from tasks.methods.gcfn.mediate.settings import MediateSettings, mediate_settings
+from tasks.pipeline.stage import NOWHERE, OwnStage, Produced, Scratch, stage
 
 
 @stage(
@@ -46,3 +44,6 @@ def mediate(
     from tasks.methods.gcfn.mediate.mediators import mediated  # torch takes seconds to load
 
     return mediated(applicants, encodings, memberships, decisions, models, settings=settings, scratch=scratch)
+
+
+OWN_STAGE = OwnStage(stage=mediate, settings=mediate_settings)

@@ -17,7 +17,7 @@ class PredictSettings(GeneratorSettings):
     decision: Decision
 
 
-def settings_of(spec: AuditSpec) -> PredictSettings | None:
+def predict_settings(spec: AuditSpec) -> PredictSettings | None:
     """Returns the stage's settings; None where the audit spec has no prediction.
 
     Raises:

@@ -8,10 +8,8 @@ import pyarrow as pa
 from schemas.tables.applications import APPLICANTS, APPLICATIONS, DECISIONS, ENCODINGS, MEMBERSHIPS
 from schemas.tables.counterfactuals import GENERATORS
 from schemas.tables.findings import AGGREGATES, TALLIES
-from tasks.methods.gcfn.predict_fairly.settings import PredictSettings, settings_of
-from tasks.pipeline.stage import Produced, stage
-
-__all__ = ["predict_fairly", "settings_of"]
+from tasks.methods.gcfn.predict_fairly.settings import PredictSettings, predict_settings
+from tasks.pipeline.stage import OwnStage, Produced, stage
 
 
 @stage(
@@ -39,3 +37,6 @@ def predict_fairly(
     from tasks.methods.gcfn.predict_fairly.predictors import predictions  # torch takes seconds to load
 
     return predictions(applicants, encodings, memberships, applications, decisions, generators, settings=settings)
+
+
+OWN_STAGE = OwnStage(stage=predict_fairly, settings=predict_settings)

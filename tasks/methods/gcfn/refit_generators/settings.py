@@ -13,7 +13,7 @@ class RefitSettings(GeneratorSettings):
     refits: int
 
 
-def settings_of(spec: AuditSpec) -> RefitSettings | None:
+def refit_settings(spec: AuditSpec) -> RefitSettings | None:
     """Returns the stage's settings; None without refits in the audit spec, or without a model that can decide again.
 
     Raises:

@@ -7,10 +7,8 @@ import pyarrow as pa
 
 from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, MODELS
 from schemas.tables.counterfactuals import GENERATOR_REFITS
-from tasks.methods.gcfn.refit_generators.settings import RefitSettings, settings_of
-from tasks.pipeline.stage import Produced, stage
-
-__all__ = ["refit_generators", "settings_of"]
+from tasks.methods.gcfn.refit_generators.settings import RefitSettings, refit_settings
+from tasks.pipeline.stage import OwnStage, Produced, stage
 
 
 @stage(reads=(APPLICANTS, ENCODINGS, MEMBERSHIPS, DECISIONS, MODELS), writes=(GENERATOR_REFITS,), balanced=False)
@@ -27,3 +25,6 @@ def refit_generators(
     from tasks.methods.gcfn.refit_generators.refits import refitted  # torch takes seconds to load
 
     return refitted(applicants, encodings, memberships, decisions, models, settings=settings)
+
+
+OWN_STAGE = OwnStage(stage=refit_generators, settings=refit_settings)

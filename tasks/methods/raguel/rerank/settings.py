@@ -27,7 +27,7 @@ class RerankSettings(StageSettings):
     seed: int
 
 
-def settings_of(spec: AuditSpec) -> RerankSettings | None:
+def rerank_settings(spec: AuditSpec) -> RerankSettings | None:
     """Returns the stage's settings; None without the method.
 
     Raises:

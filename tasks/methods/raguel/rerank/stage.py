@@ -8,11 +8,9 @@ import pyarrow as pa
 
 from schemas.tables.applications import APPLICANTS, DECISIONS, ENCODINGS, MEMBERSHIPS, MODELS
 from schemas.tables.findings import AGGREGATES, TALLIES
-from tasks.methods.raguel.rerank.settings import RerankSettings, settings_of
+from tasks.methods.raguel.rerank.settings import RerankSettings, rerank_settings
 from tasks.methods.raguel.tables import OFFERS, RERANKED
-from tasks.pipeline.stage import Produced, stage
-
-__all__ = ["rerank", "settings_of"]
+from tasks.pipeline.stage import OwnStage, Produced, stage
 
 
 @stage(
@@ -37,3 +35,6 @@ def rerank(
     from tasks.methods.raguel.rerank.lists import reranked  # fairlearn takes seconds to load
 
     return reranked(decisions, applicants, encodings, memberships, models, settings=settings)
+
+
+OWN_STAGE = OwnStage(stage=rerank, settings=rerank_settings)

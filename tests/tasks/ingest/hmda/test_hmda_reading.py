@@ -24,7 +24,7 @@ from tasks.ingest.hmda.canonical import CANONICAL, lacking
 from tasks.ingest.hmda.conversion import SchemaReport, convert, report_on
 from tasks.ingest.hmda.layouts import recognise
 from tasks.ingest.sources.raw import Raw
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.pipeline.registry import read_spec
 from tasks.pipeline.stage import Produced
 
@@ -56,7 +56,7 @@ def ingested(path: Path, year: int = 2012, **overrides: str) -> Produced:
     dotted = {"source.path": str(path), "year": str(year), **{k.replace("__", "."): v for k, v in overrides.items()}}
     spec: AuditSpec = read_spec(SPEC, "hmda.yaml", dotted).spec
     registry.check_columns(spec)
-    return ingest.function(settings=settings_of(spec))
+    return ingest.function(settings=ingest_settings(spec))
 
 
 def reasons(produced: Produced) -> dict[tuple[str, str], int]:

@@ -15,7 +15,7 @@ from tasks.ingest import registry
 from tasks.ingest.hmda import source as hmda_source
 from tasks.ingest.hmda.conversion import convert
 from tasks.ingest.hmda.layouts import BY_NAME, normalised, recognise
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.ingest.synthetic import twin_files
 from tasks.ingest.synthetic.algorithm.twin import TwinSettings, flip_shares, generate
 from tasks.ingest.synthetic.twin_files import write
@@ -189,7 +189,7 @@ def spec_of(**overrides: str):
 def test_the_audit_spec_takes_every_row_and_refuses_undecided_ones_by_reason():
     spec = spec_of()
     registry.check_columns(spec)
-    made = ingest.function(settings=settings_of(spec))
+    made = ingest.function(settings=ingest_settings(spec))
     reasons = made.refusals["reason"].to_pylist()
     assert made.tables["applications"].num_rows + len(reasons) == 600
     drawn = generate(registry.reader_of(spec.source).coefficients(spec.source), np.random.default_rng(0))

@@ -10,7 +10,7 @@ from conftest import REPOSITORY
 from schemas.audit.spec import AuditSpec
 from schemas.errors import SpecError
 from tasks.ingest import registry
-from tasks.ingest.stage import ingest, settings_of
+from tasks.ingest.stage import ingest, ingest_settings
 from tasks.ingest.synthetic import source as synthetic
 from tasks.ingest.synthetic.algorithm import lending
 from tasks.ingest.synthetic.algorithm.lending import SyntheticLending
@@ -27,7 +27,7 @@ def spec_of(**overrides: str) -> AuditSpec:
 
 
 def test_the_applications_are_the_generators_rows_to_the_last_bit() -> None:
-    made = ingest.function(settings=settings_of(spec_of()))
+    made = ingest.function(settings=ingest_settings(spec_of()))
     drawn = lending.generate(SyntheticLending(rows=200), np.random.default_rng(0))
     table = made.tables["applications"]
     got = np.column_stack([table[name].to_numpy() for name in lending.names(SyntheticLending())])
@@ -50,7 +50,7 @@ def test_mediated_rows_are_the_generators_and_their_group_moves_the_mediator() -
     said = {f"{DRAW}.rows": "4000", f"{DRAW}.beta_3": "2.0", f"{DRAW}.noise": "0.5"}
     given = read_spec(MEDIATED.read_text(encoding="utf-8"), MEDIATED.name, said).spec
     registry.check_columns(given)
-    made = ingest.function(settings=settings_of(given)).tables
+    made = ingest.function(settings=ingest_settings(given)).tables
     settings = lending.Synthetic(rows=4000, beta_3=2.0, noise=0.5)
     drawn = lending.synthetic(settings, np.random.default_rng(0))
     table = made["applications"]
@@ -73,7 +73,9 @@ def test_each_of_seed_and_coefficients_is_another_source(key: str, value: str) -
 
 
 def test_a_shift_is_seen_in_the_proxies_alone() -> None:
-    table = ingest.function(settings=settings_of(spec_of(**{f"{DRAW}.rows": "4000", f"{DRAW}.shift": "1.0"}))).tables
+    table = ingest.function(
+        settings=ingest_settings(spec_of(**{f"{DRAW}.rows": "4000", f"{DRAW}.shift": "1.0"}))
+    ).tables
     groups = table["memberships"].to_pandas().set_index("row_id")["group"]
     rows = table["applications"].to_pandas().set_index("row_id")
     means = rows.select_dtypes("number").groupby(groups).mean()
@@ -104,4 +106,4 @@ def drawn(overrides: dict[str, str]) -> None:
     """All that happens to a source before and while it is read."""
     given = read_spec(SPEC.read_text(encoding="utf-8"), SPEC.name, overrides).spec
     registry.check_columns(given)
-    ingest.function(settings=settings_of(given))
+    ingest.function(settings=ingest_settings(given))

@@ -107,7 +107,7 @@ class TestModels:
             assert (trial.net.logit(raw) >= 0).mean() == pytest.approx(trial.performance.positive_rate, abs=0.01)
         fold = next(mitigations.split(rows.population, 2, 1))
         population = rows.population
-        told = algorithm_models.settings_of(TINY, 1)
+        told = algorithm_models.training_settings(TINY, 1)
         run = next(mitigations.runs(population, fold, [_unconstrained()], told, Bridge(rows).match))
         scaled, baseline = fold.inputs[fold.test], fold.inputs[fold.train].mean(axis=0)
         one = of_network(of_module(run.trained.net)).attribute(scaled, np.tile(baseline, (len(scaled), 1)))
@@ -224,7 +224,7 @@ class TestRuns:
 def _state():
     rows = lending(120).population
     given = mitigations.TrainingRows(rows.features, rows.favourable, rows.protected, np.full(120, -1))
-    return train(given, algorithm_models.settings_of(TINY, 1)).checkpoint
+    return train(given, algorithm_models.training_settings(TINY, 1)).checkpoint
 
 
 def _said(trials):
@@ -333,7 +333,9 @@ def test_the_summary_in_percent_is_that_of_the_counts():
     bridge = Bridge(rows, theta=0.2)
     fold = next(mitigations.split(rows.population, 2, 1))
     run = next(
-        mitigations.runs(rows.population, fold, [_unconstrained()], algorithm_models.settings_of(TINY, 1), bridge.match)
+        mitigations.runs(
+            rows.population, fold, [_unconstrained()], algorithm_models.training_settings(TINY, 1), bridge.match
+        )
     )
     found, percent = bridge.consistency(run.trained.net, fold), bridge.score(run.trained.net, fold)
     assert sum(found.regimes) == found.pairs == len(fold.test) - found.unscored

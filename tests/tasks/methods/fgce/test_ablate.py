@@ -27,7 +27,7 @@ def produced(place: Path, **overrides: str) -> tuple[Produced, dict[str, list[pa
     spec = spec_of(place, **overrides)
     before = call_plainly(plan(spec).steps[:4])
     given = [pa.concat_tables(before[table.name]) for table in ablate.ablate.reads]
-    return ablate.ablate.function(*given, settings=ablate.settings_of(spec)), before
+    return ablate.ablate.function(*given, settings=ablate.ablate_settings(spec)), before
 
 
 def means(tallies: pd.DataFrame) -> pd.DataFrame:

@@ -142,7 +142,7 @@ def produced(place: Path, **overrides: str) -> dict[tuple[str, str, str], dict[s
     spec = spec_of(place, methods__fgce__ablations="false", **overrides)
     before = call_plainly(plan(spec).steps[:4])
     tables = [pa.concat_tables(before[table.name]) for table in ablate.ablate.reads]
-    rows = ablate.ablate.function(*tables, settings=ablate.settings_of(spec)).tables["aggregates"].to_pylist()
+    rows = ablate.ablate.function(*tables, settings=ablate.ablate_settings(spec)).tables["aggregates"].to_pylist()
     return {(row["decision_maker"], row["group"], row["measure"]): row for row in rows}
 
 
@@ -170,8 +170,8 @@ def test_what_is_held_against_the_draws_is_what_detect_finds(place: Path) -> Non
 
 def test_without_draws_and_without_ablations_there_is_no_stage(place: Path) -> None:
     off = {"methods__fgce__ablations": "false", "methods__fgce__relabelled_draws": "0"}
-    assert ablate.settings_of(spec_of(place, **off)) is None
-    assert ablate.settings_of(spec_of(place, profile="paper")) is None
+    assert ablate.ablate_settings(spec_of(place, **off)) is None
+    assert ablate.ablate_settings(spec_of(place, profile="paper")) is None
 
 
 def test_groups_for_whom_nothing_can_be_drawn_are_refused_and_others_are_not() -> None:

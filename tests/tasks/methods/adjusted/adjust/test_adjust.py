@@ -11,7 +11,7 @@ from conftest import REPOSITORY, SPEC, loans, spec_of
 from schemas.errors import SpecError
 from schemas.terms import Note
 from tasks.in_memory import call_plainly
-from tasks.methods.adjusted.adjust.settings import settings_of
+from tasks.methods.adjusted.adjust.settings import adjust_settings
 from tasks.methods.adjusted.algorithm.sensitivity import e_value
 from tasks.methods.adjusted.tables import ADJUSTED, ADJUSTED_INTERACTIONS
 from tasks.pipeline.registry import read_spec
@@ -151,7 +151,7 @@ def test_a_named_control_set_after_the_decision_is_refused_with_the_share_filled
     text = small_loans(tmp_path, rate_spread=approved.map({True: 0.5, False: None}))
     read = read_spec(text, "loans.yaml", OTHERS)
     with pytest.raises(SpecError, match="'rate_spread' is set by the decision") as caught:
-        settings_of(read.spec)
+        adjust_settings(read.spec)
     told = read.describe(caught.value)
     line = next(i for i, each in enumerate(text.splitlines(), 1) if "rate_spread" in each)
     assert f"line {line}: columns.rate_spread.block" in told
@@ -266,7 +266,7 @@ def test_a_linear_difference_far_from_any_probability_is_told_and_ends_no_audit(
 
 
 def test_the_settings_of_the_stage_know_the_order_of_the_blocks(place: Path) -> None:
-    asked = settings_of(spec_of(place, methods__adjusted="{blocks: {mine: [amount], finances: [income]}}"))
+    asked = adjust_settings(spec_of(place, methods__adjusted="{blocks: {mine: [amount], finances: [income]}}"))
     assert asked is not None
     assert [block.name for block in asked.blocks] == ["mine", "finances"]
     assert asked.primary == "finances"

@@ -12,7 +12,7 @@ from schemas.errors import SpecError
 from schemas.tables.hmda import HMDA_APPLICATIONS
 from schemas.terms import Role
 from tasks.methods.adjusted.adjust import settings
-from tasks.methods.adjusted.adjust.settings import settings_of
+from tasks.methods.adjusted.adjust.settings import adjust_settings
 from tasks.methods.adjusted.settings import AdjustedSettings
 from tasks.pipeline.registry import read_spec, validated
 
@@ -95,7 +95,7 @@ def test_an_excluded_column_with_a_block_is_a_control_and_no_feature(place: Path
     spec = spec_of(place, columns__purpose__role="excluded", columns__purpose__block="place")
     assert "purpose" not in spec.features()
     assert found(spec)["place"] == ("purpose",)
-    asked = settings_of(spec)
+    asked = adjust_settings(spec)
     assert asked is not None
     assert asked.primary == "other"
 
@@ -158,7 +158,7 @@ def test_a_limit_without_the_logit_that_it_judges(parameters: str, refused: bool
 def test_rows_of_a_lender_are_a_cluster_unless_the_spec_says_otherwise(
     place: Path, given: dict[str, str], cluster: str | None
 ) -> None:
-    asked = settings_of(spec_of(place, **given))
+    asked = adjust_settings(spec_of(place, **given))
     assert asked is not None
     assert asked.cluster == cluster
 
@@ -168,7 +168,7 @@ def test_a_year_without_the_judged_block_is_no_fault(place: Path) -> None:
     said = spec.model_dump(mode="json")
     said["methods"]["adjusted"]["blocks"] = {"mine": ["amount"]}
     said["source"]["lacking"] = ["history"]
-    asked = settings_of(validated(AuditSpec, said))
+    asked = adjust_settings(validated(AuditSpec, said))
     assert asked is not None
     assert (asked.primary, [block.name for block in asked.blocks]) == ("past", ["mine"])
 
@@ -189,7 +189,7 @@ def test_the_ladder_runs_by_default_beside_others_and_null_turns_it_off() -> Non
     assert read_spec(SPEC, "loans.yaml").spec.methods.running() == ("adjusted", "fgce", "cst")
     off = read_spec(SPEC, "loans.yaml", {"methods.adjusted": "null"}).spec
     assert off.methods.running() == ("fgce", "cst")
-    assert settings_of(off) is None
+    assert adjust_settings(off) is None
 
 
 def crossed(**kinds: str) -> tuple[str, ...]:
