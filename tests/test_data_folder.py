@@ -61,8 +61,8 @@ def outcomes(place: Path, marks: str, data: Path | None) -> set[str]:
     ("marks", "has_data", "expected"),
     [
         ("not slow and not long", False, {"1 error", "1 deselected"}),
-        ("slow and not long", False, {"1 skipped", "1 deselected"}),
-        ("slow and not long", True, {"1 passed", "1 deselected"}),
+        pytest.param("slow and not long", False, {"1 skipped", "1 deselected"}, marks=pytest.mark.slow),
+        pytest.param("slow and not long", True, {"1 passed", "1 deselected"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_fixture_that_reads_the_folder_needs_the_mark(

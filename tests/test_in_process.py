@@ -33,7 +33,14 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("words", SAME.values(), ids=SAME)
+USUAL = ("help", "no command", "a table", "damage", "a mistake in the spec")
+"""What the usual run compares; a process takes seconds to start."""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(words, id=name, marks=() if name in USUAL else pytest.mark.slow) for name, words in SAME.items()],
+)
 def test_both_print_and_end_alike(words: list[str], place: Path) -> None:
     lake = Lake(place / "lake")
     partition = lake.publish("measure", "0" * 32, {"measures": pa.table({"value": [0.5, 0.25]})}, {}, {})

@@ -18,7 +18,7 @@ from schemas.errors import SpecError
 from schemas.terms import State, Theory
 from tasks.metrics.algorithm.verdicts import Case, Estimated, Limit, Verdict
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 LENDER = Lender((-0.4, -0.9, 0.1, 0.5, 0.5, -0.3), (0.2, 0.0, 0.4))
 REPETITIONS = 40

@@ -28,7 +28,7 @@ from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(
         not HAVE_POSTGRES, reason="PostgreSQL is not installed here: apt-get install postgresql, as .ci/run does"
     ),
@@ -133,7 +133,6 @@ def attempts(home: Path, year: int) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
 
-@pytest.mark.long
 def test_a_back_fill_whose_worker_is_killed_is_resumed_by_the_next_one(
     deployment: Deployment, home: Path, spec: AuditSpec, undisturbed: Lake
 ) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.objects import FlowRun
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 GROUP = "scheduler"
 """Of tests for one worker: test_doctor plans runs on the same server."""
 

@@ -122,6 +122,7 @@ def test_score_is_that_of_plain_loops(bridge, fold):
     assert sum(told[f"regime_{name}_percent"] for name in "abcd") == pytest.approx(100)
 
 
+@pytest.mark.long
 def test_cells_are_means_over_folds_by_the_names_of_both_tables(bridge):
     told = models.outcomes(bridge.rows, models.variants(all_variants=False), Course(2))
     assert [(outcome.fold, outcome.variant.name) for outcome in told] == [
@@ -197,7 +198,7 @@ def test_german_credit_has_integer_codes_and_gender_from_the_personal_status():
 
 
 @needs_german
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_fold_of_german_credit_is_within_tolerance(monkeypatch):
     """Trained as an audit trains, with 9 nets of the 36 of Figure 6: what they do not tell is told to differ."""
     part = mitigations.lambda_grid((0.1, 0.5, 1.0))

@@ -66,6 +66,7 @@ def compared(runs):
     return truth.compared(runs[0])
 
 
+@pytest.mark.long
 def test_every_figure_is_judged_or_has_a_reason(runs, compared):
     said = research_figures.read("gcfn")
     told = [*truth.cells(runs), *rivals.utilities_cells([compared, compared])]

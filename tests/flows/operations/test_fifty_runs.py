@@ -14,7 +14,7 @@ from flows.runs.index import digest
 from flows.runs.signatures import certify
 from schemas.terms import ExitCode
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 MOST_SECONDS = 5.0
 AUDITS, YEARS = 5, 10
 

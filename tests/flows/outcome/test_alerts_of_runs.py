@@ -19,7 +19,7 @@ from flows.outcome import alerts
 from flows.supervision.presence import recorded
 from tasks.lake.store import Lake
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 _PATIENCE = 240
 _POOL = "alerts"
 _CHEAP = """\

@@ -25,7 +25,7 @@ from schemas.errors import InfrastructureError, SpecError
 from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 YEARS = (2019, 2020, 2021)
 SMALL = {
@@ -156,7 +156,6 @@ def unlike(found: dict[int, dict[str, str]], expected: dict[int, dict[str, str]]
     return sorted(str(key) for key in here.keys() | there.keys() if here.get(key) != there.get(key))
 
 
-@pytest.mark.long
 def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     address: str, server: str, spec: AuditSpec, expected: dict[int, dict[str, str]], s3: bool
 ) -> None:
@@ -172,7 +171,6 @@ def test_years_on_two_workers_and_s3_are_as_in_one_process_and_a_directory(
     assert unlike(digests(lake, records), expected) == []
 
 
-@pytest.mark.long
 def test_a_worker_that_is_killed_midway_is_survived(
     address: str, server: str, spec: AuditSpec, expected: dict[int, dict[str, str]], tmp_path: Path
 ) -> None:

@@ -19,6 +19,8 @@ from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 from tasks.plan import plan
 
+pytestmark = pytest.mark.slow
+
 FILE = f"loans_{WITHIN}.csv"
 
 

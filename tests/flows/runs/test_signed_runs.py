@@ -62,6 +62,7 @@ def forged(lake: Lake, run: str) -> None:
     path.write_text(json.dumps({**content, "sha256": digest(content)}, indent=1))
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_sound_run_depends_on_the_keys_that_are_trusted(place: Path, lake: Lake, run: str) -> None:
     own = log.fingerprint(log.public_key(place / "key.pub"))
     code, said = verified(lake, run)

@@ -17,6 +17,7 @@ from tasks.reporting.stage import material_of
 METHODS = SPEC[SPEC.index("methods:") : SPEC.index("thresholds:")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("started", "rule"), [("2027-12-31T23:59:59Z", "unseen"), ("2031-01-01T00:00:00Z", "old_years")]
 )

@@ -84,7 +84,7 @@ def test_the_server_of_a_killed_audit_ends_by_itself_and_the_next_one_goes_on(wo
     assert not (lake / "locks" / "embedded-api.json").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_another_account_gets_nothing_from_the_server_of_an_audit(words: list[str], tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with begun(words, lake, "ingest") as process:

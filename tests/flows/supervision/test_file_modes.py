@@ -99,7 +99,7 @@ def test_a_symbolic_link_is_not_followed(tmp_path):
     assert stat.S_IMODE(outside.stat().st_mode) == 0o644
 
 
-@pytest.mark.parametrize("name", ["flow", "year"])
+@pytest.mark.parametrize("name", ["flow", pytest.param("year", marks=pytest.mark.slow)])
 def test_work_that_another_process_than_the_command_was_given_sets_the_umask(tmp_path, name):
     """A deployed flow run of a worker, and a year on a worker of Dask, both with the umask of their shell."""
     spec = read_spec(write_years(tmp_path).read_text(), "yearly.yaml").spec.model_dump(mode="json")

@@ -104,6 +104,7 @@ class TestOnAServer:
         finally:
             killed(working)
 
+    @pytest.mark.long
     def test_a_run_whose_process_is_being_ended_is_marked(self, lake: Lake, server: str) -> None:
         working = flow(lake, 600, server)
         try:
@@ -114,6 +115,7 @@ class TestOnAServer:
         finally:
             killed(working)
 
+    @pytest.mark.slow
     def test_the_next_run_on_the_lake_marks_it(self, lake: Lake, server: str) -> None:
         killed(flow(lake, 600, server))
         (gone,) = dead(lake)
@@ -126,6 +128,7 @@ class TestOnAServer:
         assert not (lake.root / "tmp" / "ingest-0").exists()
         assert list(presence.recorded(lake)) == [], "a run that ended is at work no longer"
 
+    @pytest.mark.long
     def test_a_run_of_another_lake_or_another_server_is_left_alone(
         self, lake: Lake, server: str, tmp_path: Path
     ) -> None:

@@ -19,6 +19,7 @@ def test_variants_are_what_they_are_called():
     assert (default.networks, default.epochs) == (bench_gcfn.NETWORKS, bench_gcfn.EPOCHS)
 
 
+@pytest.mark.long
 def test_a_whole_training_and_its_epochs_are_timed():
     said = gcfn_stages.speed("1000", "2", "4", "cpu")
     assert said["rows"] == 1_000

@@ -35,15 +35,15 @@ def unplanted(as_input):
     return [twin.audit("none", seed, twin.ROWS, as_input=as_input) for seed in UNPLANTED]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("measure", HELD)
 def test_a_measure_finds_what_is_planted_and_mostly_nothing_where_nothing_is(as_input, audits, unplanted, measure):
-    assert sum(said.measured[measure].found for said in unplanted) <= 1
+    assert sum(said.measured[measure].detected for said in unplanted) <= 1
     for planted in HELD[measure].finds_by_input if as_input else HELD[measure].finds:
-        assert audits[planted].measured[measure].found, planted
+        assert audits[planted].measured[measure].detected, planted
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_truth_is_told_beside_and_the_effects_are_near_it(audits, unplanted):
     assert [said.flips for said in unplanted] == [0, 0, 0]
     assert 0.1 < audits["direct"].flips < 0.3
@@ -56,7 +56,7 @@ def test_the_truth_is_told_beside_and_the_effects_are_near_it(audits, unplanted)
 
 def test_every_method_is_held_by_measures_that_it_is_judged_by():
     for name, expected in EXPECTED.items():
-        judged = {each.measure for each in METHODS[name].judged}
+        judged = {each.measure for each in METHODS[name].verdict_measures}
         assert {each.measure for each in expected.measures} <= judged, name
         assert expected.measures, name
     for held in HELD.values():
@@ -94,8 +94,8 @@ def test_the_lenders_decisions_come_before_the_models_and_others_are_not_read():
     of = {"measure": "m", "group": twin.GROUP, "subgroup": 0, "parameters": "{}", **ROW}
     model, lender = {**of, "decision_maker": "model", "value": 0.3}, {**of, "decision_maker": "lender"}
     found = twin._measured("m", [model, lender, {**lender, "parameters": "{1}", "value": 9}], {("m", "lender")})
-    assert found == Measured(0.1, "interval", found=True, breach=True)
-    assert twin._measured("m", [model], {("m", "lender")}) == Measured(0.3, "interval", found=True, breach=False)
+    assert found == Measured(0.1, "interval", detected=True, breach=True)
+    assert twin._measured("m", [model], {("m", "lender")}) == Measured(0.3, "interval", detected=True, breach=False)
     alone = {**lender, "se": None, "value": 0.7}
     assert twin._measured("m", [model, alone], set()).value == 0.3, "the lender's has a value alone"
     assert twin._measured("m", [{**model, "value": None}, alone], set()).value == 0.7

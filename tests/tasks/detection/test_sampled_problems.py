@@ -41,6 +41,7 @@ def audits(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tables, Tables, Ta
     return tuple(computed(spec, each) for each in (None, Sampling(), SMALL))  # type: ignore[return-value]
 
 
+@pytest.mark.long
 def test_below_the_limits_nothing_changes(audits: tuple[Tables, Tables, Tables]) -> None:
     everybody, limited, _ = audits
     for name in ("findings", "evidence", "tallies", "aggregates", "draws", "feasibility_edges", "feasibility_nodes"):

@@ -178,6 +178,7 @@ SURE = {"race": "w", "repaid": "1", "income": "5", "wealth": "5", "kept": "5", "
 USED = [{**SURE, "id": f"s{i}", "approved": "12"[i % 2], "race": "wb"[i // 2 % 2]} for i in range(8)]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40))
 @given(st.lists(ROW, max_size=12), st.booleans(), st.booleans())
 def test_generated_tables(drawn: list[dict[str, str]], own_ids: bool, as_parquet: bool) -> None:

@@ -12,6 +12,7 @@ from tasks.metrics.algorithm.verdicts import step_down
 ps = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40), deadline=None)
 @given(ps)
 def test_it_rejects_and_adjusts_as_statsmodels_does(p: np.ndarray) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from conftest import SPEC, loans, spec_of
 
 from schemas.audit.spec import AuditSpec
@@ -43,6 +44,7 @@ def test_a_group_of_which_no_application_is_complete_is_named(place: Path) -> No
     assert np.isfinite(found.query("theory == 'outcome' and role == 'primary'")["value"]).all()
 
 
+@pytest.mark.slow
 def test_a_problem_that_a_method_cannot_work_on_has_the_reason(place: Path) -> None:
     loans().assign(income=5.0).to_csv(place / "loans.csv", index=False)
     text = SPEC.replace("income: {type: continuous,", "income: {type: continuous, role: [feature, financial],")

@@ -31,7 +31,7 @@ def looked_into(place: Path, model: str, text: str = FINANCIAL):
     "model",
     [
         "{kind: logistic_regression, folds: 4}",
-        "{kind: random_forest, folds: 2}",
+        pytest.param("{kind: random_forest, folds: 2}", marks=pytest.mark.slow),
         "{kind: gradient_boosting, folds: 4}",
         "{kind: net, folds: 2}",
         "{kind: logistic_regression, split: holdout}",
@@ -100,7 +100,9 @@ def test_models_are_fitted_again_on_resampled_rows(place: Path, model: str) -> N
     assert found["lender"].refit is None
 
 
-@pytest.mark.parametrize("model", ["{kind: random_forest, folds: 2}", RULE % ("true", "")])
+@pytest.mark.parametrize(
+    "model", [pytest.param("{kind: random_forest, folds: 2}", marks=pytest.mark.slow), RULE % ("true", "")]
+)
 def test_other_kinds_are_not_fitted_again(place: Path, model: str) -> None:
     found, _ = looked_into(place, model)
     assert found["model"].refit is None

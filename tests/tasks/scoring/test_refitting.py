@@ -38,7 +38,12 @@ def test_every_resample_has_all_rows_and_the_rate_of_its_lender(place: Path) -> 
 
 @pytest.mark.parametrize(
     "overrides",
-    [{"model__refits": "0"}, {"model__kind": "none"}, {"model__kind": "random_forest"}, {"profile": "paper"}],
+    [
+        {"model__refits": "0"},
+        {"model__kind": "none"},
+        pytest.param({"model__kind": "random_forest"}, marks=pytest.mark.slow),
+        {"profile": "paper"},
+    ],
 )
 def test_without_refits_the_table_is_empty(place: Path, overrides: dict[str, str]) -> None:
     assert tables(place, **overrides)["model_refits"].empty

@@ -130,6 +130,7 @@ def rates_are_counted(frame: pd.DataFrame, folder: Path) -> None:
             assert abs(int(rate) - 100 * counted.loc[group, "mean"]) <= 0.5
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(drafted)
 def test_no_drafted_spec_ends_in_a_fault(server, case):
@@ -154,9 +155,9 @@ def test_none_of_many_drafted_specs_ends_in_a_fault(server, case):
     ("features", "changes"),
     [
         ((), ()),
-        (("number",), ("no_model",)),
-        (("number",), ("many_folds",)),
-        (("number", "category", "flag"), ("excluded",)),
+        pytest.param(("number",), ("no_model",), marks=pytest.mark.slow),
+        pytest.param(("number",), ("many_folds",), marks=pytest.mark.long),
+        pytest.param(("number", "category", "flag"), ("excluded",), marks=pytest.mark.slow),
         (("constant", "missing", "text"), ("imputed",)),
     ],
 )

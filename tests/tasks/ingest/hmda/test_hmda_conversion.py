@@ -56,7 +56,9 @@ def numbers(target):
 
 
 @pytest.mark.data("data/hmda_lar_2010_2017_labels")
-@pytest.mark.parametrize("year", range(2010, 2018))
+@pytest.mark.parametrize(
+    "year", [2010, *(pytest.param(year, marks=pytest.mark.long) for year in range(2011, 2017)), 2017]
+)
 def test_the_old_years(year, tmp_path):
     file = LABELS / f"hmda_lar_{year}_raw_rand_lm100.csv"
     told = convert(recognise(file, tmp_path), tmp_path)

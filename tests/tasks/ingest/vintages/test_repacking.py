@@ -103,6 +103,7 @@ repacking.repack(lake, vintages(lake)[0])
 """  # noqa: E501
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["dealt out", "sorted", "moved", "recorded"])
 def test_a_repack_that_is_killed_leaves_one_version_readable(held: tuple[Lake, Vintage], when: str) -> None:
     lake, first = held

@@ -16,6 +16,7 @@ from tasks.numerics.problem import Counterfactuals
 REPS = 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lender", [NOISE, MEDIATED, DIRECT, BETTER], ids=["noise", "mediated", "direct", "better"])
 def test_intervals_cover_and_errors_are_of_the_right_size(lender):
     least = binom.ppf(0.01, REPS, 0.95) / REPS

@@ -311,6 +311,7 @@ def uncollapsed(problem):
     return replace(problem, node=number, graph=graph)
 
 
+@pytest.mark.long
 @given(problems())
 @QUICK
 def test_collapsed_and_uncollapsed_rows_give_the_same(problem):

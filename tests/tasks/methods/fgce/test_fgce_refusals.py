@@ -113,6 +113,7 @@ def test_a_missing_solver_is_named(place: Path, monkeypatch: pytest.MonkeyPatch)
         tables(exact(place), "detect fgce")
 
 
+@pytest.mark.slow
 def test_a_killed_solver_leaves_bounds_with_their_reason(
     place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

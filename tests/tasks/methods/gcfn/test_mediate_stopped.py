@@ -73,6 +73,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return place, digests(run(place, "untouched"))
 
 
+@pytest.mark.slow
 def test_the_state_is_kept_by_the_clock_at_the_end_and_when_asked_to_stop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +102,7 @@ def test_the_state_is_kept_by_the_clock_at_the_end_and_when_asked_to_stop(
     assert kept == [3, 1, 2, 3, 1, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 class TestStopped:
     def copy(self, place: Path, lake: str) -> Path:
         shutil.copytree(place / "killed", place / lake)

@@ -106,6 +106,7 @@ class TestPlan:
             asked(place, **{f"columns__{column}__recourse": json.dumps(recourse)})
 
 
+@pytest.mark.slow
 class TestRows:
     def test_everybody_to_be_ranked_is_there_once_for_each_order_with_a_place_or_a_reason(
         self, audit: dict[str, pd.DataFrame]
@@ -146,6 +147,7 @@ class TestRows:
             pd.testing.assert_frame_equal(again[name], audit[name])
 
 
+@pytest.mark.long
 class TestOffers:
     def test_the_very_model_confirms_points_and_offers(self, audit: dict[str, pd.DataFrame]) -> None:
         found = audit["reranked"].query("decision_maker == 'model' and refusal.isna()")

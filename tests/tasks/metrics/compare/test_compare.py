@@ -42,7 +42,7 @@ def mitigated(name, fold, seed=3):
 
 class TestLaw:
     @pytest.mark.parametrize(
-        "name", [pytest.param(name, marks=() if name in CHEAP else pytest.mark.slow) for name in mitigations()]
+        "name", [pytest.param(name, marks=() if name in CHEAP else pytest.mark.long) for name in mitigations()]
     )
     def test_whatever_is_offered_decides_on_every_row_the_same_each_time_or_says_why_not(self, name, fold):
         rows, label = fold

@@ -155,7 +155,7 @@ def drawn_tables(seed: int, draws: int, most: int) -> Iterator[NDArray[np.int8]]
         yield rng.multinomial(rng.integers(8, most + 1), shares).astype(np.int8)
 
 
-@pytest.mark.parametrize("linked", [False, True])
+@pytest.mark.parametrize("linked", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_what_is_shown_leaves_small_counts_open_among_all_tables(linked: bool) -> None:
     """Whatever the total is: it is printed, or rounded to 5 and the tables reach beyond what it is rounded from."""
     every, policy, protected = tables(MOST - 2), POLICIES["public"], 0

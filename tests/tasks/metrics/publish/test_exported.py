@@ -159,6 +159,7 @@ def person() -> st.SearchStrategy[Person]:
     )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(20))
 @given(st.lists(person(), min_size=20, max_size=120), st.sampled_from(["public", "strict", "official"]))
 def test_no_small_count_can_be_told_from_what_is_exported(people: list[Person], profile: str) -> None:

@@ -66,6 +66,7 @@ def said(crowd: Crowd) -> list[Any]:
     return [plain, crowd.lines, [each.groups for each in people.attributes], list(map(crowd.readable, crowd.lines))]
 
 
+@pytest.mark.long
 def test_every_rule_counts_the_same_people(many: Path) -> None:
     tables = {rule: tables_of(many, rule) for rule in ("all", "sample", "counts")}
     rows = {rule: each["refusals"].num_rows for rule, each in tables.items()}

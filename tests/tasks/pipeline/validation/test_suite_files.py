@@ -34,6 +34,7 @@ def suites(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_great_expectations_keeps_all_of_every_file(suites: Path, tmp_path: Path) -> None:
     read = run("-c", READ, str(suites), cwd=tmp_path)
     assert read.returncode == 0, read.stderr

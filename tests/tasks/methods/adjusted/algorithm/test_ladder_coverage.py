@@ -9,7 +9,7 @@ from tasks.methods.adjusted.algorithm.estimators import Estimator
 SMALL = [each for each in SCENARIOS if each.rows == 1500]
 ESTIMATORS: tuple[Estimator, ...] = ("logit", "aipw")
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")

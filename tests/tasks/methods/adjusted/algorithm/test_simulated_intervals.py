@@ -13,7 +13,7 @@ from tasks.methods.adjusted.algorithm.design import Applications, Block, Control
 from tasks.methods.adjusted.algorithm.ladder import climb
 from tasks.methods.adjusted.settings import AdjustedSettings
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 LOGIT = AdjustedSettings(estimators=("logit",), form="linear")
 
