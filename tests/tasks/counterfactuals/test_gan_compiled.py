@@ -1,11 +1,16 @@
 """Compiled turns against automatic differentiation: gradients, weights, states; and threads that change nothing."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 import torch
+from conftest import REPOSITORY
 from test_gan import SMALL, applicants, mixed, same
 
 from tasks.counterfactuals.algorithm.gan import compiled
@@ -23,6 +28,7 @@ from tasks.counterfactuals.algorithm.gan.networks import Encoded, GanSettings, S
 from tasks.counterfactuals.algorithm.gan.training import train
 from tasks.numerics.networks.perceptron import one_thread
 
+FOLDER = Path(__file__).parent
 LOSSES = ("non_saturating", "equation_8", "algorithm_1")
 NUMBERS = Shape(covariates=2, categories=3, mediators=2, heads=(), hidden=5)
 HEADS = Shape(covariates=1, categories=2, mediators=6, heads=((1, 3), (3, 6)), hidden=7)
@@ -52,6 +58,7 @@ def by_autograd(rows, shape, modules, settings):
     return (torch.cat([each.flatten() for each in part]).numpy() for part in (made, told))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("shape", [NUMBERS, HEADS], ids=["numbers", "heads"])
 def test_gradients_are_those_of_automatic_differentiation(shape, loss):
@@ -123,3 +130,30 @@ def test_torch_has_its_threads_again_after_a_game_of_its_own():
     with one_thread():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
+
+
+_TRAINING = """
+import hashlib
+from test_gan import SMALL, mixed
+from tasks.counterfactuals.algorithm.gan.training import train
+
+tensors = train(mixed(), SMALL).checkpoint.tensors
+print(hashlib.sha256(b"".join(tensors[name].contiguous().numpy().tobytes() for name in sorted(tensors))).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_compiles_gives_the_bytes_of_one_that_loads_what_was_compiled(tmp_path):
+    """Both are processes of their own: what one has compiled is in its memory, too."""
+    places = os.pathsep.join(map(str, (REPOSITORY, REPOSITORY / "tests" / "material", REPOSITORY / "tests", FOLDER)))
+    variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": places}
+    digests, files = [], []
+    for _ in range(2):
+        ended = subprocess.run(
+            [sys.executable, "-c", _TRAINING], env=variables, capture_output=True, text=True, check=True
+        )
+        digests.append(ended.stdout)
+        files.append({file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.nb[ic]")})
+    assert digests[0] == digests[1]
+    assert any("run_epoch" in file.name for file in files[0])
+    assert files[0] == files[1], "the second compiled something itself"
