@@ -238,7 +238,7 @@ def _asked(
     outlooks_of_years, records = outlooks(spec, years, lake, choice, force=common.force)
     tasks = []
     for year in outlooks_of_years:
-        records += [*year.standing, *year.set_aside]
+        records += [*year.settled, *year.set_aside]
         for record in year.set_aside:
             log.warning("%s %s is set aside: it failed twice alike; --force tries again", record.year, record.value)
         for listed, conditions in year.to_do:

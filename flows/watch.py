@@ -136,7 +136,7 @@ def _fetch_missing(
     dataset, geography = dataset_of(choice.dataset or "snapshot"), choice.geography or "nationwide"
     edition = editions.Edition(year, dataset, geography, choice.frozen, base_url)
     planned = editions.planned(lake, edition)
-    if planned.held is not None:
+    if planned.vintage is not None:
         return None, ""
     if not fetch:
         return None, f"{dataset} {year} of {geography} is published at {planned.url}; this watch does not fetch"

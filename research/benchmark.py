@@ -108,7 +108,7 @@ class Room:
     """The limit that the user gave, for a quick look."""
     reps: int | None = None
     """Repetitions that the user gave, of a benchmark that repeats simulations."""
-    given: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
     """What the user gave for ``Bench.takes``: option -> value."""
 
     @property
@@ -154,7 +154,7 @@ class Bench:
         rows: int | None = None,
         reps: int | None = None,
         form: str | None = None,
-        given: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> list[Row]:
         """Measures, and returns the rows of the table.
 
@@ -164,7 +164,7 @@ class Bench:
                 but for those of simulations, which hold for any size.
             reps: Repetitions of simulations.
             form: The option of ``forms`` that is given.
-            given: Options of ``takes``, with their values.
+            options: Options of ``takes``, with their values.
 
         Raises:
             SpecError: The limit on rows is too low.
@@ -181,7 +181,7 @@ class Bench:
         with tempfile.TemporaryDirectory() as place:
             Lake(Path(place)).require_space(self.disk, "the benchmark")
             lines = self.forms[form] if form else self.lines
-            rows_of_bench = list(lines(Room(Path(place), inside, rows, reps, given or {})))
+            rows_of_bench = list(lines(Room(Path(place), inside, rows, reps, options or {})))
         is_complete = rows is None or self.repeats or self.of_any_size
         return rows_of_bench if is_complete else [{**line, "target": None, "met": None} for line in rows_of_bench]
 

@@ -94,7 +94,7 @@ def bench(
         result = overhead(load_spec(spec, dict(pair(s) for s in set_ or [])).spec)
     else:
         with shown(f"bench {name}"):
-            result = bench_of(name).run(data, rows, form=_FORM if group_as_input else None, given=options)
+            result = bench_of(name).run(data, rows, form=_FORM if group_as_input else None, options=options)
     if as_json:
         console.print_json(json.dumps(result))
     else:

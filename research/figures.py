@@ -388,7 +388,7 @@ class Compared(NamedTuple):
 
     figures: list[Figure]
     """In their order."""
-    found: Mapping[Cell, Value]
+    values: Mapping[Cell, Value]
     """What our code obtained."""
     drawings: tuple[Drawing, ...] = ()
     """Of figures for which the paper prints no numbers."""

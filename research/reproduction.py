@@ -410,7 +410,7 @@ class Whole:
 
     data: Path
     quick: bool = False
-    kept: Path | None = None
+    results: Path | None = None
     """Folder with the results of data sets, from which an interrupted one goes on; None keeps nothing."""
     jobs: int = 2
     """Data sets at a time, each with one thread."""
@@ -441,7 +441,7 @@ def reproduce_all(settings: Whole) -> list[Done]:
         InfrastructureError: A file is missing; nothing is run then.
     """
     parts = settings.parts()
-    results = {part: done(part, settings.kept) for part in parts if is_kept(part, settings.kept)}
+    results = {part: done(part, settings.results) for part in parts if is_kept(part, settings.results)}
     for part in results:
         log.info("%s: kept from before", part.name)
     remaining = sorted((part for part in parts if part not in results), key=_longest_first)
@@ -470,7 +470,7 @@ def _whole_run(parts: Sequence[Part], settings: Whole) -> Iterator[Done]:
         while remaining or waiting:
             while remaining and len(waiting) < settings.jobs:
                 n, part = remaining.pop(0)
-                waiting[pool.submit(done, part, settings.kept)] = n
+                waiting[pool.submit(done, part, settings.results)] = n
                 stage_began(n)
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ended:

@@ -102,7 +102,7 @@ class _Panel:
 
     chart: Curves
     curve: Curve
-    left: float
+    x: float
     top: float
     width: float
     sheet: layout.Sheet
@@ -123,13 +123,13 @@ class _Panel:
     def shapes(self) -> list[layout.Shape]:
         across, up = self.chart.axes()
         labels = up.labels(self.chart.y)
-        start, end = self.left + self.sheet.room(labels) + 6, self.left + self.width - 8
+        start, end = self.x + self.sheet.room(labels) + 6, self.x + self.width - 8
         ticks = [up.at(tick, self._floor, self._ceiling) for tick in up.ticks]
         other_curves = [curve for curve in self.chart.curves if curve is not self.curve]
         lines = [self._line(curve, across, up, start, end) for curve in other_curves]
         return [
             *layout.text_lines(
-                self.curve.label, self.left, self.top + self.sheet.size, self.width, self.sheet, 2, "ink", bold=True
+                self.curve.label, self.x, self.top + self.sheet.size, self.width, self.sheet, 2, "ink", bold=True
             ),
             layout.PathShape(" ".join(layout.segment(start, y, end, y) for y in ticks), "faint", "line"),
             *(layout.PathShape(line, "faint", "soft") for line in lines if line),

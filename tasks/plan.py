@@ -68,7 +68,7 @@ class Step:
     """Modules that the stage reaches by name and not by import: they are part of its key."""
     unread: tuple[Table, ...] = ()
     """Tables that the stage declares and this step has no use for: what is in them does not touch it."""
-    given: tuple[Artifact, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
     """Tables of the lake that the step reads and that no step of this audit writes."""
 
 
@@ -122,7 +122,7 @@ def plan(spec: AuditSpec, started: str = "") -> Plan:
         *(_detection(spec, method) for method in methods),
         *_comparison(spec),
         Step("measure", measure.measure, measure.measure_settings(spec), declarations),
-        Step("publish", publish.publish, publish.publish_settings(spec), declarations, given=publish.given(spec)),
+        Step("publish", publish.publish, publish.publish_settings(spec), declarations, artifacts=publish.given(spec)),
         Step("report", report.report, report_settings(spec, run, reading.source_sha256, code, started), declarations),
     )
     return Plan(spec, run, reading.source_sha256, code, steps, started)
@@ -204,7 +204,7 @@ def inputs(step: Step, done: Sequence[Partition]) -> Inputs:
     """The artifacts that a step reads."""
     artifacts: Inputs = {table.name: [] for table in step.stage.reads}
     unread = {table.name for table in step.unread}
-    for artifact in (*(produced for partition in done for produced in partition.tables), *step.given):
+    for artifact in (*(produced for partition in done for produced in partition.tables), *step.artifacts):
         if artifact.table in artifacts and artifact.table not in unread:
             artifacts[artifact.table].append(artifact)
     return artifacts

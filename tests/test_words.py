@@ -38,7 +38,7 @@ WORDS = re.compile(
 )
 LOGGING = ("warning", "error", "info", "exception")
 
-ODD_NAMES, ODD_DOCSTRINGS, ODD_MESSAGES = 0.003, 0.006, 0.009
+ODD_NAMES, ODD_DOCSTRINGS, ODD_MESSAGES = 0.002, 0.006, 0.008
 """Shares that may only fall."""
 
 

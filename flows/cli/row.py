@@ -19,7 +19,7 @@ from tasks.pipeline.stage import hold
 from tasks.plan import inputs
 from tasks.preprocessing.stage import preprocess
 
-_TOLD = ["row_id", "source_row", "stage", "reason", "column", "detail"]
+_COLUMNS = ["row_id", "source_row", "stage", "reason", "column", "detail"]
 
 
 def why_refused(lake: Lake, run: str, row_id: str) -> pa.Table | None:
@@ -34,7 +34,7 @@ def why_refused(lake: Lake, run: str, row_id: str) -> pa.Table | None:
     refusals_of_row = [_row(lake.read(a), row_id) for p in done for a in p.tables if a.table == REFUSALS.name]
     refusal = pa.concat_tables(refusals_of_row)
     if refusal.num_rows:
-        return refusal.slice(0, 1).select(_TOLD)
+        return refusal.slice(0, 1).select(_COLUMNS)
     if _has(lake, done, FEATURES.name, row_id):
         return None
     planned = planned_again(lake, run)[1]
@@ -52,7 +52,7 @@ def why_refused(lake: Lake, run: str, row_id: str) -> pa.Table | None:
         column = planned.spec.row_id
         ids = f"ids are those of column {column!r}" if column else "ids are numbers of rows, from 1"
         raise SpecError(f"--row {row_id}: the source of run {run} has no such row; {ids}")
-    return refusal.slice(0, 1).select(_TOLD)
+    return refusal.slice(0, 1).select(_COLUMNS)
 
 
 def _has(lake: Lake, done: list[Partition], table: str, row_id: str) -> bool:

@@ -269,7 +269,7 @@ def print_audit(
         print_rows(console, title, rows)
     for sentence in (*_more(summary), summary.withheld):
         console.print(sentence.strip(), markup=False, soft_wrap=True)
-    console.print(f"read    {read_words(summary.read)}", markup=False)
+    console.print(f"read    {read_words(summary.source_summary)}", markup=False)
 
 
 def _more(summary: "Summary") -> list[str]:

@@ -60,7 +60,7 @@ def plan_line(plan: "Planned") -> dict[str, Any]:
         "url": plan.url,
         "frozen": plan.frozen.isoformat() if plan.frozen else None,
         **asdict(plan.estimate),
-        "held": str(plan.held) if plan.held else None,
+        "held": str(plan.vintage) if plan.vintage else None,
     }
 
 

@@ -80,10 +80,10 @@ def _partitions(request: Backfill, lake: Lake) -> dict[str, Any]:
     outlooks_of_years, failed = outlooks(request.spec, request.years, lake, request.choice, force=request.force)
     remaining_rows = [listed.rows for year in outlooks_of_years for listed, _ in year.to_do]
     if remaining_rows:
-        records = [record for year in outlooks_of_years for record in year.known]
+        records = [record for year in outlooks_of_years for record in year.last_attempts]
         with course_of([PARTITIONS], [seconds_left(records, remaining_rows, _workers(request))], only=PARTITIONS):
             return _orchestrated(request, lake)
-    stand = [record for year in outlooks_of_years for record in (*year.standing, *year.set_aside)]
+    stand = [record for year in outlooks_of_years for record in (*year.settled, *year.set_aside)]
     log.info("nothing is left to compute of %d partitions", len(stand))
     return summed_up(sorted([*stand, *failed], key=lambda record: (record.year, record.value)))
 

@@ -149,7 +149,7 @@ class RunFigures:
     """Seconds since 1970."""
     rows: int
     """Of the source, to two digits."""
-    whole: bool
+    all_rows: bool
     """Whether it is about every row, and not about one partition."""
     stages: tuple[StageFigures, ...]
     """Those that it computed, and did not find in the lake."""
@@ -203,7 +203,7 @@ def run_figures(lake: Lake, run: str, *, checks: bool = True) -> RunFigures:
         state=manifest["state"],
         finished=datetime.fromisoformat(manifest["finished"]).timestamp(),
         rows=roughly(lineage[0]["rows"]["in"]) if lineage else 0,
-        whole=is_whole,
+        all_rows=is_whole,
         stages=tuple(stages),
         checks=judged,
     )
@@ -273,7 +273,7 @@ def of_runs(
     checks = GaugeMetricFamily(
         "evenhand_checks", "Checks against limits in the last run of a year.", labels=["dataset", "year", "state"]
     )
-    for (audit, year), run in {(run.audit, run.year): run for run in readable_runs if run.whole}.items():
+    for (audit, year), run in {(run.audit, run.year): run for run in readable_runs if run.all_rows}.items():
         for state, count in run.checks.items():
             checks.add_metric([audit, str(year), state], count)
     return [ended, took, last, checks]
@@ -356,7 +356,7 @@ class LakeCollector(Collector):
     """The metrics of one lake."""
 
     lake: Lake
-    known: dict[str, RunFigures] = field(default_factory=dict)
+    figures: dict[str, RunFigures] = field(default_factory=dict)
     """Of each run that was ever read: one that goes, or is damaged later, has been counted."""
     gone: dict[str, RunFigures] = field(default_factory=dict)
     """Of each run that retention removed."""
@@ -403,12 +403,12 @@ class LakeCollector(Collector):
     def _of_runs(self, lake: Lake, hidden: list[Unreadable]) -> Iterator[Metric]:
         ids = run_ids(lake)
         for run in ids:
-            if run not in self.known:
+            if run not in self.figures:
                 with suppress(*_UNUSABLE):
-                    self.known[run] = run_figures(lake, run)
-        readable_runs = _in_order(self.known[run] for run in ids if run in self.known)
+                    self.figures[run] = run_figures(lake, run)
+        readable_runs = _in_order(self.figures[run] for run in ids if run in self.figures)
         self.gone |= removed(lake, self.gone)
-        every = _in_order({**self.gone, **self.known}.values())
+        every = _in_order({**self.gone, **self.figures}.values())
         yield from of_runs(every, readable_runs, self._without_run(lake))
         yield from of_stages(every, readable_runs)
         faults = len(ids) - len(readable_runs) + sum(record.kind == RUN for record in hidden)

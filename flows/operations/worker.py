@@ -135,7 +135,7 @@ class Seen:
 class Memory:
     """Memory of the runs on a lake, by the names of their records."""
 
-    seen: dict[str, Seen] = field(default_factory=dict)
+    peaks: dict[str, Seen] = field(default_factory=dict)
 
     def look(self, lake: Lake) -> None:
         """Look at the runs of this machine that are at work."""
@@ -151,16 +151,16 @@ class Memory:
                 with suppress(psutil.Error):
                     resident += process.memory_info().rss
             mb = resident / _MB
-            run_peak = self.seen.setdefault(presence.name, Seen())
+            run_peak = self.peaks.setdefault(presence.name, Seen())
             if presence.stage != run_peak.stage:
-                run_peak = self.seen[presence.name] = Seen(presence.stage)
+                run_peak = self.peaks[presence.name] = Seen(presence.stage)
             run_peak.pids |= {process.pid for process in family}
             if mb > run_peak.peak_mb:
                 run_peak.peak_mb, run_peak.there_was_mb = mb, mb + free_mb()
 
     def words(self, lake: Lake, presence: Presence) -> str:
         """What was seen of a run; empty where nothing was."""
-        run_peak = self.seen.get(presence.name)
+        run_peak = self.peaks.get(presence.name)
         return run_peak.words(lake) if run_peak and run_peak.peak_mb else ""
 
 
@@ -209,7 +209,7 @@ class Watcher:
     memory: Memory = field(default_factory=Memory)
     since: dict[str, float] = field(default_factory=dict)
     """Name of a dead run's record -> when it was found first, by a monotonic clock."""
-    asked: float = field(default_factory=time.monotonic)
+    request_time: float = field(default_factory=time.monotonic)
     """When the server was asked last."""
     failed: str = ""
     """The error of the last look that had one, which is told once."""
@@ -244,12 +244,12 @@ class Watcher:
     def _see_to_dead(self) -> list[Marked]:
         gone = dead(self.lake)
         self.since = {presence.name: self.since.get(presence.name, time.monotonic()) for presence in gone}
-        if not (gone or time.monotonic() - self.asked > _NEVER_BEGUN_SECONDS):
+        if not (gone or time.monotonic() - self.request_time > _NEVER_BEGUN_SECONDS):
             return []
         with taken(self.lake.storage.local / "locks" / _TURN) as ours:
             if not ours:
                 return []
-            self.asked = time.monotonic()
+            self.request_time = time.monotonic()
             remembered = partial(self.memory.words, self.lake)
             marked_runs = see_to_dead(self.lake, Burial(resume=True, ripe=self._ripe, remembered=remembered))
             for marked in marked_runs:

@@ -54,7 +54,7 @@ def page(ending: Ending, run: Run, rows: Sequence[Row]) -> str:
         lines += ["| " + " | ".join(map(_cell, row.values())) + " |" for row in rows]
     else:
         lines.append("No figure of this run has a limit.")
-    lines += ["", f"Read: {_cell(read_words(run.read))}"] if run.read else []
+    lines += ["", f"Read: {_cell(read_words(run.source_summary))}"] if run.source_summary else []
     address = f"[{ending.report}]({ending.report})" if "://" in ending.report else f"`{ending.report}`"
     return "\n".join([*lines, "", f"Report: {address}", "", f"Run: `{run.run}`", ""])
 

@@ -150,7 +150,7 @@ def _texts(part: Any) -> set[str]:
 
 _LONGEST: Final = 600
 """Characters of a message."""
-_LEAST_TOLD: Final = 100
+_LEAST_PRINTED: Final = 100
 """Fewer rows than this are not counted in a log."""
 _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
@@ -191,12 +191,12 @@ def about(rows: int) -> str:
 
     Rows that a stage refused are withheld where they are few, and they are what two exact numbers differ by.
     """
-    return f"< {_LEAST_TOLD}" if 0 < rows < _LEAST_TOLD else f"{roughly(rows):,}"
+    return f"< {_LEAST_PRINTED}" if 0 < rows < _LEAST_PRINTED else f"{roughly(rows):,}"
 
 
 def roughly(rows: int) -> int:
     """The same as a number, for metrics and traces: to two digits, 0 where they are few."""
-    return 0 if rows < _LEAST_TOLD else int(float(f"{rows:.1e}"))
+    return 0 if rows < _LEAST_PRINTED else int(float(f"{rows:.1e}"))
 
 
 # --------------------------------------------------------------------------------------------------------------------

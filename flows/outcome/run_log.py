@@ -125,7 +125,7 @@ _PASSING = (OSError, BrokenExecutor, MemoryError)
 """A fault of a network drive may pass; a stage that died or had no memory may find more next time."""
 
 
-class ToldError(Exception):
+class PlainError(Exception):
     """An error in words that a server may have."""
 
     def __init__(self, message: str, error: Exception | None = None, *, passing: bool = False) -> None:
@@ -137,7 +137,7 @@ class ToldError(Exception):
 
 def may_pass(error: object) -> bool:
     """Whether another try of a task may help, by its error."""
-    if isinstance(error, ToldError):
+    if isinstance(error, PlainError):
         return error.passing
     return isinstance(error, _PASSING) or isinstance(getattr(error, "__cause__", None), _PASSING)
 
@@ -150,14 +150,14 @@ def in_plain_words(*, keep_error: bool = True) -> Iterator[None]:
         keep_error: whether the error goes along; it would have to be pickled to leave its process.
 
     Raises:
-        ToldError: the block raised an error.
+        PlainError: the block raised an error.
     """
     try:
         yield
     except Exception as error:
         if isinstance(error, OSError) or isinstance(error.__cause__, OSError):
             raise  # a retry may help, and its words name files
-        plain_error = ToldError(
+        plain_error = PlainError(
             ending_of_error(error, "", texts_known()).message, error if keep_error else None, passing=may_pass(error)
         )
     else:
@@ -173,6 +173,6 @@ def in_own_words(task: Callable[[], T]) -> T:
     """
     try:
         return task()
-    except ToldError as plain_error:
+    except PlainError as plain_error:
         error = plain_error.error or plain_error
     raise error  # outside of the handler, as its error would be the context

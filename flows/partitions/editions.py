@@ -92,7 +92,7 @@ class Planned:
     frozen: date | None
     """None: the server tells."""
     estimate: Estimate
-    held: Vintage | None
+    vintage: Vintage | None
 
 
 def planned(lake: Lake, edition: Edition) -> Planned:
@@ -126,9 +126,9 @@ def fetch(lake: Lake, edition: Edition, *, again: bool = False, keep_raw: bool =
     name = f"{edition.year}-{edition.dataset}-{edition.geography}"
     with at_work(lake, command_id()), lake.lock(f"fetch-{name}"):
         plan = planned(lake, edition)  # behind the lock: another process may have fetched it meanwhile
-        if plan.held and not again:
-            log.warning("held already: %s; give --again to fetch it all the same", plan.held)
-            return plan.held
+        if plan.vintage and not again:
+            log.warning("held already: %s; give --again to fetch it all the same", plan.vintage)
+            return plan.vintage
         lake.require_space(plan.estimate.disk_bytes or 0, name)
         folder = lake.storage.local / "unfinished" / f"fetch-{name}"
         if why := strange(lake.storage.local, folder):

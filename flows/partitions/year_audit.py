@@ -140,7 +140,7 @@ class _Watcher:
 
 
 def _end(recorder: Recorder, summary: Summary) -> None:
-    recorder.tell(run=summary.run, stage="", computed=summary.computed, read=summary.read)
+    recorder.tell(run=summary.run, stage="", computed=summary.computed, read=summary.source_summary)
     state = OF_VERDICT.get(summary.state, YearState.INSUFFICIENT)
     recorder.end(state, summary.exit_code, _why(summary) if state is YearState.INSUFFICIENT else "")
 

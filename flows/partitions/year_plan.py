@@ -246,11 +246,11 @@ class Outlook:
     year: int
     to_do: tuple[tuple[Listed, str], ...] = ()
     """Each with its conditions, the largest first."""
-    standing: tuple[Attempt, ...] = ()
+    settled: tuple[Attempt, ...] = ()
     """Done, or of too few people."""
     set_aside: tuple[Attempt, ...] = ()
     """Failed twice alike."""
-    known: tuple[Attempt, ...] = field(default=(), repr=False)
+    last_attempts: tuple[Attempt, ...] = field(default=(), repr=False)
     """Last attempts of all partitions, which tell how long they take."""
 
 

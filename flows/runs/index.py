@@ -124,7 +124,7 @@ class Run:
     protected: bool
     partition: Mapping[str, str] | None = None
     """Column and value of the rows that it is about, of an audit with ``by``; None of one without."""
-    read: Mapping[str, Any] | None = None
+    source_summary: Mapping[str, Any] | None = None
     """What was read, as published; an earlier version did not keep it."""
     number: int = 0
     """Of its entry in the lake's log: the order of runs. 0 of an earlier version that kept no log, and of a run that
@@ -313,7 +313,7 @@ def run_of(lake: Lake, name: str) -> Run:
         lineage=tuple(manifest["lineage"]),
         protected=is_protected(lake, name),
         partition=manifest.get("partition"),  # an earlier version had none
-        read=manifest.get("read"),
+        source_summary=manifest.get("read"),
     )
 
 

@@ -76,7 +76,7 @@ class Summary:
     """Rows of the table of verdicts, each theory as a whole before its groups."""
     report: str
     """Path or URI of the page."""
-    read: dict[str, Any]
+    source_summary: dict[str, Any]
     """What was read, as the manifest keeps it."""
     computed: int
     """Stages that were not in the lake before."""
@@ -150,7 +150,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
         titles=shown_titles,
         verdicts=verdicts,
         report=report,
-        read=source_summary,
+        source_summary=source_summary,
         computed=computed,
         warnings=warnings,
         withheld=counted(publication),

@@ -41,7 +41,7 @@ def replay_run(root: Path | str, run: str) -> list[dict[str, Any]]:
         raise SpecError(f"run {run} went through other stages than this version has; {_OTHER_VERSION}")
     with tempfile.TemporaryDirectory(prefix="replay-", dir=lake.storage.local / "tmp") as scratch:
         again = Lake(Path(scratch))
-        for artifact in (artifact for step in planned.steps for artifact in step.given):
+        for artifact in (artifact for step in planned.steps for artifact in step.artifacts):
             again.write_file(artifact.path, lake.check(artifact.path, artifact.sha256).read_bytes())
         after = walk(
             planned.steps,

@@ -464,7 +464,7 @@ def _effects(y: Floats, x: Floats) -> Iterator[dict[str, float]]:
 
     columns = range(1, 2 + len(TEXAS_GROUPS))
     linear, logit = fit_batches(batches), fit_logit(batches)
-    member_effects = logit_effects(batches, logit.coefficients, columns).own
+    member_effects = logit_effects(batches, logit.coefficients, columns).over_members
     for column, effect in zip(columns, member_effects, strict=True):
         se = float(np.sqrt(linear.classical[column, column]))
         robustness = robustness_value(Estimate(float(linear.coefficients[column]), se, linear.df))

@@ -110,7 +110,7 @@ def logit(file: str, rows: str) -> dict[str, Any]:
         fit = fit_logit(batches)
         effects = logit_effects(batches, fit.coefficients, range(1, 1 + GROUPS))
     assert fit.converged, "drawn rows are not separated"  # noqa: S101
-    effect = {"effect": effects.own[0].value, "effect_se": effects.own[0].se}
+    effect = {"effect": effects.over_members[0].value, "effect_se": effects.over_members[0].se}
     return {
         "rows": int(rows),
         **times,

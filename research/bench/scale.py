@@ -60,7 +60,7 @@ class Asked:
     @classmethod
     def of(cls, room: Room) -> "Asked":
         """Settings from the user's options."""
-        options = room.given
+        options = room.options
         workers = options.get("--workers") or min(os.cpu_count() or 1, 4)
         runner = options.get("--runner") or "dask"
         return cls(

@@ -59,7 +59,7 @@ class Measured:
     """NaN where there is none."""
     by: By
     """What it says rests on."""
-    found: bool
+    detected: bool
     """Whether it speaks against the group."""
     breach: bool
     """Whether an audit calls it beyond the spec's limit."""
@@ -114,7 +114,7 @@ def _measured(measure: str, aggregates: list[Mapping[str, Any]], breaches: set[t
     }
     makers = [maker for maker in (DecisionMaker.LENDER, DecisionMaker.MODEL) if maker in of]
     if not makers:
-        return Measured(math.nan, "value alone", found=False, breach=False)
+        return Measured(math.nan, "value alone", detected=False, breach=False)
     maker = next((candidate for candidate in makers if _against(of[candidate])[0] != "value alone"), makers[0])
     return Measured(of[maker]["value"], *_against(of[maker]), breach=(measure, maker) in breaches)
 
@@ -166,7 +166,7 @@ def _rates(planted: str, audits: list[Said], size: int, *, as_input: bool = Fals
 
 def _rate(planted: str, expected_measure: Held, audits: list[Measured], *, as_input: bool = False) -> Row:
     """How often a measure found something, and whether that is what is aimed at."""
-    events, n = sum(measured.found for measured in audits), len(audits)
+    events, n = sum(measured.detected for measured in audits), len(audits)
     exact = binomtest(events, n).proportion_ci(0.95, method="exact")
     values = [measured.value for measured in audits if math.isfinite(measured.value)]
     by = sorted({measured.by for measured in audits if math.isfinite(measured.value)})

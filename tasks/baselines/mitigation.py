@@ -26,7 +26,7 @@ class MitigationFold:
     """``(t,)``."""
     covariate: Bools
     """``(d,)`` inputs that the attribute does not influence, as the spec says (role: covariate)."""
-    own: Bools
+    is_attribute: Bools
     """``(d,)`` inputs that are the attribute itself."""
     financial: Floats
     """``(r, f)`` what makes applicants comparable, in the user's units; no column where the spec names none."""

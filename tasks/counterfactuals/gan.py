@@ -28,7 +28,7 @@ from tasks.pipeline.progress import progress, stop_requested
 from tasks.pipeline.stage import Scratch
 from tasks.preprocessing.columns import Grouped, groups_of
 
-_TOLD = 10
+_REPORTS = 10
 """Times that a training tells how far it has come."""
 
 _KEPT_EVERY_S = 15.0
@@ -120,7 +120,7 @@ def generate(case: Case, scratch: Scratch) -> Generated:
         return Generated(fit_quantiles(rows, seed).imagine(case.rows))
     gan = gan_settings(case.settings)
     file = f"generators {case.number}.safetensors"
-    with progress(_TOLD, f"generators for {case.protected.name}") as tell:
+    with progress(_REPORTS, f"generators for {case.protected.name}") as tell:
         saved_at = time.monotonic()
 
         def on_epoch(state: Checkpoint) -> None:
@@ -128,7 +128,7 @@ def generate(case: Case, scratch: Scratch) -> Generated:
             if stop_requested() or state.epoch == gan.epochs or time.monotonic() - saved_at >= _KEPT_EVERY_S:
                 scratch.write(file, to_bytes(state))
                 saved_at = time.monotonic()
-            if state.epoch * _TOLD // gan.epochs > (state.epoch - 1) * _TOLD // gan.epochs:
+            if state.epoch * _REPORTS // gan.epochs > (state.epoch - 1) * _REPORTS // gan.epochs:
                 tell(_epoch_line(state, gan.epochs))
 
         with _explained(scratch, file, case.protected.name):

@@ -244,7 +244,7 @@ class World:
     name: str = "scm"
     fits: dict[tuple[object, ...], Fitted] = field(default_factory=dict, repr=False, compare=False)
     """What was fitted already: both decision makers ask for the same."""
-    moved: dict[tuple[object, ...], Counterfactuals] = field(default_factory=dict, repr=False, compare=False)
+    counterfactuals: dict[tuple[object, ...], Counterfactuals] = field(default_factory=dict, repr=False, compare=False)
     """Likewise, who was moved by a model of a resample."""
 
     @classmethod
@@ -350,13 +350,13 @@ class World:
         """Counterfactuals by a model fitted to a sample of rows, with the draws of the model of all rows."""
         digest = hashlib.sha256(group.tobytes() + sample.tobytes() + rows.tobytes()).hexdigest()
         cache_key = (attribute, without, len(sample), digest)
-        if cache_key not in self.moved:
+        if cache_key not in self.counterfactuals:
             full_fit, roots = self.fit(attribute, group, without)
             some = replace(roots, codes=roots.codes[sample])
             fitted = causal_model.refit(full_fit, self.columns.rows(sample), some)
             imagined = self.imagined(attribute, fitted, roots, rows)
-            self.moved[cache_key] = Counterfactuals(imagined.row, imagined.values, None)
-        return self.moved[cache_key]
+            self.counterfactuals[cache_key] = Counterfactuals(imagined.row, imagined.values, None)
+        return self.counterfactuals[cache_key]
 
     def _rooted(self, instead: Mapping[str, Ints]) -> Roots:
         """The protected attributes that cause something, some of them with other labels."""

@@ -141,6 +141,6 @@ def _checks(checks: tuple[Check, ...]) -> pa.Table:
         check=[c.name for c in checks],
         node=[c.node for c in checks],
         other=[c.other or None for c in checks],
-        given=[json.dumps(c.given) for c in checks],
+        given=[json.dumps(c.conditions) for c in checks],
         **{name: [getattr(c, name) for c in checks] for name in ("statistic", "p", "q", "n", "words")},
     )

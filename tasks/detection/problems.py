@@ -308,8 +308,8 @@ def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
             name: replace(
                 shared,
                 **vars(grouped_rows),
-                own=METHODS[settings.method].own(tables, maker, name),
-                asked=applicants_to_query.get(name),
+                method_data=METHODS[settings.method].own(tables, maker, name),
+                sample=applicants_to_query.get(name),
             )
             for name, grouped_rows in groups.items()
         }
@@ -318,7 +318,7 @@ def _cases(tables: ProblemTables, settings: ProblemSettings) -> Iterator[Case]:
             some = None if settings.imagines_everybody else sampling.drawn(problems.values())
             problems = known(problems, tables, favourable, maker, settings, generator, settings.logged, some)
         for name, problem in problems.items():
-            weights = None if problem.asked is None else problem.asked.weights
+            weights = None if problem.sample is None else problem.sample.weights
             yield Case(maker, name, ids, problem, sampling.said(problem), weights)
 
 

@@ -53,17 +53,17 @@ def drawn(several: Iterable[Problem]) -> Bools | None:
     """``(n,)`` the rows in the sample of any of some problems on the same rows; None if one problem uses all rows."""
     masks: list[Bools] = []
     for problem in several:
-        if problem.asked is None:
+        if problem.sample is None:
             return None
-        masks.append(problem.asked.drawn)
+        masks.append(problem.sample.drawn)
     return np.logical_or.reduce(masks) if masks else None
 
 
 def said(problem: Problem) -> dict[int, str]:
     """By number of the group the size of its sample and of the group; only where the sample is smaller."""
-    if problem.asked is None:
+    if problem.sample is None:
         return {}
-    parts = {group: problem.asked.part(group) for group in range(len(problem.groups))}
+    parts = {group: problem.sample.part(group) for group in range(len(problem.groups))}
     return {group: as_sampled(*part) for group, part in parts.items() if part[0] < part[1]}
 
 

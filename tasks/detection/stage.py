@@ -73,7 +73,7 @@ def detect_settings(spec: AuditSpec, method: str) -> DetectSettings:
     reads = METHODS[method].reads
     generator = generator_of(spec, METHODS[method])
     overrides: dict[str, Any] = {"decision": None, "model": None, "causal_graph": CausalGraph(), "generator": generator}
-    overrides |= {"logged": (), "sampling": spec.sampling if METHODS[method].asked == "sampled" else None}
+    overrides |= {"logged": (), "sampling": spec.sampling if METHODS[method].sampling == "sampled" else None}
     if APPLICANTS in reads:
         overrides["logged"] = tuple(name for name, column in spec.features().items() if column.scale == "log")
     if MODELS in reads:
@@ -106,7 +106,7 @@ def detect(*inputs: pa.Table, settings: DetectSettings, drafts: Drafts = IN_MEMO
             refused_method = METHODS[settings.method]
             measures = [
                 judgement.measure
-                for judgement in refused_method.judged
+                for judgement in refused_method.verdict_measures
                 if judgement.maker in (None, case.decision_maker)
             ]
             sizes = np.bincount(case.problem.group, minlength=len(case.problem.groups))

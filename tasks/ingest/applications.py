@@ -371,7 +371,7 @@ def refused(
     rows = _rows(judged_rows, lines, sample)
     rows = pa.concat_tables([rows, _told(unread, sample)])
     memberships = _memberships(judged_rows, None if sample is None else sample["place"], drafts)
-    return Refused(rows, memberships, Keeping(rule, seed, memberships, counted=kinds, given=rows.num_rows))
+    return Refused(rows, memberships, Keeping(rule, seed, memberships, counts=kinds, written=rows.num_rows))
 
 
 def _unread(unread: Sequence[Unread], lines: Sequence[Line]) -> pa.Table:

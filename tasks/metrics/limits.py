@@ -56,7 +56,7 @@ class Tallied:
     """Those that are distributions over units; decisions among them."""
     aggregates: list[algorithm.Given]
     """Those that methods gave as one number."""
-    drawn: Mapping[tuple[algorithm.Family, str], algorithm.Drawn]
+    draws: Mapping[tuple[algorithm.Family, str], algorithm.Drawn]
     """Draws that groups are compared with; none where draws were not read."""
 
     @classmethod
@@ -170,7 +170,7 @@ def _inferred(row: dict[str, Any]) -> Inference | None:
     }
     numbers = {name: absent if row[name] is None else row[name] for name, absent in missing.items()}
     counts = None if row["n_used"] is None else tuple(row[name] for name in COUNTED)
-    return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], counted=counts, **numbers)
+    return Inference(scale=row["scale"], raised=row["raised"], lowered=row["lowered"], counts=counts, **numbers)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def measure(
         lost=source_groups - complete_groups,
     )
     by_refits = of_families(gathered.refitted)
-    made = algorithm.summarise(tallied.statistics, tallied.drawn, plan, tallied.aggregates, by_refits)
+    made = algorithm.summarise(tallied.statistics, tallied.draws, plan, tallied.aggregates, by_refits)
     makers, groups = decisions["decision_maker"].unique().to_pylist(), source_groups | refused_groups
     everyone = {(maker, *pair) for maker in makers for pair in groups}
     own_cases = _own_cases(made, gathered, everyone, plan, settings)

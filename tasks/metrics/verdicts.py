@@ -26,7 +26,8 @@ from tasks.pipeline.registry import METHODS, OUTCOMES_METHOD
 # --------------------------------------------------------------------------------------------------------------------
 # The rows by which each theory of harm is judged, gathered from aggregates and from counts of decisions.
 #
-# Methods declare which of their measures a theory is judged by (``Method.judged``), so that no method is known here.
+# Methods declare which of their measures a theory is judged by (``Method.verdict_measures``): no method
+# is known here.
 # Scope: gathering. States: ``tasks.metrics.algorithm.verdicts``.
 
 
@@ -102,7 +103,7 @@ class Gathered:
         """Every row of a judged group, by theory in the order of ``Theory``."""
         judgements = [
             (OUTCOMES_METHOD, OUTCOME),
-            *((name, judgement) for name in self.running for judgement in METHODS[name].judged),
+            *((name, judgement) for name in self.running for judgement in METHODS[name].verdict_measures),
         ]
         for name, judgement in sorted(judgements, key=lambda pair: list(Theory).index(pair[1].theory)):
             for maker in self._makers(name, judgement):
@@ -132,7 +133,10 @@ class Gathered:
                 "no group is judged: the data hold none beside the reference group, or only groups that are no people"
             )
         primary = [
-            (name, judgement) for name, m in METHODS.items() for judgement in m.judged if judgement.theory is theory
+            (name, judgement)
+            for name, m in METHODS.items()
+            for judgement in m.verdict_measures
+            if judgement.theory is theory
         ]
         names = [name for name, judgement in primary if judgement.role == "primary"]
         if names and not set(names) & set(self.running):
@@ -155,7 +159,7 @@ class Gathered:
                 else [
                     (method, candidate)
                     for method in self.running
-                    for candidate in METHODS[method].judged
+                    for candidate in METHODS[method].verdict_measures
                     if candidate.theory is judgement.theory and candidate.maker is not None
                 ]
             )
@@ -252,8 +256,8 @@ class Gathered:
             return replace(
                 case, evidence=algorithm.PairedDifference(Changes(inference.raised, inference.lowered, aggregate.n))
             )
-        if inference.counted is not None and case.counts is not None:
-            used = algorithm.Counts(*inference.counted)
+        if inference.counts is not None and case.counts is not None:
+            used = algorithm.Counts(*inference.counts)
             # How much more of the group than of the reference group was denied with files that an effect leaves out.
             every = case.counts
             group_excess, reference = every.events - used.events, every.events_reference - used.events_reference
@@ -275,7 +279,7 @@ class Gathered:
         if judgement.theory is not Theory.DIRECT or self.verdicts.complete or maker == DecisionMaker.MODEL:
             return 0.0
         for name in self.running:
-            for candidate in METHODS[name].judged:
+            for candidate in METHODS[name].verdict_measures:
                 if candidate.theory is Theory.DIRECT and candidate.role == "primary":
                     aggregate = self.aggregates.get((name, candidate.measure, maker, attribute.name, group))
                     if aggregate is not None and aggregate.inference is not None and aggregate.inference.unseen:

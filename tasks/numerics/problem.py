@@ -401,19 +401,19 @@ class Problem:
     """Of a decision maker that is a model: opens it."""
     refit: Refit | None = None
     """Of a model whose kind is fitted again on resampled rows."""
-    own: object | None = None
+    method_data: object | None = None
     """What one method alone needs, in a shape of its own: its ``problem`` makes it, and its ``algorithm`` reads it."""
-    asked: Asked | None = None
+    sample: Asked | None = None
     """Who is asked in a large problem, of a method that asks a sample; None: everybody."""
 
     @property
     def drawn(self) -> Bools:
         """``(n,)`` the rows that may be sampled; all others serve only for comparison."""
-        return np.ones(len(self.group), np.bool_) if self.asked is None else self.asked.drawn
+        return np.ones(len(self.group), np.bool_) if self.sample is None else self.sample.drawn
 
     def part(self, group: int) -> tuple[int, int]:
         """Number of sampled members of a group, and number of members."""
-        if self.asked is not None:
-            return self.asked.part(group)
+        if self.sample is not None:
+            return self.sample.part(group)
         members = int((self.group == group).sum())
         return members, members

@@ -111,7 +111,7 @@ class Inference:
     """Units on which it is -1."""
     se_above: float = math.nan
     """Standard error towards larger values, of an interval that is wider on one side; NaN: as ``se``."""
-    counted: tuple[int, int, int, int] | None = None
+    counts: tuple[int, int, int, int] | None = None
     """Applications and denials of the group, and of the reference group, that the value rests on; None: all of them."""
 
 
@@ -144,7 +144,7 @@ class Aggregate:
     interval: tuple[float, float] | None = None
     """Both ends at the level of the audit, by a formula of the method; None where replicates make the interval."""
     inference: Inference | None = None
-    """Of a measure that a theory of harm may be judged by (``Method.judged``); else None."""
+    """Of a measure that a theory of harm may be judged by (``Method.verdict_measures``); else None."""
 
 
 @dataclass(frozen=True)

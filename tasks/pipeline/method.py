@@ -116,14 +116,14 @@ class Origin:
 
 
 COUNTED = ("n_used", "events_used", "n_reference_used", "events_reference_used")
-"""Columns of ``Inference.counted``."""
+"""Columns of ``Inference.counts``."""
 
 
 def _inferred(inferences: Sequence[Inference | None]) -> dict[str, list[Any]]:
     """Columns of what verdicts rest on; null where there is nothing, and for a number that is not finite."""
     names = ("se", "se_above", "scale", "df", "p", "robustness", "unseen", "raised", "lowered")
     rows = [{} if inference is None else vars(inference) for inference in inferences]
-    counts = [None if inference is None else inference.counted for inference in inferences]
+    counts = [None if inference is None else inference.counts for inference in inferences]
     return {
         **{name: [_finite(row.get(name)) for row in rows] for name in names},
         **{name: [of_row and of_row[place] for of_row in counts] for place, name in enumerate(COUNTED)},
@@ -168,7 +168,7 @@ class Form:
     """Suffixes of the comparisons that are made of it."""
     makers: tuple[str, ...] = ()
     """Decision makers that it is made of; all whose decisions are explained if none is named."""
-    whole: bool = False
+    is_aggregate: bool = False
     """Whether it is an aggregate: of the group as a whole, so that what compares it has no interval."""
     unjudged: str = ""
     """Why no limit on it is ever judged; empty where one can be."""
@@ -178,8 +178,8 @@ class Form:
         yield self
         for suffix in self.beside:
             low, high = _range(suffix, self.low, self.high)
-            why = RANGE if suffix in _DRAWN else COMPARES_WHOLES if self.whole else ""
-            yield Form(f"{self.measure}_{suffix}", self.parameters, low, high, (), self.makers, self.whole, why)
+            why = RANGE if suffix in _DRAWN else COMPARES_WHOLES if self.is_aggregate else ""
+            yield Form(f"{self.measure}_{suffix}", self.parameters, low, high, (), self.makers, self.is_aggregate, why)
 
     def __str__(self) -> str:
         """As a message lists it, such as ``share_positive with k = 5, 10 and variant = st``."""
@@ -203,7 +203,7 @@ def share(
 
 def whole(form: Form, unjudged: str = "") -> Form:
     """The form as an aggregate; one that its method never resamples has no interval, and so is not judged."""
-    return replace(form, whole=True, unjudged=unjudged)
+    return replace(form, is_aggregate=True, unjudged=unjudged)
 
 
 def without_interval(form: Form) -> Form:
@@ -372,9 +372,9 @@ class Method:
     """Whether it has something to say of a reference group alone; else its measures are of the other groups."""
     shows: tuple[Table, ...] = ()
     """Tables of its own that its chapter of the report reads beside the measures."""
-    judged: tuple[Judged, ...] = ()
+    verdict_measures: tuple[Judged, ...] = ()
     """The theories that it says something of, and by which measure."""
-    asked: Literal["all", "sampled", "graph"] = "all"
+    sampling: Literal["all", "sampled", "graph"] = "all"
     """Beyond the limits of ``sampling``: everybody all the same; a sample of the complainants of each group, compared
     with everybody (``sampling.queries``); or only the rows of the graph (``sampling.graph_rows``)."""
     covering: frozenset[str] = frozenset()

@@ -95,15 +95,15 @@ class Keeping:
     """Groups of the rows that came in, as ``MEMBERSHIPS``."""
     failed: bool = False
     """Whether rows that failed an expectation are kept by any rule: after ingest nothing else tells which they are."""
-    counted: Kinds | None = None
+    counts: Kinds | None = None
     """The refused rows, where the stage has counted them itself and gives those alone that are written."""
-    given: int = 0
+    written: int = 0
     """Number of the rows that such a stage gives."""
 
     @property
     def left_out(self) -> int:
         """Refused rows that the stage has counted and not given."""
-        return 0 if self.counted is None else self.counted.total - self.given
+        return 0 if self.counts is None else self.counts.total - self.written
 
 
 def counted(refusals: pa.Table, memberships: pa.Table | None) -> pa.Table:
@@ -116,9 +116,9 @@ def counted(refusals: pa.Table, memberships: pa.Table | None) -> pa.Table:
 
 def counts(refusals: pa.Table, keeping: Keeping) -> pa.Table:
     """The same of all refused rows of a stage, those among them that it has counted and not given."""
-    if keeping.counted is None:
+    if keeping.counts is None:
         return counted(refusals, _of(refusals, keeping.memberships))
-    later, kinds = refusals.slice(keeping.given), keeping.counted
+    later, kinds = refusals.slice(keeping.written), keeping.counts
     if later.num_rows:
         rows = kinds_of(later, _of(later, keeping.memberships)).rows
         kinds = replace(kinds, rows=pa.concat_tables([kinds.rows, rows]))
@@ -169,7 +169,7 @@ def kept(refusals: pa.Table, keeping: Keeping) -> pa.Table:
     """
     if whole(keeping.rule, refusals.num_rows + keeping.left_out):
         return refusals
-    sampled_rows = refusals.slice(0, keeping.given if keeping.left_out else 0)
+    sampled_rows = refusals.slice(0, keeping.written if keeping.left_out else 0)
     later = refusals.slice(sampled_rows.num_rows)
     failed = pc.and_(pc.equal(later["reason"], str(Refusal.FAILED_EXPECTATION)), pa.scalar(keeping.failed))
     always, rest = later.filter(failed), later.filter(pc.invert(failed))

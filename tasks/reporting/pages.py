@@ -107,7 +107,7 @@ def _questions() -> Section:
 def judged() -> Iterator[tuple[Theory, str, Judged]]:
     """Each measure by which a question is judged, with its method, by question: first what decides."""
     measures = [(OUTCOMES_METHOD, Judged(Theory.OUTCOME, "approval_rate_ratio"))]
-    measures += [(name, measure) for name, method in METHODS.items() for measure in method.judged]
+    measures += [(name, measure) for name, method in METHODS.items() for measure in method.verdict_measures]
     for theory in PAGES:
         of_theory = [(theory, name, measure) for name, measure in measures if measure.theory is theory]
         yield from sorted(of_theory, key=lambda row: row[2].role != "primary")

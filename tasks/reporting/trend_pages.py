@@ -174,7 +174,7 @@ _CAPTION = (
 )
 _NOTE = "Aggregates only, as the runs of the years published them; no applicant's record is in this file."
 _JUDGED = {OUTCOMES_METHOD: {"approval_rate"}} | {
-    name: {measure.measure for measure in method.judged} for name, method in METHODS.items()
+    name: {measure.measure for measure in method.verdict_measures} for name, method in METHODS.items()
 }
 """What theories are judged by, and what the gap is made of."""
 Years = Sequence[YearResult]

@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     bench = import_module(f"benches.{options.name}").BENCH
-    rows = bench.run(rows=options.rows, reps=options.reps, given={"--hours": options.hours})
+    rows = bench.run(rows=options.rows, reps=options.reps, options={"--hours": options.hours})
     if options.json:
         console.print_json(json.dumps(rows))
     else:

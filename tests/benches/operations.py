@@ -49,7 +49,7 @@ SOAK = "soak"
 
 
 def _lines(room: Room) -> Iterator[Row]:
-    hours = room.given.get("--hours")
+    hours = room.options.get("--hours")
     count = round(hours * 3600 / EVERY.total_seconds()) if hours else (room.reps or DATES)
     with receiver(room.place / "alerts.yaml") as received:
         services = Services(room.place / "soak", room.place / "alerts.yaml")

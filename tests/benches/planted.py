@@ -135,7 +135,7 @@ def _adjusted(applied: Applied, rng: np.random.Generator) -> Iterator[Given]:
     last = [effect for effect in climb(applications, LADDER, 0.95, rng).effects if effect.rung == 1]
     linear = {effect.group: effect for effect in last if effect.estimator == "lpm"}
     own_steps = Steps(tuple(_step(effect, linear[effect.group], groups[effect.group]) for effect in last))
-    problem = replace(_problem(applied, Applicants(applicant_columns, ~applied.denied, ())), own=own_steps)
+    problem = replace(_problem(applied, Applicants(applicant_columns, ~applied.denied, ())), method_data=own_steps)
     for aggregate in detect(problem, LADDER, rng).aggregates:
         if not aggregate.parameters:
             yield _given("adjusted", groups[aggregate.group], aggregate)

@@ -56,7 +56,7 @@ class Claim(NamedTuple):
 
     node: str
     other: str
-    given: tuple[str, ...]
+    conditions: tuple[str, ...]
 
 
 def implied(graph: CausalGraph, features: Sequence[str], roots: Sequence[str]) -> list[Claim]:
@@ -179,7 +179,7 @@ class Check:
     node: str
     other: str
     """The cause, or the column that the graph keeps apart; empty for a fit."""
-    given: tuple[str, ...]
+    conditions: tuple[str, ...]
     statistic: float
     """R2 or share of log loss saved; Kruskal-Wallis H; Fligner-Killeen chi-square; largest z."""
     p: float
@@ -306,7 +306,7 @@ def _independence_checks(
     numbers = normal_scores(state, [cause.place for cause in causes.values() if not cause.labels])
     checks = []
     for (name, conditions), claims in groupby(
-        implied(graph, columns.names, roots.names), key=lambda c: (c.node, c.given)
+        implied(graph, columns.names, roots.names), key=lambda c: (c.node, c.conditions)
     ):
         other_names = [claim.other for claim in claims]
         tested = covariance_test(
@@ -320,7 +320,9 @@ def _independence_checks(
 def _words(check: Check, contradicted: bool) -> str:
     """What a test found, for a reader who knows no statistics."""
     if check.name == "independence":
-        pair = f"{check.node} and {check.other}" + (f", given {', '.join(check.given)}," if check.given else "")
+        pair = f"{check.node} and {check.other}" + (
+            f", given {', '.join(check.conditions)}," if check.conditions else ""
+        )
         if contradicted:
             return f"{pair} go together, and the graph says that they do not: an edge or a common cause may be missing."
         return f"{pair} were not seen to go together, as the graph says."

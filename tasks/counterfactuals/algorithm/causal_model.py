@@ -196,7 +196,7 @@ class Fitted:
     """Protected attribute -> its column of the state and its groups."""
     nodes: tuple[Node, ...]
     mechanisms: Mapping[str, FittedMechanism]
-    seen: Mapping[int, Bools]
+    fitted_categories: Mapping[int, Bools]
     """Column of the state -> which of its categories, or groups, the fit has met."""
     rows: int
     """Rows that it was fitted to."""
@@ -279,7 +279,10 @@ def refit(full_model: Fitted, columns: Columns, roots: Roots) -> Fitted:
         for node in full_model.nodes
     }
     return replace(
-        full_model, mechanisms=mechanisms, seen=_seen(columns, roots, complete_rows), rows=len(complete_rows)
+        full_model,
+        mechanisms=mechanisms,
+        fitted_categories=_seen(columns, roots, complete_rows),
+        rows=len(complete_rows),
     )
 
 
@@ -312,9 +315,11 @@ def counterfactuals(fitted: Fitted, columns: Columns, roots: Roots, rows: Longs,
     factual = state_of(columns.rows(rows), replace(roots, codes=roots.codes[rows]), fitted.graph)
     reasons = unusable(reached.nodes, factual)
     is_unseen = np.zeros(len(factual), dtype=np.bool_)
-    for place in {place for node in reached.nodes for place in (node.place, *node.places)} & set(reached.seen):
+    for place in {place for node in reached.nodes for place in (node.place, *node.places)} & set(
+        reached.fitted_categories
+    ):
         codes = np.nan_to_num(factual[:, place]).astype(np.int64)
-        is_unseen |= ~reached.seen[place][codes]
+        is_unseen |= ~reached.fitted_categories[place][codes]
     reasons[(reasons == "") & is_unseen] = Unimaginable.UNSEEN_CATEGORY
     trusted = np.flatnonzero(reasons == "")
     noise = abduct(reached, factual[trusted], rows[trusted])
@@ -334,7 +339,7 @@ def affected(fitted: Fitted, action: Mapping[str, int]) -> Fitted:
         if name not in fitted.roots:
             raise SpecError(f"{name!r} is no protected attribute; {nearest(name, list(fitted.roots))}")
         place, labels = fitted.roots[name].place, fitted.roots[name].labels
-        if not 0 <= group < len(labels) or not fitted.seen[place][group]:
+        if not 0 <= group < len(labels) or not fitted.fitted_categories[place][group]:
             label = labels[group] if 0 <= group < len(labels) else group
             raise SpecError(f"no applicant in the data is {label!r} by {name}; an action needs a group that has rows")
     directed = fitted.graph.directed

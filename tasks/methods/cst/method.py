@@ -38,8 +38,8 @@ METHOD = Method(
         "quantile": (MEDIATED, MEDIATED_DECISIONS),
     },
     of_reference=False,
-    asked="sampled",
-    judged=(
+    sampling="sampled",
+    verdict_measures=(
         Judged(Theory.TOTAL, "cst_effect"),
         Judged(Theory.DIRECT, "st_effect", "beside", maker=DecisionMaker.LENDER),
     ),

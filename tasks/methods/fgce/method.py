@@ -44,7 +44,7 @@ METHOD = Method(
         "infeasible_share_size_matched": "reference at its size",
         "burden": "burden",
     },
-    asked="graph",
-    judged=(Judged(Theory.RECOURSE, "infeasible_share_relabelled", "adds"),),
+    sampling="graph",
+    verdict_measures=(Judged(Theory.RECOURSE, "infeasible_share_relabelled", "adds"),),
     grows="with more rows more paths are feasible, so that large partitions look better for being large",
 )

@@ -49,8 +49,8 @@ METHOD = Method(
         "large_change_share_by_band": ("from", "to", "category"),
         "treated_differently_by_band": ("from", "to", "category"),
     },
-    asked="sampled",
-    judged=(Judged(Theory.TOTAL, "share_changed", "beside"),),
+    sampling="sampled",
+    verdict_measures=(Judged(Theory.TOTAL, "share_changed", "beside"),),
     mitigations=("gcfn", "cfua", "cfan", "hscic", "mcevae", "dcevae", "advae"),
     grows="with fewer rows the generators learn less, and are more often not sure",
 )

@@ -27,7 +27,7 @@ EPOCHS: Final = 100
 def mitigate(name: str, fold: MitigationFold, seed: int) -> Decided:
     """Trains a mitigation on a fold and returns its decisions on the test rows, always on the CPU."""
     parts = (fold.inputs, fold.label, fold.protected, fold.test_inputs, fold.test_protected, fold.covariate)
-    encoded_fold = _with(EncodedFold(*parts), ~fold.own)
+    encoded_fold = _with(EncodedFold(*parts), ~fold.is_attribute)
     try:
         if name == "gcfn":
             scores = _counterfactually_fair(encoded_fold, seed)

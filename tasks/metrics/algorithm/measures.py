@@ -233,7 +233,7 @@ class Measure(NamedTuple):
     reason: str = ""
     note: str = ""
     """What qualifies the value: a bound, or why there is none."""
-    counted: bool = False
+    is_count: bool = False
     """Whether what was drawn counts units, and so could tell the size of a group."""
     fewest: int = 0
     """Units with a value, the smaller number of the two groups compared: what a threshold's minimum n looks at."""
@@ -387,7 +387,7 @@ def _beside(
     named = _named(s.family, draws.reference)
     is_count = isinstance(s, Given) and s.events is not None
     note = Note.RANGE if math.isfinite(low) else ""
-    out = [Measure(named, s.group, reference, mean, low, high, n, note=note, counted=is_count, fewest=n)]
+    out = [Measure(named, s.group, reference, mean, low, high, n, note=note, is_count=is_count, fewest=n)]
     if s.compared or (s.headline and draws.reference == "null"):
         # the group's own resamples against the draws in turn: its sampling error counts as well as theirs; resamples of
         # an aggregate are shifted, and the draws are not

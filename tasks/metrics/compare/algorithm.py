@@ -106,7 +106,7 @@ class Columns:
 
     covariate: Bools
     """``(d,)``."""
-    own: Bools
+    is_attribute: Bools
     """``(d,)``."""
     financial_names: tuple[str, ...]
 
@@ -160,7 +160,7 @@ def split(people: People, columns: Columns, seed: int) -> Iterator[tuple[Mitigat
             inputs[test_rows],
             people.protected[test_rows],
             columns.covariate,
-            columns.own,
+            columns.is_attribute,
             people.financial[fitted],
             columns.financial_names,
         )

@@ -118,7 +118,7 @@ class Pooled(NamedTuple):
     values: Floats
     low: Floats
     high: Floats
-    kept: Floats
+    weight: Floats
     """Share of a partition's own deviation from the mean that is kept: 1 where nothing is pooled."""
     spread: Spread
 
@@ -238,18 +238,18 @@ class Block:
     """A partition, and what is published of it."""
 
     name: str
-    known: tuple[Known, ...] = ()
+    counts: tuple[Known, ...] = ()
     hidden: tuple[tuple[str, str], ...] = ()
     """Group and event (empty: all of the group) of counts that are withheld, or a range."""
 
     @property
     def whole(self) -> "Block":
         """The same with everybody's counts alone, as if all groups were withheld."""
-        return Block(self.name, tuple(count for count in self.known if count.groups == (ALL,)), self.hidden)
+        return Block(self.name, tuple(count for count in self.counts if count.groups == (ALL,)), self.hidden)
 
     def least(self, group: str) -> float:
         """The least that is published of the people of a group; 0 where nothing is."""
-        return max((count.low for count in self.known if (count.groups, count.event) == ((group,), "")), default=0.0)
+        return max((count.low for count in self.counts if (count.groups, count.event) == ((group,), "")), default=0.0)
 
 
 class Ends(NamedTuple):
@@ -331,8 +331,8 @@ class Tables:
     def _own(self, block: Block) -> "_Rows":
         """What is published of one block; of one without anything, that nobody is counted by no cell."""
         if block not in self._rows_of:
-            sums = [self.cells(count.groups, count.event) for count in block.known] or [np.zeros(self.size)]
-            low, high = ([count[end] for count in block.known] or [0.0] for end in (2, 3))
+            sums = [self.cells(count.groups, count.event) for count in block.counts] or [np.zeros(self.size)]
+            low, high = ([count[end] for count in block.counts] or [0.0] for end in (2, 3))
             self._rows_of[block] = _Rows(scipy.sparse.csr_array(np.array(sums)), np.array(low), np.array(high))
         return self._rows_of[block]
 
@@ -405,17 +405,17 @@ class Published:
     groups: tuple[str, ...]
     partitions: tuple[Block, ...]
     everybody: Block
-    others: bool
+    has_rest: bool
     """Whether there may be rows of partitions that publish nothing."""
     policy: Policy
 
 
 def hidden_across(publication: Published) -> Hidden:
     """What must be withheld so that nothing follows from all runs together."""
-    if not publication.policy.protects or not publication.everybody.known:
+    if not publication.policy.protects or not publication.everybody.counts:
         return Hidden()
     blocks = sorted(publication.partitions, key=lambda block: block.name) + (
-        [Block(REST)] if publication.others else []
+        [Block(REST)] if publication.has_rest else []
     )
     tables = Tables(publication.groups, publication.everybody)
     fitted = tables.fitting(blocks)
@@ -447,7 +447,7 @@ class _State:
                 block_width = self._tables.alone(block, group, event, MOST).width
                 if block_width > 0:
                     yield _Target(block.name, group, event, min(block_width, target_width))
-        if self._publication.others:
+        if self._publication.has_rest:
             yield from (_Target(REST, group, "", target_width) for group in self._publication.groups)
 
     def opened(self, target: _Target) -> bool:
@@ -485,7 +485,7 @@ class _State:
                 bool(block.hidden)
                 or block.name == REST
                 or self._is_given_up(n)
-                or any(count.low != count.high for count in block.known if count.event != "approved")
+                or any(count.low != count.high for count in block.counts if count.event != "approved")
             )
         ]
         free = [n for n in loose if names[n] == REST or self._is_given_up(n)]
@@ -507,7 +507,7 @@ class _State:
 
     def _is_absorbed(self, block: Block, group: str, event: str) -> bool:
         """Whether a count is open because unpublished partitions can absorb any change of it."""
-        if not self._publication.others or block.name in (ALL, REST):
+        if not self._publication.has_rest or block.name in (ALL, REST):
             return False
         numbers = [number for number, other in enumerate(self._blocks) if other.name in (block.name, REST)]
         together = self._fitted[numbers].sum(axis=0)

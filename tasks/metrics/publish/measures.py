@@ -269,7 +269,7 @@ def _known(published: Sequence[Published]) -> dict[Count, tuple[float, float]]:
     """From where to where a reader knows each count to lie."""
     out: dict[Count, tuple[float, float]] = {}
     for statement in published:
-        if not statement.more:
+        if not statement.other_counts:
             low, high = out.get(statement.count, (-math.inf, math.inf))
             out[statement.count] = max(low, statement.low), min(high, statement.high)
     return out

@@ -38,12 +38,12 @@ class DesignRows:
     sd: Floats
     """``(p,)`` of the numbers that enter."""
     squared: bool
-    kept: Bools
+    independent: Bools
     """``(q,)`` which of all columns of the design are not linear in those before them."""
 
     def of(self, values: Floats) -> Floats:
         """``(r, d)`` rows of applicants with ``(r, p)`` values, laid out as ``Columns.values``."""
-        return self._all(values)[:, self.kept]
+        return self._all(values)[:, self.independent]
 
     def _all(self, values: Floats) -> Floats:
         return _rows(self.columns, values, _standardised(values, self), self.squared)

@@ -422,12 +422,12 @@ class Plot:
     axis: Axis
     unit: Unit
     side: Side
-    left: float
-    right: float
+    start: float
+    end: float
 
     def x(self, value: float) -> float:
         """Coordinate of a value."""
-        return self.axis.at(value, self.left, self.right)
+        return self.axis.at(value, self.start, self.end)
 
     def grid(self, strips: Sequence[Span]) -> tuple[Shape, ...]:
         """Faint lines at ticks, and the line of 0, through strips."""
@@ -440,7 +440,7 @@ class Plot:
     def limit(self, value: float, strips: Sequence[Span]) -> tuple[Shape, ...]:
         """The limit as a dashed line, and the side beyond it shaded."""
         spans, x = merged(strips), self.x(value)
-        edge = self.left if self.side == "at_least" else self.right
+        edge = self.start if self.side == "at_least" else self.end
         if not spans:
             return ()
         shade = " ".join(box(min(x, edge), top, max(x, edge), bottom) for top, bottom in spans)
@@ -491,7 +491,7 @@ class Plot:
     def caption(self, words: str, baseline: float, sheet: Sheet) -> tuple[Text, ...]:
         """What the axis counts and what the shade means, centred under the axis."""
         text_rows = lines(words, sheet.width, sheet.size, most=3)
-        centre = (self.left + self.right) / 2
+        centre = (self.start + self.end) / 2
         return tuple(
             _inside(Text(centre, baseline + i * sheet.leading, line, "soft", anchor="middle"), sheet)
             for i, line in enumerate(text_rows)

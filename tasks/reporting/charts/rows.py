@@ -123,13 +123,13 @@ class Rows:
         """Label, plot and numbers next to each other."""
         first = top + _PAD + sheet.leading * opens
         baseline = first + sheet.size - 1
-        left_texts = [*_label(mark, 0, baseline, plot.left - _GUTTER, sheet)]
+        left_texts = [*_label(mark, 0, baseline, plot.start - _GUTTER, sheet)]
         left_texts += text_lines(
-            mark.below, 0, baseline + len(left_texts) * sheet.leading, plot.left - _GUTTER, sheet, 3, "soft"
+            mark.below, 0, baseline + len(left_texts) * sheet.leading, plot.start - _GUTTER, sheet, 3, "soft"
         )
-        room = sheet.width - plot.right - _GUTTER
+        room = sheet.width - plot.end - _GUTTER
         right, icons = self._numbers(mark, sheet.width, baseline, room, sheet)
-        sentence = self._sentence(mark, plot.left, baseline, plot.right - plot.left, sheet)
+        sentence = self._sentence(mark, plot.start, baseline, plot.end - plot.start, sheet)
         shapes: list[Shape] = [*left_texts, *right, *icons, *sentence]
         if opens and mark.limit is not None:
             shapes.append(plot.limit_label(self._limit_words(mark.limit), mark.limit, top + sheet.size, sheet))

@@ -53,7 +53,7 @@ class Panel:
     unit: Unit
     limit: float | None
     side: Side
-    left: float
+    x: float
     top: float
     width: float
     values: float
@@ -64,7 +64,7 @@ class Panel:
     def _title(self) -> list[layout.Text]:
         colour: layout.Colour = "soft" if self.reference else "ink"
         baseline = self.top + self.sheet.size
-        return layout.text_lines(self.label, self.left, baseline, self.width, self.sheet, 2, colour, bold=True)
+        return layout.text_lines(self.label, self.x, baseline, self.width, self.sheet, 2, colour, bold=True)
 
     @property
     def _upper(self) -> float:
@@ -78,7 +78,7 @@ class Panel:
     def _sides(self) -> tuple[float, float]:
         """Left and right edge of the area between the axes."""
         labels = self.sheet.room(self.axis.labels(self.unit))
-        return self.left + labels + 6, self.left + self.width - self.values - 4
+        return self.x + labels + 6, self.x + self.width - self.values - 4
 
     @cached_property
     def _notes(self) -> list[layout.Text]:
@@ -93,7 +93,7 @@ class Panel:
             f"{', '.join(str(year) for year, _ in same)}: {why}" for why, same in groupby(gaps, lambda gap: gap[1])
         ]
         baseline = self._lower + 2 * self.sheet.leading + 4
-        return layout.text_lines(" ".join(notes), self.left, baseline, self.width, self.sheet, 4, "soft")
+        return layout.text_lines(" ".join(notes), self.x, baseline, self.width, self.sheet, 4, "soft")
 
     @property
     def bottom(self) -> float:
@@ -326,7 +326,7 @@ class Trend:
                     unit=self.unit,
                     limit=self.limit,
                     side=self.side,
-                    left=i * (width + gutter),
+                    x=i * (width + gutter),
                     top=y,
                     width=width,
                     sheet=sheet,

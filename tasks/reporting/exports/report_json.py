@@ -194,7 +194,7 @@ def _figure(figures: Figures, comparison: Comparison) -> FigureShown:
         among=figures.among,
         state=comparison.state,
         state_words=comparison.state_words,
-        points=Number(value=comparison.value, shown=comparison.shown),
+        points=Number(value=comparison.value, shown=comparison.text),
         interval=Interval(
             low=comparison.low, high=comparison.high, kind=comparison.interval, shown=comparison.shown_interval
         ),

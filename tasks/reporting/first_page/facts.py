@@ -249,7 +249,7 @@ class Group:
     """Applications; None where withheld."""
     approval: float | None = None
     """Share that the judged decision maker approved, as published; None where withheld."""
-    shown: str = ""
+    approval_text: str = ""
     """The share of 100 in words, where only a range is published: ``more than 95``."""
     reference: bool = False
     decision_maker: str = field(default="", compare=False)
@@ -352,7 +352,7 @@ class Run:
     """Lenders in the data; None where a file says nothing of their number."""
     sampled: bool = False
     """Whether the data are a sample of others."""
-    asked: tuple[int, int] | None = None
+    sample: tuple[int, int] | None = None
     """Sampled applicants of one group, or of the graph, and their total: the smallest share; None without sampling."""
     years_old: int | None = None
     """Age of the data in the year of the run; None where it does not matter."""

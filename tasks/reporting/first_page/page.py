@@ -102,7 +102,7 @@ def run_of(material: Material) -> Run:
         public=settings.source.kind == "hmda",
         lenders=_lenders(settings.source),
         sampled=bool(_SAMPLED.search(settings.source.words.replace("_", " "))),
-        asked=min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None),
+        sample=min(counts, key=lambda part: (part[0] / part[1], -part[1]), default=None),
         years_old=settings.run_year - settings.year,
     )
 

@@ -64,7 +64,7 @@ class Comparison:
     plain_high: float | None = None
     limit: float | None = None
     n: int | None = None
-    shown: str = ""
+    text: str = ""
     """The value as printed, or why it is missing."""
     shown_interval: str = ""
     shown_limit: str = ""
@@ -117,7 +117,7 @@ class Decision:
             yield from (row.question, row.state_words, row.sentence)
         yield from (self.figures.title, self.figures.caption)
         for comparison in self.figures.comparisons:
-            yield from (comparison.label, comparison.detail, comparison.shown, comparison.shown_interval)
+            yield from (comparison.label, comparison.detail, comparison.text, comparison.shown_interval)
         for line in (*self.change, *self.next, *self.cannot):
             yield from (line.words, line.command)
 
@@ -184,7 +184,7 @@ def forest(group_figures: Figures) -> Forest:
     name = "95 % interval" if kinds == {"plain"} else "verdict interval"
     marks = []
     for comparison in group_figures.comparisons:
-        hidden = comparison.shown == WITHHELD
+        hidden = comparison.text == WITHHELD
         missing = "interval" if comparison.value is not None else "figure"
         # The reason is in the place of a mark that has no interval.
         note = "" if comparison.low is not None or hidden else f"{capital(comparison.state_words)}: no {missing}."
@@ -317,4 +317,4 @@ def _sorted(ends: tuple[float | None, float | None] | None, unit: InPoints) -> t
 def _missing(name: str, label: str, detail: str, state: State, *, withheld: bool = False) -> Comparison:
     """An empty line, with the reason in place of a number."""
     text = WITHHELD if withheld else STATES[state]
-    return Comparison(name, label, detail, state, STATES[state], shown=text)  # type: ignore[arg-type]
+    return Comparison(name, label, detail, state, STATES[state], text=text)  # type: ignore[arg-type]

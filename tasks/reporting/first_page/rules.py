@@ -215,7 +215,7 @@ def _rates(groups: Groups) -> Iterator[str]:
     """
     makers = {group.decision_maker for group in groups.run.groups}
     name = "rates_of_model" if makers == {DecisionMaker.MODEL} else "rates"
-    visible_groups = [group for group in groups.run.groups if group.approval is not None or group.shown]
+    visible_groups = [group for group in groups.run.groups if group.approval is not None or group.approval_text]
     hidden = len(groups.run.groups) - len(visible_groups)
     if not visible_groups:
         yield from forms("questions", "rates_withheld") if hidden else ()
@@ -255,14 +255,14 @@ def _rates(groups: Groups) -> Iterator[str]:
 
 def _by_rate(group: Group) -> tuple[bool, float, str]:
     """The highest rate first, those withheld last; of a range its end as printed: ``more than 95``, ``less than 5``."""
-    if group.approval is None and group.shown:
-        return False, -float(group.shown.split()[-1]) / 100, group.name
+    if group.approval is None and group.approval_text:
+        return False, -float(group.approval_text.split()[-1]) / 100, group.name
     return group.approval is None, -(group.approval or 0.0), group.name
 
 
 def _of_100(group: Group) -> str:
-    if group.shown:
-        return group.shown
+    if group.approval_text:
+        return group.approval_text
     return WITHHELD if group.approval is None else of_100(group.approval)
 
 
@@ -582,8 +582,8 @@ def cannot_tell(view: View) -> tuple[tuple[str, tuple[str, ...]], ...]:
     second = next(name for name, applies in special.items() if applies)
     part = "perhaps" if second == "mixed_lenders" and run.lenders is None else "cannot"
     lines = [("why_lawful", forms("cannot", "why_lawful")), (second, forms(part, second))]
-    if run.asked is not None:
-        sampled, total = run.asked
+    if run.sample is not None:
+        sampled, total = run.sample
         lines.append(("asked", said("cannot", "asked", asked=count(sampled), of=count(total))))
     if run.lost:
         lines.append(("lost", _lost_rows(view)))

@@ -408,7 +408,7 @@ def measure_mark(matter: Matter, series: Series, key: Key, scale: Scale) -> Mark
     if m.value is None:
         why = words["withheld_note"] if m.withheld else _because(m.reason)
         group = matter.groups.published(key)
-        share_words = group.shown if group is not None and series.measure == "approval_rate" else ""
+        share_words = group.approval_text if group is not None and series.measure == "approval_rate" else ""
         return replace(blank, n=n, value=WITHHELD if m.withheld and not share_words else None, note=share_words or why)
     mark = replace(blank, n=n, value=scale.of(m.value))
     if m.low is None or m.high is None:

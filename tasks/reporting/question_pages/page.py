@@ -109,8 +109,13 @@ def _column_cells(matter: Matter, column: Column) -> Make:
             return DASH
         mark = measure_mark(matter, column.series, key, scale)
         group_rate = matter.groups.published(key)
-        if mark.value is None and group_rate is not None and group_rate.shown and mark.note == group_rate.shown:
-            return Cell(group_rate.shown, "number")
+        if (
+            mark.value is None
+            and group_rate is not None
+            and group_rate.approval_text
+            and mark.note == group_rate.approval_text
+        ):
+            return Cell(group_rate.approval_text, "number")
         return value_cell(mark, scale.unit, ends=True)
 
     return cell

@@ -47,7 +47,7 @@ def summary_of(headline: list[dict[str, Any]], verdicts: list[dict[str, Any]], *
         titles={"Decisions": {"approval_rate": "approved"}},
         verdicts=verdicts,
         report="report.html",
-        read={"source": "loans.csv", "sha256": "0123456789ab", "rows": 30, "year": None},
+        source_summary={"source": "loans.csv", "sha256": "0123456789ab", "rows": 30, "year": None},
         computed=1,
         warnings=[],
         withheld="0 of 12 populations withheld",

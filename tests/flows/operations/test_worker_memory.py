@@ -48,7 +48,7 @@ def test_what_a_run_started_counts(tmp_path: Path) -> None:
     ):
         child.stdout.readline()
         memory.look(lake)
-        seen = memory.seen[presence.name]
+        seen = memory.peaks[presence.name]
         own = psutil.Process().memory_info().rss
         assert seen.peak_mb > (own + 200e6) / 1e6
         child.communicate(b"\n")

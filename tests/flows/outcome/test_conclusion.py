@@ -10,7 +10,7 @@ import pytest
 
 from flows.outcome.conclusion import ending_of_error, ending_of_state, ending_of_years
 from flows.outcome.ending import Name, one_line, subject_of, without_cells, words_known
-from flows.outcome.run_log import ToldError, in_own_words, in_plain_words, may_pass
+from flows.outcome.run_log import PlainError, in_own_words, in_plain_words, may_pass
 from schemas.errors import (
     DataQualityError,
     InfrastructureError,
@@ -118,7 +118,7 @@ def test_a_task_tells_prefect_plain_words_and_the_flow_the_error_itself() -> Non
         in_own_words(task)
     assert raised.value is error
     assert error.__context__ is None
-    with pytest.raises(ToldError, match="a cell is \u2026") as told, in_plain_words(keep_error=False):
+    with pytest.raises(PlainError, match="a cell is \u2026") as told, in_plain_words(keep_error=False):
         raise error
     assert "Jane" not in "".join(traceback.format_exception(told.value)), "which Prefect logs"
     with pytest.raises(OSError, match="full"), in_plain_words():
@@ -163,7 +163,7 @@ def _killed() -> InfrastructureError:
 def test_a_stage_that_died_or_had_no_memory_is_tried_again_through_the_words_that_prefect_is_told(
     error: Exception, again: bool, kept: bool
 ) -> None:
-    with pytest.raises(ToldError) as told, in_plain_words(keep_error=kept):
+    with pytest.raises(PlainError) as told, in_plain_words(keep_error=kept):
         raise error
     assert may_pass(told.value) is again
     if not kept:

@@ -39,8 +39,8 @@ def fail(spec, lake, message):
 def test_all_comes_first_and_too_few_is_recorded_without_a_task(spec, lake):
     found = seen(spec, lake)
     assert [listed.value for listed, _ in found.to_do] == ["all", LARGE, MIDDLE]
-    assert [(record.value, record.state) for record in found.standing] == [(SMALL, YearState.TOO_FEW)]
-    assert seen(spec, lake).standing == found.standing  # the same record, not another one
+    assert [(record.value, record.state) for record in found.settled] == [(SMALL, YearState.TOO_FEW)]
+    assert seen(spec, lake).settled == found.settled  # the same record, not another one
 
 
 def test_a_choice_takes_the_largest_or_those_named(spec, lake):

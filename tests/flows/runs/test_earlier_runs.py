@@ -65,7 +65,7 @@ def test_a_published_run_is_taken_into_account(held: Held) -> None:
     assert run_of(lake, second).beside == (first,)
     [told] = [words for words in held.warnings if "published" in words]
     assert f"would follow from this run beside {first}, which is published: more is withheld" in told
-    [handed] = [step.given for step in plan(spec_as_held(spec_of(held.place), lake)).steps if step.given]
+    [handed] = [step.artifacts for step in plan(spec_as_held(spec_of(held.place), lake)).steps if step.artifacts]
     assert [f"earlier_{name}" for name in HANDED] == [artifact.table for artifact in handed]
     sealed = next(part for part in run_of(lake, second).lineage if part["stage"] == "publish")
     assert {artifact.sha256 for artifact in handed} <= {given["sha256"] for given in sealed["inputs"]}

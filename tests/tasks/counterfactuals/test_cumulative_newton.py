@@ -108,7 +108,7 @@ def test_a_model_fitted_again_moves_people_as_one_fitted_from_the_start():
     again = causal_model.refit(whole, columns.rows(sample), some)
     start = causal_model.fit(graph, columns.rows(sample), some, np.random.default_rng(1))
     assert (again.seed, again.rows, again.nodes) == (start.seed, start.rows, start.nodes)
-    assert all((again.seen[place] == seen).all() for place, seen in start.seen.items())
+    assert all((again.fitted_categories[place] == seen).all() for place, seen in start.fitted_categories.items())
     members = np.flatnonzero(group > 0)
     one, other = (causal_model.counterfactuals(each, columns, roots, members, {"race": 0}) for each in (again, start))
     assert (one.row == other.row).all()

@@ -66,7 +66,7 @@ def test_a_linear_mechanism_is_fitted_to_the_sample_and_moves_every_row(world):
 
 
 def test_both_decision_makers_share_the_fit_of_a_sample(world):
-    before, sample = len(world.moved), np.arange(N // 2)
+    before, sample = len(world.counterfactuals), np.arange(N // 2)
     first, second = imagined(world, sample), imagined(world, sample)
     assert first is second
-    assert len(world.moved) == before + 1
+    assert len(world.counterfactuals) == before + 1

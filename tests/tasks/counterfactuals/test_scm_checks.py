@@ -103,7 +103,7 @@ def test_every_claim_is_a_separation_and_every_pair_without_an_edge_is_claimed(g
     directed = graph.directed
     directed.add_nodes_from("ABvwxy")
     for claim in claims:
-        assert nx.is_d_separator(directed, {claim.node}, {claim.other}, set(claim.given))
+        assert nx.is_d_separator(directed, {claim.node}, {claim.other}, set(claim.conditions))
     inside = graph.directed.nodes
     apart = {frozenset(p) for p in nx.non_edges(graph.directed.to_undirected())} - {frozenset("AB")}
     claimed = {frozenset((c.node, c.other)) for c in claims}

@@ -133,13 +133,13 @@ def test_columns_that_are_lacking_widen_direct_and_nothing_else(said: object) ->
 def test_denials_that_an_effect_leaves_out_are_told_and_keep_it_from_a_pass() -> None:
     """50 of the 90 denied of the group lack a column, and 20 of the 200 of the reference group."""
     whole = effect("adjusted_effect", 0.0, se=0.005)
-    part = replace(whole, inference=replace(whole.inference, counted=(250, 40, 1480, 180)))
+    part = replace(whole, inference=replace(whole.inference, counts=(250, 40, 1480, 180)))
     assert states(gathered(whole))[Theory.DIRECT] is State.WITHIN
     assert states(gathered(part))[Theory.DIRECT] is State.INSUFFICIENT_EVIDENCE
     (row,) = [case for case in gathered(part).cases() if case.measure == "adjusted_effect"]
     assert row.counts == (250, 40, 1480, 180), "what the row rests on, and not all applications"
     assert row.left_out == pytest.approx(50 / 300 - 20 / 1500)
-    fewer = replace(whole, inference=replace(whole.inference, counted=(300, 90, 1400, 100)))
+    fewer = replace(whole, inference=replace(whole.inference, counts=(300, 90, 1400, 100)))
     assert states(gathered(fewer))[Theory.DIRECT] is State.WITHIN, "what the reference group lost is no harm"
 
 

@@ -62,7 +62,7 @@ def test_every_question_and_what_decides_it(sections: dict[str, Section]) -> Non
     rows = _cells(sections["questions"])
     asked = [QUESTIONS[theory] for theory in Theory if theory is not Theory.OWN]
     assert {row[0] for row in rows} == set(asked)
-    assert len(rows) == 1 + sum(len(method.judged) for method in METHODS.values())
+    assert len(rows) == 1 + sum(len(method.verdict_measures) for method in METHODS.values())
     decides = [row for row in rows if row[3] == "decides"]
     assert {row[0] for row in decides} == set(asked)
     limits = {row[1]: row[-1].replace("\N{NO-BREAK SPACE}", " ") for row in rows}

@@ -98,9 +98,9 @@ class Pass(NamedTuple):
     """``(r, h)`` what goes on to the last layer."""
     soft: Reals
     """``(r, k * d)`` what is made: numbers, and shares in the heads."""
-    shown: Reals
+    visible: Reals
     """``(r, c + k * d)`` what the discriminator sees."""
-    judged: Reals
+    judge_hidden: Reals
     """``(r, h)`` its hidden units."""
     logits: Reals
     """``(r, k)``."""
@@ -109,7 +109,7 @@ class Pass(NamedTuple):
     of_shown: Reals
     of_made: Reals
     of_logits: Reals
-    others: Reals
+    other_shares: Reals
     """``(r, k)`` shares of the categories but for the own one."""
 
 
@@ -223,15 +223,15 @@ def _show(at: Pass, rules: Rules) -> None:
     c, k, d = rules.covariates, rules.categories, rules.mediators
     for row in range(at.soft.shape[0]):
         for place in range(c):
-            at.shown[row, place] = at.inputs[row, place]
+            at.visible[row, place] = at.inputs[row, place]
         for place in range(k * d):
-            at.shown[row, c + place] = at.soft[row, place]
+            at.visible[row, c + place] = at.soft[row, place]
         for category in range(k):
             for head in range(rules.heads.shape[0]):
                 _choose(at, row, c, category * d + rules.heads[head, 0], category * d + rules.heads[head, 1])
             if at.inputs[row, c + category] > kind(0):
                 for place in range(d):
-                    at.shown[row, c + category * d + place] = at.inputs[row, c + k + place]
+                    at.visible[row, c + category * d + place] = at.inputs[row, c + k + place]
 
 
 @compiled
@@ -249,20 +249,20 @@ def _choose(at: Pass, row: int, c: int, first: int, end: int) -> None:
         total += share
     for place in range(first, end):
         at.soft[row, place] /= total
-        at.shown[row, c + place] = kind(1) if place == best else kind(0)
+        at.visible[row, c + place] = kind(1) if place == best else kind(0)
 
 
 @compiled
 def judge(at: Pass, of: Discriminator) -> None:
     """D(x, G~): logits of the categories."""
     kind = at.logits.dtype.type
-    np.dot(at.shown, of.first.T, at.judged)
-    rows, units = at.judged.shape
+    np.dot(at.visible, of.first.T, at.judge_hidden)
+    rows, units = at.judge_hidden.shape
     for row in range(rows):
         for unit in range(units):
-            value = at.judged[row, unit] + of.first_bias[unit]
-            at.judged[row, unit] = value if value > kind(0) else value * kind(SLOPE)
-    np.dot(at.judged, of.last.T, at.logits)
+            value = at.judge_hidden[row, unit] + of.first_bias[unit]
+            at.judge_hidden[row, unit] = value if value > kind(0) else value * kind(SLOPE)
+    np.dot(at.judge_hidden, of.last.T, at.logits)
     for row in range(rows):
         for category in range(at.logits.shape[1]):
             at.logits[row, category] += of.last_bias[category]
@@ -326,7 +326,7 @@ def _through(slopes: Reals, active: Reals) -> None:
 def _judge_slopes(at: Pass, of: Discriminator) -> None:
     """Derivatives of a discriminator's hidden units, by those of its logits."""
     np.dot(at.of_logits, of.last, at.slopes)
-    _through(at.slopes, at.judged)
+    _through(at.slopes, at.judge_hidden)
 
 
 @compiled
@@ -347,9 +347,9 @@ def discriminator_gradients(at: Pass, of: Discriminator, gradients: Discriminato
         for place in range(at.of_logits.shape[1]):
             at.of_logits[row, place] /= kind(rows)
     _judge_slopes(at, of)
-    np.dot(at.of_logits.T, at.judged, gradients.last)
+    np.dot(at.of_logits.T, at.judge_hidden, gradients.last)
     _sums(gradients.last_bias, at.of_logits)
-    np.dot(at.slopes.T, at.shown, gradients.first)
+    np.dot(at.slopes.T, at.visible, gradients.first)
     _sums(gradients.first_bias, at.slopes)
 
 
@@ -364,9 +364,9 @@ def _adversarial_slopes(at: Pass, row_category: Longs, saturating: float) -> Non
         if saturating > 0:
             at.of_logits[row, row_category[row]] -= kind(1)
         else:
-            _shares(at.others, at.logits, row, row_category[row])
+            _shares(at.other_shares, at.logits, row, row_category[row])
             for place in range(categories):
-                at.of_logits[row, place] -= at.others[row, place]
+                at.of_logits[row, place] -= at.other_shares[row, place]
         for place in range(categories):
             at.of_logits[row, place] *= weight
 

@@ -205,7 +205,7 @@ def detect(problem: Problem, settings: AdjustedSettings, rng: np.random.Generato
         settings: Not read: the ladder was made before.
         rng: Not read: nothing is left to chance.
     """
-    steps = problem.own if isinstance(problem.own, Steps) else Steps(())
+    steps = problem.method_data if isinstance(problem.method_data, Steps) else Steps(())
     numbers = {group: number for number, group in enumerate(problem.groups)}
     aggregates: list[Aggregate] = []
     for step in steps.every:
@@ -246,7 +246,7 @@ def _measure(
         if not parameters:
             robustness, unseen = step.robustness, step.unseen
             inference = Inference(
-                se, df=step.df, robustness=robustness, unseen=unseen, se_above=above, counted=row_counts
+                se, df=step.df, robustness=robustness, unseen=unseen, se_above=above, counts=row_counts
             )
     return Aggregate(
         group,

@@ -292,7 +292,7 @@ class LogitEffects:
 
     covariance: Floats
     """``(p, p)`` sandwich (HC0); with clusters of scores summed by cluster, times G / (G - 1)."""
-    own: tuple[Average, ...]
+    over_members: tuple[Average, ...]
     """Averaged over the group's members, against the reference group."""
     over_all: tuple[Average, ...]
     """Averaged over all rows: everyone in the group against everyone in the reference group."""

@@ -146,7 +146,7 @@ def detect(problem: Problem, settings: CecSettings, rng: np.random.Generator) ->
         problem.resamples,
         columns=None if applicants is None else without(applicants.columns, applicants.attribute_columns),
         refit=problem.refit,
-        sample=problem.asked,
+        sample=problem.sample,
     )
     return assess(audited, settings, rng)
 

@@ -142,7 +142,7 @@ def _evidence_rows(
 # Counterfactual situation testing (CST; Alvarez and Ruggieri, EAAMO 2023): the method.
 #
 # Every row outside the reference group is a complainant, with any decision; of a large group a sample is queried
-# (``Problem.asked``), among the same neighbours. A complainant's control group are the most similar rows of its own
+# (``Problem.sample``), among the same neighbours. A complainant's control group are the most similar rows of its own
 # group. Its test group are the rows of the reference group that are most similar to its counterfactual. The complainant
 # is detected if the control group was refused more often than the test group. Each difference is tested, with q-values
 # over all complainants. Situation testing (ST), with test groups around the factual complainants, and counterfactual
@@ -193,7 +193,7 @@ def detect(problem: Problem, settings: CstSettings, rng: np.random.Generator) ->
         ValueError: If the problem has no applicants.
     """
     ground = _search_space(problem, settings)
-    frame, group_results = Frame(ground, problem.asked), list[GroupResult]()
+    frame, group_results = Frame(ground, problem.sample), list[GroupResult]()
     complainants = [int(group) for group in np.unique(problem.group[units(problem)])]
     for group in complainants:
         # lists of neighbours take the most memory: only those that findings rest on outlive this step

@@ -540,7 +540,7 @@ def _aggregate(frame: Frame, group_effects: GroupEffects, measure: str, effect: 
         (n, denials), (other_n, other_denials) = (
             (len(rows), int(frame.denied[rows].sum())) for rows in group_effects.rows
         )
-        inference = Inference(se=effect.se, counted=(n, denials, other_n, other_denials))
+        inference = Inference(se=effect.se, counts=(n, denials, other_n, other_denials))
     return Aggregate(
         group=group_effects.group,
         subgroup=0,

@@ -254,9 +254,9 @@ def _mean_by(place: Longs, values: Floats, n: int) -> Floats:
 
 def _mediated(problem: Problem) -> Mediated | None:
     """The model's decisions on counterfactual mediators, of the sampled rows."""
-    if not isinstance(problem.own, Mediated):
+    if not isinstance(problem.method_data, Mediated):
         return None
-    return problem.own if problem.asked is None else problem.own.of(problem.drawn)
+    return problem.method_data if problem.sample is None else problem.method_data.of(problem.drawn)
 
 
 def _findings(problem: Problem, mediated: Mediated | None, doubtful: Bools) -> Findings:

@@ -49,8 +49,8 @@ class Ranks:
 def units(problem: Problem) -> Bools:
     """Who gets a finding, ``(n,)``: everybody who was to be ranked."""
     mask = np.zeros(len(problem.group), np.bool_)
-    if isinstance(problem.own, Ranks):
-        mask[problem.own.row] = True
+    if isinstance(problem.method_data, Ranks):
+        mask[problem.method_data.row] = True
     return mask
 
 
@@ -67,7 +67,7 @@ def detect(problem: Problem, settings: RaguelSettings, rng: np.random.Generator)
     """
     rows, numbers, names = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, dtype=str)
     none = Ranks(rows, numbers, numbers, numbers, np.zeros(0, np.bool_), names, rows)
-    places = problem.own if isinstance(problem.own, Ranks) else none
+    places = problem.method_data if isinstance(problem.method_data, Ranks) else none
     refused = places.refusal != ""
     cases = [refused, places.offered, places.rank != places.rank_after]
     findings = Findings(

@@ -112,7 +112,7 @@ class Published:
     count: Count
     low: float
     high: float
-    more: tuple[Count, ...] = ()
+    other_counts: tuple[Count, ...] = ()
     """Counts of other groups, of the same attribute, that are published with it as one sum."""
 
 

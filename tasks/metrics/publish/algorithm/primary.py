@@ -157,7 +157,7 @@ class Losses:
     """What populations are worth."""
 
     people: People
-    judged: Collection[Population] = field(default_factory=frozenset)
+    verdict_populations: Collection[Population] = field(default_factory=frozenset)
     """Populations with a verdict."""
     curves: Collection[Population] = field(default_factory=frozenset)
     """Populations that only curves are about."""
@@ -172,7 +172,7 @@ class Losses:
             return Loss.EVERYBODY
         if population.attribute in self.repeating:
             return Loss.REPEAT
-        if population in self.judged:
+        if population in self.verdict_populations:
             return Loss.VERDICT
         if n >= self.minimum_n:
             return Loss.LARGE
@@ -237,7 +237,7 @@ class Request:
         return [
             *self.counts,
             *self.protect,
-            *(c for statement in self.beside for c in (statement.count, *statement.more)),
+            *(c for statement in self.beside for c in (statement.count, *statement.other_counts)),
         ]
 
     def narrowed(self, attributes: Collection[str]) -> "Request":

@@ -44,7 +44,7 @@ class Ledger:
         unprinted = primary.subjects_of(people, policy, remainders, ())
         hidden = [subject for subject in unprinted.values() if subject.small]
         every = [count for subject in (*self.subjects.values(), *hidden) for count in subject.counts]
-        every += [count for statement in request.beside for count in (statement.count, *statement.more)] + list(
+        every += [count for statement in request.beside for count in (statement.count, *statement.other_counts)] + list(
             request.protect
         )
         counts = list(dict.fromkeys(every))
@@ -136,8 +136,8 @@ class Ledger:
     def limits(self, published: Sequence[Published]) -> Limits:
         """Published counts as bounds of the auditor's rows."""
         sums = (
-            self.auditor.added([statement.count, *statement.more])
-            if statement.more
+            self.auditor.added([statement.count, *statement.other_counts])
+            if statement.other_counts
             else self.auditor.rows[statement.count]
             for statement in published
         )
@@ -469,6 +469,8 @@ def _outcome(
         intervals=tuple(intervals.values()),
         closed=tuple(intervals[target.count] for target in closed),
         beside=disclosures,
-        warnings=tuple(p for p in gone if p in ledger.request.losses.judged and not ledger.subjects[p].small),
+        warnings=tuple(
+            p for p in gone if p in ledger.request.losses.verdict_populations and not ledger.subjects[p].small
+        ),
         published=(*ledger.published(), *(statement for group in merged for statement in group.published)),
     )

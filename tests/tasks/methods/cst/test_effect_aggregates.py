@@ -74,7 +74,7 @@ def test_they_are_the_effects_of_the_arrays_alone():
 def test_judged_measures_have_no_parameters_and_what_a_verdict_rests_on():
     made, _ = found(problem())
     declared = METHODS["cst"]
-    assert {(judged.measure,) for judged in declared.judged} <= set(made)
+    assert {(judged.measure,) for judged in declared.verdict_measures} <= set(made)
     for measure in declared.covering:
         low, high = made[measure,].interval
         assert (high - low) / 2 == pytest.approx(1.959964 * made[measure,].inference.se, rel=1e-6)

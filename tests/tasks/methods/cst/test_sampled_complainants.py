@@ -25,7 +25,7 @@ def asked_of(of: Problem, size: int, seed: int = 0) -> Asked:
 
 def sampled(of: Problem, size: int) -> Problem:
 
-    return replace(of, asked=asked_of(of, size))
+    return replace(of, sample=asked_of(of, size))
 
 
 @pytest.mark.parametrize("imagined", [True, False])
@@ -41,7 +41,7 @@ def test_where_all_are_asked_nothing_changes(imagined):
 def test_the_design_is_added_to_the_noise_of_the_decisions_and_of_the_causal_model():
     of = sampled(problem(LENDER), 200)
     ground = lay(of, SETTINGS, of.group, of.applicants.counterfactuals)
-    frame, row = Frame(ground, of.asked), np.flatnonzero((of.group == 1) & of.drawn)
+    frame, row = Frame(ground, of.sample), np.flatnonzero((of.group == 1) & of.drawn)
     effects = of_group(frame, 1, compare(ground, 1, row), ())
     members = int((of.group == 1).sum())
     variance = effects.sides.variance(len(frame.denied))

@@ -47,7 +47,7 @@ def problem(group, favourable, mediated, resamples=20):
         graph=NO_GRAPH,
         resamples=resamples,
         applicants=Applicants(columns, np.array(favourable), ("race",)),
-        own=mediated,
+        method_data=mediated,
     )
 
 
@@ -87,7 +87,7 @@ def value(found, group, measure, **parameters):
 
 def in_loops(of, wide):
     """Every measure of every group, person by person and network by network."""
-    found, out = of.own, {}
+    found, out = of.method_data, {}
     for group in np.unique(of.group):
         rows = [
             i

@@ -50,9 +50,10 @@ def test_it_is_the_share_denied_now_less_the_share_denied_then():
     for seed in range(5):
         of = drawn_problem(seed)
         for one in told(of):
-            rows = [m for m, row in enumerate(of.own.row) if of.group[row] == one.group and not of.own.refusal[m]]
-            now = ~of.applicants.favourable[of.own.row[rows]]
-            then = now ^ of.own.flips[:, rows]
+            data = of.method_data
+            rows = [m for m, row in enumerate(data.row) if of.group[row] == one.group and not data.refusal[m]]
+            now = ~of.applicants.favourable[of.method_data.row[rows]]
+            then = now ^ of.method_data.flips[:, rows]
             assert one.value == pytest.approx(now.mean() - then.mean())
 
 
@@ -60,13 +61,13 @@ def test_a_sample_of_the_group_adds_its_variance_and_everybody_adds_none():
     drawn = np.array([0.2, 0.3, 0.1, 0.25, 0.3])
     of = four(drawn)
     hashed = np.arange(6, dtype=np.uint64)
-    (whole,) = told(replace(of, asked=Asked.of(hashed, of.group, np.array([2, 4]))))
+    (whole,) = told(replace(of, sample=Asked.of(hashed, of.group, np.array([2, 4]))))
     assert whole.inference.se == drawn.std(ddof=1)
-    (some,) = told(replace(of, asked=Asked.of(hashed, of.group, np.array([2, 3]))))
+    (some,) = told(replace(of, sample=Asked.of(hashed, of.group, np.array([2, 3]))))
     net = np.array([1.0, 1.0, 0.0])  # rows 2 to 4; row 5 is not asked
     assert (some.value, some.n) == (pytest.approx(2 / 3), 3)
     assert some.inference.se**2 == pytest.approx(drawn.var(ddof=1) + net.var(ddof=1) / 3 * (1 - 3 / 4))
-    findings = detect(replace(of, asked=Asked.of(hashed, of.group, np.array([2, 3])))).findings
+    findings = detect(replace(of, sample=Asked.of(hashed, of.group, np.array([2, 3])))).findings
     assert findings.row.tolist() == [2, 3, 4]
 
 
@@ -125,6 +126,7 @@ def test_the_stage_runs_only_where_it_is_asked_for(place: Path):
         GcfnSettings(refits=1)
 
 
+@pytest.mark.slow
 def test_refits_of_an_audit(place: Path):
     steps = [step for step in audit(place, refits=3) if step.name not in ("measure", "publish", "report")]
     tables = call_plainly(steps)

@@ -313,7 +313,17 @@ def problem_of(places):
     flags = np.zeros(n, np.bool_)
     numbers = np.zeros(n, np.int32)
     return Problem(
-        np.zeros((n, 1)), np.zeros(1, np.int32), ("x",), numbers, ("g",), 0, flags, flags, numbers, none, own=places
+        np.zeros((n, 1)),
+        np.zeros(1, np.int32),
+        ("x",),
+        numbers,
+        ("g",),
+        0,
+        flags,
+        flags,
+        numbers,
+        none,
+        method_data=places,
     )
 
 

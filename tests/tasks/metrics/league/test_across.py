@@ -44,7 +44,7 @@ class Year:
 
     def printed(self, name, rows, whole):
         """What the league prints of a run: the size alone where groups are withheld, and then nothing of all rows."""
-        known = () if whole and name == ALL else block(name, rows, GROUPS).known
+        known = () if whole and name == ALL else block(name, rows, GROUPS).counts
         return [each for each in known if not whole or each.groups == (ALL,)]
 
     def width(self, target):

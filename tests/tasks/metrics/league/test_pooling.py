@@ -68,8 +68,8 @@ def test_estimates_are_never_pooled_beyond_the_mean_and_its_interval_is_narrower
     found = pooled(y, v)
     assert (np.abs(found.values - found.spread.mean) <= np.abs(y - found.spread.mean)).all()
     assert found.spread.way == "reml"
-    assert (found.kept >= 0).all()
-    assert (found.kept <= 1).all()
+    assert (found.weight >= 0).all()
+    assert (found.weight <= 1).all()
 
 
 def test_fewer_than_four_stand_as_they_are():

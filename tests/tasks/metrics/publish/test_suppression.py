@@ -279,7 +279,7 @@ def test_merged_groups_are_handed_on_as_one_sum() -> None:
     people = people_of(("white", 300, False, False), ("other", 14, False, False), ("Asian", 3, False, False))
     request = Request(people, POLICIES["public"], counts_of(people, SOURCE), Losses(people))
     outcome = suppress(request)
-    handed = [each for each in outcome.published if each.more]
+    handed = [each for each in outcome.published if each.other_counts]
     assert [(each.low, each.high) for each in handed] == [(17, 17), (0, 0)]
     earlier = suppress(replace(request, counts=request.counts[:1], beside=outcome.published, protect=[], exact=True))
     assert earlier.entries[0].number == 317

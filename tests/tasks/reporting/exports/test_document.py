@@ -34,7 +34,7 @@ def test_it_is_valid_and_says_what_the_first_page_says() -> None:
     assert found["headline"]["words"] == decision.headline.words
     assert [q["sentence"] for q in found["questions"]] == [q.sentence for q in decision.questions]
     assert [each["points"] for each in found["figures"]] == [
-        {"value": each.value, "shown": each.shown} for each in decision.figures.comparisons
+        {"value": each.value, "shown": each.text} for each in decision.figures.comparisons
     ]
     assert found["pages"] == list(PAGES)
     assert found["state"] == "breach"

@@ -39,7 +39,7 @@ def test_boston_as_in_the_example():
     assert found.title == "Black compared with white, points of approval"
     assert (found.key, found.reference, found.among) == (("race", "Black"), "white", 2)
     assert found.caption == "Chosen among 2 groups."
-    printed = [(each.label, each.detail, each.shown, each.shown_interval) for each in found.comparisons]
+    printed = [(each.label, each.detail, each.text, each.shown_interval) for each in found.comparisons]
     assert printed == [
         ("All applicants", "n 197", "−23", "[−30, −17]"),
         ("Adjusted", "18 columns, n 197", "−14", "[−20, −7]"),
@@ -50,7 +50,7 @@ def test_boston_as_in_the_example():
 
 
 def test_texas_has_a_decimal_where_intervals_are_short_and_n_is_of_the_people_of_a_comparison():
-    found = [(each.shown, each.shown_interval, each.n) for each in of(texas()).comparisons]
+    found = [(each.text, each.shown_interval, each.n) for each in of(texas()).comparisons]
     assert found == [
         ("−10.9", "[−12.4, −9.4]", 3995),
         ("−7", "[−8.3, −5.7]", 3995),
@@ -89,27 +89,27 @@ def test_without_an_adjusted_row_the_plain_gap_chooses():
     few = tuple(replace(group, n=3) for group in groups)
     found = of(Run(rows, few))
     assert (found.key, found.caption) == (None, "No group has enough people.")
-    assert [each.shown for each in found.comparisons] == ["not run"] * 3
+    assert [each.text for each in found.comparisons] == ["not run"] * 3
     whole_row = replace(rows[0], role="theory", group="", state=LITTLE)
     judged = of(Run((*rows, whole_row), few)).comparisons
-    assert [each.shown for each in judged] == ["too little to say", "not run", "not run"], "it was asked, of too few"
+    assert [each.text for each in judged] == ["too little to say", "not run", "not run"], "it was asked, of too few"
 
 
 def test_there_are_always_the_same_three_and_a_missing_one_says_why():
     run = boston()
     rows = tuple(row for row in run.rows if row.role != "beside")
-    assert lines(replace(run, rows=rows))["nearest"].shown == "not run"
+    assert lines(replace(run, rows=rows))["nearest"].text == "not run"
     hidden = tuple(
         replace(row, value=None, low=None, high=None, withheld=True, state=LITTLE) if row.role == "beside" else row
         for row in run.rows
     )
     withheld = lines(replace(run, rows=hidden))["nearest"]
-    assert (withheld.shown, withheld.shown_interval, withheld.value) == ("withheld", "", None)
+    assert (withheld.text, withheld.shown_interval, withheld.value) == ("withheld", "", None)
     unmeasured = tuple(
         replace(row, value=None, low=None, high=None, state=LITTLE) if row.theory is Theory.DIRECT else row
         for row in run.rows
     )
-    assert lines(replace(run, rows=unmeasured))["adjusted"].shown == "too little to say"
+    assert lines(replace(run, rows=unmeasured))["adjusted"].text == "too little to say"
     assert list(lines(Run((), ()))) == ["all", "adjusted", "nearest"]
 
 
@@ -117,8 +117,8 @@ def test_a_withheld_reference_rate_leaves_no_points_of_the_plain_gap():
     run = boston()
     groups = (replace(run.groups[0], approval=None), *run.groups[1:])
     found = lines(replace(run, groups=groups))
-    assert (found["all"].shown, found["all"].value, found["all"].limit) == ("withheld", None, None)
-    assert found["adjusted"].shown == "−14"
+    assert (found["all"].text, found["all"].value, found["all"].limit) == ("withheld", None, None)
+    assert found["adjusted"].text == "−14"
 
 
 def test_a_ratio_and_its_limit_are_in_points_at_the_rate_of_the_reference():

@@ -76,7 +76,7 @@ def test_rates_are_of_100_as_published_the_highest_first_and_withheld_last():
     assert sentence(run, Theory.OUTCOME) == "Of 100 applicants approved: white 91, Hispanic 77, Black 68."
     hidden = replace(run, groups=(*run.groups, Group("race", "Asian", None, None)))
     assert sentence(hidden, Theory.OUTCOME).endswith("Black 68, Asian withheld.")
-    ranged = replace(run, groups=(white(), Group("race", "Black", 197, None, shown="more than 95")))
+    ranged = replace(run, groups=(white(), Group("race", "Black", 197, None, approval_text="more than 95")))
     assert sentence(ranged, Theory.OUTCOME) == "Of 100 applicants approved: Black more than 95, white 91."
     all_hidden = replace(run, groups=tuple(replace(group, approval=None) for group in run.groups))
     assert sentence(all_hidden, Theory.OUTCOME) == "Approval rates are withheld."

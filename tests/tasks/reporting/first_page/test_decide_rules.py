@@ -196,7 +196,7 @@ def test_what_it_cannot_tell_is_always_three_lines():
 
 
 def test_a_sample_of_the_applicants_is_told_by_a_line_of_its_own():
-    found = dict(cannot_tell(view(inside(asked=(20_000, 155_123)))))
+    found = dict(cannot_tell(view(inside(sample=(20_000, 155_123)))))
     assert list(found) == ["why_lawful", "unseen", "asked", "single_person"]
     assert found["asked"] == ("What applicants who were not drawn would show: 20,000 of 155,123 were.",)
 

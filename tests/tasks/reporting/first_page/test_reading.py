@@ -254,7 +254,7 @@ def test_how_many_were_asked_is_read_where_fewest_of_all_were():
             }
             for each in said
         ]
-        return run_of(material(measures=built(PUBLISHED_MEASURES, rows))).asked
+        return run_of(material(measures=built(PUBLISHED_MEASURES, rows))).sample
 
     assert asked("") is None
     assert asked("", "2000 of 2500", "withheld", "50000 of 193925") == (50_000, 193_925)

@@ -122,7 +122,7 @@ def benchmarks(*rows):
 
 
 def test_a_rate_that_is_published_as_a_range_is_printed_as_one():
-    groups = (white(), replace(Group("race", "Black", 197), shown="more than 95"))
+    groups = (white(), replace(Group("race", "Black", 197), approval_text="more than 95"))
     run = Run((whole(Theory.OUTCOME, LITTLE), gap("Black", LITTLE, (5, 2, 8))), groups)
     made = material(run)
     matter = Matter(made, Groups(run), decide(run))

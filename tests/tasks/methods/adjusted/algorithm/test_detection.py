@@ -41,7 +41,7 @@ def measured(
         *nobody,
         none,
         graph,
-        own=Steps((step,), (), {"a": (900, 90), "b": (100, 20)}),
+        method_data=Steps((step,), (), {"a": (900, 90), "b": (100, 20)}),
     )
     found = detect(problem, AdjustedSettings(), np.random.default_rng(1)).aggregates
     return {each.measure: each for each in found if not each.parameters}
@@ -50,7 +50,7 @@ def measured(
 def test_the_primary_rung_is_judged_by_the_logit_and_by_overlap_beside_it() -> None:
     (effect,) = measured().values()
     assert (effect.measure, effect.value, effect.interval, effect.reason) == (EFFECT, 0.1, (0.05, 0.15), "")
-    assert (effect.inference.se, effect.inference.df, effect.inference.counted) == (0.025, 40.0, (100, 20, 900, 90))
+    assert (effect.inference.se, effect.inference.df, effect.inference.counts) == (0.025, 40.0, (100, 20, 900, 90))
     assert list(measured("overlap")) == [OVERLAP]
 
 

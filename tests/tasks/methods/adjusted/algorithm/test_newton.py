@@ -32,7 +32,7 @@ def test_any_split_gives_the_fit_and_the_effects_in_one_piece(cuts, seed, cluste
         logit_effects(batches, found[1].coefficients, GROUPS) for batches in (split(whole, cuts), split(whole, []))
     )
     assert_allclose(parts.covariance, one.covariance, rtol=1e-7, atol=1e-22)
-    for ours, theirs in zip(parts.own + parts.over_all, one.own + one.over_all, strict=True):
+    for ours, theirs in zip(parts.over_members + parts.over_all, one.over_members + one.over_all, strict=True):
         assert_allclose((ours.value, ours.se), (theirs.value, theirs.se), rtol=1e-9)
     assert (parts.members, parts.n, parts.separated) == (one.members, one.n, False)
 
@@ -62,7 +62,7 @@ def test_effects_are_changes_of_an_indicator_and_errors_those_of_the_delta_metho
         x[:, column] = 1
         return (expit(x @ b) - without).mean()
 
-    for column, own, over_all, denial in zip(GROUPS, told.own, told.over_all, told.denial, strict=True):
+    for column, own, over_all, denial in zip(GROUPS, told.over_members, told.over_all, told.denial, strict=True):
         mine = whole.x[:, column] == 1
         assert denial == pytest.approx(whole.y[mine].mean())
         for said, rows in ((own, mine), (over_all, np.full(len(whole.y), True))):
