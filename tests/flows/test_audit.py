@@ -587,7 +587,7 @@ def test_hostile_names_are_escaped_quoted_and_confined(tmp_path: Path, server: s
     assert {row["group"] for row in groups} == {"w", *HOSTILE}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_init_drafts_a_spec_that_runs(tmp_path: Path, server: str) -> None:
     loans().to_csv(tmp_path / "loans.csv", index=False)
     drafted = evenhand("init", "loans.csv", "--decision", "approved", "-o", "drafted.yaml", cwd=tmp_path)
@@ -618,7 +618,7 @@ def test_the_help_of_a_command_has_an_example() -> None:
         assert all(told.stdout.count(option) >= 2 for option in options), example
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_boundary_check_sees_a_group_of_three(tmp_path: Path, server: str) -> None:
     frame = loans()
     frame["race"] = frame["race"].replace({"": "w"})

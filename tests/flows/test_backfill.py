@@ -177,6 +177,7 @@ def wait_for(condition, process=None):
         time.sleep(0.01)
 
 
+@pytest.mark.long
 def test_kill_9_half_way_is_resumed_and_comes_to_the_same(finished, tmp_path, server):
     place, _ = finished
     home = tmp_path / "lake"
