@@ -79,7 +79,7 @@ def _drawn(shape: str, rows: int) -> tuple[pa.Table, Table]:
     """A table with a key of its first column, or of two, and a rule or two for each of the others."""
     rng = np.random.default_rng(8)
     columns = [Column("number", "int64", "a part of the key"), Column("part", "int64", "a part of the key")]
-    arrays = [np.arange(rows) // 2, np.arange(rows) % 2]
+    arrays: list[Any] = [np.arange(rows) // 2, np.arange(rows) % 2]
     for place in range(COLUMNS[shape] - 2):
         if place % 3 == 2:
             columns.append(Column(f"kind_{place}", "string", "codes", codes=CODES))
