@@ -74,7 +74,7 @@ lock: $(STAMP)
 	$(BIN)/python deployments/locks.py $(UPGRADE)
 
 sbom: $(STAMP)
-	$(BIN)/cyclonedx-py requirements requirements.lock --output-file sbom.cdx.json
+	$(BIN)/python deployments/sbom.py sbom.cdx.json
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -1,6 +1,7 @@
 """Prefect flow of a back-fill, and its page on the server: the records of its years as a table."""
 
 import logging
+import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
@@ -204,8 +205,8 @@ def backfill(
     stepped(of, len(ended), total)
     page.show(ended, keys, total)
     at_once = int(settings.get("workers") or 1)
-    if any(year_task.listed and year_task.listed["rows"] < LEAST_ROWS for year_task in tasks):
-        tell_run(f"stages of partitions below {LEAST_ROWS:,} rows are in the log")
+    if any(year_task.listed and year_task.listed["rows"] < least_rows() for year_task in tasks):
+        tell_run(f"stages of partitions below {least_rows():,} rows are in the log")
     try:
         with shared_cores(at_once * jobs, single_thread=audit_spec.by is not None):
             _all(tasks, settings, lake, tell)
@@ -378,19 +379,24 @@ def audit_of_partition(
 ) -> dict[str, Any]:
     """Audit one partition of a year; one that cannot be audited fails here, and is recorded in the lake.
 
-    It is one task run, or has a sub-flow run with a task run a stage, by the rule of ``LEAST_ROWS``.
+    It is one task run, or has a sub-flow run with a task run a stage, by the rule of ``least_rows``.
     """
     parameters = {"spec": spec, "year": year, "lake": lake, "force": force, "listed": listed, "conditions": conditions}
-    if listed["rows"] >= LEAST_ROWS:
+    if listed["rows"] >= least_rows():
         return _in_sub_flow(parameters)
     with _working(spec):
         partition, audit_spec = Listed(**listed), validated(AuditSpec, spec)
         return audit_partition(audit_spec, year, partition, Lake(lake), conditions, force).model_dump(mode="json")
 
 
-LEAST_ROWS = 10_000
-"""Rows from which on a partition has a sub-flow run. Below them Prefect's share of the cost would be large, and of
-thousands of partitions the server would keep a hundred thousand task runs: their stages are in the log alone."""
+def least_rows() -> int:
+    """Rows from which on a partition has a sub-flow run: EVENHAND_SUB_FLOW_ROWS, else 10,000.
+
+    Below them Prefect's share of the cost would be large, and of thousands of partitions the server would keep a
+    hundred thousand task runs: their stages are in the log alone.
+    """
+    setting = os.environ.get("EVENHAND_SUB_FLOW_ROWS", "")
+    return int(setting) if setting.isdecimal() else 10_000
 
 
 def _in_sub_flow(parameters: dict[str, Any]) -> dict[str, Any]:

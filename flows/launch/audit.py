@@ -14,6 +14,7 @@ from flows.concurrency.workers import default_jobs, start_loading, worthwhile
 from flows.execution import check_evidence
 from flows.partitions.forecast import expected_rows
 from flows.partitions.part_spec import spec_to_audit
+from flows.partitions.years import not_judged
 from flows.runs.record import Summary, planned_in, publish_once, summarise
 from flows.supervision.prefect_server import prefect_api
 from flows.supervision.presence import at_work, command_id, killed
@@ -108,9 +109,8 @@ def run_audit(
     with at_work(lake, command_id()):  # so that nothing that this run counts on is removed meanwhile
         given_spec, spec = spec, spec_to_audit(spec, lake, value)
         summary = _audited(spec, lake, jobs or default_jobs(), force=force)
-    return replace(
-        summary, warnings=[*summary.warnings, *_whole(given_spec, spec, value), *_unconfirmed(spec), *_unnamed(spec)]
-    )
+    warnings = [*_whole(given_spec, spec, value), *not_judged(given_spec, spec), *_unconfirmed(spec), *_unnamed(spec)]
+    return replace(summary, warnings=[*summary.warnings, *warnings])
 
 
 def run_until(

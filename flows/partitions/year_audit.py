@@ -1,6 +1,7 @@
 """Audits one year or partition of a back-fill."""
 
 from collections.abc import Sequence
+from logging import WARNING
 
 from flows.concurrency.schedule import expected_seconds
 from flows.execution import Execution
@@ -8,9 +9,17 @@ from flows.outcome.run_log import tell_run
 from flows.partitions.attempts import OF_VERDICT, Attempt, Recorder, YearState, recorded
 from flows.partitions.part_spec import spec_of_part
 from flows.partitions.partition_list import Listed
-from flows.partitions.years import spec_of_year
+from flows.partitions.years import not_judged, spec_of_year
 from flows.runs.index import Run, last_run, read_manifest, vintage_words
-from flows.runs.record import Summary, exit_code_of, is_published, planned_in, publish_once, summarise
+from flows.runs.record import (
+    Summary,
+    exit_code_of,
+    expectations_not_held,
+    is_published,
+    planned_in,
+    publish_once,
+    summarise,
+)
 from flows.runs.signatures import verify_run
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
@@ -99,6 +108,8 @@ def _plan_of(of_year: AuditSpec, requested_spec: AuditSpec, lake: Lake, recorder
     recorder.tell(vintage=vintage, lacking=of_year.source.lacking)
     check_columns(of_year)
     check_limits(requested_spec)
+    for line in not_judged(requested_spec, of_year):
+        _warn(recorder, line)
     planned = planned_in(lake, of_year)
     stages = tuple(step.name for step in planned.steps)
     recorder.tell(source_sha256=planned.source_sha256, stages=stages)
@@ -119,7 +130,15 @@ def _audited(planned: Plan, lake: Lake, recorder: Recorder, jobs: int, *, force:
     seconds = expected_seconds(lake, planned, len(held(lake, planned.steps))) if jobs > 1 else ()
     done = Execution(planned, lake, jobs, seconds, force, as_tasks).run(_Watcher(recorder))
     publish_once(lake, planned, done)
+    for line in expectations_not_held(lake, done):
+        _warn(recorder, line)
     return summarise(lake, planned.spec, planned.run, done)
+
+
+def _warn(recorder: Recorder, line: str) -> None:
+    """A warning in the log of the run at work, with the year and the partition."""
+    attempt = recorder.attempt
+    tell_run(f"{attempt.audit} {attempt.year} {attempt.value}".rstrip() + f": {line}", WARNING)
 
 
 class _Watcher:

@@ -7,7 +7,7 @@ report prints. Published runs of the lake over the same rows are recorded in ``d
 """
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -194,12 +194,23 @@ def without(spec: AuditSpec, columns: frozenset[str], groups_found: Mapping[str,
     content["methods"] = {name: _unnamed(settings, gone) for name, settings in content["methods"].items()}
     content["source"]["keep"] = {name: keep for name, keep in content["source"]["keep"].items() if name not in columns}
     content["source"]["derive"] = {name: d for name, d in content["source"]["derive"].items() if name not in columns}
+    if isinstance(spec.expectations, tuple):
+        judged = [own.model_dump(mode="json") for own in spec.expectations if not own.named(columns)]
+        content["expectations"] = judged or None
     content["source"]["lacking"] = sorted({*spec.source.lacking, *columns, *groups})
     try:
         return validated(AuditSpec, content)
     except (ValidationError, SpecError) as error:
         lacking = ", ".join(content["source"]["lacking"])
         raise SpecError(f"without the missing parts of {spec.year} ({lacking}) it is no audit: {error}") from error
+
+
+def not_judged(requested: AuditSpec, audited: AuditSpec) -> Iterator[str]:
+    """A line for each expectation of a spec that its year or partition does not have the columns for."""
+    lacking = [name for name in audited.source.lacking if name in requested.kept()]
+    for own in requested.expectations if isinstance(requested.expectations, tuple) else ():
+        if names := own.named(lacking):
+            yield f"expectations ({own.severity}): {own.words} was not judged: no row has a value of {', '.join(names)}"
 
 
 def _protected(

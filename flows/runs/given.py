@@ -80,7 +80,8 @@ def _with_suite(spec_file: SpecFile, folder: Path) -> SpecFile:
         listed = read_suite(folder / suite)
     except SpecError as error:
         raise SpecError(spec_file.describe(error), error.location) from error
-    return replace(spec_file, spec=spec_file.spec.model_copy(update={"expectations": listed}))
+    spec = spec_file.spec.model_copy(update={"expectations": listed})
+    return replace(spec_file, spec=spec, suite=str(folder / suite))
 
 
 def _placed(path: str, folder: Path) -> str:

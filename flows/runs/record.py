@@ -141,7 +141,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     beside = taken(lake, done)
     warnings += [*_to_publish(lake, spec, run, [row["run"] for row in beside]), *of_earlier(beside)]
     publication = _table(lake, done, "publish", PUBLICATION).to_pylist()
-    warnings += _own_expectations(lake, done)
+    warnings += expectations_not_held(lake, done)
     warnings += remarks(publication, verdicts, spec.disclosure.profile)
     return Summary(
         run=run,
@@ -160,7 +160,7 @@ def summarise(lake: Lake, spec: AuditSpec, run: str, done: Sequence[Partition]) 
     )
 
 
-def _own_expectations(lake: Lake, done: Sequence[Partition]) -> Iterator[str]:
+def expectations_not_held(lake: Lake, done: Sequence[Partition]) -> Iterator[str]:
     """Expectations of the spec that did not hold and do not refuse the run."""
     for row in _table(lake, done, "ingest", VALIDATIONS).to_pylist():
         if not row["success"] and row["severity"] != "critical":

@@ -220,16 +220,18 @@ _PLAN_SECONDS = 2
 """How often the server looks for schedules without a run; Prefect's own default is a minute."""
 _EMBEDDED: Final = {"PREFECT_UI_ENABLED": "0", "PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1"}
 """What Prefect gives the server that it starts for one process."""
-UNNEEDED: Final = (
-    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED",
-    "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED",
-    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED",
-    "PREFECT_SERVER_EVENTS_STREAM_OUT_ENABLED",
-    "PREFECT_SERVER_REGISTER_BLOCKS_ON_START",
-    "PREFECT_SERVER_MEMOIZE_BLOCK_AUTO_REGISTRATION",
-)
-"""Settings of what does nothing for one command: no automation runs there, no client watches its events, ``gc`` removes
-old runs, and a run uses no block. Off unless the environment turns one on. The recorder of task runs stays."""
+LIGHT: Final[Mapping[str, str]] = {
+    "PREFECT_SERVER_SERVICES_EVENT_PERSISTER_ENABLED": "false",
+    "PREFECT_SERVER_SERVICES_TRIGGERS_ENABLED": "false",
+    "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "false",
+    "PREFECT_SERVER_EVENTS_STREAM_OUT_ENABLED": "false",
+    "PREFECT_SERVER_REGISTER_BLOCKS_ON_START": "false",
+    "PREFECT_SERVER_MEMOIZE_BLOCK_AUTO_REGISTRATION": "false",
+    "PY_KEY_VALUE_DISABLE_BEARTYPE": "true",
+}
+"""Settings that leave out what does nothing for one command: no automation runs there, no client watches its events,
+``gc`` removes old runs, a run uses no block, and a library of Prefect's need not check the types of its own calls. The
+environment may set each otherwise. The recorder of task runs stays."""
 
 
 def embedded_server(password: str) -> tuple[Server, str]:
@@ -240,7 +242,7 @@ def embedded_server(password: str) -> tuple[Server, str]:
     """
     port = _free_port()
     settings = {**_EMBEDDED, "PREFECT_SERVER_API_AUTH_STRING": password}
-    environment = {**dict.fromkeys(UNNEEDED, "false"), **os.environ, **settings}
+    environment = {**LIGHT, **os.environ, **settings}
     return _started(port, environment), f"http://127.0.0.1:{port}/api"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from flows.runs.index import Run, runs_of
-from flows.supervision.prefect_server import UNNEEDED
+from flows.supervision.prefect_server import LIGHT
 from research.benchmark import Bench, Room, Row, at_most, row
 from tasks.lake.store import Lake
 
@@ -63,7 +63,8 @@ def _lines(room: Room) -> Iterator[Row]:
 def _outside(run: Run, yard: dict[str, float], cpu_s: float, place: Path) -> Iterator[Row]:
     """CPU seconds of the command but for its stages: now, and where the embedded API runs all services of Prefect."""
     yield _against(run, "what is not stages", yard, cpu_s=cpu_s, most=(cpu_s, MOST_OUTSIDE_S, " CPU s"))
-    whole = _audited(place, dict.fromkeys(UNNEEDED, "true"))
+    opposite = {"false": "true", "true": "false"}
+    whole = _audited(place, {name: opposite[value] for name, value in LIGHT.items()})
     stages = sum(float(record["cpu_seconds"]) for plain in runs_of(Lake(place)) for record in plain.lineage)
     yield row(BOSTON, run.rows, "  before, with all of Prefect's services", cpu_s=whole["cpu_s"] - stages)
 

@@ -4,6 +4,8 @@ Scope: their shape. What Great Expectations knows of them is checked when stages
 """
 
 import json
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,6 +29,17 @@ class OwnExpectation(Strict):
         of = self.kwargs.get("column") or self.kwargs.get("column_list") or self.kwargs.get("column_A")
         return f"{self.type} of {of}" if of else self.type
 
+    def named(self, columns: Collection[str]) -> list[str]:
+        """Which of the columns it is about: as an argument, or as a word of its SQL."""
+        arguments = [self.kwargs.get(key) for key in COLUMN_KEYS]
+        names = {name for value in arguments for name in (value if isinstance(value, list) else [value])}
+        sql = " ".join(str(self.kwargs.get(key, "")) for key in _SQL_KEYS)
+        return [name for name in sorted(columns) if name in names or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql)]
+
+
+COLUMN_KEYS = ("column", "column_A", "column_B", "column_list")
+"""Arguments that are columns."""
+_SQL_KEYS = ("unexpected_rows_query", "row_condition")
 
 FORMS = ("(file)", "(list)")
 """What pydantic calls the two forms in the location of a fault."""

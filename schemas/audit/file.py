@@ -517,9 +517,16 @@ class SpecFile:
     spec: AuditSpec
     name: str
     lines: Mapping[Location, int] = field(default_factory=dict)
+    suite: str = ""
+    """The suite's file that its expectations were read from."""
 
     def describe(self, error: SpecError) -> str:
         """The error's message, led by file, line and dotted key; of several faults a line each."""
+        if isinstance(error, SpecFaultsError):
+            return "\n".join(self.describe(fault) for fault in error.faults)
+        of, *place = error.location or ("",)
+        if self.suite and of == "expectations" and place:
+            return f"{self.suite}, expectation {place[0]}: {error}"
         return _described(self.name, self.lines, error)
 
 

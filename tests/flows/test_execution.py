@@ -13,6 +13,8 @@ from loans_by_year import BREACH, WITHIN, write_years, yearly_spec
 
 from flows.cli.options import BUNDLED
 from flows.concurrency.schedule import waits_for
+from flows.partitions.part_spec import spec_of_part
+from flows.partitions.partition_list import listed_value
 from flows.partitions.years import spec_of_year
 from schemas.audit.file import spec_text
 from schemas.audit.spec import AuditSpec
@@ -131,3 +133,21 @@ def test_a_small_partition_is_one_task_run_and_its_back_fill_says_where_its_stag
     lines = [line["message"] for line in asked(server, "logs", logs={"flow_run_id": {"any_": [run["id"]]}})]
     assert "stages of partitions below 10,000 rows are in the log" in lines
     assert any(f"lenders {YEAR} {MIDDLE} stage report: " in line for line in lines)
+
+
+@pytest.mark.slow
+def test_a_partition_with_enough_rows_is_a_sub_flow_run_with_its_stages(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENHAND_SUB_FLOW_ROWS", "300")
+    path, lake = write_lenders(tmp_path), Lake(tmp_path / "lake")
+    words = ("backfill", str(path), "--years", str(YEAR), "--lake", lake.location, "--by-value", MIDDLE)
+    done = evenhand_process(*words, server=server)
+    assert done.returncode in RAN, done.stderr
+    [(name, run)] = sub_flows(server, tmp_path / "lake").items()
+    assert name == f"lenders {YEAR} {MIDDLE}"
+    spec = read_spec(path.read_text(), path.name, {}).spec
+    part = spec_of_part(spec, YEAR, listed_value(spec, YEAR, lake, MIDDLE), lake)
+    assert graph(server, run["id"]) == declared(part, run["name"])
+    lines = [line["message"] for line in asked(server, "logs", sort="TIMESTAMP_DESC")]
+    assert "stages of partitions below 300 rows are in the log" not in lines

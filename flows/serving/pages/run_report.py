@@ -167,7 +167,9 @@ def _row(row: Check, reasons: Mapping[tuple[str, str], str]) -> tuple[Cell, ...]
 
     rule, arguments = str(row["expectation"]).removeprefix("expect_").replace("_", " "), expected(row["expected"])
     if not row["success"]:
-        state = badge("set aside", "quarantined") if row["quarantined"] else badge("failed", "failed")
+        severity = row.get("severity") or "critical"  # an earlier version did not keep it
+        words = "failed" if severity == "critical" else f"failed ({severity})"
+        state = badge("set aside", "quarantined") if row["quarantined"] else badge(words, "failed")
     elif _is_nothing_refused(row):
         state = badge("nothing refused", "not_run")
     else:

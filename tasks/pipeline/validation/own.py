@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from schemas.audit.expectations import OwnExpectation
+from schemas.audit.expectations import COLUMN_KEYS, OwnExpectation
 from schemas.errors import InfrastructureError, SpecError, nearest
 from tasks.pipeline.validation import rows
 from tasks.pipeline.validation.boundary import Outcome
@@ -19,7 +19,6 @@ from tasks.pipeline.validation.connections import Content, confined, quoted
 MOST_IDS = 10
 """Rows named for an expectation that does not hold; all are counted."""
 SUITE = "applications, own expectations"
-_COLUMNS = ("column", "column_A", "column_B", "column_list", "column_set")
 
 
 def check(expectations: Sequence[OwnExpectation], columns: Sequence[str]) -> None:
@@ -43,7 +42,7 @@ def check(expectations: Sequence[OwnExpectation], columns: Sequence[str]) -> Non
         except Exception as error:
             lines = " ".join(str(error).split())
             raise SpecError(f"{own.type}: {lines}", at) from error
-        named = [own.kwargs.get(key) for key in _COLUMNS if key != "column_set"]
+        named = [own.kwargs.get(key) for key in COLUMN_KEYS]
         for column in (name for value in named for name in (value if isinstance(value, list) else [value])):
             if column is not None and column not in columns:
                 raise SpecError(f"the table has no column {column!r}; it has {', '.join(columns)}", at)

@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ import great_expectations as gx
 from great_expectations.datasource.fluent.sql_datasource import SQLDatasource, TableAsset
 from great_expectations.execution_engine import SqlAlchemyExecutionEngine
 from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+from great_expectations.util import convert_to_json_serializable
 
 from schemas.errors import InfrastructureError
 from tasks.pipeline.validation import duckdb_dialect
@@ -115,36 +116,48 @@ def raised(result: Any) -> str | None:
 def as_json(suite: Any, validation: Any) -> dict[str, Any]:
     """A suite and its result as they are kept: the same for the same rows, and without any value of one.
 
-    What Great Expectations writes down of its own run (times, batches, identifiers) is left out.
+    What Great Expectations writes down of its own run (times, batches, identifiers) is left out. Its own JSON of both
+    would take longer than to judge the table, as it copies every argument several times.
     """
-    written = validation.to_json_dict()
-    results = [_without_values(result.to_json_dict()) for result in in_order(suite, validation.results)]
-    kept = {"success": written["success"], "suite_name": written["suite_name"], "statistics": written["statistics"]}
-    version = {"great_expectations_version": written["meta"]["great_expectations_version"]}
-    content = {name: value for name, value in suite.to_json_dict().items() if name != "id"}
+    content = {name: value for name, value in suite_of(suite.name, []).to_json_dict().items() if name != "id"}
+    content["expectations"] = [_configuration(expectation.configuration) for expectation in suite.expectations]
+    results = [_without_values(result) for result in in_order(suite, validation.results)]
+    kept = {"success": validation.success, "suite_name": suite.name, "statistics": dict(validation.statistics)}
+    version = {"great_expectations_version": validation.meta["great_expectations_version"]}
     return {"suite": content, "result": {**kept, "results": results, "meta": version}}
 
 
 def in_order(suite: Any, results: Sequence[Any]) -> list[Any]:
     """Results in the order of their suite, which Great Expectations does not keep."""
-    signs = [_sign(expectation.configuration.to_json_dict()) for expectation in suite.expectations]
-    return sorted(results, key=lambda result: signs.index(_sign(result.expectation_config.to_json_dict())))
+    signs = [_sign(expectation.configuration) for expectation in suite.expectations]
+    return sorted(results, key=lambda result: signs.index(_sign(result.expectation_config)))
 
 
-def _sign(configuration: Mapping[str, Any]) -> str:
-    arguments = {name: value for name, value in configuration["kwargs"].items() if name != "batch_id"}
-    return json.dumps([configuration["type"], arguments], sort_keys=True, default=str)
+def _sign(configuration: Any) -> str:
+    arguments = {name: value for name, value in configuration.kwargs.items() if name != "batch_id"}
+    return json.dumps([configuration.type, arguments], sort_keys=True, default=str)
 
 
-def _without_values(result: dict[str, Any]) -> dict[str, Any]:
+def _configuration(configuration: Any) -> dict[str, Any]:
+    """The configuration of an expectation as Great Expectations writes it, without the batch and identifiers."""
+    arguments = {name: value for name, value in configuration.kwargs.items() if name != "batch_id"}
+    written = {"type": configuration.type, "kwargs": convert_to_json_serializable(arguments)}
+    return {**written, "meta": configuration.meta or {}, "severity": configuration.severity.value}
+
+
+def _without_values(result: Any) -> dict[str, Any]:
     """A result without values of rows: it may show some as a list, as rows, or as the value that is observed."""
-    configuration = result["expectation_config"]
-    arguments = {name: value for name, value in configuration["kwargs"].items() if name != "batch_id"}
-    counts = {name: value for name, value in result["result"].items() if name not in _VALUES}
-    kind, observed = configuration["type"], counts.get("observed_value")
+    written = convert_to_json_serializable(result.result)
+    counts = {name: value for name, value in written.items() if name not in _VALUES}
+    kind, observed = result.expectation_config.type, counts.get("observed_value")
     if kind.endswith(_OF_ONE_ROW) or not (isinstance(observed, int | float) or kind.startswith("expect_table_")):
         counts.pop("observed_value", None)
     if "details" in counts:
         counts["details"] = {name: value for name, value in counts["details"].items() if name in ("columns", "key")}
-    configuration = {name: value for name, value in configuration.items() if name != "id"} | {"kwargs": arguments}
-    return {**result, "expectation_config": configuration, "result": counts}
+    return {
+        "success": result.success,
+        "expectation_config": _configuration(result.expectation_config),
+        "result": counts,
+        "meta": result.meta,
+        "exception_info": result.exception_info,
+    }

@@ -11,6 +11,7 @@ from lake_of_runs import lake_of_runs
 from loaded_modules import COMPUTING, HEAVY, loaded
 
 from tasks.lake.store import Lake
+from tasks.pipeline.registry import NAMES
 
 DATA = ("duckdb", "networkx", "numpy", "pandas", "pyarrow", "scipy", "sklearn")
 METHODS = ("networkx", "scipy", "sklearn", "tasks.plan", "tasks.pipeline.registry")
@@ -54,6 +55,7 @@ def test_status_loads_nothing_that_computes(tmp_path: Path) -> None:
     ("modules", "absent"),
     [
         ("tasks.plan, flows.launch.audit", COMPUTING),
+        (", ".join(f"tasks.methods.{name}.measures" for name in NAMES), COMPUTING),
         ("flows.launch.backfill, flows.launch.audit", ("prefect", "dask", "distributed")),
         ("tasks.scoring.models, tasks.scoring.decider", ("torch", "sklearn", "skops")),
         (
@@ -61,7 +63,13 @@ def test_status_loads_nothing_that_computes(tmp_path: Path) -> None:
             ("prefect.server.api.server", "torch", "sklearn", "skops"),
         ),
     ],
-    ids=["a plan", "what starts an audit or a back-fill", "kept models", "a flow and its server"],
+    ids=[
+        "a plan",
+        "what a spec is checked with",
+        "what starts an audit or a back-fill",
+        "kept models",
+        "a flow and its server",
+    ],
 )
 def test_what_is_loaded_before_it_is_needed(modules: str, absent: tuple[str, ...]) -> None:
     program = f"import sys, {modules}; print(*sys.modules)"

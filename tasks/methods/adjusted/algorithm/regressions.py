@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its part `stats` is loaded on first use: a spec is read without it
 from scipy.special import expit
-from scipy.stats import chi2
 
 from tasks.numerics.arrays import Floats, Ints
 from tasks.numerics.statistics.regression import (
@@ -210,7 +210,7 @@ def profile_interval(x: Floats, y: Floats, fit: FirthFit, column: int, level: fl
 
     Heinze and Schemper (2002), section 2.3.
     """
-    quantile = float(chi2.ppf(level, 1)) ** 0.5
+    quantile = float(scipy.stats.chi2.ppf(level, 1)) ** 0.5
     low, high = (_end(x, y, fit, column, quantile, side) for side in (-1, 1))
     return Profile(low, high)
 

@@ -1,5 +1,6 @@
 """The dialect and the source: every trap of Great Expectations on DuckDB once."""
 
+import json
 import math
 import os
 import threading
@@ -25,6 +26,9 @@ DECLARED = Table(
     "For tests.",
     (Column("at", "string", "a", nullable=True), Column("x", "double", "x", nullable=True), Column("n", "int64", "n")),
 )
+
+
+VALUES = ("partial_unexpected_list", "partial_unexpected_counts")
 
 
 def result(kind: str, **arguments: Any) -> Any:
@@ -139,6 +143,31 @@ def test_results_have_the_order_of_the_suite_and_no_values() -> None:
     assert [entry["expectation_config"]["type"] for entry in kept["result"]["results"]] == asked
     assert "xay" not in str(kept)
     assert judged([(ROWS, DECLARED)]).results["things"] == kept
+
+
+def test_what_is_kept_is_the_json_of_great_expectations_without_times_and_batches() -> None:
+    suite = [
+        source.expectation(kind, kwargs)
+        for kind, kwargs in (
+            ("expect_table_columns_to_match_ordered_list", {"column_list": ["at", "x", "n"]}),
+            ("expect_column_mean_to_be_between", {"column": "n", "min_value": 2}),
+            ("expect_column_values_to_be_between", {"column": "x", "max_value": 2}),
+        )
+    ]
+    together, validation = source.run("things", ROWS, [*suite, ours.ExpectTableKeyToBeUnique(columns=["n"])])
+    kept, theirs = source.as_json(together, validation), validation.to_json_dict()
+    assert kept["suite"] == {name: value for name, value in together.to_json_dict().items() if name != "id"}
+    assert {name: kept["result"][name] for name in ("success", "suite_name", "statistics")} == {
+        name: theirs[name] for name in ("success", "suite_name", "statistics")
+    }
+    by_type = {entry["expectation_config"]["type"]: entry for entry in theirs["results"]}
+    for entry in kept["result"]["results"]:
+        other = by_type[entry["expectation_config"]["type"]]
+        del other["expectation_config"]["kwargs"]["batch_id"]
+        other["expectation_config"].pop("id", None)
+        for name in VALUES:
+            other["result"].pop(name, None)
+        assert json.loads(json.dumps(entry)) == other
 
 
 def test_threads_have_connections_of_their_own() -> None:

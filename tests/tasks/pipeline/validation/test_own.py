@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from conftest import SPEC
 from few_loans import between, few_loans, mean, query
@@ -12,6 +13,7 @@ from few_loans import between, few_loans, mean, query
 from flows.cli.options import load_spec
 from flows.partitions.part_spec import spec_of_part, spec_to_audit
 from flows.partitions.partition_list import listed_value
+from flows.partitions.years import not_judged
 from flows.runs.given import given_spec
 from schemas.artifact import Partition
 from schemas.audit.spec import AuditSpec
@@ -21,6 +23,9 @@ from tasks.lake.store import Lake
 from tasks.pipeline.registry import read_spec
 from tasks.pipeline.stage import EXPECTATIONS
 from tasks.plan import plan
+
+NOT_NULL = "expect_column_values_to_not_be_null"
+NO_NOTE = "SELECT * FROM {batch} WHERE note = 'y'"
 
 
 def ingested(lake: Lake, spec: AuditSpec) -> Partition:
@@ -73,6 +78,33 @@ def test_partitions_of_a_spec_have_its_expectations(tmp_path: Path) -> None:
     assert part.expectations == spec_to_audit(spec, lake).expectations == spec.expectations
     with pytest.raises(SuiteError, match=r"expectations\.0"):
         ingested(lake, part)
+
+
+def test_a_partition_without_a_value_of_a_column_says_what_was_not_judged(tmp_path: Path) -> None:
+    rules = [mean("warning", least=1), {"type": NOT_NULL, "kwargs": {"column": "note"}}, query(NO_NOTE)]
+    file = few_loans(tmp_path, rules, rows=400)
+    file.write_text(file.read_text() + "by: {column: purpose, minimum: 100}\n")
+    rows = pd.read_csv(tmp_path / "loans.csv")
+    rows.assign(note=rows["note"].where(rows["purpose"] != "buy")).to_csv(tmp_path / "loans.csv", index=False)
+    spec, lake = read(file), Lake(tmp_path / "lake")
+    part = spec_of_part(spec, 2024, listed_value(spec, 2024, lake, "buy"), lake)
+    assert part.expectations == spec.expectations[:1]
+    assert list(not_judged(spec, part)) == [
+        f"expectations (critical): {NOT_NULL} of note was not judged: no row has a value of note",
+        "expectations (critical): unexpected_rows_expectation was not judged: no row has a value of note",
+    ]
+    results = lake.read(ingested(lake, part).table(VALIDATIONS.name)).to_pylist()
+    assert results[-1]["expectation"] == "expect_column_mean_to_be_between"
+
+
+def test_a_fault_in_a_suite_names_its_file_and_one_in_the_spec_the_line(tmp_path: Path) -> None:
+    for suite, place in (("suite.json", "suite.json, expectation 1: "), ("", "few.yaml, line 16: expectations.1: ")):
+        file = few_loans(tmp_path, [mean(), {"type": "expect_colum_mean_to_be_between", "kwargs": {}}], suite)
+        spec_file = load_spec(file, {})
+        with pytest.raises(SpecError) as caught:
+            plan(spec_file.spec)
+        words = spec_file.describe(caught.value)
+        assert words.startswith(f"{tmp_path / place}'expect_colum_mean_to_be_between' is no expectation; "), words
 
 
 def test_the_key_of_ingest_has_the_expectations(tmp_path: Path) -> None:
