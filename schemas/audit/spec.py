@@ -17,8 +17,8 @@ from schemas.audit.limits import Bootstrap, Disclosure, Expected, Threshold, Ver
 from schemas.audit.methods import Methods, known_in
 from schemas.audit.model import Leakage, Model
 from schemas.audit.partition import ALL, By, Growth, Sampling, Size
-from schemas.audit.source import Code, KeptRefusals, Source
-from schemas.bounds import Seed, Strict
+from schemas.audit.source import KeptRefusals, Source
+from schemas.bounds import Code, Seed, Strict
 from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import NO_FEATURE, Kind
 from schemas.vintages import Year
@@ -30,12 +30,18 @@ class Decision(Strict):
     column: str
     favourable: tuple[Code, ...] = Field(min_length=1)
     unfavourable: tuple[Code, ...] = Field(min_length=1)
+    neither: tuple[Code, ...] = Field(
+        (), description="values that are no decision, such as withdrawn; their rows are refused as `not_a_decision`"
+    )
 
     @model_validator(mode="after")
     def _disjoint(self) -> Self:
         overlap = sorted(set(self.favourable) & set(self.unfavourable))
         if overlap:
             raise ValueError(f"{overlap} cannot be favourable and unfavourable at once")
+        overlap = sorted(set(self.neither) & {*self.favourable, *self.unfavourable})
+        if overlap:
+            raise ValueError(f"{overlap} cannot be a decision and no decision at once; leave it out of one list")
         return self
 
 
@@ -55,6 +61,10 @@ class Protected(Strict):
     groups: dict[str, tuple[Code, ...]] = Field(
         {}, description="group -> values of the (single) column; each value is a group of its own if left out"
     )
+    bands: tuple[float, ...] = Field(
+        (),
+        description="ages or other numbers at which groups begin: [40, 62] makes `under 40`, `40 to 61`, `62 and over`",
+    )
     reference: str
     missing: str = Field("(missing)", description="the group of rows without a value")
     unlisted: str = Field("(other)", description="the group of values that `groups` does not list")
@@ -66,6 +76,10 @@ class Protected(Strict):
     def _groups_fit(self) -> Self:
         if self.groups and len(self.columns) > 1:
             raise ValueError("groups can be listed for a single column only; crossed columns are grouped by value")
+        if self.bands and (self.groups or len(self.columns) > 1):
+            raise ValueError("bands cut the numbers of a single column; leave out `groups`, and name one column")
+        if list(self.bands) != sorted(set(self.bands)):
+            raise ValueError(f"bands {list(self.bands)} have to ascend, each once")
         if self.groups and self.reference not in self.groups:
             raise ValueError(
                 f"reference {self.reference!r} is not a group; {nearest(self.reference, list(self.groups))}"
