@@ -243,16 +243,17 @@ def _marks(name: str, column: _Column, proofs: set[str]) -> tuple[dict[str, obje
     seen = {mark for part in column.parts.values() for mark in part.core if mark in ".,' "}
     blanks = tuple(sorted(seen & {"'", " "}))
     if len(column.decimal) > 1 or column.decimal & column.thousands:
-        doubt = f"{name} has decimals after a comma and after a full stop: cells that fit both ways are left unread."
-        return {"thousands": (",", ".", *blanks)}, doubt
+        words = "decimals after a comma and after a full stop"
+        return {"thousands": (",", ".", *blanks)}, f"{name} has {words}: cells that fit both ways are left unread."
     proven = _marks_of_decimals(column)
     if len(proven) > 1:
-        doubt = f"{name} has commas and full stops between thousands: cells that fit both ways are left unread."
-        return {"thousands": (",", ".", *blanks)}, doubt
+        words = "commas and full stops between thousands"
+        return {"thousands": (",", ".", *blanks)}, f"{name} has {words}: cells that fit both ways are left unread."
     marks = seen & {".", ","}
     if not marks:
         return {"thousands": blanks}, None
-    doubt, decimal = None, next(iter(proven or proofs), ".")
+    doubt: str | None = None
+    decimal = next(iter(proven or proofs), ".")
     if not proven and len(proofs) != 1:
         mark = min(marks)
         example = next(text for text, part in column.parts.items() if mark in part.core).strip()
