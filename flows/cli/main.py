@@ -28,7 +28,7 @@ from flows.cli.runs import app as runs_app
 from flows.cli.runs import keys_app, log_app, print_stages, report_app, review_app, stages_app, trust_app
 from flows.cli.status import app as status_app
 from flows.cli.suites import app as suites_app
-from flows.cli.terminal import console, errors, print_audit, print_json, print_run, show_progress
+from flows.cli.terminal import console, errors, print_audit, print_json, print_run, show_progress, visible
 from flows.supervision.crash_files import report_crash
 from flows.supervision.file_modes import restrict
 from flows.supervision.shutdown import errors_of_stopping, stoppable
@@ -238,6 +238,8 @@ def _code() -> int:
         return end.code if isinstance(end.code, int) else 0
     except EvenhandError as error:
         errors.print(f"evenhand: {error}", markup=False)
+        for cell in getattr(error, "examples", ()):  # of cells that could not be read: for this terminal alone
+            errors.print(f"  {visible(cell)!r}", markup=False)
         return error.exit_code
     except Exception as error:
         # a fault of ours: its traceback goes to a file, and it must not end with 1, which would read as a breach

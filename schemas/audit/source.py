@@ -1,5 +1,6 @@
 """The part ``source`` of the spec: where the rows come from, how files are read and which rows are kept."""
 
+from datetime import date
 from pathlib import PurePath
 from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
@@ -48,14 +49,18 @@ _BELONGING: Final = (
 _NO_DELIMITER: Final = '"\r\n\0'
 
 
+def _plainly(end: float | date) -> str:
+    return end.isoformat() if isinstance(end, date) else f"{end:g}"
+
+
 class Keep(Strict):
     """Which values of a column keep a row: those listed, those of a range, or any at all."""
 
     _EXPECTED: ClassVar[str] = "rows are kept by a list of codes, by {minimum: ..., maximum: ...}, or by `present`"
 
     values: tuple[Code, ...] = ()
-    minimum: float | None = Field(None, description="least number kept")
-    maximum: float | None = Field(None, description="largest number kept")
+    minimum: float | date | None = Field(None, description="least number or first day kept")
+    maximum: float | date | None = Field(None, description="largest number or last day kept")
     present: bool = Field(False, description="any value that is not missing")
 
     @model_validator(mode="before")
@@ -74,9 +79,19 @@ class Keep(Strict):
     def _says_one_thing(self) -> Self:
         if bool(self.values) + self.ranged + self.present != 1:
             raise ValueError(self._EXPECTED)
-        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
-            raise ValueError(f"minimum {self.minimum:g} is above maximum {self.maximum:g}: no row would be kept")
+        low, high = self.minimum, self.maximum
+        if low is None or high is None:
+            return self
+        if isinstance(low, date) != isinstance(high, date):
+            raise ValueError("a range goes from number to number, or from day to day (2023-01-01)")
+        if low > high:  # type: ignore[operator]  # both are numbers, or both are days
+            raise ValueError(f"minimum {_plainly(low)} is above maximum {_plainly(high)}: no row would be kept")
         return self
+
+    @property
+    def of_dates(self) -> bool:
+        """Whether the range is one of days."""
+        return isinstance(self.minimum, date) or isinstance(self.maximum, date)
 
     @property
     def ranged(self) -> bool:
@@ -164,7 +179,8 @@ class Source(Strict):
     )
     year_column: str | None = Field(
         None,
-        description="of csv and parquet: the column of each row's year; activity_year or as_of_year if it is there",
+        description="of a table of your own: the column of each row's year, or a date by `intake`; "
+        "activity_year or as_of_year if it is there",
     )
     policy: HmdaPolicy = Field(HmdaPolicy(), description="of HMDA: what is done where a file departs from its layout")
     vintage: VintageChoice | None = Field(

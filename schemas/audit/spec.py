@@ -5,6 +5,7 @@ against the data: the stage ingest.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import Field, ValidationInfo, model_validator
@@ -80,20 +81,31 @@ class Protected(Strict):
             raise ValueError("bands cut the numbers of a single column; leave out `groups`, and name one column")
         if list(self.bands) != sorted(set(self.bands)):
             raise ValueError(f"bands {list(self.bands)} have to ascend, each once")
-        if self.groups and self.reference not in self.groups:
-            raise ValueError(
-                f"reference {self.reference!r} is not a group; {nearest(self.reference, list(self.groups))}"
-            )
+        groups = [*self.groups, *self.band_names]
+        if groups and self.reference not in groups:
+            raise ValueError(f"reference {self.reference!r} is not a group; {nearest(self.reference, groups)}")
         for name in self.reported_only:
             if name == self.reference:
                 raise ValueError(f"{name!r} is the reference group, which the others are judged by; leave it out")
-            if self.groups and name not in self.groups:
-                raise ValueError(f"reported_only names {name!r}, which is no group; {nearest(name, list(self.groups))}")
+            if groups and name not in groups:
+                raise ValueError(f"reported_only names {name!r}, which is no group; {nearest(name, groups)}")
         listed = [value for values in self.groups.values() for value in values]
         twice = sorted({value for value in listed if listed.count(value) > 1})
         if twice:
             raise ValueError(f"{twice} are in more than one group")
         return self
+
+    @property
+    def band_names(self) -> tuple[str, ...]:
+        """Groups that `bands` makes, from the lowest: `under 40`, `40 to 61`, `62 and over`."""
+        if not self.bands:
+            return ()
+        whole = all(end.is_integer() for end in self.bands)
+        between = [
+            f"{low:g} to {high - 1:g}" if whole else f"{low:g} to below {high:g}"
+            for low, high in pairwise(self.bands)
+        ]
+        return (f"under {self.bands[0]:g}", *between, f"{self.bands[-1]:g} and over")
 
     def judges(self, group: str) -> bool:
         """Whether verdicts are about this group: people other than the reference group, and not only reported."""

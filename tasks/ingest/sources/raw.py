@@ -124,6 +124,29 @@ class Raw:
 
 
 @dataclass(frozen=True)
+class CellCount:
+    """The cells of one column by what became of them."""
+
+    column: str
+    read: str
+    """How they are read: number, date, bands or text."""
+    cells: int
+    values: int
+    missing: int
+    unread: int
+
+
+@dataclass(frozen=True)
+class RuleCount:
+    """What one rule did in a column; without one, to whole rows."""
+
+    column: str
+    rule: str
+    cells: int
+    rows: int
+
+
+@dataclass(frozen=True)
 class Laid:
     """A source as rows of SQL; nothing is typed yet, and nothing is lost."""
 
@@ -140,9 +163,23 @@ class Laid:
     """Columns whose cells are ASCII alone, with no blanks around."""
     as_compared: frozenset[str] = frozenset()
     """Columns whose cells are what ``tasks.ingest.sources.raw.canonical`` makes of them."""
+    numbers: frozenset[str] = frozenset()
+    """Columns whose cells are empty or a plain number (``tasks.ingest.statement.plain``)."""
+    dates: frozenset[str] = frozenset()
+    """Columns whose cells a recipe reads as dates: empty, or ISO text."""
+    cells: Sequence[CellCount] = ()
+    """What became of the cells of each column that a recipe read."""
+    rules: Sequence[RuleCount] = ()
+    """What each rule of the recipe, and of the join of a second file, did."""
+    joined: Mapping[str, int] = field(default_factory=dict)
+    """Rows matched and unmatched, and rows of the second file unused; empty without a second file."""
+    unread_cells: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Column -> a few cells that could not be read, for the terminal alone."""
 
 
-def registered(raw: Raw, connection: "duckdb.DuckDBPyConnection", part: Part | None = None) -> Laid:
+def registered(
+    raw: Raw, connection: "duckdb.DuckDBPyConnection", part: Part | None = None, name: str = "source_rows"
+) -> Laid:
     """A source that was read, or its rows of one partition; lines that could not be read belong to none."""
     columns = tuple(raw.table.column_names)
     quarantined = tuple(raw.quarantined)
@@ -154,9 +191,9 @@ def registered(raw: Raw, connection: "duckdb.DuckDBPyConnection", part: Part | N
         import pyarrow.compute as pc
 
         table = table.filter(pc.equal(table[f"c{columns.index(part.column)}"], part.value))
-    connection.register("source_rows", table)
+    connection.register(name, table)
     unread = () if part is not None and part.value != ALL else raw.unread
-    return Laid("SELECT * FROM source_rows", columns, quarantined, unread)
+    return Laid(f"SELECT * FROM {name}", columns, quarantined, unread)
 
 
 # --------------------------------------------------------------------------------------------------------------------
