@@ -35,7 +35,7 @@ sconosciuto | sconosciuta
 assente | mancante | dato mancante
 onbekend | niet bekend | n.b. | n.v.t. | n. v. t. | nvt | niet opgegeven | niet ingevuld | geen opgave
 geen gegevens | ontbreekt
-brak danych | b.d. | b. d. | bd. | nieznany | nieznana | nieznane | nie podano | nie wiadomo | brak informacji
+brak danych | b.d. | b. d. | nieznany | nieznana | nieznane | nie podano | nie wiadomo | brak informacji
 bilinmiyor | belirtilmemiş | belirtilmedi | belirsiz | bilgi yok | veri yok | girilmemiş | yanıt yok
 mevcut değil | eksik
 okänd | okänt | ej angivet | ej angiven | ej uppgivet | ej känt | uppgift saknas | uppgifter saknas | saknas
