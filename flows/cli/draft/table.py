@@ -4,7 +4,7 @@ Scope: what the cells are. What a column is for: `decision`, `people`, `columns`
 of intake do that, by the recipe that the draft will hold.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -24,11 +24,6 @@ from tasks.ingest.intake.numbers import NumberGuess
 from tasks.ingest.sources.raw import canonical
 
 EXEMPT: Final = "Exempt"
-_CODE_WORDS: Final = frozenset(
-    ("-1", "-2", "-7", "-8", "-9", "-99", "-999", "9", "99", "999", "7777", "8888", "9999", "1111", "88888", "99999")
-)
-"""Codes for missing that stand among words and bands."""
-
 Form = Literal["number", "few numbers", "date", "bands", "category"]
 
 
@@ -63,15 +58,22 @@ class Column:
         if self.form in ("number", "few numbers") and self.number is not None:
             return tuple(codes.sentinels(self.number.numbers))
         if self.form == "date":
-            return tuple(text for text in self.texts if text in codes.DATES)
-        words = [text for text in self.texts if not is_missing(text)]
-        among = [text for text in words if text in _CODE_WORDS]
-        plain = [text for text in words if text not in among]
-        if len(plain) < 2 or any(text.lstrip("-").isdigit() for text in plain if self.form != "bands"):
-            return ()
-        if self.form == "bands":
-            return tuple(text for text in among if text not in self.order)
-        return tuple(among)
+            return tuple(codes.date_sentinels(self._days_with_rows()))
+        return tuple(codes.codes_among_words(self.counts))
+
+    def _days_with_rows(self) -> dict[str, int]:
+        days: dict[str, int] = {}
+        for text, rows in self.counts.items():
+            if not is_missing(text, True) and (day := dates.parse(text, self.formats)) is not None:
+                days[day] = days.get(day, 0) + rows
+        return days
+
+    @cached_property
+    def days(self) -> tuple[str, ...]:
+        """ISO date of each text of a column of dates; empty where there is none."""
+        return tuple(
+            "" if text in self.absent_texts else dates.parse(text, self.formats) or "" for text in self.texts
+        )
 
     @cached_property
     def absent_texts(self) -> frozenset[str]:
@@ -82,7 +84,10 @@ class Column:
             gone = set(self.missing_codes)
             absent |= {text for text in self.texts if numbers.parse(text, self.number.recipe) in gone}
             absent |= set(self.number.missing) if self.form == "number" else set()
-        elif self.missing_codes:
+        elif self.form == "date":
+            absent |= {t for t in self.texts if self.missing_codes and dates.parse(t, self.formats) in self.missing_codes}
+            absent |= {text for text in self.texts if text in codes.ZERO_DATES}
+        else:
             absent |= set(self.missing_codes)
         return frozenset(absent)
 
@@ -231,10 +236,3 @@ def _read(plain: Mapping[str, Column]) -> dict[str, Column]:
         mixed = figure if figure is not None and figure.excluded else None
         out[name] = Column(name, column.texts, column.codes, mixed, "bands" if order else "category", order=order)
     return out
-
-
-def with_years(column: Column) -> Sequence[str]:
-    """The ISO dates of a column of dates, one for each of its texts; empty where there is none."""
-    return [
-        "" if text in column.absent_texts else dates.parse(text, column.formats) or "" for text in column.texts
-    ]

@@ -333,3 +333,8 @@ def people_kind(values: Iterable[str]) -> str:
         if len(words) >= max(2, len(people) - 2) and any(len(plain(value)) > 1 for value in words):
             return kind
     return ""
+
+
+def tells_sector(text: str, sector: str) -> bool:
+    """Whether a name or value belongs to a sector: lending, hiring, admissions or justice."""
+    return any(phrase.means == sector for phrase, _ in _index("sector").inside(parts(text)))
