@@ -248,7 +248,7 @@ def sniffed(path: Path) -> Dialect:
     Raises:
         DataQualityError: the file is no text, empty, or cannot be unpacked.
     """
-    chunks = iter(KeptLines(Source(kind="csv", path=str(path)), path, "utf8"))
+    chunks = iter(KeptLines(Source(kind="csv", path=str(path)), path))
     try:
         chunk = next(chunks, b"")
         utf8 = True
