@@ -7,7 +7,7 @@ a reader needs as a file is unpacked under the name that the user gave, in a fol
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -84,10 +84,14 @@ def chosen(path: Path, member: str | None) -> tuple[str | None, ...]:
             listed = ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
             raise DataQualityError(f"{path.name} holds {len(names):,} files: {listed}; name one with source.member")
         return (names[0],)
-    fitting = [member] if member in names else sorted(name for name in names if fnmatchcase(name, member))
-    if not fitting:
+    if not (named := fitting(names, member)):
         raise DataQualityError(f"{path.name} has no member {member!r}; {nearest(member, names)}")
-    return tuple(fitting)
+    return tuple(named)
+
+
+def fitting(names: Sequence[str], member: str) -> list[str]:
+    """The member of that name, or those that it fits as a pattern."""
+    return [member] if member in names else sorted(name for name in names if fnmatchcase(name, member))
 
 
 @contextmanager

@@ -386,7 +386,8 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
             cell has several lines without ``source.multiline``; the parser found more or fewer rows than there are.
     """
     malformed: list[int] = []
-    lines_before = 0 if source.header else 1  # a header is line 1, and the row after it is row 1
+    passed_over = 0 if source.header or source.intake is None else _blank_lines(source, path) + 1
+    lines_before = 0 if source.header else max(passed_over, 1)  # a header is line 1, and the row after it is row 1
 
     def skip(row: pacsv.InvalidRow) -> str:
         malformed.append(row.number - lines_before)
@@ -410,14 +411,14 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
         options = pacsv.ReadOptions(
             use_threads=False,
             column_names=column_names if source.header or source.intake is not None else None,
-            skip_rows_after_names=0 if source.header or source.intake is None else 1,
+            skip_rows_after_names=passed_over,
             block_size=max(_TEXT_BLOCK, records.longest),
         )
         with _content(source, path) as content:
             text_table = pacsv.read_csv(content, read_options=options, parse_options=parse, convert_options=convert)
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise _unreadable(source, path, error) from error
-    _check_balance(path, records.count - lines_before, text_table.num_rows + len(malformed))
+    _check_balance(path, records.count - (0 if source.header else 1), text_table.num_rows + len(malformed))
     return text_table, malformed
 
 
@@ -429,6 +430,12 @@ def _check_balance(path: Path, records: int, rows: int) -> None:
         )
 
 
+def _blank_lines(source: Source, path: Path) -> int:
+    """Lines without anything before the header."""
+    start = b"".join(_head(source, path))
+    return start[: len(start) - len(start.lstrip(b"\r\n"))].replace(b"\r\n", b"\n").count(b"\n")
+
+
 def counted(source: Source, path: Path) -> Records:
     """The records of the file, its header among them, counted over its bytes.
 
@@ -437,7 +444,7 @@ def counted(source: Source, path: Path) -> Records:
         OSError, pyarrow.ArrowException, UnicodeDecodeError: as ``KeptLines``.
     """
     lines = KeptLines(source, path)
-    records = Records(path.name, _dialect(source), lines.line_number)
+    records = Records(path.name, dialect(source), lines.line_number)
     for chunk in lines:
         records.add(chunk)
     records.finish()
@@ -447,7 +454,7 @@ def counted(source: Source, path: Path) -> Records:
 def _head(source: Source, path: Path) -> Iterator[bytes]:
     """Chunks up to the one in which the first record ends."""
     lines = KeptLines(source, path)
-    records = Records(path.name, _dialect(source), lines.line_number)
+    records = Records(path.name, dialect(source), lines.line_number)
     for chunk in lines:
         records.add(chunk)
         yield chunk
@@ -467,7 +474,8 @@ def _content(source: Source, path: Path) -> Iterator[Any]:
         yield stream
 
 
-def _dialect(source: Source) -> Dialect:
+def dialect(source: Source) -> Dialect:
+    """How the records of a source are written."""
     return Dialect(
         source.delimiter.encode(),
         quoting=source.quote == "double",

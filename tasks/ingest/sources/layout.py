@@ -71,35 +71,33 @@ class Layout:
     last: int
     """The last row."""
     coverage: float
-    """Share of the records between that have that width."""
-
-    @property
-    def rows(self) -> int:
-        """Records from the first row to the last."""
-        return self.last - self.first + 1
+    """Share of the records that have that width."""
+    judges: "tuple[Judge, ...]"
+    """What the cells of each column are like."""
 
 
 def laid_out(records: Sequence[Cells]) -> Layout | None:
-    """Where the table lies; None where no two records have as many cells, or two or more of them."""
+    """Where the table lies; None where no two records that follow each other have as many cells, and several."""
     width = _width(records)
     if width < 2:
         return None
     fitting = [i for i, record in enumerate(records) if len(record) == width]
-    start = fitting[0]
     block = [records[i] for i in fitting]
     judges = _judges(block[min(MOST_HEADERS, len(block) // 2) :][:_BODY], width)
     first = next((at for at, record in enumerate(block[:_LOOKED_AT]) if _is_row(record, judges)), None)
-    names, beside = _header(block, first)
-    at_row = first if first is not None else 1 if len(block) > 1 and names is not None else 0
-    if names is not None and beside and names < max(beside):
-        at_row = max(at_row, max(beside) + 1)
-    end = len(block)
-    while end - 1 > at_row and len(block) - end < MOST_FOOT and is_foot(block[end - 1], judges):
-        end -= 1
-    header = None if names is None else fitting[names]
-    opening, last = fitting[at_row], fitting[end - 1]
-    coverage = (end - at_row) / (last - opening + 1)
-    return Layout(width, header, tuple(fitting[i] for i in beside), opening, last, coverage if start >= 0 else 0.0)
+    header, beside = _header(block, first)
+    opening = first if first is not None else 0 if header is None else header + 1
+    last = len(records) - 1 - foot_of(records, width, judges)
+    last = max((i for i in fitting if i <= last), default=len(records) - 1)
+    return Layout(
+        width,
+        None if header is None else fitting[header],
+        tuple(fitting[i] for i in beside),
+        fitting[min(opening, len(fitting) - 1)],
+        last,
+        len(fitting) / len(records),
+        judges,
+    )
 
 
 def _width(records: Sequence[Cells]) -> int:
@@ -135,7 +133,7 @@ class Judge:
         return -1 if self.values else 0
 
 
-def _judges(rows: Sequence[Cells], width: int) -> list[Judge]:
+def _judges(rows: Sequence[Cells], width: int) -> tuple[Judge, ...]:
     judges = []
     for i in range(width):
         present = [text for row in rows if len(row) == width and (text := row[i].strip())]
@@ -147,7 +145,7 @@ def _judges(rows: Sequence[Cells], width: int) -> list[Judge]:
         judges.append(
             Judge(shape if steady else "text", counts if few else Counter(), len(present) >= _FULL * len(rows))
         )
-    return judges
+    return tuple(judges)
 
 
 def shape_of(text: str) -> str:
@@ -189,7 +187,17 @@ def _words(record: Cells) -> int:
     return sum(len(re.findall(r"[^\W\d_]{2,}", cell)) for cell in record)
 
 
-def is_foot(record: Cells, judges: Sequence[Judge]) -> bool:
+def foot_of(records: Sequence[Cells], width: int, judges: Sequence[Judge]) -> int:
+    """How many records at the end are no rows; none where that would be more than a foot has."""
+    count = 0
+    for record in reversed(records[-MOST_FOOT - 1 :]):
+        if not (_is_wide_foot(record, judges) if len(record) == width else _is_other_foot(record, judges)):
+            break
+        count += 1
+    return count if count <= MOST_FOOT else 0
+
+
+def _is_wide_foot(record: Cells, judges: Sequence[Judge]) -> bool:
     """Whether a record as wide as a row is a total, an end or a source, or has no id and half of its cells."""
     present = [(i, cell.strip()) for i, cell in enumerate(record) if cell.strip()]
     gaps = sum(judge.full and not cell.strip() for judge, cell in zip(judges, record, strict=True))
@@ -201,6 +209,14 @@ def is_foot(record: Cells, judges: Sequence[Judge]) -> bool:
     if not says_foot(text) or judges[at].values.get(text, 0) > 1:
         return False
     return gaps > 0 or judges[at].of(text) < 0
+
+
+def _is_other_foot(record: Cells, judges: Sequence[Judge]) -> bool:
+    """Whether a record of another width is no row that lost or gained cells."""
+    present = [cell for cell in record if cell.strip()]
+    if not present or says_foot(present[0]):
+        return True
+    return 2 * len(present) <= len(judges) and sum(j.of(cell) for j, cell in zip(judges, record, strict=False)) <= 0
 
 
 def says_foot(text: str) -> bool:
