@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.audit.source import Source
+from schemas.audit.source import TABLE_KINDS, Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, Location, SpecError, nearest
 from tasks.ingest.applications import database
@@ -32,7 +32,7 @@ def reader_of(source: Source) -> ModuleType:
             from tasks.ingest.sources import boston
 
             return boston
-        case "csv" | "parquet":
+        case "csv" | "parquet" | "excel" | "stata" | "sas" | "spss" | "jsonl" | "feather":
             from tasks.ingest.sources import files
 
             return files
@@ -98,7 +98,7 @@ def check_columns(spec: AuditSpec) -> None:
 
 def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
     """Columns of a user's own table that the spec does not name; those of HMDA and of made tables are known."""
-    if spec.source.kind not in ("csv", "parquet"):
+    if spec.source.kind not in TABLE_KINDS:
         return ()
     named = {spec.row_id, spec.decision.column, spec.source.year_column, *spec.columns, *spec.source.keep}
     named |= {spec.by.column} if spec.by else set()

@@ -217,7 +217,8 @@ def columns_of(table: pa.Table) -> dict[str, Column]:
 def _read(plain: Mapping[str, Column]) -> dict[str, Column]:
     """The same columns with their numbers, dates and bands."""
     counts = {name: column.counts for name, column in plain.items()}
-    days, figures = dates.guess(counts), numbers.guess(counts)
+    figures = numbers.guess(counts)
+    days = dates.guess(counts, figures)
     out = {}
     for name, column in plain.items():
         day, figure = days.get(name), figures.get(name)
