@@ -69,28 +69,16 @@ def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
     question = Question(
         source, settings.row_id, settings.decision, settings.outcome, settings.protected, columns
     )
-    year_column = year_column_of(source)
+    year_column = registry.year_column_of(source)
     with (
         database(drafts.aside("spill")) as connection,
-        registry.lay(question, columns_read(question, year_column), connection) as source_view,
+        registry.lay(question, registry.columns_read(question, year_column), connection) as source_view,
     ):
         if registry.digest(source) != settings.source_sha256:
             raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
         check_unread(source_view)
         question = respelled(question, source_view.columns)
         return _judged(settings, question, year_column, Reading(source_view, connection, drafts))
-
-
-def columns_read(question: Question, year_column: str | None) -> list[str]:
-    """The columns of the source that an audit reads."""
-    labels = [question.decision, *([question.outcome] if question.outcome else [])]
-    named = [question.row_id] if question.row_id else []
-    named += [label.column for label in labels]
-    named += [c for p in question.protected for c in p.columns]
-    derived = question.source.derive
-    named += [*question.source.keep, *question.columns, *(d.column for d in derived.values())]
-    named += [year_column] if year_column else []
-    return list(dict.fromkeys(name for name in named if name not in derived))
 
 
 class Reading(NamedTuple):
@@ -144,13 +132,6 @@ def _laws(source_view: Laid, rows: int) -> dict[str, Sequence[OwnExpectation]]:
         return {}
     arguments = {"column_list": ["values", "missing", "unread"], "sum_total": rows}
     return {INTAKE_CELLS.name: [OwnExpectation(type="expect_multicolumn_sum_to_equal", kwargs=arguments)]}
-
-
-def year_column_of(source: Source) -> str | None:
-    """The column with the year or date of each row; for HMDA one that every file has after conversion."""
-    if source.kind == "hmda":
-        return raw.COLUMNS[0]
-    return raw.column_of(source, registry.header(source))
 
 
 def _column(name: str, column: ColumnSpec) -> Column:

@@ -4,8 +4,10 @@ from collections.abc import Collection, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+from schemas.audit.intake import ColumnRecipe
 from tasks.ingest.intake.folding import fold
 from tasks.ingest.intake.missing import is_missing
+from tasks.ingest.intake.numbers import parse
 
 _NINES: Final = tuple(int(sign + "9" * length) for sign in ("", "-") for length in range(1, 11))
 CODES: Final = frozenset(
@@ -16,6 +18,7 @@ DATES: Final = frozenset(
     ("1900-01-01", "1899-12-30", "1899-12-31", "1901-01-01", "1960-01-01", "1970-01-01", "9999-12-31")
 )
 ZERO_DATES: Final = frozenset(("0", "00000000", "0000-00-00", "00/00/0000", "00.00.0000", "0000/00/00", "00-00-0000"))
+_ANY_MARKS: Final = ColumnRecipe.model_validate({"read": "number", "decimal": ".", "thousands": ","})
 _LEAST_ROWS, _LEAST_OTHERS, _WORD_SHARE = 3, 20, 0.8
 
 
@@ -41,12 +44,12 @@ def sentinels(numbers: Mapping[str, int]) -> dict[str, int]:
 
 
 def codes_among_words(counts: Mapping[str, int]) -> dict[str, int]:
-    """Codes for missing in a column of words or bands -> their rows; 0 and -1 among words may be a value."""
+    """Codes for missing in a column of words or bands -> their rows; 0 among words may be a value."""
     present = {text: count for text, count in counts.items() if not is_missing(text)}
     numbers = {text: number for text in present if (number := _number(text)) is not None}
-    words = sum(count for text, count in present.items() if text not in numbers)
     codes = {text: present[text] for text, number in numbers.items() if number in CODES and number != 0}
-    others = sum(count for text, count in present.items() if text in numbers and text not in codes)
+    words = sum(count for text, count in present.items() if parse(text, _ANY_MARKS) is None)
+    others = sum(count for text, count in present.items() if text not in codes) - words
     return codes if words and words >= _WORD_SHARE * (words + others) else {}
 
 

@@ -278,3 +278,23 @@ def _names(name: str, stems: tuple[frozenset[str], tuple[str, ...]]) -> bool:
 
 
 _MONEY, _COUNTS, _RATES, _CODES = map(_stems, (_MONEY_NAMES, _COUNT_NAMES, _RATE_NAMES, _CODE_NAMES))
+
+
+def _alternatives(words: Collection[str]) -> str:
+    """A pattern of words, the longest first; words of Latin letters end where no letter follows."""
+    ordered = sorted(words, key=len, reverse=True)
+    return "|".join(re.escape(word) + ("" if _CJK.search(word) else r"(?![^\W\d_])") for word in ordered)
+
+
+MEASURED: Final = re.compile(
+    rf"(?:(?:{_alternatives([word for word, units in _UNIT_OF.items() if units[0] in CURRENCIES])})\s?)?"
+    r"(?P<number>\d[\d.,']*(?:\s\d{3}(?!\d))*)(?<![.,'])"
+    rf"(?:\s?(?P<scale>{_alternatives(_POWER_OF)}))?"
+    rf"(?:\s?(?:{_alternatives([word for word in _UNIT_OF if len(word) > 1 or not word.isascii() or word in '%$'])}))?"
+)
+"""A number within a folded text, with its scale and unit."""
+
+
+def power_of(scale: str) -> int:
+    """The power of ten of a word for a scale."""
+    return _POWER_OF[scale]

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError
-from tasks.ingest.sources.delimited_text import FREE_BYTES, MOST_COLUMNS, MOST_RATIO
+from tasks.ingest.sources.containers import FREE_BYTES, MOST_RATIO
+from tasks.ingest.sources.delimited_text import MOST_COLUMNS
 
 MOST_FOOTER: Final = 64_000_000
 """Bytes of the footer, which describes every column of every group of rows."""

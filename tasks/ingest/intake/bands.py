@@ -1,0 +1,172 @@
+"""Bands such as `<20%`, `25-34`, `75+` and `$50k to $75k`: which columns hold some, and their order by lower ends."""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Final, NamedTuple
+
+from schemas.audit.intake import ColumnRecipe
+from tasks.ingest.intake.codes import codes_among_words
+from tasks.ingest.intake.folding import spellings
+from tasks.ingest.intake.missing import is_missing
+from tasks.ingest.intake.numbers import parse
+from tasks.ingest.intake.units import MEASURED, affix, power_of
+
+_LEAST_SHARE, _MOST_BANDS = 0.9, 80
+_INFINITE: Final = Decimal("Infinity")
+_OWN_MARKS: Final = ColumnRecipe.model_validate({"read": "number", "thousands": (",", ".")})
+_ALIKE: Final = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212~\u301c\uff5e", "-"))
+_TOKEN: Final = re.compile(r"#|[<>]=?|[^\W\d_]+|[^\w\s]")
+
+_BELOW: Final = """
+< | <= | ≤ | under | below | less than | up to | at most | lower than | fewer than | younger than | to
+bis | bis zu | unter | weniger als | höchstens | jünger als | moins de | jusqu'à | jusqu' à | menos de | hasta
+até | abaixo de | inferior a | menor de | menor que | menores de | meno di | fino a | sotto | sotto i
+minder dan | tot
+tot en met | onder | jonger dan | poniżej | do | mniej niż | under | upp till | mindre än | högst | yngre än
+"""
+_BELOW_BEHIND: Final = """
+and under | and below | and less | and younger | or under | or below | or less | or younger | or fewer
+und weniger
+und jünger | oder weniger | et moins | ou moins | o menos | y menos | e menos | ou menos | o meno | e meno
+of minder | en minder
+of jonger | en jonger | i mniej | lub mniej | altı | altında | ve altı | ve altında | 'den az | 'dan az
+och yngre | eller mindre
+och under | 未満 | 以下 | 以内 | 及以下 | まで | 미만 | 이하
+"""
+_ABOVE: Final = """
+> | >= | ≥ | over | above | more than | greater than | at least | older than | from | ab | über | mehr als
+mindestens | älter als
+plus de | à partir de | dès | más de | desde | mayor de | mayores de | a partir de | mais de | acima de | oltre
+più di | sopra
+sopra i | almeno | meer dan | vanaf | boven | ouder dan | powyżej | ponad | od | więcej niż | över | mer än
+minst | äldre än
+"""
+_ABOVE_BEHIND: Final = """
++ | and over | and above | and more | and older | and up | or over | or more | or above | or older | plus
+und mehr | und älter
+und darüber | oder mehr | oder älter | et plus | ou plus | y más | o más | y mayores | ou mais | e mais
+e acima | o più | e più
+e oltre | en meer | of meer | en ouder | of ouder | i więcej | i powyżej | lub więcej | i starsi | üstü | üzeri
+ve üstü | ve üzeri
+och över | och äldre | eller mer | och mer | 以上 | 及以上 | 超 | より上 | 이상 | 초과
+"""
+_STRICTLY_ABOVE: Final = frozenset(
+    ("<", ">", "over", "above", "more than", "greater than", "über", "mehr als", "超", "초과")
+)
+_BETWEEN: Final = """
+- | - < | - <= | - under | to | to < | to under | to less than | to below | through | thru | and | and under
+and less than | bis
+bis unter | bis zu | und | a | à | y | et | e | ao | al | à moins de | a menos de | do | tot | tot en met | till
+och | i | ile | ve | ,
+, < | - til | から | から - | 至 | 到 | 에서 | 以上 | 以上 - | 이상 | 이상 -
+"""
+_OPENING: Final = """
+between | from | zwischen | von | entre | de | da | tra | van | tussen | od | między | mellan | från | ( | [ | >
+>= | ages | age | aged
+"""
+_CLOSING: Final = ") | ] | 未満 | 以下 | 미만 | 이하 | 사이 | 之间 | まで | arası | inclusive"
+
+
+def _phrases(listing: str) -> frozenset[str]:
+    phrases = (phrase for line in listing.strip().splitlines() for phrase in line.split(" | "))
+    return frozenset(" ".join(_TOKEN.findall(phrase.replace("\u0131", "i").casefold())) for phrase in phrases)
+
+
+_SETS: Final = {
+    "below": _phrases(_BELOW),
+    "below behind": _phrases(_BELOW_BEHIND),
+    "above": _phrases(_ABOVE),
+    "above behind": _phrases(_ABOVE_BEHIND),
+    "between": _phrases(_BETWEEN) | {""},
+    "opening": _phrases(_OPENING) | {""},
+    "closing": _phrases(_CLOSING) | {""},
+}
+_DECADES: Final = frozenset(("s", "er", "代", "대", "talet"))
+
+
+class Band(NamedTuple):
+    """A band by its ends, of which an open one is infinite; a number alone has two that are equal."""
+
+    low: Decimal
+    above: bool
+    """Whether the lower end itself is outside."""
+    high: Decimal
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a number alone."""
+        return self.low == self.high
+
+
+def guess(counts: Mapping[str, int]) -> tuple[str, ...] | None:
+    """The bands of a column from the lowest to the highest, in their printed spellings; None where it holds none.
+
+    90 % of the cells that are there have to be bands or numbers between them; codes for missing do not count.
+    """
+    codes = codes_among_words(counts)
+    present = {
+        text: rows for text, rows in counts.items() if text not in codes and not is_missing(text, of_numbers=True)
+    }
+    printed = spellings(present)
+    values = dict.fromkeys(printed.values())
+    if not 2 <= len(values) <= _MOST_BANDS:
+        return None
+    bands = {value: band for value in values if (band := read_band(value)) is not None}
+    real = [band for band in bands.values() if not band.single]
+    ends = [end for band in real for end in (band.low, band.high) if end.is_finite()]
+    if not ends:
+        return None
+    # Numbers below the bands belong to them where only the top is open: 0, 1, 2, 3+.
+    lowest = min(ends) if any(band.high.is_finite() for band in real) else min(Decimal(0), *ends)
+    between = {value: band for value, band in bands.items() if not band.single or lowest <= band.low <= max(ends)}
+    rows = sum(rows for text, rows in present.items() if printed[text] in between)
+    if rows < _LEAST_SHARE * sum(present.values()) or len(between) < _LEAST_SHARE * len(values):
+        return None
+    return tuple(sorted(between, key=between.__getitem__))
+
+
+def read_band(text: str) -> Band | None:
+    """The ends of a band, or of a number alone; None where a text is neither."""
+    plain = unicodedata.normalize("NFKC", text).replace("\u0130", "i").replace("\u0131", "i").casefold()
+    plain = " ".join(plain.translate(_ALIKE).split()).strip("'\"")
+    numbers = list(MEASURED.finditer(plain))
+    if not 1 <= len(numbers) <= 2:
+        return None
+    words = [word for word in _TOKEN.findall(MEASURED.sub(" # ", plain)) if not _is_unit(word)]
+    places = [place for place, word in enumerate(words) if word == "#"]
+    before, behind = " ".join(words[: places[0]]), " ".join(words[places[-1] + 1 :])
+    powers = [power_of(match["scale"]) if match["scale"] else 0 for match in numbers]
+    ends = [_number(match["number"], power) for match, power in zip(numbers, powers, strict=True)]
+    if len(ends) == 1:
+        return _open(ends[0], before, behind)
+    between = " ".join(words[places[0] + 1 : places[1]])
+    if between not in _SETS["between"] or before not in _SETS["opening"] or behind not in _SETS["closing"]:
+        return None
+    low, high = ends
+    if powers[1] and not powers[0] and low.scaleb(powers[1]) < high:
+        low = low.scaleb(powers[1])
+    return Band(low, before in ("(", ">"), high) if low < high else None
+
+
+def _open(end: Decimal, before: str, behind: str) -> Band | None:
+    """A band that is open at one end, a decade of ages, or a number alone."""
+    if (not behind and before in _SETS["below"]) or (not before and behind in _SETS["below behind"]):
+        return Band(-_INFINITE, False, end)
+    if (not behind and before in _SETS["above"]) or (not before and behind in _SETS["above behind"]):
+        return Band(end, (before or behind) in _STRICTLY_ABOVE, _INFINITE)
+    if not before and behind in _DECADES and end % 10 == 0:
+        return Band(end, False, end + 9)
+    return None if before not in ("", "-") or behind else Band(-end if before else end, False, -end if before else end)
+
+
+def _is_unit(word: str) -> bool:
+    said = affix(word)
+    return said is not None and bool(said.units) and not said.power
+
+
+def _number(digits: str, power: int) -> Decimal:
+    """A number whose marks part thousands, unless it proves that they do not."""
+    value = parse(digits, _OWN_MARKS) or "".join(letter for letter in digits if letter.isdigit())
+    return Decimal(value).scaleb(power)
