@@ -45,8 +45,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for part in (
-    *(draft_app, intake_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app, trust_app),
+    *(draft_app, intake_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app),
     *(
+        trust_app,
         review_app,
         serve_app,
         plan_app,

@@ -1,7 +1,7 @@
-"""What an audit's recipe reads of its source, counted over all applications before a decision or a feature is asked for.
+"""Counts what the recipe of an audit reads of its source, over all applications.
 
-Rows that the source's own rules leave out are refused: foot, repeats, lines that cannot be read, keys that stand twice,
-and rows that the spec does not keep. Scope: counts. How a cell is read: ``step``.
+Rows are refused here by the source's own rules alone: foot, repeats, lines that cannot be read, keys that stand twice,
+and rows that the spec does not keep. Scope: counts. How a cell is read: ``tasks.ingest.intake``.
 """
 
 # ruff: noqa: S608 names are ours, values are bound
@@ -18,12 +18,11 @@ import pyarrow as pa
 from schemas.audit.spec import AuditSpec, Protected
 from schemas.terms import Kind, Refusal
 from tasks.ingest import registry
-from tasks.ingest import registry
 from tasks.ingest.applications import BATCH, database, in_order
+from tasks.ingest.hmda.canonical import quoted
 from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.sources.raw import COLUMNS, Laid
 from tasks.ingest.statement import Question, Statement, statement
-from tasks.ingest.hmda.canonical import quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -75,7 +74,9 @@ def opened(spec: AuditSpec, spill: Path | None = None) -> Iterator[Intake]:
         yield Intake(question, laid, statement(question, laid, connection), connection)
 
 
-def facts(spec: AuditSpec, intake: Intake, is_nobody: Callable[[str], bool], why: Callable[[str], str]) -> dict[str, Any]:
+def facts(
+    spec: AuditSpec, intake: Intake, is_nobody: Callable[[str], bool], why: Callable[[str], str]
+) -> dict[str, Any]:
     """What was read: rows, years, decisions, groups, columns and rules.
 
     Args:
@@ -131,12 +132,18 @@ def _rows(intake: Intake) -> dict[str, Any]:
     cases = " ".join(f"WHEN q{i} THEN '{reason}'" for i, reason in enumerate(reasons))
     kept = f"CASE {cases} WHEN NOT ({intake.statement.kept}) THEN '{Refusal.FILTERED}' END"
     rows = dict(
-        intake.connection.sql(f"SELECT {kept} AS reason, count(*) FROM {intake.statement.rows} GROUP BY reason").fetchall()
+        intake.connection.sql(
+            f"SELECT {kept} AS reason, count(*) FROM {intake.statement.rows} GROUP BY reason"
+        ).fetchall()
     )
     applications = rows.pop(None, 0)
     refused = Counter({reason: n for reason, n in rows.items() if n})
     refused.update(str(unread.reason) for unread in intake.laid.unread)
-    return {"in": applications + refused.total(), "applications": applications, "refused": dict(sorted(refused.items()))}
+    return {
+        "in": applications + refused.total(),
+        "applications": applications,
+        "refused": dict(sorted(refused.items())),
+    }
 
 
 def _years(intake: Intake) -> dict[str, int]:

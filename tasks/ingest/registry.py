@@ -92,7 +92,11 @@ def lay(
         from tasks.ingest.sources import door
 
         laid = joined(
-            laid, registered(door.second(source), connection, name="second_rows"), second.key, second.columns, connection
+            laid,
+            registered(door.second(source), connection, name="second_rows"),
+            second.key,
+            second.columns,
+            connection,
         )
     if source.intake is not None:
         from tasks.ingest.intake.step import read as read_cells
@@ -113,7 +117,9 @@ def header(source: Source) -> list[str]:
         return names
     _check_known(second.key.this, names, ("source", "with", "key", "this"))
     if twice := sorted(set(second.columns) & set(names)):
-        message = f"both files have a column {twice[0]!r}; join it under no name that the first file has, or leave it out"
+        message = (
+            f"both files have a column {twice[0]!r}; join it under no name that the first file has, or leave it out"
+        )
         raise SpecError(message, ("source", "with", "columns"))
     return [*names, *second.columns]
 

@@ -22,7 +22,6 @@ from tasks.ingest import applications, registry
 from tasks.ingest.applications import database, judge, refused
 from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.intake.step import check_unread
-from tasks.ingest.sources import raw
 from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
 from tasks.ingest.statement import Question, statement
 from tasks.lake.store import IN_MEMORY, Drafts
@@ -66,9 +65,7 @@ def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
                 ("columns", name),
             )
     source = settings.source
-    question = Question(
-        source, settings.row_id, settings.decision, settings.outcome, settings.protected, columns
-    )
+    question = Question(source, settings.row_id, settings.decision, settings.outcome, settings.protected, columns)
     year_column = registry.year_column_of(source)
     with (
         database(drafts.aside("spill")) as connection,
@@ -103,7 +100,9 @@ def _judged(settings: IngestSettings, question: Question, year_column: str | Non
     applications.check_groups(protected, usable, connection)
     refusals = refused(judged_rows, source_view.unread, settings.refusals.keep, settings.seed, connection, drafts)
     rows = judged_rows.rows + len(source_view.unread)
-    source_read = SOURCE_READ.build(source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
+    source_read = SOURCE_READ.build(
+        source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year]
+    )
     return Produced(
         {
             APPLICATIONS.name: judged_rows.applications,
