@@ -87,7 +87,7 @@ _DECADES: Final = frozenset(("s", "er", "代", "대", "talet"))
 
 
 class Band(NamedTuple):
-    """A band by its ends, of which an open one is infinite; a number alone has two that are equal."""
+    """A band by its ends, infinite where it is open; a number alone has two that are equal."""
 
     low: Decimal
     above: bool
@@ -134,11 +134,13 @@ def read_band(text: str) -> Band | None:
     numbers = list(MEASURED.finditer(plain))
     if not 1 <= len(numbers) <= 2:
         return None
-    words = [word for word in _TOKEN.findall(MEASURED.sub(" # ", plain)) if not _is_unit(word)]
+    words = [word for word in _TOKEN.findall(MEASURED.sub(" # ", plain)) if not ((unit := affix(word)) and unit.units)]
     places = [place for place, word in enumerate(words) if word == "#"]
     before, behind = " ".join(words[: places[0]]), " ".join(words[places[-1] + 1 :])
     powers = [power_of(match["scale"]) if match["scale"] else 0 for match in numbers]
-    ends = [_number(match["number"], power) for match, power in zip(numbers, powers, strict=True)]
+    # Marks part thousands, unless the number proves that they do not.
+    values = [parse(match["number"], _OWN_MARKS) or re.sub(r"\D", "", match["number"]) for match in numbers]
+    ends = [Decimal(value).scaleb(power) for value, power in zip(values, powers, strict=True)]
     if len(ends) == 1:
         return _open(ends[0], before, behind)
     between = " ".join(words[places[0] + 1 : places[1]])
@@ -159,14 +161,3 @@ def _open(end: Decimal, before: str, behind: str) -> Band | None:
     if not before and behind in _DECADES and end % 10 == 0:
         return Band(end, False, end + 9)
     return None if before not in ("", "-") or behind else Band(-end if before else end, False, -end if before else end)
-
-
-def _is_unit(word: str) -> bool:
-    said = affix(word)
-    return said is not None and bool(said.units) and not said.power
-
-
-def _number(digits: str, power: int) -> Decimal:
-    """A number whose marks part thousands, unless it proves that they do not."""
-    value = parse(digits, _OWN_MARKS) or "".join(letter for letter in digits if letter.isdigit())
-    return Decimal(value).scaleb(power)

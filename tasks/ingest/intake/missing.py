@@ -81,18 +81,13 @@ OF_NUMBERS: Final = _words(_OF_NUMBERS)
 
 
 def is_missing(text: str, of_numbers: bool = False, further: Collection[str] = ()) -> bool:
-    """Whether a cell says that its value is missing; `further` are words of this column."""
+    """Whether a cell is a word for a missing value; `further` are words of this column."""
     form = _form(text)
     if not form or form in SURE or _RUNS.fullmatch(form):
         return True
     if of_numbers and (form in OF_NUMBERS or _RUNS_OF_NUMBERS.fullmatch(form)):
         return True
-    return bool(further) and form in _forms(tuple(further))
+    return any(form == _form(word) for word in further)
 
 
 _form = lru_cache(maxsize=65536)(fold)
-
-
-@lru_cache(maxsize=1024)
-def _forms(words: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(map(_form, words))

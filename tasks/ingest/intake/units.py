@@ -153,10 +153,18 @@ _LONG_STEM, _CJK = 5, re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class Affix(NamedTuple):
-    """What a word before or behind a number says: the units that it may mean, and a power of ten."""
+    """Meaning of a word before or behind a number: the units that it may mean, and a power of ten."""
 
     units: tuple[str, ...]
     power: int
+
+
+class _Stems(NamedTuple):
+    """Words of names: complete ones, those that may end a longer word, and those that may be anywhere in one."""
+
+    words: frozenset[str]
+    endings: tuple[str, ...]
+    inside: tuple[str, ...]
 
 
 def _table(listing: str) -> Iterator[tuple[str, str]]:
@@ -181,7 +189,7 @@ KNOWN: Final = frozenset(unit for units in _UNIT_OF.values() for unit in units)
 
 @lru_cache(maxsize=4096)
 def affix(text: str, months: bool = False) -> Affix | None:
-    """What a text beside a number says; None where a word of it is unknown. `m` are millions, or months of a term."""
+    """Meaning of the text before or behind a number; None where a word is unknown. `m` are millions, or months."""
     units: tuple[str, ...] = ()
     power = 0
     for word in _PER.sub("", _fold(text)).replace("per cent", "%").replace("por ciento", "%").split():
@@ -197,7 +205,7 @@ def affix(text: str, months: bool = False) -> Affix | None:
 
 
 def unit_in_name(name: str, among: Collection[str] = KNOWN) -> str | None:
-    """The unit that the name of a column says: `Income CHF`, `DTI %`, `Plazo (meses)`."""
+    """The unit in the name of a column: `Income CHF`, `DTI %`, `Plazo (meses)`."""
     plain = unicodedata.normalize("NFKC", name)
     units = {
         unit
@@ -231,7 +239,7 @@ def name_words(name: str) -> list[str]:
 
 
 def _says_unit(word: str) -> bool:
-    """Whether a word of a name says a unit without brackets around it: short words are more often something else."""
+    """Whether a word of a name is a unit without brackets around it: short words are more often something else."""
     form = _fold(word)
     if form in _OF_TIME or (len(form) == 1 and _CJK.search(form)):
         return False
@@ -262,22 +270,20 @@ def _parts(word: str, months: bool) -> Affix | None:
     return None
 
 
-def _stems(listing: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    words = frozenset(map(_fold, listing.split()))
-    return words, tuple(word for word in words if (len(word) >= _LONG_STEM and word != "count") or _CJK.search(word))
-
-
-def _names(name: str, stems: tuple[frozenset[str], tuple[str, ...]]) -> bool:
+def _names(name: str, stems: _Stems) -> bool:
     """Whether a word of the name is one of these, or holds a long one: languages put words together."""
-    words, long = stems
-
-    def _holds(word: str, stem: str) -> bool:
-        return word.endswith(stem) if len(stem) == _LONG_STEM else stem in word
-
-    return any(word in words or any(_holds(word, stem) for stem in long) for word in name_words(name))
+    words, short, long = stems
+    return any(word in words or word.endswith(short) or any(stem in word for stem in long) for word in name_words(name))
 
 
-_MONEY, _COUNTS, _RATES, _CODES = map(_stems, (_MONEY_NAMES, _COUNT_NAMES, _RATE_NAMES, _CODE_NAMES))
+_MONEY, _COUNTS, _RATES, _CODES = (
+    _Stems(
+        frozenset(words),
+        tuple(word for word in words if len(word) == _LONG_STEM and word != "count"),
+        tuple(word for word in words if len(word) > _LONG_STEM or _CJK.search(word)),
+    )
+    for words in (_fold(names).split() for names in (_MONEY_NAMES, _COUNT_NAMES, _RATE_NAMES, _CODE_NAMES))
+)
 
 
 def _alternatives(words: Collection[str]) -> str:
