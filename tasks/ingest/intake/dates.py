@@ -95,7 +95,7 @@ _DIRECTIVE: Final = re.compile(r"%[a-zA-Z]")
 _NAMED: Final = ("%d %b %Y", "%b %d %Y", "%Y %b %d", "%d %b %y", "%b %d %y", "%b %Y", "%b %y")
 _EAST_ASIAN: Final = ("%Y年%m月%d日", "%Y년 %m월 %d일", "%Y年%m月", "%Y년 %m월")
 _MONTHLY: Final = ("%Y-%m", "%m/%Y", "%Y/%m", "%m-%Y", "%m.%Y", "%Y.%m")
-_COMPACT: Final = ("%Y%m%d", "%d%m%Y", "%m%d%Y")
+_COMPACT: Final = ("%Y%m%d", "%d%m%Y", "%m%d%Y", "%y%m%d", "%Y%m")
 _ORDERS: Final = {"dmy": "%d{0}%m{0}%{1}", "mdy": "%m{0}%d{0}%{1}", "ymd": "%{1}{0}%m{0}%d"}
 _DAY_FIRST_EXCEPT: Final = frozenset(("USD", "PHP", "CNY", "JPY", "KRW", "TWD", "HUF", "CAD"))
 
@@ -180,7 +180,7 @@ def _formats(name: str, counts: Mapping[str, int]) -> _Formats | None:
     """The formats of a column's cells; None where fewer than 95 % of them are dates."""
     present: dict[str, int] = {}
     dated = any(word in _DATE_NAMES or any(stem in word for stem in _DATE_STEMS) for word in name_words(name))
-    rows_of: Counter[str] = Counter()
+    rows_of: Counter[tuple[str, ...]] = Counter()
     shapes: dict[_Shape, dict[str, int]] = {}
     fitting = 0
     for place, (text, rows) in enumerate(counts.items()):
@@ -197,15 +197,15 @@ def _formats(name: str, counts: Mapping[str, int]) -> _Formats | None:
                 shapes.setdefault(shape, {})[plain] = shapes.get(shape, {}).get(plain, 0) + rows
                 fitting += rows
             continue
-        layout = next((layout for layout in _further(plain, dated) if _fitting(plain, layout)), None)
-        if layout is not None:
-            rows_of[layout] += rows
+        layouts = tuple(layout for layout in _further(plain, dated) if _fitting(plain, layout))
+        if layouts:
+            rows_of[layouts] += rows
             fitting += rows
     total = sum(present.values())
     if not total or fitting < _LEAST_SHARE * total:
         return None
-    certain, undecided, proven, mixed = [layout for layout, _ in rows_of.most_common()], [], set[str](), False
     dated_rows = sum(rows_of.values())
+    certain, undecided, proven, mixed = _covering(rows_of), [], set[str](), False
     for shape, cells in shapes.items():
         orders, fits, sure = _orders(shape, cells)
         dated_rows += fits
@@ -215,7 +215,7 @@ def _formats(name: str, counts: Mapping[str, int]) -> _Formats | None:
             mixed |= len(orders) > 1
         elif orders:
             undecided.append((shape, orders))
-    if dated_rows < _LEAST_SHARE * total or (rows_of["%Y%m%d"] and not dated and len(present) < 5):
+    if dated_rows < _LEAST_SHARE * total or ("%Y%m%d" in certain and not dated and len(present) < 5):
         return None
     return _Formats(tuple(certain), tuple(undecided), frozenset(proven), mixed)
 
@@ -298,6 +298,18 @@ def _format(shape: _Shape, order: str) -> str:
     return _ORDERS[order].format(shape.sign, shape.year)
 
 
+def _covering(rows_of: Counter[tuple[str, ...]]) -> list[str]:
+    """The fewest formats for all cells, by rows of cells that fit several of them: the one of most rows first."""
+    chosen: list[str] = []
+    while rows_of:
+        fits: Counter[str] = Counter()
+        for layouts, rows in rows_of.items():
+            fits.update(dict.fromkeys(layouts, rows))
+        chosen.append(fits.most_common(1)[0][0])
+        rows_of = Counter({layouts: rows for layouts, rows in rows_of.items() if chosen[-1] not in layouts})
+    return chosen
+
+
 def _further(plain: str, dated: bool) -> Iterable[str]:
     """Formats that a cell without three parted numbers may have."""
     if _WHOLE.fullmatch(plain):
@@ -322,7 +334,8 @@ def _plain(text: str) -> str:
             named, year, rest, letter, number, further = era.groups()
             count = 1 if year == "元" else int(year or number)
             plain = f"{_ERAS[named or letter] + count}{'年' + rest if named else further}"
-    plain = re.sub(r"\s*([-/.])\s*", r"\1", plain) if " " in plain else plain
+    if " " in plain:
+        plain = re.sub(r"\s*([-/.])\s*", r"\1", re.sub(r"(?<=\d) ?(?:r|г)\.?$", "", plain))
     return plain[:-1] if plain.endswith(".") and plain[-2:-1].isdigit() else plain
 
 
@@ -362,7 +375,7 @@ def _pattern(layout: str) -> re.Pattern[str]:
     plain = re.sub(r"[T ]*%[HI].*$", "", layout).replace("%e", "%d").rstrip(".")
     plain = re.sub(r"\s*([-/.])\s*", r"\1", plain)
     signs = {"%Y": r"(?P<Y>\d{4})", "%y": r"(?P<y>\d{2})", "%m": r"(?P<m>\d{1,2})", "%d": r"(?P<d>\d{1,2})"}
-    compact = "%m%d" in plain or "%d%m" in plain
+    compact = bool(re.search("%[Yymd]%[Yymd]", plain))
     pieces = re.split(r"(%[Yymd])", plain)
     pattern = "".join(signs[piece] if piece in signs else re.escape(piece).replace(r"\ ", r"\s?") for piece in pieces)
     pattern = pattern.replace("月", r"\s?月\s?").replace("年", r"\s?年\s?").replace("日", r"\s?日")

@@ -22,7 +22,7 @@ null | (null) | <null> | [null] | {null} | #null! | \\n | (blank) | [blank] | <b
 k. a. | k.a. | k. a | keine angabe | keine angaben | ohne angabe | o. a. | unbekannt | nicht bekannt
 nicht angegeben | n. v. | nicht vorhanden
 fehlt | fehlend
-n.d. | n. d. | n/d | non renseigné | non renseignée | non communiqué | non précisé | non disponible | inconnu
+n.d. | n. d. | n/d | n.c. | non renseigné | non renseignée | non communiqué | non précisé | non disponible | inconnu
 inconnue | s.o. | s. o. | manquant
 s/d | s.d. | s. d. | sin datos | sin dato | no consta | n/c | ns/nc | ns / nc | no disponible | desconocido
 desconocida | sin información
@@ -39,7 +39,9 @@ brak danych | b.d. | b. d. | nieznany | nieznana | nieznane | nie podano | nie w
 bilinmiyor | belirtilmemiş | belirtilmedi | belirsiz | bilgi yok | veri yok | girilmemiş | yanıt yok
 mevcut değil | eksik
 okänd | okänt | ej angivet | ej angiven | ej uppgivet | ej känt | uppgift saknas | uppgifter saknas | saknas
-e/t | inte angivet
+e/t | inte angivet | ukendt | ikke oplyst | ukjent | ikke oppgitt | tuntematon
+neznámé | ismeretlen | necunoscut
+неизвестно | нет данных
 不明 | 未回答 | 無回答 | 未記入 | 未入力 | 未登録 | 未記載 | 記載なし | 回答なし | データなし | 情報なし | 欠損
 欠測 | 空白
 不详 | 不詳 | 未知 | 未填 | 未填写 | 未填寫 | 未提供 | 缺失 | 缺失值 | 空 | 暂无 | 暫無 | 无数据 | 無資料
@@ -54,7 +56,7 @@ not provided | not reported | not recorded | not stated | not given | not disclo
 undisclosed | missing | no data | no answer
 pending | exempt | test optional | no score | no hit | no file | no credit | no credit score | no record | blank
 empty | withheld | declined
-prefer not to say | prefer not to answer | information not provided | nd | nr | ns | ne | neant | néant | aucun
+prefer not to say | prefer not to answer | information not provided | nd | nr | ns | nc | nh | ntc | ne | neant | néant | aucun
 aucune | sans
 keine | keiner | kein | entfällt | ausstehend | verweigert | keine auskunft | offen
 ninguno | ninguna | pendiente | no aplica | rehusado | no sabe | nada

@@ -84,7 +84,9 @@ _GLUED: Final = {
     "tkr": ("SEK", 3),
     "mkr": ("SEK", 6),
 }
-_PER: Final = re.compile(r"\s*(?:/|\b(?:per|pro|par|al|por|på)\s|\bp\.?\s?(?=[am]\b))\s*[^\W\d]+\.?$|\s*\ba\.a\.?$")
+_PER: Final = re.compile(
+    r"\s*(?:/|\b(?:per|pro|par|al|por|på)\s|\bp\.?\s?(?=[am]\b))\s*[^\W\d]+\.?$|\s*\ba\.\s?[adm]\.?$"
+)
 """`/month`, `per year`, `p.a.`: of what time an amount is, which does not change the number."""
 
 _MONEY_NAMES: Final = """
@@ -110,18 +112,18 @@ duration hours
 days months years weeks experience exper inquiries delinquencies dependents children accounts lines visits
 tests test sat gre
 population size
-anzahl alter laufzeit dauer punkte punktzahl kinder jahre monate tage erfahrung
-edad plazo número numero puntuación puntaje hijos años antigüedad meses días experiencia cantidad
-nombre âge durée score points enfants ancienneté mois
-idade prazo pontuação quantidade filhos anos tempo experiência
-età eta durata punteggio figli anni mesi esperienza
-leeftijd looptijd aantal duur kinderen jaren maanden ervaring
-wiek okres liczba punkty dzieci lata miesiące staż
-yaş vade süre sayısı sayı puan çocuk yıl ay deneyim
-ålder löptid antal poäng barn år månader erfarenhet
-年齢 年数 期間 回数 件数 人数 点数 スコア 歳 勤続
-年龄 期限 次数 人数 分数 评分 年限 月数 数量
-나이 연령 기간 횟수 건수 인원 점수 평점 근속 개월
+anzahl alter laufzeit dauer vorstrafen berufserfahrung punkte punktzahl kinder jahre monate tage erfahrung
+edad plazo antecedentes condenas número numero puntuación puntaje hijos años antigüedad meses días experiencia cantidad
+nombre âge durée antécédents condamnations score points enfants ancienneté mois
+idade prazo antecedentes condenações pontuação quantidade filhos anos tempo experiência
+età eta durata precedenti condanne punteggio figli anni mesi esperienza
+leeftijd looptijd aantal veroordelingen duur kinderen jaren maanden ervaring
+wiek okres liczba wyroki karalność punkty dzieci lata miesiące staż
+yaş vade süre sabıka sayısı sayı puan çocuk yıl ay deneyim
+ålder löptid antal domar poäng barn år månader erfarenhet
+年齢 前科 年数 期間 回数 件数 人数 点数 スコア 歳 勤続
+年龄 前科 期限 次数 人数 分数 评分 年限 月数 数量
+나이 전과 연령 기간 횟수 건수 인원 점수 평점 근속 개월
 """
 _RATE_NAMES: Final = """
 rate ratio dti ltv cltv pct percent percentage share utilization utilisation gpa apr ratio index probability
