@@ -56,8 +56,8 @@ not provided | not reported | not recorded | not stated | not given | not disclo
 undisclosed | missing | no data | no answer
 pending | exempt | test optional | no score | no hit | no file | no credit | no credit score | no record | blank
 empty | withheld | declined
-prefer not to say | prefer not to answer | information not provided | nd | nr | ns | nc | nh | ntc | ne | neant | néant | aucun
-aucune | sans
+prefer not to say | prefer not to answer | information not provided | nd | nr | ns | nc | nh | ntc | ne
+neant | néant | aucun | aucune | sans
 keine | keiner | kein | entfällt | ausstehend | verweigert | keine auskunft | offen
 ninguno | ninguna | pendiente | no aplica | rehusado | no sabe | nada
 nenhum | nenhuma | pendente | não se aplica | nao se aplica | recusado | não sabe | não possui
