@@ -13,7 +13,8 @@ from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.intake.numbers import parse
 from tasks.ingest.intake.units import MEASURED, affix, power_of
 
-_LEAST_SHARE, _MOST_BANDS = 0.9, 80
+_LEAST_SHARE, _MOST_BANDS, _MOST_TEXTS = 0.9, 80, 2000
+_NUMBER: Final = re.compile(r"\s*(?:-?\d[\d.,]*)?\s*")
 _INFINITE: Final = Decimal("Infinity")
 _OWN_MARKS: Final = ColumnRecipe.model_validate({"read": "number", "thousands": (",", ".")})
 _ALIKE: Final = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212~\u301c\uff5e", "-"))
@@ -112,6 +113,8 @@ def guess(counts: Mapping[str, int]) -> tuple[str, ...] | None:
 
     90 % of the cells that are there have to be bands or numbers between them; codes for missing do not count.
     """
+    if len(counts) > _MOST_TEXTS or all(map(_NUMBER.fullmatch, counts)):
+        return None
     codes = codes_among_words(counts)
     present = {
         text: rows for text, rows in counts.items() if text not in codes and not is_missing(text, of_numbers=True)

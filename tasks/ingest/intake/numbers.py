@@ -126,7 +126,7 @@ class _Column:
 
 
 def parse(text: str, recipe: ColumnRecipe) -> str | None:
-    """The exact number of a cell as text, such as `-1234.5`; None where the cell is none, or is missing."""
+    """The exact number of a cell as text, such as `-1234.5`; None where the cell is none."""
     parsed = parse_cell(text, recipe)
     return None if parsed is None else parsed.value
 
@@ -140,19 +140,9 @@ def parse_cell(text: str, recipe: ColumnRecipe) -> Parsed | None:
     parts = _parts(text, recipe.unit == "months")
     if parts is None or (parts.units and recipe.unit in KNOWN and recipe.unit not in parts.units):
         return None
-    decimal, marks = parts.decimal, {mark for mark in parts.core if mark in ".,"}
-    usual: str | None = recipe.decimal or next((mark for mark in ".," if mark not in recipe.thousands), None)
-    if decimal is None and not parts.thousands and marks:
-        mark = marks.pop()
-        if mark == usual:
-            decimal = mark
-        elif mark not in recipe.thousands or usual is None:
-            return None
-    integer, fraction = parts.core, ""
-    if decimal is not None and decimal in parts.core:
-        integer, _, fraction = parts.core.rpartition(decimal)
-    integer = "".join(filter(str.isdigit, integer))
-    value = _canonical(parts.negative, integer, fraction, parts.power, usual != ".")
+    value = _value(parts, recipe)
+    if value is None:
+        return None
     return Parsed(value, parts.rules | ({"number"} if value != text else frozenset()))
 
 
@@ -171,18 +161,18 @@ def guess(columns: Mapping[str, Mapping[str, int]]) -> dict[str, NumberGuess]:
 def is_number(name: str, number: NumberGuess, counts: Mapping[str, int]) -> bool | None:
     """Whether a column that reads as numbers holds numbers and no categories; None where it has to be a question.
 
-    Units, marks and names of amounts speak for numbers; zeros in front, names of codes, flags of 0 and 1 and fewer than
-    7 values against.
+    Units and marks speak for numbers, then flags of 0 and 1 and names of codes against; names of amounts for, zeros in
+    front against, 7 values or more for.
     """
     if number.marked or number.recipe.unit is not None or any("." in value for value in number.numbers):
         return True
-    if set(number.numbers) <= {"0", "1"}:
+    if set(number.numbers) <= {"0", "1"} or names_code(name):
         return False
     if names_amount(name) or names_rate(name):
         return True
     texts = [text.strip() for text in counts if not is_missing(text, of_numbers=True)]
     padded = any(len(text) > 1 and text[0] == "0" and text.isdigit() for text in texts)
-    if (padded and len({len(text) for text in texts}) == 1) or names_code(name):
+    if padded and len({len(text) for text in texts}) == 1:
         return False
     return True if len(number.numbers) >= _LEAST_DISTINCT else None
 
@@ -196,10 +186,10 @@ def _candidate(name: str, counts: Mapping[str, int]) -> _Column | None:
     for place, (text, rows) in enumerate(counts.items()):
         if place == _SAMPLE and 2 * len(parts) < len(unmatched):
             return None
-        if not _SIMPLE.fullmatch(text) and is_missing(text, of_numbers=True):
-            missing[text] = rows
-        elif (number := _parts(text, months)) is not None:
+        if (number := _parts(text, months)) is not None:
             parts[text] = number
+        elif is_missing(text, of_numbers=True):
+            missing[text] = rows
         else:
             unmatched[text] = rows
     good = sum(counts[text] for text in parts)
@@ -240,21 +230,23 @@ def _guessed(
     if doubt:
         other = {"decimal": "." if marks.get("decimal") == "," else ",", "thousands": (marks.get("decimal", ","),)}
         readings = [recipe] if "decimal" not in marks else [recipe, ColumnRecipe.model_validate({**base, **other})]
-        evidence = tuple(_sum(reading, counts) for reading in readings)
+        evidence = tuple(_sum(reading, column.parts, counts) for reading in readings)
         questions.append(doubt)
     numbers: dict[str, int] = {}
     unread = {text: rows for text, rows in column.unmatched.items() if text not in words}
     values: dict[str, str] = {}
-    for text in column.parts:
-        value = parse(text, recipe)
+    for text, parts in column.parts.items():
+        value = _value(parts, recipe)
         if value is None:
             unread[text] = counts[text]
         else:
             values[text] = value
             numbers[value] = numbers.get(value, 0) + counts[text]
     questions += _doubts(name, counts, column, words, unread)
-    shares = [Decimal(value) for text, value in values.items() if not column.parts[text].units]
-    if shares and all(0 <= share <= 1 for share in shares) and column.units == ("%",):
+    shares = [
+        values[text] for text, parts in column.parts.items() if column.units and not parts.units and text in values
+    ]
+    if column.units == ("%",) and shares and all(0 <= Decimal(share) <= 1 for share in shares):
         questions.append(f"{name}: some cells are percent and others, up to 1, look like shares; all stay as they are.")
     marked = any(part.marked for part in column.parts.values())
     missing = {**column.missing, **words}
@@ -318,8 +310,8 @@ def _listed(texts: Mapping[str, int]) -> str:
     return ", ".join(f"`{text.strip()}` ({texts[text]:,} rows)" for text in frequent) + remainder
 
 
-def _sum(recipe: ColumnRecipe, counts: Mapping[str, int]) -> Sum:
-    values = [(Decimal(value), rows) for text, rows in counts.items() if (value := parse(text, recipe)) is not None]
+def _sum(recipe: ColumnRecipe, parts: Mapping[str, _Parts], counts: Mapping[str, int]) -> Sum:
+    values = [(Decimal(value), counts[text]) for text in parts if (value := _value(parts[text], recipe)) is not None]
     marks = f"`{recipe.decimal}` before decimals" if recipe.decimal else "cells by their own marks"
     total = sum((value * rows for value, rows in values), Decimal(0))
     return Sum(marks, sum(rows for _, rows in values), format(total.normalize(), "f"))
@@ -396,6 +388,23 @@ def _proof(core: str) -> tuple[str | None, frozenset[str]]:
     if groups or len(tail) != 3 or len(head) > 3 or head[:1] in ("", "0"):
         return marks[0], frozenset(groups)
     return None, frozenset()
+
+
+def _value(parts: _Parts, recipe: ColumnRecipe) -> str | None:
+    """The number of a cell by the marks that it proves, else by those of the recipe."""
+    decimal, marks = parts.decimal, {mark for mark in parts.core if mark in ".,"}
+    usual: str | None = recipe.decimal or next((mark for mark in ".," if mark not in recipe.thousands), None)
+    if decimal is None and not parts.thousands and marks:
+        mark = marks.pop()
+        if mark == usual:
+            decimal = mark
+        elif mark not in recipe.thousands or usual is None:
+            return None
+    integer, fraction = parts.core, ""
+    if decimal is not None and decimal in parts.core:
+        integer, _, fraction = parts.core.rpartition(decimal)
+    integer = "".join(filter(str.isdigit, integer))
+    return _canonical(parts.negative, integer, fraction, parts.power, usual != ".")
 
 
 def _canonical(negative: bool, integer: str, fraction: str, power: int, guarded: bool) -> str:

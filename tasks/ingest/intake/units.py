@@ -90,10 +90,10 @@ _PER: Final = re.compile(
 """`/month`, `per year`, `p.a.`: of what time an amount is, which does not change the number."""
 
 _MONEY_NAMES: Final = """
-amt amount income inc bal balance salary wage wages pay payment price value worth cost costs fee fees debt debts loan
+amt amount income inc bal balance salary wage wages pay payment price value worth cost costs fee fees debt debts
 principal asset assets savings capital revenue turnover sales earnings rent limit lim equity deposit budget
 expense expenses
-einkommen betrag summe gehalt lohn preis wert kosten schulden vermögen miete umsatz kredit guthaben
+einkommen betrag summe gehalt lohn preis wert kosten schulden vermögen miete umsatz guthaben
 ingresos ingreso importe monto salario sueldo precio valor deuda saldo cuota capital renta
 revenu revenus montant salaire prix valeur dette solde loyer patrimoine
 renda receita valor salário salario montante preço dívida divida saldo parcela
@@ -102,9 +102,9 @@ inkomen bedrag salaris loon prijs waarde schuld saldo vermogen huur
 dochód dochod kwota pensja cena wartość dług zadłużenie saldo rata majątek wynagrodzenie przychód
 gelir tutar maaş miktar fiyat değer borç bakiye kira
 inkomst belopp lön pris värde skuld saldo hyra tillgångar
-金額 収入 年収 月収 所得 借入 価格 残高 資産 負債 給与 融資額 希望額 貸付 額
-金额 收入 年薪 月薪 工资 价格 余额 资产 负债 贷款 额 額度
-금액 소득 수입 연봉 월급 가격 잔액 자산 부채 대출 매출 액
+金額 収入 年収 月収 所得 借入 価格 残高 資産 負債 給与 融資額 希望額 額
+金额 收入 年薪 月薪 工资 价格 余额 资产 负债 额 額度
+금액 소득 수입 연봉 월급 가격 잔액 자산 부채 매출 액
 """
 _COUNT_NAMES: Final = """
 count cnt num number qty quantity n nb prior priors convictions score scr fico points age tenure term terms
@@ -126,11 +126,11 @@ yaş vade süre sabıka sayısı sayı puan çocuk yıl ay deneyim
 나이 전과 연령 기간 횟수 건수 인원 점수 평점 근속 개월
 """
 _RATE_NAMES: Final = """
-rate ratio dti ltv cltv pct percent percentage share utilization utilisation gpa apr ratio index probability
+rate ratio dti ltv cltv pct percent percentage share utilization utilisation gpa apr probability
 coefficient
 quote zinssatz zins zinsen satz anteil schuldenquote prozent
 tasa ratio porcentaje endeudamiento
-taux part pourcentage endettement
+taux pourcentage endettement
 taxa razão percentual porcentagem endividamento
 tasso rapporto percentuale
 rentevoet percentage verhouding
@@ -139,10 +139,12 @@ oran oranı faiz yüzde
 ränta kvot andel procent skuldkvot
 率 比率 割合 利率 金利 比例 占比 비율 금리 이율
 """
-_CODE_NAMES: Final = (
-    "code cd type class kind category cat cod codigo código tipo typ kod codice klasse art soort tür "
-    "コード 区分 種別 代码 类型 类别 코드 유형 구분"
-)
+_CODE_NAMES: Final = """
+code cd type class kind category cat group band bracket level grade status flag ind purpose reason
+klasse art typ gruppe stufe zweck cod codigo código tipo grupo rango nivel faixa nível gruppo fascia livello
+groupe tranche niveau soort groep grupa kod tür grubu grupp
+コード 区分 種別 年齢層 年代 収入帯 所得帯 目的 代码 类型 类别 年龄段 等级 用途 코드 유형 구분 연령대 등급 목적
+"""
 
 _OF_TIME: Final = frozenset(
     (

@@ -263,6 +263,8 @@ def test_shares_among_percents_are_a_question() -> None:
         ("Kreditsumme", "1 2 3", True),
         ("年収", "1 2 3", True),
         ("personType", "1 2 3", False),
+        ("income_type", "1 2 3", False),
+        ("Altersgruppe", "1 2 3 4 5 6 7 8", False),
     ],
 )
 def test_numbers_are_told_from_categories(name: str, cells: str, number: bool | None) -> None:
