@@ -257,28 +257,23 @@ def _marks(name: str, column: _Column, proofs: set[str]) -> tuple[dict[str, obje
     """Decimal mark and marks of thousands for a recipe, and the question where nothing proves them."""
     present = {mark for part in column.parts.values() for mark in part.core if mark in ".,' "}
     blanks = tuple(sorted(present & {"'", " "}))
-    if len(column.decimal) > 1 or column.decimal & column.thousands:
-        words = "decimals after a comma and after a full stop"
-        return {"thousands": (",", ".", *blanks)}, f"{name} has {words}: cells that fit both ways are left unread."
     proven = _marks_of_decimals(column)
     if len(proven) > 1:
-        words = "commas and full stops between thousands"
-        return {"thousands": (",", ".", *blanks)}, f"{name} has {words}: cells that fit both ways are left unread."
+        question = f"{name} has commas and full stops before decimals: cells that fit both ways are left unread."
+        return {"thousands": (",", ".", *blanks)}, question
     marks = present & {".", ","}
     if not marks:
         return {"thousands": blanks}, None
-    doubt: str | None = None
-    decimal = next(iter(proven or proofs), ".")
-    if not proven and len(proofs) != 1:
-        mark = min(marks)
-        example = next(text for text, part in column.parts.items() if mark in part.core).strip()
-        unit = next(iter(column.units or ()), None)
-        rate = unit not in CURRENCIES and (unit == "%" or names_rate(name))
-        decimal = mark if rate else _opposite(mark)
-        doubt = (
-            f"{name}: `{example}` is read with {'decimals' if rate else 'thousands'}, which no cell of the file proves."
-        )
-    return {"decimal": decimal, "thousands": tuple(sorted(marks - {decimal})) + blanks}, doubt
+    if proven or len(proofs) == 1:
+        decimal = next(iter(proven or proofs))
+        return {"decimal": decimal, "thousands": (*sorted(marks - {decimal}), *blanks)}, None
+    mark = min(marks)
+    example = next(text for text, part in column.parts.items() if mark in part.core).strip()
+    unit = next(iter(column.units or ()), None)
+    rate = unit not in CURRENCIES and (unit == "%" or names_rate(name))
+    decimal, reading = (mark, "decimals") if rate else (_opposite(mark), "thousands")
+    question = f"{name}: `{example}` is read with {reading}, which no cell of the file proves."
+    return {"decimal": decimal, "thousands": (*sorted(marks - {decimal}), *blanks)}, question
 
 
 def _marks_of_decimals(column: _Column) -> set[str]:
@@ -385,7 +380,7 @@ def _proof(core: str) -> tuple[str | None, frozenset[str]]:
     if not marks:
         return None, frozenset(groups)
     head, _, tail = core.partition(marks[0])
-    if groups or len(tail) != 3 or len(head) > 3 or head[:1] in ("", "0"):
+    if len(tail) != 3 or len(head) > 3 or head[:1] in ("", "0"):
         return marks[0], frozenset(groups)
     return None, frozenset()
 
