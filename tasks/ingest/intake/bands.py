@@ -13,7 +13,7 @@ from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.intake.numbers import parse
 from tasks.ingest.intake.units import MEASURED, affix, power_of
 
-_LEAST_SHARE, _MOST_BANDS, _MOST_TEXTS = 0.9, 80, 2000
+_LEAST_SHARE, _MOST_BANDS, _MOST_TEXTS, _LONGEST = 0.9, 80, 2000, 80
 _NUMBER: Final = re.compile(r"\s*(?:-?\d[\d.,]*)?\s*")
 _INFINITE: Final = Decimal("Infinity")
 _OWN_MARKS: Final = ColumnRecipe.model_validate({"read": "number", "thousands": (",", ".")})
@@ -141,8 +141,8 @@ def read_band(text: str) -> Band | None:
     """The ends of a band, or of a number alone; None where a text is neither."""
     plain = unicodedata.normalize("NFKC", text).replace("\u0130", "i").replace("\u0131", "i").casefold()
     plain = " ".join(plain.translate(_ALIKE).split()).strip("'\"")
-    numbers = list(MEASURED.finditer(plain))
-    if not 1 <= len(numbers) <= 2:
+    numbers = list(MEASURED.finditer(plain[:_LONGEST]))
+    if len(plain) > _LONGEST or not 1 <= len(numbers) <= 2:
         return None
     words = [word for word in _TOKEN.findall(MEASURED.sub(" # ", plain)) if not ((unit := affix(word)) and unit.units)]
     places = [place for place, word in enumerate(words) if word == "#"]

@@ -26,7 +26,7 @@ _EPOCH, _SERIALS = date(1899, 12, 30), range(20_000, 60_001)
 _YEARS: Final = range(1900, 2101)
 _LENGTHS: Final = frozenset(((4, 1), (4, 2), (1, 4), (2, 4), (1, 2), (2, 2)))
 """Of the first and the last number of a date: one of them is the year."""
-_LEAST_SHARE, _LEAST_VOICE, _SAMPLE = 0.95, 0.01, 500
+_LEAST_SHARE, _LEAST_VOICE, _SAMPLE, _LONGEST = 0.95, 0.01, 500, 60
 _PIVOT: Final = 69
 """Two digits from here on are a year of the last century, as in POSIX."""
 
@@ -149,7 +149,7 @@ def parse(text: str, formats: Iterable[str]) -> str | None:
     Formats are of dates: a time of day behind one is left out. `%b` is a month's name in any of twelve languages, and
     `excel` a serial number of Excel. What is an ISO date stays one.
     """
-    plain = _plain(text)
+    plain = _plain(text[:_LONGEST])
     if _ISO.fullmatch(plain):
         return plain if _date(int(plain[:4]), int(plain[5:7]), int(plain[8:])) else None
     days = {day for layout in formats if (day := _fitting(plain, layout)) is not None}
@@ -186,7 +186,7 @@ def _formats(name: str, counts: Mapping[str, int]) -> _Formats | None:
     for place, (text, rows) in enumerate(counts.items()):
         if place == _SAMPLE and 4 * fitting < sum(present.values()):
             return None
-        plain = _plain(text)
+        plain = _plain(text[:_LONGEST])
         if plain in ZERO_DATES or (not any(map(str.isdigit, plain)) and is_missing(text, of_numbers=True)):
             continue
         present[text] = rows

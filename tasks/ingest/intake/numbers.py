@@ -5,6 +5,7 @@ is a question.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from tasks.ingest.intake.units import (
 _LEAST_SHARE, _LEAST_WITH_A_WORD = Decimal("0.95"), Decimal("0.6")
 _LEAST_DISTINCT, _SAMPLE, _MANY_WORDS = 7, 500, 2
 _QUESTIONABLE: Final = Decimal("0.05")
-_LARGEST_POWER: Final = 40
+_LARGEST_POWER, _LONGEST = 40, 80
 
 _SAME: Final = str.maketrans(
     dict.fromkeys("\u2019\u2018\u02bc\u00b4`\u2032", "'") | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
@@ -314,6 +315,8 @@ def _sum(recipe: ColumnRecipe, parts: Mapping[str, _Parts], counts: Mapping[str,
 
 def _parts(text: str, months: bool = False) -> _Parts | None:
     """The parts of a number in a cell; None where the cell is none."""
+    if len(text) > _LONGEST:
+        return None
     if _SIMPLE.fullmatch(text):
         negative = text[0] == "-"
         core = text[1:] if negative else text
@@ -321,9 +324,11 @@ def _parts(text: str, months: bool = False) -> _Parts | None:
         return _Parts(core, negative, (), 0, decimal, thousands, False, frozenset())
     plain = " ".join(text.replace("`", "'").split())
     if not text.isascii():
+        if any(unicodedata.category(letter) == "No" for letter in text):  # ² of a footnote is no digit, ½ no number
+            return None
         plain = plain_digits(text.translate(_SAME)).translate(_SAME).translate(_INVISIBLE)
         plain = " ".join(plain.split())
-    negative, rules = False, set()
+    plain, negative, rules = plain.removeprefix("'"), False, set()
     if wrapped := _IN_PARENTHESES.fullmatch(plain):
         if "-" in plain:
             return None
@@ -399,7 +404,8 @@ def _value(parts: _Parts, recipe: ColumnRecipe) -> str | None:
     if decimal is not None and decimal in parts.core:
         integer, _, fraction = parts.core.rpartition(decimal)
     integer = "".join(filter(str.isdigit, integer))
-    return _canonical(parts.negative, integer, fraction, parts.power, usual != ".")
+    number = _canonical(parts.negative, integer, fraction, parts.power, usual != ".")
+    return number if len(number) <= _LONGEST else None
 
 
 def _canonical(negative: bool, integer: str, fraction: str, power: int, guarded: bool) -> str:

@@ -247,7 +247,7 @@ def _says_unit(word: str) -> bool:
     form = _fold(word)
     if form in _OF_TIME or (len(form) == 1 and _CJK.search(form)):
         return False
-    iso = form.upper() in CURRENCIES and form not in ("try", "pen")
+    iso = form in ("yrs", "mos", "mth", "pct") or (form.upper() in CURRENCIES and form not in ("try", "pen"))
     return iso or len(form) > 3 or not (form.isascii() and form.isalpha()) or (word.isupper() and len(word) > 1)
 
 
