@@ -40,7 +40,7 @@ _INVISIBLE: Final = dict.fromkeys((0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, 0x00A
 _SIMPLE: Final = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _CELL: Final = re.compile(
     r"(?P<minus>[-+])?\s*(?P<before>[^\d\s.,'+-](?:[^\d'+-]*[^\d\s'+-])?)?\s*(?P<inner>[-+])?\s*"
-    r"(?P<core>\d[\d.,' ]*\d|\d|[.,]\d+)(?:[eE](?P<power>[+-]?\d{1,3})(?!\d))?(?P<dash>[.,/]-+)?(?P<after_minus>-)?"
+    r"(?P<core>\d[\d.,' ]*\d|\d|[.,]\d+)(?:[eE](?P<power>[+-]?\d{1,3})(?!\d))?(?P<dash>[.,/:]-+)?(?P<after_minus>-)?"
     r"\s*(?P<after>[^\d\s.,'-][^\d']*)?",
     re.ASCII,
 )
@@ -351,7 +351,7 @@ def _parts(text: str, months: bool = False) -> _Parts | None:
     if len(minus) + negative > 1 or (match["minus"] and match["inner"]):
         return None
     decimal, thousands = _proof(match["core"])
-    if match["dash"] and match["dash"][0] != "/":
+    if match["dash"] and match["dash"][0] in ".,":
         parting = {mark for mark in match["core"] if mark in ".,"}
         decimal, thousands = (None if match["dash"][0] in parting else match["dash"][0]), thousands | parting
     power = 0

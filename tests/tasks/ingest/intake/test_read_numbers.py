@@ -1,5 +1,6 @@
 """Numbers as people write them: cells, marks by proof, units, columns, codes for missing."""
 
+from collections import Counter
 from decimal import Decimal
 
 import pytest
@@ -48,6 +49,7 @@ CELLS = [
     ("1,02,817", POINT, "102817"),
     ("₹12,34,567.50", POINT, "1234567.5"),
     ("Rs. 5 lakh", POINT, "500000"),
+    ("1 234:-", COMMA, "1234"),
     ("US$ 45,000", POINT, "45000"),
     ("45,000 USD", POINT, "45000"),
     ("$1,200/month", POINT, "1200"),
@@ -144,6 +146,25 @@ def test_a_formatted_number_is_read_back(number: Decimal, shape: tuple[str, Colu
     value = parse(shape[0].format(number), shape[1])
     assert value is not None
     assert Decimal(value) == number
+
+
+SHAPES = {
+    "point": lambda number: f"{number:,.2f}",
+    "comma": lambda number: f"{number:,.2f} €".translate({ord(","): ".", ord("."): ","}),
+    "blank": lambda number: f"{number:,.2f}".translate({ord(","): "\u202f", ord("."): ","}),
+    "apostrophe": lambda number: f"CHF {number:,.2f}".replace(",", "’"),
+    "parentheses": lambda number: f"({-number:,.2f})" if number < 0 else f"{number:,.2f}",
+    "plain": lambda number: f"{number:.2f}%",
+}
+
+
+@given(st.lists(st.decimals(-(10**7), 10**7, places=2), min_size=1, max_size=20), st.sampled_from(sorted(SHAPES)))
+def test_a_column_in_one_shape_is_read_exactly_and_without_a_question(numbers: list[Decimal], shape: str) -> None:
+    cells = Counter(SHAPES[shape](number) for number in numbers)
+    read = guess({"x": cells})["x"]
+    assert read.certain
+    assert sum(Decimal(value) * rows for value, rows in read.numbers.items()) == sum(numbers)
+    assert all(parse(value, read.recipe) == value for value in read.numbers)
 
 
 def test_rules_name_what_was_taken_to_read_a_cell() -> None:
