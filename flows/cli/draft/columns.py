@@ -86,10 +86,11 @@ def entries(
             continue
         entry = feature(column)
         reason, why = _left_out(table, column, split, attributes, row_id, decided_on)
-        if not reason and (twin := seen.get(signature := column.groups.tobytes())) is not None:
-            reason, why = "copy", f"tells the same as {twin}, value by value"
-        elif not reason and column.distinct > 1:
-            seen[signature] = name
+        if not reason:
+            cells = column.numbers if column.is_number and column.distinct > _MOST_CATEGORIES else column.groups
+            twin = seen.setdefault(cells.tobytes(), name)
+            if twin != name:
+                reason, why = "copy", f"tells the same as {twin}, value by value"
         if reason:
             recipe = entry.recipe if reason in ("protected", "date", "year") else None
             entry = Entry(name, "nominal", why, reason, recipe=recipe, doubt=entry.doubt if recipe else "")

@@ -155,18 +155,22 @@ def drafted(table: Table, choices: Choices | None = None) -> Draft:
     choices = choices or Choices()
     ranked = _ranked(table)
     decision = _decision(table, choices, ranked)
+    row_id = columns.find_row_id(table, "" if decision is None else decision.column)
+    repeats = _repeats(table, choices, row_id)
+    if repeats == "first" and table.repeats.any():
+        table = table.once()
+        return replace(drafted(table, choices), repeats=repeats)
     sides = Reading({}) if decision is None else _sides(decision, choices)
     split = _split(table, decision, sides)
     column = "" if decision is None else decision.column
     names = _attribute_names(table, choices, column)
     attributes = _attributes(table, choices, names, split)
-    row_id = columns.find_row_id(table, column)
     entries = columns.entries(table, column, split, names, row_id)
     entries = [_chosen(entry, choices, table.columns[entry.name]) for entry in entries]
     return Draft(
         table, choices, tuple(ranked), decision, sides, tuple(attributes),
         tuple(people.others(table, column, names)), tuple(entries), row_id,
-        _year(table, choices, attributes), _repeats(table, choices, row_id), _title(table, decision),
+        _year(table, choices, attributes), repeats, _title(table, decision),
     )  # fmt: skip
 
 
@@ -188,6 +192,8 @@ def _decision(table: Table, choices: Choices, ranked: Sequence[Candidate]) -> Ca
     name = choices.settings.get("decision.column")
     if name is None:
         return decisions.leading(ranked)
+    if name not in table.columns and choices.is_review:
+        return None
     if name not in table.columns:
         raise SpecError(f"--decision {name}: the table has no such column; {nearest(name, table.names)}")
     column = table.columns[name]
@@ -209,9 +215,8 @@ def _sides(decision: Candidate, choices: Choices) -> Reading:
     asked: dict[Side, list[str]] = {}
     sides: tuple[Side, ...] = ("favourable", "unfavourable", "neither")
     for side in sides:
-        asked[side] = [
-            _value(decision, value, side) for value in choices.settings.get(f"decision.{side}", ()) if value != "CHECK"
-        ]
+        listed = [_value(decision, v, side, choices) for v in choices.settings.get(f"decision.{side}", ())]
+        asked[side] = [value for value in listed if value]
     if not any(asked.values()):
         return decision.reading
     twice = set(asked["favourable"]) & set(asked["unfavourable"])
@@ -233,15 +238,15 @@ def _sides(decision: Candidate, choices: Choices) -> Reading:
     return Reading(chosen, "given")
 
 
-def _value(decision: Candidate, value: object, side: str) -> str:
-    """The value of the table that a user means, in whatever spelling."""
+def _value(decision: Candidate, value: object, side: str, choices: Choices) -> str:
+    """The value of the table that a user means, in whatever spelling; of a written spec empty where no row has it."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     same = next((v for v in decision.rows if v == text), None)
     same = same or next((v for v in decision.rows if plain(v) == plain(text)), None)
-    if same is None:
+    if same is None and not choices.is_review:
         hint = nearest(text, list(decision.rows))
         raise SpecError(f"--{side} {text}: no row of {decision.column} has it; {hint}")
-    return same
+    return same or ""
 
 
 def _opposites(decision: Candidate, approvals: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -278,6 +283,8 @@ def _split(table: Table, decision: Candidate | None, sides: Reading) -> Split:
 
 def _attribute_names(table: Table, choices: Choices, decision: str) -> list[str]:
     names = choices.settings.get("protected")
+    if names is not None and choices.is_review:
+        return [name for name in names if name in table.columns]
     return list(names) if names is not None else people.found(table, decision)
 
 
@@ -292,6 +299,8 @@ def _attributes(table: Table, choices: Choices, names: Sequence[str], split: Spl
                 chosen = value
                 remaining.remove(value)
                 break
+        if choices.is_review and (name not in table.columns or (chosen and not _has_group(table.columns[name], chosen))):
+            chosen = None
         out.append(people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected")))
     if remaining:
         groups = [group for attribute in out for group in attribute.rows]

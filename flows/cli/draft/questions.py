@@ -407,7 +407,7 @@ def _rows(draft: Draft) -> Iterator[Question]:
 
 
 def _duplicates(draft: Draft) -> Iterator[Question]:
-    rows = int(draft.table.repeats.sum())
+    rows = draft.table.repeated or int(draft.table.repeats.sum())
     shared = columns.shared_ids(draft.table, draft.decision_column)
     parts: list[str] = []
     options = [Option(YES)]

@@ -5,7 +5,7 @@ of intake do that, by the recipe that the draft will hold.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
@@ -166,8 +166,12 @@ class Table:
     joined: Mapping[str, int] = field(default_factory=dict)
     example: Example | None = None
     """The bundled spec that fits it."""
+    lost_names: Mapping[str, str] = field(default_factory=dict)
+    """Name of a header record that is not used -> the column that it stands above."""
     hints: tuple[str, ...] = ()
     """Lines above the header and other texts that may tell the year."""
+    repeated: int = 0
+    """Rows that equal another one in every cell and that it does not hold any more."""
     whole: int = 0
     """Rows of the file where a sample of them is looked at; 0 where all are."""
 
@@ -187,6 +191,12 @@ class Table:
         first = np.zeros(self.rows, dtype=bool)
         first[np.unique(mixed, return_index=True)[1]] = True
         return ~first
+
+    def once(self) -> "Table":
+        """The table without the rows that repeat another one."""
+        kept = ~self.repeats
+        columns = {name: replace(column, codes=column.codes[kept]) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=int(kept.sum()), repeated=self.rows - int(kept.sum()))
 
 
 @dataclass(frozen=True)
