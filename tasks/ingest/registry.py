@@ -2,7 +2,8 @@
 
 # ruff: noqa: S608 what goes into the SQL is quoted
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from schemas.audit.intake import SecondFile
 from schemas.audit.source import TABLE_KINDS, Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, Location, SpecError, nearest
 from tasks.ingest.applications import database
 from tasks.ingest.sources.raw import COUNTED, Laid, counted, registered
+from tasks.ingest.statement import Question
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,12 +51,30 @@ def reader_of(source: Source) -> ModuleType:
 
 def digest(source: Source) -> str:
     """sha256 of the bytes of a source; of a partition that of its rows, as they were counted, and no file is read."""
-    return source.part.rows_sha256 if source.part is not None else str(reader_of(source).digest(source))
+    if source.part is not None:
+        return source.part.rows_sha256
+    own = str(reader_of(source).digest(source))
+    if source.second_file is None:
+        return own
+    beside = second_source(source, source.second_file)
+    return hashlib.sha256(f"{own} {reader_of(beside).digest(beside)}".encode()).hexdigest()
 
 
 @contextmanager
-def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection") -> Iterator[Laid]:
-    """The named columns as rows of SQL, as long as the source is open; of one partition where it names one."""
+def lay(
+    question: Question, columns: Sequence[str], connection: "duckdb.DuckDBPyConnection", whole: Collection[str] = ()
+) -> Iterator[Laid]:
+    """The named columns as rows of SQL, as long as the source is open; of one partition where it names one.
+
+    A second file is joined, and cells are read by the recipe of the source where it has one.
+
+    Args:
+        question: the parts of the spec about rows.
+        columns: of the source, as ``header`` has them.
+        connection: where the rows are laid.
+        whole: columns that partitions are cut by.
+    """
+    source = question.source
     if source.kind == "hmda":
         from tasks.ingest.hmda.rows import lay as lay_hmda
 
@@ -61,9 +82,58 @@ def lay(source: Source, columns: Sequence[str], connection: "duckdb.DuckDBPyConn
             yield source_view
         return
     names = list(columns)
-    if source.part is not None and source.part.column not in names:
-        names.append(source.part.column)
-    yield registered(reader_of(source).read(source, names), connection, source.part)
+    if source.part is not None:
+        whole = {*whole, source.part.column}
+        names += [source.part.column] if source.part.column not in names else []
+    reader, second = reader_of(source), source.second_file
+    read = list(names)
+    if second is not None:
+        read = list(dict.fromkeys([*(name for name in names if name not in second.columns), second.key.this]))
+    if source.intake is not None and source.intake.repeats != "all":
+        read = list(dict.fromkeys([*read, *reader.header(source)]))  # rows are equal in every cell of the file
+    laid = registered(reader.read(source, read), connection, source.part)
+    if second is not None:
+        from tasks.ingest.intake.join import joined
+
+        beside = second_source(source, second)
+        names_beside = list(dict.fromkeys([second.key.other, *second.columns]))
+        rows = reader_of(beside).read(beside, names_beside)
+        laid = joined(laid, registered(rows, connection, name="second_rows"), second.key, second.columns, connection)
+    if source.intake is not None:
+        from tasks.ingest.intake.step import read as read_cells
+
+        laid = read_cells(laid, names, question, connection, whole)
+    yield laid
+
+
+def header(source: Source) -> list[str]:
+    """Names of the columns of a source, those that a second file gives among them.
+
+    Raises:
+        SpecError: the second file lacks a column that the spec names, or gives one that the first file has.
+    """
+    names: list[str] = list(reader_of(source).header(source))
+    second = source.second_file
+    if second is None:
+        return names
+    beside = second_source(source, second)
+    given = reader_of(beside).header(beside)
+    _check_known(second.key.this, names, ("source", "with", "key", "this"))
+    for name in (second.key.other, *second.columns):
+        if name not in given:
+            message = f"the second file has no column {name!r}; {nearest(name, given)}"
+            raise SpecError(message, ("source", "with", "columns"))
+    if twice := sorted(set(second.columns) & set(names)):
+        message = f"both files have a column {twice[0]!r}; join it under no name that the first file has, or leave it out"
+        raise SpecError(message, ("source", "with", "columns"))
+    return [*names, *second.columns]
+
+
+def second_source(source: Source, second: SecondFile) -> Source:
+    """The second file of a source as a source of its own."""
+    kind = "parquet" if second.path.lower().endswith(".parquet") else "csv"
+    own = {"path": second.path, "member": second.member, "sheet": second.sheet}
+    return Source(kind=kind, **own, missing=source.missing)  # type: ignore[arg-type]
 
 
 def check_columns(spec: AuditSpec) -> None:
@@ -74,7 +144,7 @@ def check_columns(spec: AuditSpec) -> None:
             derived column takes the name of one that the source has.
         DataQualityError: HMDA knows the column, and this file does not give it.
     """
-    column_names: list[str] = reader_of(spec.source).header(spec.source)
+    column_names = header(spec.source)
     _check_derived(spec.source, column_names)
     column_names = [*column_names, *spec.source.derive]
     named: list[tuple[Location, str]] = [(("decision", "column"), spec.decision.column)]
@@ -105,7 +175,8 @@ def unnamed_columns(spec: AuditSpec) -> tuple[str, ...]:
     named |= {spec.outcome.column} if spec.outcome else set()
     named |= {column for p in spec.protected for column in p.columns}
     named |= {derived.column for derived in spec.source.derive.values()}
-    return tuple(name for name in reader_of(spec.source).header(spec.source) if name not in named)
+    named |= {spec.source.second_file.key.this} if spec.source.second_file else set()
+    return tuple(name for name in header(spec.source) if name not in named)
 
 
 def _check_delivered(name: str) -> None:

@@ -336,19 +336,25 @@ class RowIds(NamedTuple):
     rules: list[Rule]
 
 
-def row_ids(column: str | None, cells: Cells, connection: "duckdb.DuckDBPyConnection") -> RowIds:
-    """Unique identifiers. Rows that share one are all refused, since none of them can be called the right one."""
+def row_ids(column: str | None, source_view: Laid, cells: Cells, connection: "duckdb.DuckDBPyConnection") -> RowIds:
+    """Unique identifiers. Rows that share one are all refused, since none of them can be called the right one.
+
+    Rows that are refused as repeats of another one share no identifier with it.
+    """
     if column is None:
         return RowIds("CAST(place AS VARCHAR)", [])
     text, missing = cells.text(column), cells.missing(column)
+    again = [f"q{i}" for i, (reason, _) in enumerate(source_view.quarantined) if reason is Refusal.DUPLICATE]
+    repeat = " OR ".join(again) or "false"
     connection.execute(
-        f"CREATE TEMP TABLE shared_ids AS SELECT {text} AS text FROM cells WHERE NOT {missing} "
+        f"CREATE TEMP TABLE shared_ids AS SELECT {text} AS text FROM cells WHERE NOT {missing} AND NOT ({repeat}) "
         f"GROUP BY {text} HAVING count(*) > 1"
     )
     ((shared,),) = connection.sql("SELECT count(*) FROM shared_ids").fetchall()
     twice = f"NOT {missing} AND {text} IN (SELECT text FROM shared_ids)" if shared else "false"
     rules = [Rule(missing, Refusal.MISSING_ROW_ID, column), Rule(twice, Refusal.DUPLICATE_ROW_ID, column)]
-    sql = f"CASE WHEN {missing} OR ({twice}) THEN {text} || '#' || CAST(place AS VARCHAR) ELSE {text} END"
+    alone = f"{missing} OR ({twice}) OR {repeat}" if again else f"{missing} OR ({twice})"
+    sql = f"CASE WHEN {alone} THEN {text} || '#' || CAST(place AS VARCHAR) ELSE {text} END"
     return RowIds(sql, rules)
 
 
@@ -513,7 +519,7 @@ def statement(question: Question, source_view: Laid, connection: "duckdb.DuckDBP
     ages = dict(zip(banded, parsed[len(continuous) :], strict=False))
     ranges = dict(zip(ranged, parsed[len(continuous) + len(banded) :], strict=True))
     joins = [number.join for number in parsed if number.join]
-    ids = row_ids(question.row_id, cells, connection)
+    ids = row_ids(question.row_id, source_view, cells, connection)
     filtered = not_kept(question.source.keep, ranges, cells, bound)
     favourable = decided(question.decision, cells, bound)
     outcome = decided(question.outcome, cells, bound) if question.outcome else favourable

@@ -83,6 +83,7 @@ _TIME: Final = re.compile(
 )
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _NUMERIC: Final = re.compile(r"(\d{1,4})([-/.])(\d{1,2})\2(\d{1,4})", re.ASCII)
+_DIGITS_AND_SIGNS: Final = re.compile(r"\d+(?:[-/.]\d+)*", re.ASCII)
 _WHOLE: Final = re.compile(r"(\d+)(?:[.,]0+)?", re.ASCII)
 _ERA: Final = re.compile(
     rf"({'|'.join(era for era in _ERAS if len(era) > 1)})\s*(\d+|元)\s*年(.*)|([rhs])(\d+)([-/.].*)"
@@ -206,7 +207,7 @@ def _formats(name: str, counts: Mapping[str, int]) -> _Formats | None:
         read += fits
         if len(orders) == 1:
             certain.append(_format(shape, orders[0]))
-            proven |= {orders[0]} if not shape.first else set()
+            proven |= {orders[0]} - {"ymd"}
         elif orders and fits and _are_apart(shape, cells, orders):
             certain += [_format(shape, order) for order in orders]
             mixed = True
@@ -344,7 +345,7 @@ def _is_date_name(name: str) -> bool:
 def _plain(text: str) -> str:
     """The text in small letters with one kind of digits and blanks, years in place of eras, and no time of day."""
     plain = text.strip()
-    if not (plain.isascii() and plain[:1].isdigit() and plain[-1:].isdigit() and len(plain) <= 10):
+    if not _DIGITS_AND_SIGNS.fullmatch(plain):
         plain = unicodedata.normalize("NFKC", text).replace("\u0130", "i").replace("\u0131", "i").casefold()
         plain = "".join(str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in plain)
         plain = _TIME.sub("", " ".join(plain.split()))

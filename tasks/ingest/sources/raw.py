@@ -155,7 +155,7 @@ class Laid:
     order as text, never null; and ``q0``, ``q1``, ... whether the source's policy refuses the row."""
     columns: tuple[str, ...]
     """Names of ``c0``, ``c1``, ..."""
-    quarantined: tuple[tuple[Refusal, str], ...] = ()
+    quarantined: tuple[tuple[Refusal, str | None], ...] = ()
     """Reason and column of ``q0``, ``q1``, ... in the order in which they count."""
     unread: Sequence[Unread] = ()
     """Rows that are refused before anything is typed."""

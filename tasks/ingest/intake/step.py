@@ -1,0 +1,224 @@
+"""Intake of a source: its rows with every cell as the text that the recipe of its column makes of it, and the counts.
+
+SQL reads plain cells; Python reads the distinct texts of the others, which are joined. Nothing is held but these texts.
+Scope: queries over the rows. What a text is read as: ``recipe``; numbers in SQL: ``sql``.
+"""
+
+# ruff: noqa: S608 names are ours, values are bound or quoted
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from schemas.audit.intake import Intake
+from schemas.errors import UnreadCellsError
+from schemas.terms import Refusal
+from tasks.ingest.intake.recipe import Cell, Reading, cells_of, number_cell, readings
+from tasks.ingest.intake.sql import number_sql
+from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
+from tasks.ingest.statement import Question
+
+if TYPE_CHECKING:
+    import duckdb
+
+SAMPLE: Final = 20_000
+"""First rows whose texts tell SQL what stands beside numbers."""
+MOST_UNREAD: Final = 0.01
+"""Share of unread cells, among those that are there, up to which their rows are refused; above it the audit stops."""
+SHOWN: Final = 3
+"""Unread cells that the terminal shows."""
+_SHORT: Final = 15
+"""Digits and signs of a number that every reader takes for the same."""
+_PLAIN: Final = re.compile(r"[0-9]{1,15}|-[1-9][0-9]{0,14}|-?[0-9]+[.][0-9]+")
+_MAP: Final = pa.schema([("text", pa.string()), ("value", pa.string())])
+
+
+def read(
+    laid: Laid,
+    wanted: Sequence[str],
+    question: Question,
+    connection: "duckdb.DuckDBPyConnection",
+    whole: Collection[str] = (),
+) -> Laid:
+    """The wanted columns by the recipe of the audit.
+
+    Args:
+        laid: the source, with all of its columns where rows may repeat.
+        wanted: the columns to give.
+        question: the parts of the spec about rows; its source has a recipe.
+        connection: where the source is.
+        whole: columns that partitions are cut by.
+
+    Raises:
+        SpecError: two values of the spec that mean different things are the same once they are folded.
+    """
+    intake = question.source.intake
+    if intake is None:
+        return laid
+    read_by = readings(question, wanted, whole)
+    connection.execute(f"CREATE TEMP VIEW intake_source AS {laid.rows}")
+    columns = [_column(laid.columns.index(name), name, read_by.get(name), connection) for name in wanted]
+    repeated = _repeats(laid, intake, connection)
+    quarantined, places = list(laid.quarantined), [f"q{i}" for i in range(len(laid.quarantined))]
+    if repeated:
+        places.insert(0, "place IN (SELECT place FROM intake_repeats)")
+        quarantined.insert(0, (Refusal.DUPLICATE, None))
+    chosen = ["place", *(f"{column.sql} AS c{i}" for i, column in enumerate(columns))]
+    chosen += [f"{sql} AS q{i}" for i, sql in enumerate(places)]
+    joins = " ".join(column.join for column in columns if column.join)
+    as_read = [column for column in columns if column.reading]
+    return replace(
+        laid,
+        rows=f"SELECT {', '.join(chosen)} FROM intake_source {joins}",
+        columns=tuple(wanted),
+        quarantined=tuple(quarantined),
+        plain=frozenset(),
+        as_compared=frozenset(column.name for column in as_read),
+        numbers=frozenset(column.name for column in as_read if column.plain),
+        dates=frozenset(name for name, reading in read_by.items() if reading.recipe.read == "date"),
+        cells=tuple(column.count() for column in as_read),
+        rules=(*laid.rules, *_rules_of_rows(laid, question, repeated, connection), *_rules_of_cells(as_read)),
+        unread_cells={column.name: column.unread for column in as_read if column.unread},
+    )
+
+
+def check_unread(laid: Laid) -> None:
+    """Hold the unread cells of every column against the share that may be refused.
+
+    Raises:
+        UnreadCellsError: a column has more; a few of its cells are kept apart from the message.
+    """
+    for count in laid.cells:
+        present = count.values + count.unread
+        if count.unread > MOST_UNREAD * present:
+            kind = {"number": "numbers", "date": "dates by the formats of its recipe"}[count.read]
+            raise UnreadCellsError(
+                f"{count.unread:,} of the {present:,} cells of {count.column!r} are no {kind}, and at most "
+                f"{MOST_UNREAD:.0%} may be: correct its recipe under source.intake.columns (marks, format, further "
+                "words under `missing`), or leave the column out",
+                laid.unread_cells.get(count.column, ()),
+            )
+
+
+@dataclass
+class _Column:
+    """How one column is selected, and what became of its cells."""
+
+    name: str
+    sql: str
+    reading: Reading | None = None
+    join: str = ""
+    plain: bool = False
+    """Whether every cell is empty or a plain number."""
+    fates: "Counter[str]" = None  # type: ignore[assignment]  # set with the reading
+    rules: "Counter[str]" = None  # type: ignore[assignment]
+    unread: tuple[str, ...] = ()
+
+    def count(self) -> CellCount:
+        kind = self.reading.recipe.read if self.reading else "text"
+        values, missing, unread = (self.fates[fate] for fate in ("value", "missing", "unread"))
+        return CellCount(self.name, kind, values + missing + unread, values, missing, unread)
+
+
+def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.DuckDBPyConnection") -> _Column:
+    cell = f"intake_source.c{at}"
+    if reading is None:
+        return _Column(name, cell)
+    if reading.recipe.read == "number":
+        return _number_column(at, reading, connection)
+    rows = connection.sql(f"SELECT {cell}, count(*) FROM intake_source GROUP BY {cell} ORDER BY min(place)").fetchall()
+    counts = dict(rows)
+    cells = cells_of(reading, counts)
+    column = _counted(_Column(name, cell, reading), cells, counts)
+    changed = {text: read.text for text, read in cells.items() if read.text != text}
+    if changed:
+        column.join = _mapped(f"intake_texts_{at}", cell, changed, connection)
+        column.sql = f"coalesce(intake_texts_{at}.value, {cell})"
+    return column
+
+
+def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnection") -> _Column:
+    cell = f"intake_source.c{at}"
+    texts = connection.sql(f"SELECT DISTINCT {cell} FROM (SELECT c{at} FROM intake_source LIMIT {SAMPLE}) AS intake_source")
+    sql = number_sql(reading, cell, [text for (text,) in texts.fetchall()])
+    rows = connection.sql(
+        f"SELECT text, any_value(cell), count(*), max(size) FROM (SELECT {cell} AS cell, {sql.guard} AS taken, "
+        f"CASE WHEN taken THEN NULL ELSE {cell} END AS text, CASE WHEN taken THEN {sql.signature} END AS signature, "
+        f"CASE WHEN taken THEN strlen({sql.value}) END AS size FROM intake_source) GROUP BY text, signature"
+    ).fetchall()
+    taken = [(number_cell(reading, example), n, size) for text, example, n, size in rows if text is None]
+    odd = {text: n for text, _, n, _ in rows if text is not None}
+    cells = cells_of(reading, odd)
+    column = _counted(_Column(reading.column, cell, reading), cells, odd)
+    for read, n, _ in taken:
+        column.fates[read.fate] += n
+        column.rules.update(dict.fromkeys(read.rules, n))
+    values = {read.text for read in cells.values()}
+    short = all(size <= _SHORT for *_, size in taken)
+    column.plain = short and all(len(v) <= _SHORT and _PLAIN.fullmatch(v) for v in values - {""})
+    if values <= {""}:
+        rest = "''"
+    else:
+        column.join = _mapped(f"intake_texts_{at}", cell, {text: read.text for text, read in cells.items()}, connection)
+        rest = f"coalesce(intake_texts_{at}.value, {cell})"
+    column.sql = f"CASE WHEN {sql.guard} THEN {sql.value} ELSE {rest} END"
+    return column
+
+
+def _counted(column: _Column, cells: Mapping[str, Cell], counts: Mapping[str, int]) -> _Column:
+    column.fates, column.rules = Counter(), Counter()
+    for text, read in cells.items():
+        column.fates[read.fate] += counts[text]
+        column.rules.update(dict.fromkeys(read.rules, counts[text]))
+    unread = sorted((text for text, read in cells.items() if read.fate == "unread"), key=lambda text: -counts[text])
+    column.unread = tuple(unread[:SHOWN])
+    return column
+
+
+def _mapped(
+    name: str, cell: str, value_of: Mapping[str, str], connection: "duckdb.DuckDBPyConnection"
+) -> str:
+    """Register what texts are read as; gives the join."""
+    connection.register(name, pa.table({"text": list(value_of), "value": list(value_of.values())}, _MAP))
+    return f"LEFT JOIN {name} ON {cell} = {name}.text"
+
+
+def _repeats(laid: Laid, intake: Intake, connection: "duckdb.DuckDBPyConnection") -> int:
+    """Number of rows that the rule about repeats refuses; their places are the table ``intake_repeats``."""
+    if intake.repeats == "all":
+        return 0
+    cells = ", ".join(f"c{i}" for i in range(len(laid.columns)))
+    alike = f"SELECT hash({cells}) AS alike FROM intake_source GROUP BY alike HAVING count(*) > 1"
+    refused = {"first": "nth > 1", "none": "times > 1"}[intake.repeats]
+    connection.execute(
+        "CREATE TEMP TABLE intake_repeats AS SELECT place FROM ("
+        f"SELECT place, row_number() OVER (same ORDER BY place) AS nth, count(*) OVER same AS times FROM intake_source "
+        f"WHERE hash({cells}) IN ({alike}) WINDOW same AS (PARTITION BY {cells})) WHERE {refused}"
+    )
+    ((number,),) = connection.sql("SELECT count(*) FROM intake_repeats").fetchall()
+    return int(number)
+
+
+def _rules_of_rows(
+    laid: Laid, question: Question, repeated: int, connection: "duckdb.DuckDBPyConnection"
+) -> Iterator[RuleCount]:
+    source = question.source
+    ((rows,),) = connection.sql("SELECT count(*) FROM intake_source").fetchall()
+    foot = sum(unread.reason is Refusal.FOOTER for unread in laid.unread)
+    counts = {
+        "encoding": rows if source.encoding != "utf-8" else 0,
+        "skip": source.skip * len(source.paths),
+        "foot": foot,
+        "repeat": repeated,
+    }
+    yield from (RuleCount("", rule, 0, number) for rule, number in counts.items() if number)
+
+
+def _rules_of_cells(columns: Sequence[_Column]) -> Iterator[RuleCount]:
+    for column in columns:
+        for rule in sorted(column.rules):
+            yield RuleCount(column.name, rule, column.rules[rule], column.rules[rule])
