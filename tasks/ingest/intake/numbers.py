@@ -303,7 +303,7 @@ def _sum(recipe: ColumnRecipe, counts: Mapping[str, int]) -> Sum:
     values = [(Decimal(value), rows) for text, rows in counts.items() if (value := parse(text, recipe)) is not None]
     marks = f"`{recipe.decimal}` before decimals" if recipe.decimal else "cells by their own marks"
     total = sum((value * rows for value, rows in values), Decimal(0))
-    return Sum(marks, sum(rows for _, rows in values), format(total, "f"))
+    return Sum(marks, sum(rows for _, rows in values), format(total.normalize(), "f"))
 
 
 def _unit(name: str, units: tuple[str, ...], prefer: Iterable[str]) -> str | None:
