@@ -128,18 +128,31 @@ def describe(path: Path, *, member: str | None = None, sheet: str | None = None)
     return replace(described, evidence=(*evidence, *described.evidence))
 
 
-def second(source: Source) -> Raw:
-    """The columns of the second file that the source names, and its key, as text; read as ``describe`` says.
+def second_source(source: Source) -> Source:
+    """The second file of a source as a source of its own, as ``describe`` says of it.
 
     Raises:
-        EvenhandError: as ``describe``; or the file lacks one of the columns.
+        EvenhandError: as ``describe``.
     """
     if source.second_file is None:
         raise ValueError("the source has no second file")
     file = source.second_file
-    described = describe(Path(file.path), member=file.member, sheet=file.sheet)
-    names = list(dict.fromkeys((file.key.other, *file.columns)))
-    return files.read(described.source, files.known(described.source, names))
+    return describe(Path(file.path), member=file.member, sheet=file.sheet).source.model_copy(
+        update={"missing": source.missing, "exempt": source.exempt}
+    )
+
+
+def second(source: Source) -> Raw:
+    """The columns of the second file that the source names, and its key, as text.
+
+    Raises:
+        EvenhandError: as ``describe``; or the file lacks one of the columns.
+    """
+    beside = second_source(source)
+    if source.second_file is None:
+        raise ValueError("the source has no second file")
+    names = list(dict.fromkeys((source.second_file.key.other, *source.second_file.columns)))
+    return files.read(beside, files.known(beside, names))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -311,7 +324,7 @@ def _parted_by(text: str, delimiter: str, quoting: bool) -> _Form | None:
 
 def _records(text: str, delimiter: str, quoting: bool) -> tuple[list[list[str]], list[int]]:
     """The records that are not blank, and the line in which each begins; as far as they can be parted."""
-    style = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    style: Final = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=style)
     records: list[list[str]] = []
     lines: list[int] = []
@@ -516,7 +529,7 @@ def _named(records: Sequence[Sequence[str]], place: Layout, name: str) -> _Named
         changed = [column for column, text in zip(columns, spelled, strict=True) if text.strip() != column]
         text = f"{name}: names that are empty or stand twice are completed"
         evidence.append(Evidence("names", text, tuple(changed), certain=True))
-    lost = {}
+    lost: dict[str, str] = {}
     for at in place.beside:
         lost |= {text.strip(): column for text, column in zip(records[at], columns, strict=True) if text.strip()}
         if at > place.header:

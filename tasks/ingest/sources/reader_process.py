@@ -73,8 +73,8 @@ def read_apart(kind: str, path: Path, columns: Sequence[str] | None = None, shee
         DataQualityError: as ``facts_of``.
         InfrastructureError: as ``facts_of``.
     """
-    order = {"kind": kind, "path": str(path.resolve()), "sheet": sheet}
-    order["columns"] = None if columns is None else list(columns)
+    listed = None if columns is None else list(columns)
+    order = {"kind": kind, "path": str(path.resolve()), "sheet": sheet, "columns": listed}
     environment = {name: os.environ[name] for name in _KEPT if name in os.environ} | _ONE_THREAD
     environment["PYTHONPATH"] = str(Path(tasks.__file__).parents[1])
     command = [sys.executable, "-m", "tasks.ingest.sources.binary_reader"]
@@ -103,6 +103,6 @@ def read_apart(kind: str, path: Path, columns: Sequence[str] | None = None, shee
     if "error" in header:
         kind_of_error = InfrastructureError if header["error"] == "library" else DataQualityError
         raise kind_of_error(header["message"])
-    facts = {key: tuple(value) if isinstance(value, list) else value for key, value in header.items()}
+    facts: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in header.items()}
     with pa.ipc.open_stream(pa.py_buffer(memoryview(answer)[HEAD + length :])) as stream:
         return Reading(Facts(**facts), stream.read_all())

@@ -66,7 +66,7 @@ def _of_floats(column: pa.Array) -> pa.Array:
 
 
 def _of_times(column: pa.Array) -> pa.Array:
-    """ISO in the zone of the column: the day where it is midnight, else with the time, and a fraction if there is one."""
+    """ISO in the zone of the column: the day at midnight, else with the time, and with a fraction if there is one."""
     times = pc.local_timestamp(column) if column.type.tz is not None else column
     seconds = pc.cast(times, pa.timestamp("s"), safe=False)
     days = pc.cast(times, pa.date32(), safe=False)
