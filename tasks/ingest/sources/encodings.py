@@ -94,7 +94,7 @@ def told(blocks: Callable[[], Iterable[bytes]]) -> Told:
         blocks: Gives the text from its start, whenever it is called.
     """
     sample, counts = b"", np.zeros(256, np.int64)
-    decoder, is_utf8, mojibake = codecs.getincrementaldecoder("utf-8")(), True, []
+    decoder, is_utf8, mojibake = codecs.getincrementaldecoder("utf-8")(), True, list[str]()
     for block in blocks():
         if not sample and (marked := _wide(block)):
             return Told(marked, certain=True)

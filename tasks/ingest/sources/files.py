@@ -19,17 +19,18 @@ from schemas.errors import DataQualityError, InfrastructureError, nearest
 from schemas.terms import Refusal
 from tasks.ingest.sources import containers
 from tasks.ingest.sources.raw import Raw, Unread, check_regular
+from tasks.ingest.sources.reader_process import Facts
 from tasks.lake.store import sha256_of
 
 _FORMATS: Final = {
     "csv": "delimited_text",
     "parquet": "parquet",
-    "feather": "feather",
+    "feather": "typed_files",
     "jsonl": "json_lines",
     "excel": "workbooks",
-    "stata": "statistics",
-    "sas": "statistics",
-    "spss": "statistics",
+    "stata": "typed_files",
+    "sas": "typed_files",
+    "spss": "typed_files",
 }
 
 
@@ -64,11 +65,8 @@ def pieces(source: Source) -> Iterator[tuple[Source, Path]]:
 
 
 def digest(source: Source) -> str:
-    """sha256 of the file; of several files, that of their digests in order. A second file is the last of them."""
-    paths = locate(source)
-    if source.second_file is not None:
-        paths += locate(source.model_copy(update={"path": source.second_file.path}))
-    digests = [sha256_of(path) for path in paths]
+    """sha256 of the file; of several files, that of their digests in order."""
+    digests = [sha256_of(path) for path in locate(source)]
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
@@ -119,6 +117,16 @@ def _format(source: Source) -> ModuleType:
     if source.kind not in _FORMATS:
         raise ValueError(f"no file is of the kind {source.kind}")
     return import_module(f"tasks.ingest.sources.{_FORMATS[source.kind]}")
+
+
+def facts(source: Source, path: Path) -> Facts:
+    """What a file with names and types says of its table.
+
+    Raises:
+        EvenhandError: as its reader says.
+    """
+    found: Facts = _format(source).facts(source, path)
+    return found
 
 
 def read(source: Source, columns: Sequence[str]) -> Raw:

@@ -166,7 +166,8 @@ def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tupl
         full = [i for i, record in enumerate(block[:_LOOKED_AT]) if _names_columns(record)]
         return (full[0] if full else None), ()
     candidates: list[int] = []
-    for i in range(first - 1, max(first - 1 - MOST_HEADERS, -1), -1):
+    above = [i for i in range(first - 1, -1, -1) if any(cell.strip() for cell in block[i])]
+    for i in above[:MOST_HEADERS]:
         if not _names_columns(block[i]):
             break
         candidates.append(i)
