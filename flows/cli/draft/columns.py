@@ -75,9 +75,7 @@ class Split:
         return self.favourable | self.unfavourable
 
 
-def entries(
-    table: Table, decision: str, split: Split, attributes: Collection[str], row_id: str | None
-) -> list[Entry]:
+def entries(table: Table, decision: str, split: Split, attributes: Collection[str], row_id: str | None) -> list[Entry]:
     """An entry for every column but the decision, in the order of the table."""
     out, seen = [], dict[bytes, str]()
     decided_on = _decision_days(table)
@@ -172,8 +170,11 @@ def shared_ids(table: Table, decision: str) -> tuple[str, int, int] | None:
 
 def _is_identifier(column: Column) -> bool:
     """Whether a column identifies rows: by its name and values that hardly repeat."""
-    named = any(vocabulary.is_named(column.name, kind) for kind in ("id", "id_if_unique"))
-    return named and not _is_amount(column) and _is_unique(column)
+    if not any(vocabulary.is_named(column.name, kind) for kind in ("id", "id_if_unique")) or not _is_unique(column):
+        return False
+    if vocabulary.ends_as_identifier(column.name):
+        return column.number is None or not column.number.marked
+    return not _is_amount(column)
 
 
 def _is_unique(column: Column) -> bool:
@@ -216,7 +217,7 @@ def _by_name(column: Column) -> tuple[Reason, str] | None:
         return "after", f"{AFTER}, by its name"
     if _is_identifier(column):
         return "id", "an identifier, by its name and values"
-    if "id" in vocabulary.parts(name)[-1:] or "uuid" in vocabulary.parts(name):
+    if "id" in vocabulary.parts(name)[-1:]:
         return "id", "an identifier, by its name"
     if vocabulary.is_named(name, "weight") and column.is_number:
         values = column.numbers[np.isfinite(column.numbers)]

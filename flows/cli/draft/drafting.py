@@ -299,9 +299,12 @@ def _attributes(table: Table, choices: Choices, names: Sequence[str], split: Spl
                 chosen = value
                 remaining.remove(value)
                 break
-        if choices.is_review and (name not in table.columns or (chosen and not _has_group(table.columns[name], chosen))):
+        if choices.is_review and (
+            name not in table.columns or (chosen and not _has_group(table.columns[name], chosen))
+        ):
             chosen = None
-        out.append(people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected")))
+        attribute = people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected"))
+        out.append(replace(attribute, reference_is_given=chosen is not None and not choices.is_review))
     if remaining:
         groups = [group for attribute in out for group in attribute.rows]
         raise SpecError(

@@ -155,9 +155,7 @@ def attribute(
     nobody = tuple(group for group in groups if vocabulary.is_nobody(group) and group != reference)
     people = {group: rows for group, rows in groups.items() if group not in nobody}
     if not people:
-        raise SpecError(
-            f"--protected {name}: no value is a group of people; give --reference VALUE, or another column"
-        )
+        raise SpecError(f"--protected {name}: no value is a group of people; give --reference VALUE, or another column")
     several = _several(list(people))
     by_place = np.bincount(column.groups[favourable & (column.groups >= 0)], minlength=len(groups))
     good = {group: int(by_place[i]) for i, group in enumerate(groups) if group in people}
@@ -166,12 +164,10 @@ def attribute(
         good = _joined(good, several)
     chosen, why = _reference(kind, name, people, good)
     if reference is not None:
-        chosen = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
-        why = ""
-    return Attribute(
-        name, kind, chosen, people, good, nobody, several, (), why, is_given, reference is not None,
-        int(column.absent.sum()),
-    )  # fmt: skip
+        given = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
+        chosen, why = given, why if given == chosen else "as given"
+    missing = int(column.absent.sum())
+    return Attribute(name, kind, chosen, people, good, nobody, several, (), why, is_given, missing=missing)
 
 
 def _in_bands(
@@ -189,11 +185,10 @@ def _in_bands(
     people = {name: n for name, n in rows.items() if n}
     chosen, why = _reference("", column.name, people, good)
     if reference is not None:
-        chosen, why = _given_reference(column.name, reference, people), ""
-    return Attribute(
-        column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, reference is not None,
-        int((place < 0).sum()),
-    )  # fmt: skip
+        given = _given_reference(column.name, reference, people)
+        chosen, why = given, why if given == chosen else "as given"
+    missing = int((place < 0).sum())
+    return Attribute(column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, missing=missing)
 
 
 def _given_reference(name: str, reference: str, groups: Mapping[str, int]) -> str:
@@ -240,6 +235,8 @@ def _usual(kind: str, name: str, groups: Sequence[str]) -> str | None:
             women = {"female", "woman", "women"} & set(vocabulary.parts(name))
             men = {"male", "man", "men"} & set(vocabulary.parts(name))
             if women or men:
-                return next(flags[form] for form in (("0", "no", "false") if women else ("1", "yes", "true")) if form in flags)
+                return next(
+                    flags[form] for form in (("0", "no", "false") if women else ("1", "yes", "true")) if form in flags
+                )
         return None
     return next((group for group in groups if vocabulary.is_usual(kind, group)), None)

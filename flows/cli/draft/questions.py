@@ -170,7 +170,9 @@ def _decision(draft: Draft) -> Iterator[Question]:
         return
     name = draft.decision.column
     effect = ", ".join(f"{sum(draft.of_side(side).values()):,} {side}" for side in _SIDES)
-    text = f"Is {name} the decision?"
+    good = list(draft.of_side("favourable"))
+    which = f", with {_listed(good, 4)} as favourable" if good else ""
+    text = f"Is {name} the decision{which}?"
     evidence = [Evidence(value, rows, _side_of(draft, value)) for value, rows in draft.decision.rows.items()]
     yield Question(
         "decision", ("decision.column",), 1, "decision", text, YES, (Option(YES, effect), *options),
@@ -240,7 +242,9 @@ def _sides(draft: Draft) -> Iterator[Question]:
     if unknown:
         extra.append(f"no word tells what {_with_rows(unknown)} means: no decision until you say")
     name = draft.decision.column
-    head = f"Are the sides of {name} right?" if draft.sides.has_both else f"Which values of {name} favour the applicant?"
+    head = (
+        f"Are the sides of {name} right?" if draft.sides.has_both else f"Which values of {name} favour the applicant?"
+    )
     text = " ".join([head, "; ".join(words) + ".", *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in extra)])
     options = [Option(YES, "; ".join(words))] if draft.sides.has_both else []
     options += _other_sides(draft, sides, notes)
@@ -280,7 +284,9 @@ def _other_sides(draft: Draft, sides: Mapping[Side, Mapping[str, int]], notes: S
         if note not in _NOTES or not _NOTES[note][2]:
             continue
         _, answer, other = _NOTES[note]
-        moved = [v for v, m in draft.sides.meanings.items() if m.note == note and draft.decision and v in draft.decision.rows]
+        moved = [
+            v for v, m in draft.sides.meanings.items() if m.note == note and draft.decision and v in draft.decision.rows
+        ]
         settings = {f"decision.{side}": tuple(v for v in sides[side] if v not in moved) for side in _SIDES}
         settings[f"decision.{other}"] = (*settings[f"decision.{other}"], *moved)
         if settings["decision.favourable"] and settings["decision.unfavourable"]:
@@ -347,7 +353,9 @@ def _possible(draft: Draft) -> list[str]:
     return [
         name
         for name, column in draft.table.columns.items()
-        if name != draft.decision_column and column.form in ("category", "few numbers") and 2 <= len(column.values) <= 10
+        if name != draft.decision_column
+        and column.form in ("category", "few numbers")
+        and 2 <= len(column.values) <= 10
     ][:_NAMED]
 
 
@@ -365,7 +373,9 @@ def _references(draft: Draft) -> Iterator[Question]:
             f"{good.get(attribute.reference, 0):,}{beside})"
         )
         for group in (attribute.reference, *others[:3]):
-            evidence.append(Evidence(f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable"))
+            evidence.append(
+                Evidence(f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable")
+            )
         options += [
             Option(f"{attribute.column}: {group}", "", {f"protected.{attribute.column}.reference": group})
             for group in others[:3]
@@ -385,10 +395,14 @@ def _groups(draft: Draft) -> Iterator[Question]:
                 f"of {attribute.column} fewer than {FEWEST} people each: {_listed(attribute.small)}; they are reported "
                 "and not judged (`groups:` joins some)"
             )
-            evidence += [Evidence(f"{attribute.column}: {g}", attribute.rows[g], "reported only") for g in attribute.small]
+            evidence += [
+                Evidence(f"{attribute.column}: {g}", attribute.rows[g], "reported only") for g in attribute.small
+            ]
         if attribute.several:
             keys.append(f"protected.{i}.groups")
-            parts.append(f"several answers in {attribute.column} ({_listed(attribute.several, 3)}) are the group `several`")
+            parts.append(
+                f"several answers in {attribute.column} ({_listed(attribute.several, 3)}) are the group `several`"
+            )
     if parts:
         text = f"Groups: {'; '.join(parts)}."
         yield Question("groups", tuple(keys), 4, "groups", text, YES, (Option(YES),), tuple(evidence))
@@ -558,7 +572,9 @@ def _year(draft: Draft) -> Iterator[Question]:
     if not year.why or draft.choices.given("year"):
         return
     options = [Option(YES, f"year {year.value}")]
-    options += [Option(str(other), f"{n:,} rows", {"year": other}) for other, n in year.rows.items() if other != year.value]
+    options += [
+        Option(str(other), f"{n:,} rows", {"year": other}) for other, n in year.rows.items() if other != year.value
+    ]
     evidence = tuple(Evidence(str(other), n) for other, n in year.rows.items())
     yield Question("year", ("year",), 9, "year", f"Year {year.value}: {year.why}.", YES, tuple(options), evidence)
 

@@ -221,4 +221,3 @@ def _placed(path: str, folder: Path) -> Path:
     if Path(path).is_absolute() or not beside.is_file():
         return Path(path)
     return Path(os.path.relpath(beside)) if not folder.is_absolute() else beside
-

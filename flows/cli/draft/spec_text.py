@@ -105,7 +105,11 @@ def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
         yield f"  missing: {_value(source.missing)}"
     if source.second_file is not None:
         second = source.second_file
-        key = second.key.this if second.key.this == second.key.other else {"this": second.key.this, "other": second.key.other}
+        key = (
+            second.key.this
+            if second.key.this == second.key.other
+            else {"this": second.key.this, "other": second.key.other}
+        )
         yield f"  with:{marks.of('source.with')}"
         yield f"    path: {_quoted(_placed(Path(second.path), spec))}"
         yield f"    key: {_value(key)}"

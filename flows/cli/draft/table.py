@@ -71,9 +71,7 @@ class Column:
     @cached_property
     def days(self) -> tuple[str, ...]:
         """ISO date of each text of a column of dates; empty where there is none."""
-        return tuple(
-            "" if text in self.absent_texts else dates.parse(text, self.formats) or "" for text in self.texts
-        )
+        return tuple("" if text in self.absent_texts else dates.parse(text, self.formats) or "" for text in self.texts)
 
     @cached_property
     def absent_texts(self) -> frozenset[str]:
@@ -85,7 +83,9 @@ class Column:
             absent |= {text for text in self.texts if numbers.parse(text, self.number.recipe) in gone}
             absent |= set(self.number.missing) if self.form == "number" else set()
         elif self.form == "date":
-            absent |= {t for t in self.texts if self.missing_codes and dates.parse(t, self.formats) in self.missing_codes}
+            absent |= {
+                t for t in self.texts if self.missing_codes and dates.parse(t, self.formats) in self.missing_codes
+            }
             absent |= {text for text in self.texts if text in codes.ZERO_DATES}
         else:
             absent |= set(self.missing_codes)
@@ -130,7 +130,9 @@ class Column:
     @property
     def distinct(self) -> int:
         """Values that differ."""
-        return len(self.number.numbers) - len(self.missing_codes) if self.is_number and self.number else len(self.values)
+        return (
+            len(self.number.numbers) - len(self.missing_codes) if self.is_number and self.number else len(self.values)
+        )
 
     @property
     def is_number(self) -> bool:

@@ -229,6 +229,12 @@ def _kinds(name: str) -> frozenset[str]:
     return frozenset(kinds | ({"after"} if column.set_by_decision(name) else set()))
 
 
+def ends_as_identifier(name: str) -> bool:
+    """Whether the last word of a column's name is one for an identifier, such as `loan_key`."""
+    last = parts(name)[-1:]
+    return any(phrase.means in ("id", "id_if_unique") for phrase in _index("name").whole(last))
+
+
 @lru_cache(maxsize=16384)
 def decision_rank(name: str) -> int:
     """Points of a name as that of a decision: 30 if it is one, 25 of a flag, 20 if it holds one, else 0."""
