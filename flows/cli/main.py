@@ -19,6 +19,7 @@ from flows.cli.backfill import backfill_app
 from flows.cli.backfill import trends_app as trend_app
 from flows.cli.data import app as data_app
 from flows.cli.draft.commands import app as draft_app
+from flows.cli.intake import app as intake_app
 from flows.cli.operations import alerts_app, schedules_app, serve_app
 from flows.cli.operations import app as overdue_app
 from flows.cli.operations import commands_app as operations_app
@@ -44,8 +45,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for part in (
-    *(draft_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app, trust_app),
+    *(draft_app, intake_app, runs_app, measures_app, findings_app, verdicts_app, sql_app, stages_app, report_app),
     *(
+        trust_app,
         review_app,
         serve_app,
         plan_app,

@@ -102,8 +102,7 @@ class Protected(Strict):
             return ()
         whole = all(end.is_integer() for end in self.bands)
         between = [
-            f"{low:g} to {high - 1:g}" if whole else f"{low:g} to below {high:g}"
-            for low, high in pairwise(self.bands)
+            f"{low:g} to {high - 1:g}" if whole else f"{low:g} to below {high:g}" for low, high in pairwise(self.bands)
         ]
         return (f"under {self.bands[0]:g}", *between, f"{self.bands[-1]:g} and over")
 

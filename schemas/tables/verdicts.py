@@ -11,11 +11,11 @@ from schemas.tables.applications import (
     DECISION_MAKER,
     ENCODINGS,
     GROUP,
+    INTAKE_RULES,
     LEAKAGE,
     MODEL_METRICS,
     PROTECTED_ATTRIBUTE,
     ROW_ID,
-    INTAKE_RULES,
     SOURCE_READ,
     VALIDATIONS,
 )

@@ -2,7 +2,6 @@
 
 # ruff: noqa: S608 what goes into the SQL is quoted
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.audit.intake import SecondFile
 from schemas.audit.source import TABLE_KINDS, Source
 from schemas.audit.spec import AuditSpec
 from schemas.errors import DataQualityError, Location, SpecError, nearest
 from tasks.ingest.applications import database
+from tasks.ingest.sources import raw
 from tasks.ingest.sources.raw import COUNTED, Laid, counted, registered
 from tasks.ingest.statement import Question
 
@@ -53,11 +52,7 @@ def digest(source: Source) -> str:
     """sha256 of the bytes of a source; of a partition that of its rows, as they were counted, and no file is read."""
     if source.part is not None:
         return source.part.rows_sha256
-    own = str(reader_of(source).digest(source))
-    if source.second_file is None:
-        return own
-    beside = second_source(source, source.second_file)
-    return hashlib.sha256(f"{own} {reader_of(beside).digest(beside)}".encode()).hexdigest()
+    return str(reader_of(source).digest(source))
 
 
 @contextmanager
@@ -94,11 +89,15 @@ def lay(
     laid = registered(reader.read(source, read), connection, source.part)
     if second is not None:
         from tasks.ingest.intake.join import joined
+        from tasks.ingest.sources import door
 
-        beside = second_source(source, second)
-        names_beside = list(dict.fromkeys([second.key.other, *second.columns]))
-        rows = reader_of(beside).read(beside, names_beside)
-        laid = joined(laid, registered(rows, connection, name="second_rows"), second.key, second.columns, connection)
+        laid = joined(
+            laid,
+            registered(door.second(source), connection, name="second_rows"),
+            second.key,
+            second.columns,
+            connection,
+        )
     if source.intake is not None:
         from tasks.ingest.intake.step import read as read_cells
 
@@ -110,30 +109,38 @@ def header(source: Source) -> list[str]:
     """Names of the columns of a source, those that a second file gives among them.
 
     Raises:
-        SpecError: the second file lacks a column that the spec names, or gives one that the first file has.
+        SpecError: the first file lacks the key, or has a column that the second is to give.
     """
     names: list[str] = list(reader_of(source).header(source))
     second = source.second_file
     if second is None:
         return names
-    beside = second_source(source, second)
-    given = reader_of(beside).header(beside)
     _check_known(second.key.this, names, ("source", "with", "key", "this"))
-    for name in (second.key.other, *second.columns):
-        if name not in given:
-            message = f"the second file has no column {name!r}; {nearest(name, given)}"
-            raise SpecError(message, ("source", "with", "columns"))
     if twice := sorted(set(second.columns) & set(names)):
-        message = f"both files have a column {twice[0]!r}; join it under no name that the first file has, or leave it out"
+        message = (
+            f"both files have a column {twice[0]!r}; join it under no name that the first file has, or leave it out"
+        )
         raise SpecError(message, ("source", "with", "columns"))
     return [*names, *second.columns]
 
 
-def second_source(source: Source, second: SecondFile) -> Source:
-    """The second file of a source as a source of its own."""
-    kind = "parquet" if second.path.lower().endswith(".parquet") else "csv"
-    own = {"path": second.path, "member": second.member, "sheet": second.sheet}
-    return Source(kind=kind, **own, missing=source.missing)  # type: ignore[arg-type]
+def columns_read(question: Question, year_column: str | None) -> list[str]:
+    """The columns of the source that an audit reads."""
+    labels = [question.decision, *([question.outcome] if question.outcome else [])]
+    named = [question.row_id] if question.row_id else []
+    named += [label.column for label in labels]
+    named += [c for p in question.protected for c in p.columns]
+    derived = question.source.derive
+    named += [*question.source.keep, *question.columns, *(d.column for d in derived.values())]
+    named += [year_column] if year_column else []
+    return list(dict.fromkeys(name for name in named if name not in derived))
+
+
+def year_column_of(source: Source) -> str | None:
+    """The column with the year or date of each row; for HMDA one that every file has after conversion."""
+    if source.kind == "hmda":
+        return raw.COLUMNS[0]
+    return raw.column_of(source, header(source))
 
 
 def check_columns(spec: AuditSpec) -> None:

@@ -22,7 +22,6 @@ from tasks.ingest import applications, registry
 from tasks.ingest.applications import database, judge, refused
 from tasks.ingest.intake.recipe import respelled
 from tasks.ingest.intake.step import check_unread
-from tasks.ingest.sources import raw
 from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
 from tasks.ingest.statement import Question, statement
 from tasks.lake.store import IN_MEMORY, Drafts
@@ -66,31 +65,17 @@ def ingest(*, settings: IngestSettings, drafts: Drafts = IN_MEMORY) -> Produced:
                 ("columns", name),
             )
     source = settings.source
-    question = Question(
-        source, settings.row_id, settings.decision, settings.outcome, settings.protected, columns
-    )
-    year_column = year_column_of(source)
+    question = Question(source, settings.row_id, settings.decision, settings.outcome, settings.protected, columns)
+    year_column = registry.year_column_of(source)
     with (
         database(drafts.aside("spill")) as connection,
-        registry.lay(question, columns_read(question, year_column), connection) as source_view,
+        registry.lay(question, registry.columns_read(question, year_column), connection) as source_view,
     ):
         if registry.digest(source) != settings.source_sha256:
             raise InfrastructureError("the source changed while it was read; run the audit again once it is at rest")
         check_unread(source_view)
         question = respelled(question, source_view.columns)
         return _judged(settings, question, year_column, Reading(source_view, connection, drafts))
-
-
-def columns_read(question: Question, year_column: str | None) -> list[str]:
-    """The columns of the source that an audit reads."""
-    labels = [question.decision, *([question.outcome] if question.outcome else [])]
-    named = [question.row_id] if question.row_id else []
-    named += [label.column for label in labels]
-    named += [c for p in question.protected for c in p.columns]
-    derived = question.source.derive
-    named += [*question.source.keep, *question.columns, *(d.column for d in derived.values())]
-    named += [year_column] if year_column else []
-    return list(dict.fromkeys(name for name in named if name not in derived))
 
 
 class Reading(NamedTuple):
@@ -115,7 +100,9 @@ def _judged(settings: IngestSettings, question: Question, year_column: str | Non
     applications.check_groups(protected, usable, connection)
     refusals = refused(judged_rows, source_view.unread, settings.refusals.keep, settings.seed, connection, drafts)
     rows = judged_rows.rows + len(source_view.unread)
-    source_read = SOURCE_READ.build(source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year])
+    source_read = SOURCE_READ.build(
+        source=[settings.source.words], sha256=[settings.source_sha256], rows=[rows], year=[year]
+    )
     return Produced(
         {
             APPLICATIONS.name: judged_rows.applications,
@@ -144,13 +131,6 @@ def _laws(source_view: Laid, rows: int) -> dict[str, Sequence[OwnExpectation]]:
         return {}
     arguments = {"column_list": ["values", "missing", "unread"], "sum_total": rows}
     return {INTAKE_CELLS.name: [OwnExpectation(type="expect_multicolumn_sum_to_equal", kwargs=arguments)]}
-
-
-def year_column_of(source: Source) -> str | None:
-    """The column with the year or date of each row; for HMDA one that every file has after conversion."""
-    if source.kind == "hmda":
-        return raw.COLUMNS[0]
-    return raw.column_of(source, registry.header(source))
 
 
 def _column(name: str, column: ColumnSpec) -> Column:

@@ -222,7 +222,9 @@ def numbers(
 
     Columns that are known to hold plain numbers alone are not looked at before.
     """
-    unknown = iter(_looked_at(cells, [request for request in requests if request.name not in plain_columns], connection))
+    unknown = iter(
+        _looked_at(cells, [request for request in requests if request.name not in plain_columns], connection)
+    )
     return [_number(cells, r, None) if r.name in plain_columns else next(unknown) for r in requests]
 
 
@@ -431,9 +433,7 @@ def first_broken(rules: Sequence[Rule]) -> tuple[str, list[Line]]:
 # SQL of the group of every row, for each protected attribute.
 
 
-def groups(
-    protected: Sequence[Protected], ages: Mapping[str, Number], cells: Cells, bound: BoundValues
-) -> list[str]:
+def groups(protected: Sequence[Protected], ages: Mapping[str, Number], cells: Cells, bound: BoundValues) -> list[str]:
     """The group of each attribute; a crossed one joins those of its columns, by the attributes over them alone.
 
     Args:

@@ -247,27 +247,32 @@ def _date_cell(reading: Reading, text: str) -> Cell:
 def _text_cells(reading: Reading, counts: Mapping[str, int]) -> dict[str, Cell]:
     """Texts that mean the same in one spelling: the spec's, else the most frequent one of the file."""
     recipe, bands = reading.recipe, reading.recipe.read == "bands"
-    plain = {text: canonical(text) for text in counts}
-    rows: dict[str, int] = {}
-    for text, count in counts.items():
-        rows[plain[text]] = rows.get(plain[text], 0) + count
-    named = [canonical(word) for word in (*reading.words, *reading.exempt, *recipe.codes)]
-    printed = spellings({**rows, **{word: 0 for word in named if word not in rows}}, reading.fold)
-    codes = {printed[canonical(code)] for code in recipe.codes}
-    of_spec: dict[str, str] = {}
-    for word in (*reading.words, *reading.exempt):
-        of_spec.setdefault(printed[canonical(word)], word)
-    exempt = {printed[canonical(word)] for word in reading.exempt if word not in reading.words}
+    codes, exempt, named = (
+        {_form(word, reading.fold) for word in words} for words in (recipe.codes, reading.exempt, reading.words)
+    )
     further = (*recipe.missing, *reading.missing)
-    out = {}
-    for text, trimmed in plain.items():
-        label = printed[trimmed]
-        if label in codes:
+    out: dict[str, Cell] = {}
+    rows: dict[str, int] = {}  # of the values: what is missing is no reason to read y as another word than yes
+    for text, count in counts.items():
+        trimmed = canonical(text)
+        form = _form(trimmed, reading.fold)
+        if form in codes:
             out[text] = Cell("", "missing", ("code",))
-        elif label not in of_spec and is_missing(trimmed, bands, further):
+        elif form in exempt - named:
+            out[text] = Cell(next(w for w in reading.exempt if _form(w, reading.fold) == form), "missing")
+        elif form not in named and is_missing(trimmed, bands, further):
             out[text] = Cell("", "missing", ("missing_word",) if trimmed else ())
         else:
-            spelling = of_spec.get(label, canonical(label))
+            rows[trimmed] = rows.get(trimmed, 0) + count
+    words = [canonical(word) for word in reading.words]
+    printed = spellings({**rows, **{word: 0 for word in words if word not in rows}}, reading.fold)
+    of_spec: dict[str, str] = {}
+    for word in reading.words:
+        of_spec.setdefault(printed[canonical(word)], word)
+    for text in counts:
+        if text not in out:
+            trimmed = canonical(text)
+            spelling = of_spec.get(printed[trimmed], canonical(printed[trimmed]))
             rules = (*(("band",) if bands else ()), *(("fold",) if spelling != trimmed else ()))
-            out[text] = Cell(spelling, "missing" if label in exempt else "value", rules)
+            out[text] = Cell(spelling, "value", rules)
     return out

@@ -54,7 +54,9 @@ def number_sql(reading: Reading, cell: str, texts: Iterable[str]) -> NumberSql:
     if usual is None:
         return NumberSql("false", "''", "0")
     marks = [mark for listed in recipe.thousands for mark in _LOOKALIKES.get(listed, listed)]
-    marks = [mark for mark in marks if len(mark) == 1 and number_cell(reading, f"1{mark}234{mark}567").text == "1234567"]
+    marks = [
+        mark for mark in marks if len(mark) == 1 and number_cell(reading, f"1{mark}234{mark}567").text == "1234567"
+    ]
     pairs = [*_pairs(reading, usual, marks, texts)]
     whole = ["0", "[1-9][0-9]*", *(f"[1-9][0-9]{{0,2}}(?:{re.escape(mark)}[0-9]{{3}})+" for mark in marks)]
     number = f"(?:{'|'.join(whole)})(?:{re.escape(usual)}[0-9]+)?"
@@ -64,7 +66,9 @@ def number_sql(reading: Reading, cell: str, texts: Iterable[str]) -> NumberSql:
     guard = f"(strlen({cell}) <= {_LONGEST} AND regexp_full_match({cell}, {literal(pattern)}){apart})"
     value = _value(cell, usual, marks, pairs)
     affixes = {text for pair in pairs for text in (pair.before, pair.behind) if text}
-    bits = "".join(f" + {2**i} * CAST(contains({cell}, {literal(t)}) AS INTEGER)" for i, t in enumerate(sorted(affixes), 1))
+    bits = "".join(
+        f" + {2**i} * CAST(contains({cell}, {literal(t)}) AS INTEGER)" for i, t in enumerate(sorted(affixes), 1)
+    )
     codes = sorted(codes_of(reading))
     if codes:
         is_code = f"{value} IN ({', '.join(map(literal, codes))})"
@@ -108,6 +112,8 @@ def _value(cell: str, usual: str, marks: list[str], pairs: list[_Pair]) -> str:
     shorter = f"rtrim(rtrim({digits}, '0'), '.')"
     value = f"(CASE WHEN suffix({digits}, '0') AND contains({digits}, '.') THEN {shorter} ELSE {digits} END)"
     if usual != ".":  # as Python writes it: 1.234 would be read as a thousand
-        value = f"({value} || CASE WHEN regexp_full_match({value}, '[1-9][0-9]{{0,2}}[.][0-9]{{3}}') THEN '0' ELSE '' END)"
+        value = (
+            f"({value} || CASE WHEN regexp_full_match({value}, '[1-9][0-9]{{0,2}}[.][0-9]{{3}}') THEN '0' ELSE '' END)"
+        )
     negative = " OR ".join(f"starts_with({cell}, {literal(pair.before)})" for pair in pairs if pair.negative)
     return f"(CASE WHEN ({negative}) AND {value} <> '0' THEN '-' || {value} ELSE {value} END)" if negative else value

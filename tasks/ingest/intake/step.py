@@ -143,7 +143,9 @@ def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.Duc
 
 def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnection") -> _Column:
     cell = f"intake_source.c{at}"
-    texts = connection.sql(f"SELECT DISTINCT {cell} FROM (SELECT c{at} FROM intake_source LIMIT {SAMPLE}) AS intake_source")
+    texts = connection.sql(
+        f"SELECT DISTINCT {cell} FROM (SELECT c{at} FROM intake_source LIMIT {SAMPLE}) AS intake_source"
+    )
     sql = number_sql(reading, cell, [text for (text,) in texts.fetchall()])
     rows = connection.sql(
         f"SELECT text, any_value(cell), count(*), max(size) FROM (SELECT {cell} AS cell, {sql.guard} AS taken, "
@@ -179,9 +181,7 @@ def _counted(column: _Column, cells: Mapping[str, Cell], counts: Mapping[str, in
     return column
 
 
-def _mapped(
-    name: str, cell: str, value_of: Mapping[str, str], connection: "duckdb.DuckDBPyConnection"
-) -> str:
+def _mapped(name: str, cell: str, value_of: Mapping[str, str], connection: "duckdb.DuckDBPyConnection") -> str:
     """Register what texts are read as; gives the join."""
     connection.register(name, pa.table({"text": list(value_of), "value": list(value_of.values())}, _MAP))
     return f"LEFT JOIN {name} ON {cell} = {name}.text"
