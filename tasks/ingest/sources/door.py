@@ -248,7 +248,7 @@ def _of_text(source: Source, path: Path) -> Described:
     name = containers.chosen(path, source.member)[0]
     limit = "which is where reading stops"
     told = encodings.told(lambda: containers.blocks(path, name, source.maximum_bytes, limit))
-    first = source.model_copy(update={"encoding": told.encoding})
+    first = source.model_copy(update={"encoding": told.encoding, "member": name})
     head, line_number = _head_of(first, path, _HEAD)
     form = _form(head, path.name)
     if comment := _comment(form):
@@ -258,18 +258,21 @@ def _of_text(source: Source, path: Path) -> Described:
     quote: Literal["double", "none"] = "double" if form.quoting else "none"
     first = first.model_copy(update={"delimiter": form.delimiter, "quote": quote})
     named = _named(form.records, form.layout, path.name)
-    skip = line_number(form.lines[named.begins]) - 1
+    line = form.lines[named.begins]
+    skip = line_number(line) - 1 if line > 1 else 0
     first = first.model_copy(update={"skip": skip, "header": named.header})
     counted_source, count, tail = _counted(first, path, form.layout.width)
     foot = _foot(counted_source, tail, form.layout)
-    rows = count - len(foot) - (0 if named.header else 1)
+    further = containers.chosen(path, source.member)[1:]
+    counts = [count, *(_count(counted_source.model_copy(update={"member": other}), path)[0] for other in further)]
+    rows = sum(counts) - len(counts) * (len(foot) + (0 if named.header else 1))
     if rows < 1:
         raise DataQualityError(f"{path.name} has a header and no row: give the whole table")
     evidence = [*_encoding_evidence(told, path.name), *named.evidence]
     if counted_source.quote == "none" and '"' in head:
         text = f"{path.name}: double quotes are letters and enclose no cells, since some are never closed"
         evidence.append(Evidence("quotes", text))
-    found = counted_source.model_copy(update={"foot": len(foot)})
+    found = counted_source.model_copy(update={"foot": len(foot), "member": source.member})
     return named.described(found, rows, [*evidence, *_foot_evidence(foot, path.name)])
 
 
