@@ -1,6 +1,7 @@
 """The command ``evenhand intake``: applies the recipe of a spec alone, and prints what it reads."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -50,7 +51,7 @@ def intake(
     _print(document)
 
 
-def reasons_of(lines: list[str], places: dict[tuple[str | int, ...], int]) -> dict[str, str]:
+def reasons_of(lines: list[str], places: Mapping[tuple[str | int, ...], int]) -> dict[str, str]:
     """The comment behind each column of a spec, which says why it is left out."""
     commented = {
         str(place[1]): lines[line - 1].partition(" # ")[2].strip()

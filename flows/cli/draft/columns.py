@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from flows.cli.draft import people, vocabulary
 from flows.cli.draft.table import Column, Table
-from schemas.audit import column as column_names
 from schemas.audit.intake import ColumnRecipe
 from schemas.tables.applications import APPLICATIONS
 from schemas.tables.counterfactuals import COUNTERFACTUALS
-from tasks.ingest.intake import numbers
+from tasks.ingest.intake import numbers, units
 from tasks.preprocessing.algorithm import STOPS, association
 
 AFTER: Final = "known after the decision"
@@ -185,7 +184,7 @@ def _is_unique(column: Column) -> bool:
 def _is_amount(column: Column) -> bool:
     if not column.is_number or column.number is None:
         return column.form in ("date", "bands")
-    return column.number.marked or numbers.names_amount(column.name) or numbers.names_rate(column.name)
+    return column.number.marked or units.names_amount(column.name) or units.names_rate(column.name)
 
 
 def _left_out(

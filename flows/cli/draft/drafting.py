@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flows.cli.draft import columns, people, vocabulary
 from flows.cli.draft import decision as decisions
@@ -33,8 +32,6 @@ _TITLES: Final = {
     "justice": "Pretrial decisions",
 }
 _LEAST_WORDS: Final = 2
-_REPEATS: Final = 0.01
-"""Share of equal rows without an id from which on they are a question."""
 
 Repeats = Literal["first", "all", "none"]
 
@@ -126,7 +123,7 @@ class Draft:
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
         """Groups that lose more rows than others because features are missing."""
-        members = {a.column: _members(self.table.columns[a.column], a) for a in self.attributes}
+        members = {a.column: people.members(self.table.columns[a.column], a) for a in self.attributes}
         return tuple(columns.losses(self.table, self.features, self.split, members))
 
     def recipes(self) -> dict[str, ColumnRecipe]:
@@ -256,11 +253,11 @@ def _opposites(decision: Candidate, approvals: Sequence[str], others: Sequence[s
     plainly = plainly or [v for v in others if (m := vocabulary.meaning(v)) and m.side == "unfavourable" and len(v) > 1]
     if plainly:
         return plainly
-    for one, other in (("yes", "no"), ("no", "yes")):
-        if forms & vocabulary.answers(one):  # type: ignore[arg-type]
-            answers = [v for v in others if plain(v) in vocabulary.answers(other)]  # type: ignore[arg-type]
-            if answers:
-                return answers
+    yes, no = vocabulary.answers("yes"), vocabulary.answers("no")
+    for one, other in ((yes, no), (no, yes)):
+        answers = [value for value in others if forms & one and plain(value) in other]
+        if answers:
+            return answers
     if len(others) == 1 and vocabulary.meaning(others[0]) is None:
         return list(others)
     turned = [v for v in others if (m := decision.reading.meanings.get(v)) and m.side == "favourable"]
@@ -317,17 +314,6 @@ def _has_group(column: Column, value: str) -> bool:
     if column.is_number:
         return any(word in value for word in ("under", "over", " to "))
     return any(plain(value) == plain(group) for group in column.values)
-
-
-def _members(column: Column, attribute: Attribute) -> dict[str, NDArray[np.bool_]]:
-    """Group -> ``(rows,)`` who is in it."""
-    if attribute.bands:
-        place = np.searchsorted(attribute.bands, np.nan_to_num(column.numbers), side="right")
-        from schemas.audit.spec import Protected
-
-        names = Protected.model_construct(bands=attribute.bands).band_names
-        return {name: (place == i) & np.isfinite(column.numbers) for i, name in enumerate(names)}
-    return {value: column.groups == i for i, value in enumerate(column.values) if value in attribute.rows}
 
 
 def _chosen(entry: Entry, choices: Choices, column: Column) -> Entry:

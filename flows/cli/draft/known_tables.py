@@ -19,6 +19,8 @@ from tasks.ingest.sources.raw import COLUMNS
 
 _FITTING: Final = 0.9
 """Share of the cells that a spec's lists of codes have to know."""
+_FOREIGN: Final = 0.1
+"""Share of columns that no layout knows, up to which a file is one of HMDA."""
 _FIRST_MODERN: Final = 2018
 _HEAD: Final = 65536
 
@@ -48,6 +50,8 @@ def hmda_advice(path: Path) -> str:
         return ""
     if not any(name.startswith(ACTION) for name in recognised.columns) or not set(COLUMNS) & set(recognised.columns):
         return ""
+    if len(recognised.unknown) > _FOREIGN * len(recognised.columns):
+        return ""  # a lender's own table, with some names of HMDA
     layout = recognised.layout.name.replace("_", " ")
     spec = next((p for p in bundled() if p.stem == "hmda"), None)
     if spec is None:

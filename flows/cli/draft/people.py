@@ -1,4 +1,4 @@
-"""Protected attributes of a table: which columns hold one, their groups, and the group that others are compared with."""
+"""Protected attributes of a table: the columns that hold one, their groups, and the reference group of each."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -115,7 +115,7 @@ def _has_groups(column: Column) -> bool:
     if column.form in ("number", "date"):
         return False
     people = [group for group in column.values if not vocabulary.is_nobody(group)]
-    return 2 <= len(people) and len(column.values) <= MOST_GROUPS
+    return len(people) >= 2 and len(column.values) <= MOST_GROUPS
 
 
 def others(table: Table, decision: str, taken: Collection[str]) -> Iterator[str]:
@@ -178,7 +178,7 @@ def _in_bands(
     cuts = list(BANDS)
     if is_given and not is_age(column):  # another number that a user gave: it is cut at its median
         cuts = [float(np.nanmedian(ages))]
-    names = Protected.model_construct(bands=tuple(cuts)).band_names
+    names = band_names(tuple(cuts))
     place = np.where(np.isfinite(ages), np.searchsorted(cuts, np.nan_to_num(ages), side="right"), -1)
     rows = {name: int((place == i).sum()) for i, name in enumerate(names)}
     good = {name: int(((place == i) & favourable).sum()) for i, name in enumerate(names)}
@@ -189,6 +189,20 @@ def _in_bands(
         chosen, why = given, why if given == chosen else "as given"
     missing = int((place < 0).sum())
     return Attribute(column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, missing=missing)
+
+
+def band_names(bands: tuple[float, ...]) -> tuple[str, ...]:
+    """The groups that bands make, from the lowest."""
+    low = f"under {bands[0]:g}"
+    return Protected(name="age", columns=("age",), bands=bands, reference=low).band_names
+
+
+def members(column: Column, of: Attribute) -> dict[str, NDArray[np.bool_]]:
+    """Group -> ``(rows,)`` who is in it."""
+    if of.bands:
+        place = np.searchsorted(of.bands, np.nan_to_num(column.numbers), side="right")
+        return {name: (place == i) & np.isfinite(column.numbers) for i, name in enumerate(band_names(of.bands))}
+    return {value: column.groups == i for i, value in enumerate(column.values) if value in of.rows}
 
 
 def _given_reference(name: str, reference: str, groups: Mapping[str, int]) -> str:

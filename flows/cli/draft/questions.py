@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from flows.cli.draft import columns
+from flows.cli.draft import columns, vocabulary
 from flows.cli.draft.decision import Candidate
 from flows.cli.draft.drafting import BEST, Choices, Draft, drafted
 from flows.cli.draft.people import BANDS, FEWEST, Attribute
@@ -265,14 +265,11 @@ def _sides(draft: Draft) -> Iterator[Question]:
 
 def _is_plain(draft: Draft) -> bool:
     """Whether two values are left of which one is the plain opposite of the other."""
-    from flows.cli.draft import vocabulary
-
     denials = list(draft.of_side("unfavourable"))
     plain_words = [
         v
         for v in denials
-        if (m := vocabulary.meaning(v)) is not None
-        and m.side == "unfavourable"
+        if ((m := vocabulary.meaning(v)) is not None and m.side == "unfavourable")
         or vocabulary.plain(v) in vocabulary.answers("no") | vocabulary.answers("yes")
     ]
     return len(plain_words) == len(denials)
@@ -323,8 +320,8 @@ def _protected(draft: Draft) -> Iterator[Question]:
         possible = _possible(draft)
         hint = f" Columns of a few values: {_listed(possible)}." if possible else ""
         text = f"Which column tells the groups? None names a protected attribute (race, sex, age ...).{hint}"
-        options = tuple(Option(name, "", {"protected": (name,)}) for name in possible)
-        yield Question("protected", ("protected.0",), 3, "people", text, None, options)
+        columns_of_few = tuple(Option(name, "", {"protected": (name,)}) for name in possible)
+        yield Question("protected", ("protected.0",), 3, "people", text, None, columns_of_few)
         return
     names = [a.column for a in draft.attributes]
     text = f"Protected: {', '.join(names)}?"
@@ -372,10 +369,10 @@ def _references(draft: Draft) -> Iterator[Question]:
             f"{attribute.column} with {attribute.reference} ({attribute.why_reference}; favourable: "
             f"{good.get(attribute.reference, 0):,}{beside})"
         )
-        for group in (attribute.reference, *others[:3]):
-            evidence.append(
-                Evidence(f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable")
-            )
+        evidence += [
+            Evidence(f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable")
+            for group in (attribute.reference, *others[:3])
+        ]
         options += [
             Option(f"{attribute.column}: {group}", "", {f"protected.{attribute.column}.reference": group})
             for group in others[:3]

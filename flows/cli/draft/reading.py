@@ -108,7 +108,7 @@ def _sampled(cells: pa.Table) -> pa.Table:
     with duckdb.connect() as connection:
         connection.execute("SET threads = 1")
         connection.register("cells", cells)
-        sample = f"SELECT * FROM cells USING SAMPLE reservoir({MOST_ROWS} ROWS) REPEATABLE ({_SEED})"
+        sample = f"SELECT * FROM cells USING SAMPLE reservoir({MOST_ROWS} ROWS) REPEATABLE ({_SEED})"  # noqa: S608
         return connection.sql(sample).to_arrow_table()
 
 
@@ -137,7 +137,7 @@ def _second(file: File, described: Described) -> SecondFile:
     if file.key is None:
         common = [name for name in described.columns if plain(name) in {plain(n) for n in other.columns}]
         raise SpecError(
-            f"--with {file.second.name}: by which column? Give --key NAME; both files have {', '.join(common) or 'none'}"
+            f"--with {file.second.name}: by which column? Give --key NAME; both have {', '.join(common) or 'none'}"
         )
     this, _, that = file.key.partition("=")
     left = _named(this, described.columns, file.path.name)

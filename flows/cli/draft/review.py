@@ -83,8 +83,7 @@ def _changes(draft: Draft, raw: Mapping[str, Any]) -> Iterator[str]:
     table, decision = draft.table, raw.get("decision") or {}
     known = {str(value) for side in ("favourable", "unfavourable", "neither") for value in decision.get(side) or ()}
     if draft.decision is not None and known - {"CHECK"}:
-        new = {value: n for value, n in draft.undecided.items()}
-        for value, rows in new.items():
+        for value, rows in draft.undecided.items():
             yield f"{draft.decision.column}: {value} is in no list of the spec ({rows:,} rows)"
     listed = {*(raw.get("columns") or {}), decision.get("column")}
     gone = [str(name) for name in listed if name and name != "CHECK" and name not in table.columns]

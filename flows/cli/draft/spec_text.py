@@ -76,8 +76,8 @@ def _head(draft: Draft) -> Iterator[str]:
     sample = f", drafted from a sample of {table.rows:,}" if table.whole else ""
     rows = f"{table.whole or table.rows + table.repeated:,} rows, {len(table.names):,} columns{sample}"
     yield f"# Drafted by `evenhand init` from {_line(table.path.name)} ({rows})."
-    yield "# Confirm or correct each line that is marked CHECK: evenhand init --confirm THIS.yaml [KEY ...] takes what stands"
-    yield "# there, evenhand init --check THIS.yaml lists what is left. Until then the report says that it is not confirmed."
+    yield "# Confirm or correct each line that is marked CHECK: evenhand init --confirm THIS.yaml [KEY ...] takes what"
+    yield "# is there, evenhand init --check THIS.yaml lists what is left. Until then the report says: not confirmed."
     yield "# Every key: docs/audit-spec.md"
     if table.example is not None:
         yield f"# {_line(f'A bundled spec fits: {table.example.command(table.path)}')}"
@@ -94,7 +94,8 @@ def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
     yield f"  kind: {source.kind}{kind_mark}"
     yield f"  path: {_quoted(_placed(Path(source.paths[0]), spec))} # from the folder of this spec, else from here"
     if source.kind == "csv":
-        yield f"  delimiter: {json.dumps(source.delimiter) if source.delimiter == chr(9) else _quoted(source.delimiter)}"
+        mark = source.delimiter
+        yield f"  delimiter: {_quoted(mark) if mark.isprintable() else json.dumps(mark)}"
     for key in _SOURCE_KEYS:
         value = getattr(source, key)
         if value != Source.model_fields[key].default or f"source.{key}" in marks:
@@ -105,11 +106,8 @@ def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
         yield f"  missing: {_value(source.missing)}"
     if source.second_file is not None:
         second = source.second_file
-        key = (
-            second.key.this
-            if second.key.this == second.key.other
-            else {"this": second.key.this, "other": second.key.other}
-        )
+        both = second.key.model_dump()
+        key: object = both if second.key.this != second.key.other else second.key.this
         yield f"  with:{marks.of('source.with')}"
         yield f"    path: {_quoted(_placed(Path(second.path), spec))}"
         yield f"    key: {_value(key)}"
@@ -135,11 +133,8 @@ def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
 
 
 def _recipe(recipe: ColumnRecipe) -> str:
-    said = {"read": recipe.read}
-    values = {key: value for key, value in recipe.model_dump().items() if value and key != "read"}
-    parts = [f"{key}: {value}" for key, value in said.items()]
-    parts += [f"{key}: {_value(value)}" for key, value in values.items()]
-    return "{" + ", ".join(parts) + "}"
+    values = {key: _value(value) for key, value in recipe.model_dump().items() if value}
+    return "{" + ", ".join(f"{key}: {value}" for key, value in values.items()) + "}"
 
 
 def _placed(path: Path, spec: Path | None) -> str:
@@ -190,18 +185,18 @@ def _verdicts(draft: Draft, marks: _Marks) -> Iterator[str]:
     complete = "CHECK" if "verdicts.columns_complete" in marks else "false"
     if draft.choices.settings.get("verdicts.columns_complete") is True and complete == "false":
         complete = "true"
-    yield f"  columns_complete: {complete} # true if the table holds every column that the lender decided by; CHECK is read as false"
-    yield "  # direct, total and recourse are choices of Evenhand; 0.80 of outcome is the four fifths of 29 CFR 1607.4(D), a rule of"
-    yield "  # employment that no regulator of lending codified; reasons has no scale. More: docs/verdicts.md"
+    yield f"  columns_complete: {complete} # true: every column that was decided by is here; CHECK is read as false"
+    yield "  # direct, total and recourse are choices of Evenhand; 0.80 of outcome is the four fifths of 29 CFR"
+    yield "  # 1607.4(D), a rule of employment that no regulator of lending codified; reasons has no scale. More: docs/verdicts.md"
     yield f"  limits: {LIMITS}{marks.of('verdicts.limits')}"
 
 
 def _columns(draft: Draft, marks: _Marks) -> Iterator[str]:
     if not draft.features:
-        yield "# No column is left as a feature: an audit compares approval rates, and every other method is reported as not run."
+        yield "# No column is left as a feature: an audit compares approval rates alone."
     yield f"columns:{marks.of('columns')}"
     yield "  # immutable: until you say which of them an applicant can change: `free`, `up` or `down`"
-    yield "  # type: continuous, ordinal (with its order), binary, nominal. role: feature where none is said; excluded: no feature"
+    yield "  # type: continuous, ordinal (with its order), binary, nominal. role: feature, or excluded"
     after = [entry.name for entry in draft.entries if entry.reason == "after"]
     for i, part in enumerate(textwrap.wrap(_line(", ".join(after)), 110)):
         yield f"  # {'' if i else 'known after the decision: '}{part}"
@@ -239,7 +234,7 @@ def _methods() -> Iterator[str]:
     yield "  adjusted: {}"
     yield "  fgce: null"
     yield ""
-    yield "disclosure: {profile: strict} # strict: counts up to 7 withheld, others rounded to 5; public: below 5 withheld"
+    yield "disclosure: {profile: strict} # counts up to 7 withheld, others rounded to 5; public: below 5 withheld"
     yield "seed: 482"
 
 

@@ -123,8 +123,7 @@ class _Index:
             for phrase in self.stems.get(word[:2], ()):
                 if word.startswith(phrase.parts[0]):
                     yield phrase, at
-        for phrase in self.by_first_stems(words):
-            yield phrase
+        yield from self.by_first_stems(words)
         joined = "".join(words)
         if self.eastern and _EAST.search(joined):
             for phrase in self.eastern:
@@ -193,7 +192,7 @@ def _is_east(phrase: Phrase) -> bool:
 
 
 def _side(phrase: Phrase) -> Side:
-    return _SIDES[_SIDES.index(phrase.means)]  # type: ignore[arg-type]
+    return next(side for side in _SIDES if side == phrase.means)
 
 
 @lru_cache(maxsize=4)
