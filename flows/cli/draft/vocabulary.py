@@ -178,13 +178,23 @@ def meaning(value: str) -> Meaning | None:
     ]
     if not inside:
         return None
-    phrase, at = max(inside, key=lambda match: (len(match[0].parts), len("".join(match[0].parts)), -match[1]))
+    phrase, at = max(inside, key=_standing)
     before = words[at - 1] if at and not _is_east(phrase) else ""
     after = words[at + len(phrase.parts)] if at + len(phrase.parts) < len(words) and not _is_east(phrase) else ""
     side = _side(phrase)
     if _negates("before", before) or _negates("after", after):
         return Meaning(OPPOSITE[side])
     return Meaning(side, phrase.note)
+
+
+def _standing(match: tuple[Phrase, int]) -> tuple[bool, int, int, int]:
+    """How much a phrase in a value says: a stage of a procedure least, then the longer one, then its place.
+
+    English words of a decision come first: `rejected after interview`. In East Asia the last one decides.
+    """
+    phrase, at = match
+    letters = len("".join(phrase.parts)) if _is_east(phrase) else 0
+    return phrase.note != "stage", len(phrase.parts), letters, at if _is_east(phrase) else -at
 
 
 def _is_east(phrase: Phrase) -> bool:
