@@ -31,7 +31,6 @@ _TITLES: Final = {
     "admissions": "Admissions",
     "justice": "Pretrial decisions",
 }
-_LEAST_WORDS: Final = 2
 
 Repeats = Literal["first", "all", "none"]
 
@@ -396,4 +395,4 @@ def _title(table: Table, decision: Candidate | None) -> str:
     texts = [*table.names, *(decision.rows if decision is not None else ())]
     points = {sector: sum(vocabulary.tells_sector(text, sector) for text in texts) for sector in _TITLES}
     best = max(points, key=lambda sector: points[sector])
-    return _TITLES[best] if points[best] >= _LEAST_WORDS else "Decisions"
+    return _TITLES[best] if points[best] else "Decisions"

@@ -26,6 +26,8 @@ _MOST_MISSING: Final = 0.5
 _USUAL_SHARE: Final = 0.5
 """Favourable decisions of the usual comparison group, beside the group that has most, from which on it is drafted."""
 _SEPARATOR: Final = re.compile(r"\s*(?:;|\||/|\+|,|&)\s*")
+_NO_NAME: Final = re.compile(r"column_\d+")
+"""Of a column of a file without header."""
 _OTHER_PERSON: Final = re.compile(
     r"co ?-?_?(applicant|borrower|signer|debtor)|joint|spouse|guarantor|loan officer|interviewer|judge", re.IGNORECASE
 )
@@ -78,7 +80,9 @@ def kind_of(column: Column) -> str:
     named = vocabulary.protected_kind(column.name)
     if named or column.form == "number":
         return named
-    return vocabulary.people_kind(column.values) if len(column.values) <= MOST_GROUPS else ""
+    if len(column.values) > MOST_GROUPS:
+        return ""
+    return vocabulary.people_kind(column.values, letters=bool(_NO_NAME.fullmatch(column.name)))
 
 
 def is_age(column: Column) -> bool:

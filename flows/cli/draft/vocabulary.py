@@ -272,7 +272,7 @@ def protected_kind(name: str) -> str:
 
 KINDS: Final = (
     *("race", "ethnicity", "caste", "sex", "age", "origin", "marital status", "religion", "disability", "veteran"),
-    *("pregnancy", "language"),
+    *("pregnancy", "orientation", "language"),
 )
 """Protected attributes; the first are drafted first."""
 
@@ -335,13 +335,16 @@ def _sexes() -> Mapping[str, set[str]]:
     return words
 
 
-def people_kind(values: Iterable[str]) -> str:
-    """The protected attribute that values alone tell: sex, race or caste; empty where they tell none."""
+def people_kind(values: Iterable[str], *, letters: bool = False) -> str:
+    """The protected attribute that values alone tell: sex, race or caste; empty where they tell none.
+
+    Letters such as M and F are sexes only where the column has no name that says otherwise (``letters``).
+    """
     people = [value for value in values if not is_nobody(value)]
     if len(people) < 2:
         return ""
     long = [value for value in people if len(plain(value)) > 1 or _EAST.search(value)]
-    if men_and_women(people) and len(people) <= 4 and len(long) >= 2:
+    if men_and_women(people) and len(people) <= 4 and (len(long) >= 2 or (letters and len(people) <= 3)):
         return "sex"
     for kind in ("race", "caste"):
         words = [value for value in people if _is_word(kind, value)]
