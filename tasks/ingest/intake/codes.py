@@ -1,4 +1,4 @@
-"""Codes that stand for missing values: -999 among incomes, 99 among races, 1900-01-01 among dates."""
+"""Codes for missing values: -999 among incomes, 99 among races, 1900-01-01 among dates."""
 
 from collections.abc import Collection, Mapping
 from decimal import Decimal, InvalidOperation
@@ -30,11 +30,11 @@ def sentinels(numbers: Mapping[str, int]) -> dict[str, int]:
     """
     rows = {Decimal(text): count for text, count in numbers.items()}
     candidates = {number for number, count in rows.items() if number in CODES and count >= _LEAST_ROWS}
-    others = sorted((number, count) for number, count in rows.items() if number not in candidates)
-    if not candidates or sum(count for _, count in others) < _LEAST_OTHERS:
+    rest = sorted((number, count) for number, count in rows.items() if number not in candidates)
+    if not candidates or sum(count for _, count in rest) < _LEAST_OTHERS:
         return {}
-    low, high = others[0][0], others[-1][0]
-    apart = _at(others, Decimal("0.75")) - _at(others, Decimal("0.25"))
+    low, high = rest[0][0], rest[-1][0]
+    apart = _at(rest, Decimal("0.75")) - _at(rest, Decimal("0.25"))
     return {
         text: count
         for text, count in numbers.items()
@@ -49,16 +49,16 @@ def codes_among_words(counts: Mapping[str, int]) -> dict[str, int]:
     numbers = {text: number for text in present if (number := _number(text)) is not None}
     codes = {text: present[text] for text, number in numbers.items() if number in CODES and number != 0}
     words = sum(count for text, count in present.items() if parse(text, _ANY_MARKS) is None)
-    others = sum(count for text, count in present.items() if text not in codes) - words
-    return codes if words and words >= _WORD_SHARE * (words + others) else {}
+    rest = sum(count for text, count in present.items() if text not in codes) - words
+    return codes if words and words >= _WORD_SHARE * (words + rest) else {}
 
 
 def date_sentinels(dates: Mapping[str, int]) -> dict[str, int]:
-    """Dates in ISO form that stand for a missing one, three times or more and outside of the others -> their rows."""
-    others = [date for date in dates if date not in DATES]
-    if not others:
+    """Codes for a missing date in ISO form, three times or more and outside of the rest -> their rows."""
+    rest = [date for date in dates if date not in DATES]
+    if not rest:
         return {}
-    low, high = min(others), max(others)
+    low, high = min(rest), max(rest)
     return {
         date: rows
         for date, rows in dates.items()

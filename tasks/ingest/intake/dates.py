@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from schemas.audit.intake import ColumnRecipe
 from tasks.ingest.intake.codes import ZERO_DATES
+from tasks.ingest.intake.folding import plain_digits
 from tasks.ingest.intake.missing import is_missing
 from tasks.ingest.intake.numbers import NumberGuess
 from tasks.ingest.intake.units import CURRENCIES, name_words
@@ -23,7 +24,9 @@ SERIAL: Final = "excel"
 """The format of days since 1899-12-30, as Excel counts them."""
 _EPOCH, _SERIALS = date(1899, 12, 30), range(20_000, 60_001)
 _YEARS: Final = range(1900, 2101)
-_LEAST_SHARE, _LEAST_VOICE, _SAMPLE = 0.95, 0.01, 500
+_LENGTHS: Final = frozenset(((4, 1), (4, 2), (1, 4), (2, 4), (1, 2), (2, 2)))
+"""Of the first and the last number of a date: one of them is the year."""
+_LEAST_SHARE, _LEAST_VOICE, _SAMPLE, _LONGEST = 0.95, 0.01, 500, 60
 _PIVOT: Final = 69
 """Two digits from here on are a year of the last century, as in POSIX."""
 
@@ -92,7 +95,7 @@ _DIRECTIVE: Final = re.compile(r"%[a-zA-Z]")
 _NAMED: Final = ("%d %b %Y", "%b %d %Y", "%Y %b %d", "%d %b %y", "%b %d %y", "%b %Y", "%b %y")
 _EAST_ASIAN: Final = ("%Y年%m月%d日", "%Y년 %m월 %d일", "%Y年%m月", "%Y년 %m월")
 _MONTHLY: Final = ("%Y-%m", "%m/%Y", "%Y/%m", "%m-%Y", "%m.%Y", "%Y.%m")
-_COMPACT: Final = ("%Y%m%d", "%d%m%Y", "%m%d%Y")
+_COMPACT: Final = ("%Y%m%d", "%d%m%Y", "%m%d%Y", "%y%m%d", "%Y%m")
 _ORDERS: Final = {"dmy": "%d{0}%m{0}%{1}", "mdy": "%m{0}%d{0}%{1}", "ymd": "%{1}{0}%m{0}%d"}
 _DAY_FIRST_EXCEPT: Final = frozenset(("USD", "PHP", "CNY", "JPY", "KRW", "TWD", "HUF", "CAD"))
 
@@ -146,26 +149,26 @@ def parse(text: str, formats: Iterable[str]) -> str | None:
     Formats are of dates: a time of day behind one is left out. `%b` is a month's name in any of twelve languages, and
     `excel` a serial number of Excel. What is an ISO date stays one.
     """
-    plain = _plain(text)
+    plain = _plain(text[:_LONGEST])
     if _ISO.fullmatch(plain):
         return plain if _date(int(plain[:4]), int(plain[5:7]), int(plain[8:])) else None
-    days = {day for wanted in formats if (day := _fitting(plain, wanted)) is not None}
+    days = {day for layout in formats if (day := _fitting(plain, layout)) is not None}
     return days.pop().isoformat() if len(days) == 1 else None
 
 
 def guess(
     columns: Mapping[str, Mapping[str, int]], numbers: Mapping[str, NumberGuess] | None = None
 ) -> dict[str, DateGuess]:
-    """The columns of a file that hold dates, and how they are read; `numbers` tell its locale."""
-    formats = {name: read for name, counts in columns.items() if (read := _formats(name, counts)) is not None}
-    proven = {order for read in formats.values() for order in read.proven}
+    """The columns of a file that hold dates, and how they are read; `numbers` give its locale."""
+    formats = {name: layouts for name, counts in columns.items() if (layouts := _formats(name, counts)) is not None}
+    proven = {order for layouts in formats.values() for order in layouts.proven}
     order, sure = _usual_order(columns, numbers or {}, proven)
-    return {name: _guessed(name, columns[name], read, order, sure) for name, read in formats.items()}
+    return {name: _guessed(name, columns[name], layouts, order, sure) for name, layouts in formats.items()}
 
 
 @dataclass(frozen=True)
 class _Formats:
-    """Formats of a column that are certain, shapes whose order is open, and orders that its cells prove."""
+    """Formats of a column that are certain, shapes with an open order, and orders that its cells prove."""
 
     certain: tuple[str, ...]
     open: tuple[tuple[_Shape, tuple[str, ...]], ...]
@@ -176,60 +179,61 @@ class _Formats:
 def _formats(name: str, counts: Mapping[str, int]) -> _Formats | None:
     """The formats of a column's cells; None where fewer than 95 % of them are dates."""
     present: dict[str, int] = {}
-    dated = _is_date_name(name)
-    rows_of: Counter[str] = Counter()
+    dated = any(word in _DATE_NAMES or any(stem in word for stem in _DATE_STEMS) for word in name_words(name))
+    rows_of: Counter[tuple[str, ...]] = Counter()
     shapes: dict[_Shape, dict[str, int]] = {}
     fitting = 0
     for place, (text, rows) in enumerate(counts.items()):
         if place == _SAMPLE and 4 * fitting < sum(present.values()):
             return None
-        plain = _plain(text)
+        plain = _plain(text[:_LONGEST])
         if plain in ZERO_DATES or (not any(map(str.isdigit, plain)) and is_missing(text, of_numbers=True)):
             continue
         present[text] = rows
         if match := _NUMERIC.fullmatch(plain):
-            shape = _shape(match)
-            if shape is not None:
+            first, sign, _, last = match.groups()
+            if (len(first), len(last)) in _LENGTHS:
+                shape = _Shape(sign, "y" if len(first) + len(last) < 5 else "Y", len(first) == 4)
                 shapes.setdefault(shape, {})[plain] = shapes.get(shape, {}).get(plain, 0) + rows
                 fitting += rows
             continue
-        wanted = next((wanted for wanted in _further(plain, dated) if _fitting(plain, wanted)), None)
-        if wanted is not None:
-            rows_of[wanted] += rows
+        layouts = tuple(layout for layout in _further(plain, dated) if _fitting(plain, layout))
+        if layouts:
+            rows_of[layouts] += rows
             fitting += rows
     total = sum(present.values())
     if not total or fitting < _LEAST_SHARE * total:
         return None
-    certain, undecided, proven, mixed = [wanted for wanted, _ in rows_of.most_common()], [], set[str](), False
-    read = sum(rows_of.values())
+    dated_rows = sum(rows_of.values())
+    certain, undecided, proven, mixed = _covering(rows_of), [], set[str](), False
     for shape, cells in shapes.items():
-        orders, fits = _orders(shape, cells)
-        read += fits
-        if len(orders) == 1:
-            certain.append(_format(shape, orders[0]))
-            proven |= {orders[0]} - {"ymd"}
-        elif orders and fits and _are_apart(shape, cells, orders):
+        orders, fits, sure = _orders(shape, cells)
+        dated_rows += fits
+        if sure:
             certain += [_format(shape, order) for order in orders]
-            mixed = True
+            proven |= {order for order in orders if len(orders) == 1} - {"ymd"}
+            mixed |= len(orders) > 1
         elif orders:
             undecided.append((shape, orders))
-    if read < _LEAST_SHARE * total or (rows_of["%Y%m%d"] and not dated and len(present) < 5):
+    if dated_rows < _LEAST_SHARE * total or ("%Y%m%d" in certain and not dated and len(present) < 5):
         return None
     return _Formats(tuple(certain), tuple(undecided), frozenset(proven), mixed)
 
 
-def _guessed(name: str, counts: Mapping[str, int], read: _Formats, order: str, sure: bool) -> DateGuess:
-    chosen = [_format(shape, order if order in orders else orders[0]) for shape, orders in read.open]
-    recipe = ColumnRecipe.model_validate({"read": "date", "format": tuple(dict.fromkeys((*read.certain, *chosen)))})
+def _guessed(name: str, counts: Mapping[str, int], layouts: _Formats, order: str, sure: bool) -> DateGuess:
+    chosen = [_format(shape, order if order in orders else orders[0]) for shape, orders in layouts.open]
+    recipe = ColumnRecipe.model_validate({"read": "date", "format": tuple(dict.fromkeys((*layouts.certain, *chosen)))})
     questions: list[str] = []
     evidence: tuple[Span, ...] = ()
-    if read.open and not sure:
-        shape, orders = read.open[0]
+    if layouts.open and not sure:
+        shape, orders = layouts.open[0]
         example = next(text for text in counts if _NUMERIC.fullmatch(_plain(text))).strip()
         words = {"dmy": "the day", "mdy": "the month", "ymd": "the year"}[order if order in orders else orders[0]]
         questions.append(f"{name}: in `{example}`, {words} is read first, which no cell of the file proves.")
-        evidence = tuple(_span(_format(shape, one_order), counts) for one_order in orders)
-    if read.mixed:
+        for layout in (_format(shape, order) for order in orders):
+            days = [(day, rows) for text, rows in counts.items() if (day := parse(text, (layout,))) is not None]
+            evidence += (Span(layout, sum(rows for _, rows in days), min(days)[0], max(days)[0]),)
+    if layouts.mixed:
         questions.append(f"{name} has days first and months first: cells that fit both ways are left unread.")
     dates: dict[str, int] = {}
     unread: dict[str, int] = {}
@@ -249,12 +253,6 @@ def _guessed(name: str, counts: Mapping[str, int], read: _Formats, order: str, s
     return DateGuess(recipe, " ".join(questions) or None, evidence, dates, unread, missing)
 
 
-def _span(wanted: str, counts: Mapping[str, int]) -> Span:
-    days = {day: rows for text, rows in counts.items() if (day := parse(text, (wanted,))) is not None}
-    rows = sum(rows for text, rows in counts.items() if parse(text, (wanted,)) is not None)
-    return Span(wanted, rows, min(days), max(days))
-
-
 def _usual_order(
     columns: Mapping[str, Mapping[str, int]], numbers: Mapping[str, NumberGuess], proven: Collection[str]
 ) -> tuple[str, bool]:
@@ -272,23 +270,15 @@ def _usual_order(
     return "mdy", False
 
 
-def _shape(match: re.Match[str]) -> _Shape | None:
-    first, sign, _, last = match.groups()
-    if len(first) == 4 and len(last) <= 2:
-        return _Shape(sign, "Y", True)
-    if len(first) > 2 or len(last) not in (2, 4):
-        return None
-    return _Shape(sign, "Y" if len(last) == 4 else "y", False)
-
-
-def _orders(shape: _Shape, cells: Mapping[str, int]) -> tuple[tuple[str, ...], int]:
-    """The orders of day, month and year that cells of a shape allow, and the rows that they read.
+def _orders(shape: _Shape, cells: Mapping[str, int]) -> tuple[tuple[str, ...], int, bool]:
+    """The orders of day, month and year of cells of a shape, the rows that they read, and whether cells prove them.
 
     An order is out where a cell fits another one alone; both stay where 1 % of such cells or more speak for each.
     """
-    possible: tuple[str, ...] = ("dmy", "mdy")
-    if shape.first or (shape.year == "y" and _begins_with_years(cells)):
-        possible = ("ymd",)
+    # Two digits in the first place are years where they are few, and those in the last place many.
+    firsts, lasts = ({re.split(r"\D", plain)[place] for plain in cells} for place in (0, -1))
+    years_first = shape.year == "y" and 3 * len(firsts) <= len(lasts) and all(len(first) == 2 for first in firsts)
+    possible = ("ymd",) if shape.first or years_first else ("dmy", "mdy")
     alone: Counter[str] = Counter()
     fits: Counter[str] = Counter()
     rows = 0
@@ -300,27 +290,24 @@ def _orders(shape: _Shape, cells: Mapping[str, int]) -> tuple[tuple[str, ...], i
             alone[fitting[0]] += count
     spoken = tuple(order for order in sorted(alone) if alone[order] >= _LEAST_VOICE * alone.total())
     if spoken:
-        return spoken, fits[spoken[0]] if len(spoken) == 1 else rows
-    whole = tuple(order for order in possible if fits[order] == rows and rows)
-    return whole or tuple(order for order in possible if fits[order]), rows
-
-
-def _begins_with_years(cells: Collection[str]) -> bool:
-    """Whether numbers of two digits are years in the first place: there are few of them, and many in the last."""
-    parts = [re.split(r"\D", plain) for plain in cells]
-    firsts, lasts = {part[0] for part in parts}, {part[-1] for part in parts}
-    return 3 * len(firsts) <= len(lasts) and all(len(first) == 2 for first in firsts)
-
-
-def _are_apart(shape: _Shape, cells: Mapping[str, int], orders: tuple[str, ...]) -> bool:
-    """Whether each of several orders has a cell that fits it alone."""
-    wanted = [_format(shape, order) for order in orders]
-    fits = [tuple(_fitting(plain, one_format) is not None for one_format in wanted) for plain in cells]
-    return all(any(fit[place] and sum(fit) == 1 for fit in fits) for place in range(len(orders)))
+        return spoken, fits[spoken[0]] if len(spoken) == 1 else rows, True
+    return tuple(order for order in possible if fits[order]), rows, False
 
 
 def _format(shape: _Shape, order: str) -> str:
     return _ORDERS[order].format(shape.sign, shape.year)
+
+
+def _covering(rows_of: Counter[tuple[str, ...]]) -> list[str]:
+    """The fewest formats for all cells, by rows of cells that fit several of them: the one of most rows first."""
+    chosen: list[str] = []
+    while rows_of:
+        fits: Counter[str] = Counter()
+        for layouts, rows in rows_of.items():
+            fits.update(dict.fromkeys(layouts, rows))
+        chosen.append(fits.most_common(1)[0][0])
+        rows_of = Counter({layouts: rows for layouts, rows in rows_of.items() if chosen[-1] not in layouts})
+    return chosen
 
 
 def _further(plain: str, dated: bool) -> Iterable[str]:
@@ -336,36 +323,31 @@ def _further(plain: str, dated: bool) -> Iterable[str]:
     return _MONTHLY if dated else _MONTHLY[:3]
 
 
-def _is_date_name(name: str) -> bool:
-    words = name_words(name)
-    return any(word in _DATE_NAMES or any(stem in word for stem in _DATE_STEMS) for word in words)
-
-
 @lru_cache(maxsize=65536)
 def _plain(text: str) -> str:
     """The text in small letters with one kind of digits and blanks, years in place of eras, and no time of day."""
     plain = text.strip()
     if not _DIGITS_AND_SIGNS.fullmatch(plain):
-        plain = unicodedata.normalize("NFKC", text).replace("\u0130", "i").replace("\u0131", "i").casefold()
-        plain = "".join(str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in plain)
+        plain = plain_digits(text).replace("\u0130", "i").replace("\u0131", "i").casefold()
         plain = _TIME.sub("", " ".join(plain.split()))
         if era := _ERA.fullmatch(plain):
             named, year, rest, letter, number, further = era.groups()
             count = 1 if year == "元" else int(year or number)
             plain = f"{_ERAS[named or letter] + count}{'年' + rest if named else further}"
-    plain = re.sub(r"\s*([-/.])\s*", r"\1", plain) if " " in plain else plain
+    if " " in plain:
+        plain = re.sub(r"\s*([-/.])\s*", r"\1", re.sub(r"(?<=\d) ?(?:r|г)\.?$", "", plain))
     return plain[:-1] if plain.endswith(".") and plain[-2:-1].isdigit() else plain
 
 
-def _fitting(plain: str, wanted: str) -> date | None:
+def _fitting(plain: str, layout: str) -> date | None:
     """The date that a plain text is in one format."""
-    if wanted == SERIAL:
+    if layout == SERIAL:
         serial = re.fullmatch(r"(\d{5})(?:[.,]\d+)?", plain)
         days = int(serial[1]) if serial else 0
         return _EPOCH + timedelta(days=days) if days in _SERIALS else None
-    if "%b" in wanted or "%B" in wanted:
-        return _of_words(plain, wanted)
-    match = _pattern(wanted).fullmatch(plain)
+    if "%b" in layout or "%B" in layout:
+        return _of_words(plain, layout)
+    match = _pattern(layout).fullmatch(plain)
     if match is None:
         return None
     parts = match.groupdict()
@@ -373,10 +355,10 @@ def _fitting(plain: str, wanted: str) -> date | None:
     return _date(year, int(parts["m"]), int(parts.get("d") or 1))
 
 
-def _of_words(plain: str, wanted: str) -> date | None:
+def _of_words(plain: str, layout: str) -> date | None:
     """The date of a text that names its month; signs, ordinal endings and small words between parts do not count."""
     tokens = [token for token in re.findall(r"\d+|[^\W\d_]+", plain) if token not in _FILLERS]
-    directives = [match[0] for match in _DIRECTIVE.finditer(wanted.replace("%B", "%b").replace("%e", "%d"))]
+    directives = [match[0] for match in _DIRECTIVE.finditer(layout.replace("%B", "%b").replace("%e", "%d"))]
     if len(tokens) != len(directives):
         return None
     parts = dict(zip(directives, tokens, strict=True))
@@ -388,12 +370,12 @@ def _of_words(plain: str, wanted: str) -> date | None:
 
 
 @lru_cache(maxsize=256)
-def _pattern(wanted: str) -> re.Pattern[str]:
+def _pattern(layout: str) -> re.Pattern[str]:
     """The pattern of a format without names of months; its time of day is left out, as it is of the cells."""
-    plain = re.sub(r"[T ]*%[HI].*$", "", wanted).replace("%e", "%d").rstrip(".")
+    plain = re.sub(r"[T ]*%[HI].*$", "", layout).replace("%e", "%d").rstrip(".")
     plain = re.sub(r"\s*([-/.])\s*", r"\1", plain)
     signs = {"%Y": r"(?P<Y>\d{4})", "%y": r"(?P<y>\d{2})", "%m": r"(?P<m>\d{1,2})", "%d": r"(?P<d>\d{1,2})"}
-    compact = "%m%d" in plain or "%d%m" in plain
+    compact = bool(re.search("%[Yymd]%[Yymd]", plain))
     pieces = re.split(r"(%[Yymd])", plain)
     pattern = "".join(signs[piece] if piece in signs else re.escape(piece).replace(r"\ ", r"\s?") for piece in pieces)
     pattern = pattern.replace("月", r"\s?月\s?").replace("年", r"\s?年\s?").replace("日", r"\s?日")

@@ -64,7 +64,7 @@ _SEXES: Final = (
 
 
 class NearPair(NamedTuple):
-    """Two values whose spellings are near: the frequent one, the rare one, and their rows."""
+    """Two values with near spellings: the frequent one, the rare one, and their rows."""
 
     frequent: str
     frequent_rows: int
@@ -74,34 +74,57 @@ class NearPair(NamedTuple):
 
 def fold(text: str, rules: Collection[str] = FOLDINGS) -> str:
     """The form by which values are compared; folding it again changes nothing."""
-    while True:
-        folded = _folded(text, rules)
-        if folded == text:
-            return text
-        text = folded
+    before = None
+    while text != before:
+        before = text
+        if "unicode" in rules:
+            text = unicodedata.normalize("NFKC", text).translate(_ALIKE)
+        if "blanks" in rules:
+            text = _single_blanks(text)
+        if "stop" in rules:
+            text = _unquoted(text)
+            text = text[:-1] if text.endswith(".") and not text.endswith("..") else text
+        if "case" in rules:
+            text = text.replace("\u0130", "i").replace("\u0131", "i").casefold().replace("i\u0307", "i")
+    return text
+
+
+def plain_digits(text: str) -> str:
+    """The text with letters of one width, and Latin digits in place of others."""
+    plain = unicodedata.normalize("NFKC", text)
+    return "".join(str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in plain)
 
 
 def spellings(counts: Mapping[str, int], rules: Collection[str] = FOLDINGS) -> dict[str, str]:
-    """The printed spelling of each text of a column, whose texts are in order of first appearance.
+    """The printed spelling of each text of a column, in order of first appearance.
 
     It is the most frequent one that is not all capitals; of equals, the first.
     """
     if not rules:
         return {text: text for text in counts}
     folded = {text: fold(text, rules) for text in counts}
-    numbers = {} if holds_codes(folded.values()) else {form: _number(form) for form in folded.values()}
+    numbers: dict[str, str] = {}
+    if not holds_codes(folded.values()):
+        plain = {form: Decimal(form) for form in folded.values() if _PLAIN.fullmatch(form)}
+        numbers = {form: format(number.normalize(), "f") if number else "0" for form, number in plain.items()}
     words = same_words(dict.fromkeys(folded.values(), 1), rules)
     groups: dict[str, dict[str, int]] = {}
     for text, form in folded.items():
         variants = groups.setdefault(words.get(form) or numbers.get(form) or form, {})
-        clean = _clean(text, rules)
+        # Fit to be printed: without the blanks and quotes around it, its accents composed.
+        clean = unicodedata.normalize("NFC", text) if "unicode" in rules else text
+        clean = _single_blanks(clean) if "blanks" in rules else clean
+        clean = _unquoted(clean) if "stop" in rules else clean
         variants[clean] = variants.get(clean, 0) + counts[text]
-    printed = {form: _printed(variants) for form, variants in groups.items()}
+    printed = {}
+    for form, variants in groups.items():
+        candidates = [spelling for spelling in variants if not spelling.isupper()] or list(variants)
+        printed[form] = max(candidates, key=variants.__getitem__)
     return {text: printed[words.get(form) or numbers.get(form) or form] for text, form in folded.items()}
 
 
 def holds_codes(forms: Collection[str]) -> bool:
-    """Whether a column holds codes, whose zeros count: one begins with a zero, and all with digits are equally long."""
+    """Whether a column holds codes: one begins with a zero, and all that have digits are equally long."""
     present = [form for form in forms if any(letter.isdigit() for letter in form)]
     padded = any(len(form) > 1 and form[0] == "0" and form.isdigit() for form in present)
     return padded and len({len(form) for form in present}) == 1
@@ -126,7 +149,7 @@ def same_words(counts: Mapping[str, int], rules: Collection[str] = FOLDINGS) -> 
         return {}
     readings = [words for pair in _SEXES if present <= (words := _members(pair)).keys()]
     parts = {
-        frozenset(frozenset(form for form in present if words[form] == words[one]) for one in present)
+        frozenset(frozenset(form for form in present if words[form] == words[second]) for second in present)
         for words in readings
     }
     if len(parts) != 1:
@@ -145,7 +168,11 @@ def near_pairs(counts: Mapping[str, int], rules: Collection[str] = FOLDINGS) -> 
     for text, count in counts.items():
         rows[joined[text]] = rows.get(joined[text], 0) + count
     frequent = sorted(rows, key=lambda value: -rows[value])[:_NEAR_MOST]
-    bare = {value: _bare(value) for value in frequent}
+    # Letters and digits of a value without accents.
+    bare = {
+        value: "".join(letter for letter in unicodedata.normalize("NFD", fold(value)) if letter.isalnum())
+        for value in frequent
+    }
     pairs = []
     for place, first in enumerate(frequent):
         for second in frequent[place + 1 :]:
@@ -154,20 +181,6 @@ def near_pairs(counts: Mapping[str, int], rules: Collection[str] = FOLDINGS) -> 
             if bare[first] == bare[second] or _one_letter_apart(bare[first], bare[second]):
                 pairs.append(NearPair(first, rows[first], second, rows[second]))
     return pairs
-
-
-def _folded(text: str, rules: Collection[str]) -> str:
-    if "unicode" in rules:
-        text = unicodedata.normalize("NFKC", text).translate(_ALIKE)
-    if "blanks" in rules:
-        text = _single_blanks(text)
-    if "stop" in rules:
-        text = _unquoted(text)
-        if text.endswith(".") and not text.endswith(".."):
-            text = text[:-1]
-    if "case" in rules:
-        text = text.replace("\u0130", "i").replace("\u0131", "i").casefold().replace("i\u0307", "i")
-    return text
 
 
 def _single_blanks(text: str) -> str:
@@ -180,38 +193,10 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _clean(text: str, rules: Collection[str]) -> str:
-    """A spelling fit to be printed: without the blanks and quotes around it, its accents composed."""
-    if "unicode" in rules:
-        text = unicodedata.normalize("NFC", text)
-    if "blanks" in rules:
-        text = _single_blanks(text)
-    return _unquoted(text) if "stop" in rules else text
-
-
-def _number(form: str) -> str | None:
-    """The exact value of a whole or decimal number as text, without zeros that say nothing."""
-    if not _PLAIN.fullmatch(form):
-        return None
-    value = Decimal(form)
-    return "0" if not value else format(value.normalize(), "f")
-
-
-def _printed(variants: Mapping[str, int]) -> str:
-    candidates = [spelling for spelling in variants if not spelling.isupper()] or list(variants)
-    return max(candidates, key=variants.__getitem__)
-
-
 def _members(pair: tuple[str, str]) -> dict[str, str]:
     """Folded word -> the first long word of its side."""
     sides = [[fold(word) for word in side.split()] for side in pair]
     return {word: next((long for long in side if len(long) > 1), side[0]) for side in sides for word in side}
-
-
-def _bare(value: str) -> str:
-    """Letters and digits of a value without accents."""
-    letters = unicodedata.normalize("NFD", fold(value))
-    return "".join(letter for letter in letters if letter.isalnum())
 
 
 def _one_letter_apart(first: str, second: str) -> bool:

@@ -22,7 +22,7 @@ null | (null) | <null> | [null] | {null} | #null! | \\n | (blank) | [blank] | <b
 k. a. | k.a. | k. a | keine angabe | keine angaben | ohne angabe | o. a. | unbekannt | nicht bekannt
 nicht angegeben | n. v. | nicht vorhanden
 fehlt | fehlend
-n.d. | n. d. | n/d | non renseigné | non renseignée | non communiqué | non précisé | non disponible | inconnu
+n.d. | n. d. | n/d | n.c. | non renseigné | non renseignée | non communiqué | non précisé | non disponible | inconnu
 inconnue | s.o. | s. o. | manquant
 s/d | s.d. | s. d. | sin datos | sin dato | no consta | n/c | ns/nc | ns / nc | no disponible | desconocido
 desconocida | sin información
@@ -39,7 +39,9 @@ brak danych | b.d. | b. d. | nieznany | nieznana | nieznane | nie podano | nie w
 bilinmiyor | belirtilmemiş | belirtilmedi | belirsiz | bilgi yok | veri yok | girilmemiş | yanıt yok
 mevcut değil | eksik
 okänd | okänt | ej angivet | ej angiven | ej uppgivet | ej känt | uppgift saknas | uppgifter saknas | saknas
-e/t | inte angivet
+e/t | inte angivet | ukendt | ikke oplyst | ukjent | ikke oppgitt | tuntematon
+neznámé | ismeretlen | necunoscut
+неизвестно | нет данных
 不明 | 未回答 | 無回答 | 未記入 | 未入力 | 未登録 | 未記載 | 記載なし | 回答なし | データなし | 情報なし | 欠損
 欠測 | 空白
 不详 | 不詳 | 未知 | 未填 | 未填写 | 未填寫 | 未提供 | 缺失 | 缺失值 | 空 | 暂无 | 暫無 | 无数据 | 無資料
@@ -54,8 +56,8 @@ not provided | not reported | not recorded | not stated | not given | not disclo
 undisclosed | missing | no data | no answer
 pending | exempt | test optional | no score | no hit | no file | no credit | no credit score | no record | blank
 empty | withheld | declined
-prefer not to say | prefer not to answer | information not provided | nd | nr | ns | ne | neant | néant | aucun
-aucune | sans
+prefer not to say | prefer not to answer | information not provided | nd | nr | ns | nc | nh | ntc | ne
+neant | néant | aucun | aucune | sans
 keine | keiner | kein | entfällt | ausstehend | verweigert | keine auskunft | offen
 ninguno | ninguna | pendiente | no aplica | rehusado | no sabe | nada
 nenhum | nenhuma | pendente | não se aplica | nao se aplica | recusado | não sabe | não possui
@@ -81,18 +83,13 @@ OF_NUMBERS: Final = _words(_OF_NUMBERS)
 
 
 def is_missing(text: str, of_numbers: bool = False, further: Collection[str] = ()) -> bool:
-    """Whether a cell says that its value is missing; `further` are words of this column."""
+    """Whether a cell is a word for a missing value; `further` are words of this column."""
     form = _form(text)
     if not form or form in SURE or _RUNS.fullmatch(form):
         return True
     if of_numbers and (form in OF_NUMBERS or _RUNS_OF_NUMBERS.fullmatch(form)):
         return True
-    return bool(further) and form in _forms(tuple(further))
+    return any(form == _form(word) for word in further)
 
 
 _form = lru_cache(maxsize=65536)(fold)
-
-
-@lru_cache(maxsize=1024)
-def _forms(words: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(map(_form, words))

@@ -84,14 +84,16 @@ _GLUED: Final = {
     "tkr": ("SEK", 3),
     "mkr": ("SEK", 6),
 }
-_PER: Final = re.compile(r"\s*(?:/|\b(?:per|pro|par|al|por|på)\s|\bp\.?\s?(?=[am]\b))\s*[^\W\d]+\.?$|\s*\ba\.a\.?$")
+_PER: Final = re.compile(
+    r"\s*(?:/|\b(?:per|pro|par|al|por|på)\s|\bp\.?\s?(?=[am]\b))\s*[^\W\d]+\.?$|\s*\ba\.\s?[adm]\.?$"
+)
 """`/month`, `per year`, `p.a.`: of what time an amount is, which does not change the number."""
 
 _MONEY_NAMES: Final = """
-amt amount income inc bal balance salary wage wages pay payment price value worth cost costs fee fees debt debts loan
+amt amount income inc bal balance salary wage wages pay payment price value worth cost costs fee fees debt debts
 principal asset assets savings capital revenue turnover sales earnings rent limit lim equity deposit budget
 expense expenses
-einkommen betrag summe gehalt lohn preis wert kosten schulden vermögen miete umsatz kredit guthaben
+einkommen betrag summe gehalt lohn preis wert kosten schulden vermögen miete umsatz guthaben
 ingresos ingreso importe monto salario sueldo precio valor deuda saldo cuota capital renta
 revenu revenus montant salaire prix valeur dette solde loyer patrimoine
 renda receita valor salário salario montante preço dívida divida saldo parcela
@@ -100,9 +102,9 @@ inkomen bedrag salaris loon prijs waarde schuld saldo vermogen huur
 dochód dochod kwota pensja cena wartość dług zadłużenie saldo rata majątek wynagrodzenie przychód
 gelir tutar maaş miktar fiyat değer borç bakiye kira
 inkomst belopp lön pris värde skuld saldo hyra tillgångar
-金額 収入 年収 月収 所得 借入 価格 残高 資産 負債 給与 融資額 希望額 貸付 額
-金额 收入 年薪 月薪 工资 价格 余额 资产 负债 贷款 额 額度
-금액 소득 수입 연봉 월급 가격 잔액 자산 부채 대출 매출 액
+金額 収入 年収 月収 所得 借入 価格 残高 資産 負債 給与 融資額 希望額 額
+金额 收入 年薪 月薪 工资 价格 余额 资产 负债 额 額度
+금액 소득 수입 연봉 월급 가격 잔액 자산 부채 매출 액
 """
 _COUNT_NAMES: Final = """
 count cnt num number qty quantity n nb prior priors convictions score scr fico points age tenure term terms
@@ -110,25 +112,25 @@ duration hours
 days months years weeks experience exper inquiries delinquencies dependents children accounts lines visits
 tests test sat gre
 population size
-anzahl alter laufzeit dauer punkte punktzahl kinder jahre monate tage erfahrung
-edad plazo número numero puntuación puntaje hijos años antigüedad meses días experiencia cantidad
-nombre âge durée score points enfants ancienneté mois
-idade prazo pontuação quantidade filhos anos tempo experiência
-età eta durata punteggio figli anni mesi esperienza
-leeftijd looptijd aantal duur kinderen jaren maanden ervaring
-wiek okres liczba punkty dzieci lata miesiące staż
-yaş vade süre sayısı sayı puan çocuk yıl ay deneyim
-ålder löptid antal poäng barn år månader erfarenhet
-年齢 年数 期間 回数 件数 人数 点数 スコア 歳 勤続
-年龄 期限 次数 人数 分数 评分 年限 月数 数量
-나이 연령 기간 횟수 건수 인원 점수 평점 근속 개월
+anzahl alter laufzeit dauer vorstrafen berufserfahrung punkte punktzahl kinder jahre monate tage erfahrung
+edad plazo antecedentes condenas número numero puntuación puntaje hijos años antigüedad meses días experiencia cantidad
+nombre âge durée antécédents condamnations score points enfants ancienneté mois
+idade prazo antecedentes condenações pontuação quantidade filhos anos tempo experiência
+età eta durata precedenti condanne punteggio figli anni mesi esperienza
+leeftijd looptijd aantal veroordelingen duur kinderen jaren maanden ervaring
+wiek okres liczba wyroki karalność punkty dzieci lata miesiące staż
+yaş vade süre sabıka sayısı sayı puan çocuk yıl ay deneyim
+ålder löptid antal domar poäng barn år månader erfarenhet
+年齢 前科 年数 期間 回数 件数 人数 点数 スコア 歳 勤続
+年龄 前科 期限 次数 人数 分数 评分 年限 月数 数量
+나이 전과 연령 기간 횟수 건수 인원 점수 평점 근속 개월
 """
 _RATE_NAMES: Final = """
-rate ratio dti ltv cltv pct percent percentage share utilization utilisation gpa apr ratio index probability
+rate ratio dti ltv cltv pct percent percentage share utilization utilisation gpa apr probability
 coefficient
 quote zinssatz zins zinsen satz anteil schuldenquote prozent
 tasa ratio porcentaje endeudamiento
-taux part pourcentage endettement
+taux pourcentage endettement
 taxa razão percentual porcentagem endividamento
 tasso rapporto percentuale
 rentevoet percentage verhouding
@@ -137,10 +139,12 @@ oran oranı faiz yüzde
 ränta kvot andel procent skuldkvot
 率 比率 割合 利率 金利 比例 占比 비율 금리 이율
 """
-_CODE_NAMES: Final = (
-    "code cd type class kind category cat cod codigo código tipo typ kod codice klasse art soort tür "
-    "コード 区分 種別 代码 类型 类别 코드 유형 구분"
-)
+_CODE_NAMES: Final = """
+code cd type class kind category cat group band bracket level grade status flag ind purpose reason
+klasse art typ gruppe stufe zweck cod codigo código tipo grupo rango nivel faixa nível gruppo fascia livello
+groupe tranche niveau soort groep grupa kod tür grubu grupp
+コード 区分 種別 年齢層 年代 収入帯 所得帯 目的 代码 类型 类别 年龄段 等级 用途 코드 유형 구분 연령대 등급 목적
+"""
 
 _OF_TIME: Final = frozenset(
     (
@@ -153,10 +157,18 @@ _LONG_STEM, _CJK = 5, re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
 class Affix(NamedTuple):
-    """What a word before or behind a number says: the units that it may mean, and a power of ten."""
+    """Meaning of a word before or behind a number: the units that it may mean, and a power of ten."""
 
     units: tuple[str, ...]
     power: int
+
+
+class _Stems(NamedTuple):
+    """Words of names: complete ones, those that may end a longer word, and those that may be anywhere in one."""
+
+    words: frozenset[str]
+    endings: tuple[str, ...]
+    inside: tuple[str, ...]
 
 
 def _table(listing: str) -> Iterator[tuple[str, str]]:
@@ -181,7 +193,7 @@ KNOWN: Final = frozenset(unit for units in _UNIT_OF.values() for unit in units)
 
 @lru_cache(maxsize=4096)
 def affix(text: str, months: bool = False) -> Affix | None:
-    """What a text beside a number says; None where a word of it is unknown. `m` are millions, or months of a term."""
+    """Meaning of the text before or behind a number; None where a word is unknown. `m` are millions, or months."""
     units: tuple[str, ...] = ()
     power = 0
     for word in _PER.sub("", _fold(text)).replace("per cent", "%").replace("por ciento", "%").split():
@@ -197,7 +209,7 @@ def affix(text: str, months: bool = False) -> Affix | None:
 
 
 def unit_in_name(name: str, among: Collection[str] = KNOWN) -> str | None:
-    """The unit that the name of a column says: `Income CHF`, `DTI %`, `Plazo (meses)`."""
+    """The unit in the name of a column: `Income CHF`, `DTI %`, `Plazo (meses)`."""
     plain = unicodedata.normalize("NFKC", name)
     units = {
         unit
@@ -231,11 +243,11 @@ def name_words(name: str) -> list[str]:
 
 
 def _says_unit(word: str) -> bool:
-    """Whether a word of a name says a unit without brackets around it: short words are more often something else."""
+    """Whether a word of a name is a unit without brackets around it: short words are more often something else."""
     form = _fold(word)
     if form in _OF_TIME or (len(form) == 1 and _CJK.search(form)):
         return False
-    iso = form.upper() in CURRENCIES and form not in ("try", "pen")
+    iso = form in ("yrs", "mos", "mth", "pct") or (form.upper() in CURRENCIES and form not in ("try", "pen"))
     return iso or len(form) > 3 or not (form.isascii() and form.isalpha()) or (word.isupper() and len(word) > 1)
 
 
@@ -262,22 +274,20 @@ def _parts(word: str, months: bool) -> Affix | None:
     return None
 
 
-def _stems(listing: str) -> tuple[frozenset[str], tuple[str, ...]]:
-    words = frozenset(map(_fold, listing.split()))
-    return words, tuple(word for word in words if (len(word) >= _LONG_STEM and word != "count") or _CJK.search(word))
-
-
-def _names(name: str, stems: tuple[frozenset[str], tuple[str, ...]]) -> bool:
+def _names(name: str, stems: _Stems) -> bool:
     """Whether a word of the name is one of these, or holds a long one: languages put words together."""
-    words, long = stems
-
-    def _holds(word: str, stem: str) -> bool:
-        return word.endswith(stem) if len(stem) == _LONG_STEM else stem in word
-
-    return any(word in words or any(_holds(word, stem) for stem in long) for word in name_words(name))
+    words, short, long = stems
+    return any(word in words or word.endswith(short) or any(stem in word for stem in long) for word in name_words(name))
 
 
-_MONEY, _COUNTS, _RATES, _CODES = map(_stems, (_MONEY_NAMES, _COUNT_NAMES, _RATE_NAMES, _CODE_NAMES))
+_MONEY, _COUNTS, _RATES, _CODES = (
+    _Stems(
+        frozenset(words),
+        tuple(word for word in words if len(word) == _LONG_STEM and word != "count"),
+        tuple(word for word in words if len(word) > _LONG_STEM or _CJK.search(word)),
+    )
+    for words in (_fold(names).split() for names in (_MONEY_NAMES, _COUNT_NAMES, _RATE_NAMES, _CODE_NAMES))
+)
 
 
 def _alternatives(words: Collection[str]) -> str:

@@ -57,6 +57,9 @@ CELLS = [
     ("１２３", POINT, "123"),
     ("000055945", POINT, "55945"),
     ("-0.00", POINT, "0"),
+    ("'0012", POINT, "12"),
+    ("Rs. 1,02,817/-", POINT, "102817"),
+    ("2,517% a.m.", COMMA, "2.5170"),
     (".5", POINT, "0.5"),
     ("6.5E+04", POINT, "65000"),
     ("1e-05", POINT, "0.00001"),
@@ -86,7 +89,23 @@ NO_NUMBERS = [
         "(5",
         "--5",
     ),
-    *("-(5)", "1.2.3", "<5", "25-34", "5 k k", "$5 €", "1e999", "٫", "½ m", "M 12", "R12", "1,234-5"),
+    *(
+        "-(5)",
+        "1.2.3",
+        "<5",
+        "25-34",
+        "5 k k",
+        "$5 €",
+        "1e999",
+        "٫",
+        "½ m",
+        "M 12",
+        "R12",
+        "1,234-5",
+        "1,234²",
+        "1½",
+        "1" * 90,
+    ),
 ]
 
 
@@ -223,6 +242,7 @@ def test_unsure_words_on_5_percent_of_rows_are_a_question() -> None:
         ("Plazo (meses)", "5", "months"),
         ("days_employed", "5", "days"),
         ("Year", "5", None),
+        ("Tenure_yrs", "5", "years"),
         ("income", "5", None),
     ],
 )
@@ -263,6 +283,8 @@ def test_shares_among_percents_are_a_question() -> None:
         ("Kreditsumme", "1 2 3", True),
         ("年収", "1 2 3", True),
         ("personType", "1 2 3", False),
+        ("income_type", "1 2 3", False),
+        ("Altersgruppe", "1 2 3 4 5 6 7 8", False),
     ],
 )
 def test_numbers_are_told_from_categories(name: str, cells: str, number: bool | None) -> None:
