@@ -41,7 +41,7 @@ class _RefusedError(Exception):
     """What is wrong with a file, in our own words."""
 
 
-class _LibraryError(_RefusedError):
+class LibraryError(_RefusedError):
     """The library that reads a kind of file is not installed."""
 
 
@@ -54,10 +54,10 @@ def main() -> None:
     table = pa.table({})
     try:
         read = {"excel": _workbook, "feather": _feather}.get(order["kind"], _statistics)
-        loaded = _libraries(order["kind"])
+        loaded = libraries(order["kind"])
         _confine(path.stat().st_size)
         facts, table = read(loaded, order, path)
-    except _LibraryError as error:
+    except LibraryError as error:
         facts = {"error": "library", "message": str(error)}
     except _RefusedError as error:
         facts = {"error": "file", "message": f"{path.name} {error}"}
@@ -76,7 +76,7 @@ def main() -> None:
     os._exit(0)  # a library that was fed a damaged file is not asked to clean up
 
 
-def _libraries(kind: str) -> Any:
+def libraries(kind: str) -> Any:
     """What reads a kind of file, loaded before the limits count."""
     if kind == "excel":
         import python_calamine
@@ -89,7 +89,7 @@ def _libraries(kind: str) -> Any:
     try:
         import pyreadstat
     except ImportError as error:
-        raise _LibraryError("Stata, SAS and SPSS files need pyreadstat: pip install 'evenhand[stats]'") from error
+        raise LibraryError("Stata, SAS and SPSS files need pyreadstat: pip install 'evenhand[stats]'") from error
     return pyreadstat
 
 

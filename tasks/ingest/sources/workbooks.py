@@ -59,6 +59,9 @@ def _cells(
         check_archive(file)
         reading = read_apart("excel", file, sheet=sheet)
     grid = reading.table
+    grid = grid.select([name for name in grid.column_names if _has_cells(grid[name])])
+    if not grid.num_columns:
+        raise DataQualityError(f"{path.name} has no cells in its sheet; give a table with rows")
     filled = [pc.not_equal(pc.utf8_trim_whitespace(column), "") for column in grid.columns]
     grid = grid.append_column("row", pa.array(range(1, grid.num_rows + 1), pa.int64()))
     return grid.filter(reduce(pc.or_, filled)), reading.facts.sheets
