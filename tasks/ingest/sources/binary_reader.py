@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from tasks.ingest.sources.containers import FREE_BYTES, MOST_RATIO
 from tasks.ingest.sources.typed_cells import as_text, is_nested, text_array
 
 _HEAD: Final = 8
@@ -29,6 +30,10 @@ _MOST_COLUMNS: Final = 16_384
 _ROWS: Final = 20_000
 """Rows of a sheet that become text at a time."""
 
+_CARD: Final = 80
+"""Bytes of a record of SAS's transport files, which do not say how many rows they have."""
+_CALLED: Final = {"excel": "Excel", "feather": "Feather", "stata": "Stata", "sas": "SAS", "spss": "SPSS"}
+
 Answer = tuple[dict[str, Any], pa.Table]
 
 
@@ -36,7 +41,7 @@ class _RefusedError(Exception):
     """What is wrong with a file, in our own words."""
 
 
-class _LibraryError(_RefusedError):
+class LibraryError(_RefusedError):
     """The library that reads a kind of file is not installed."""
 
 
@@ -49,10 +54,10 @@ def main() -> None:
     table = pa.table({})
     try:
         read = {"excel": _workbook, "feather": _feather}.get(order["kind"], _statistics)
-        loaded = _libraries(order["kind"])
+        loaded = libraries(order["kind"])
         _confine(path.stat().st_size)
         facts, table = read(loaded, order, path)
-    except _LibraryError as error:
+    except LibraryError as error:
         facts = {"error": "library", "message": str(error)}
     except _RefusedError as error:
         facts = {"error": "file", "message": f"{path.name} {error}"}
@@ -60,7 +65,8 @@ def main() -> None:
         facts = {"error": "file", "message": f"{path.name} needs more memory than a table of its size; save it as CSV"}
     except BaseException as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        message = f"{path.name} could not be read as {order['kind'].title()}: {reason}; save the table again, or as CSV"
+        kind = _CALLED[order["kind"]]
+        message = f"{path.name} could not be read as {kind}: {reason}; save the table again, or as CSV"
         facts = {"error": "file", "message": message}
     header = json.dumps(facts).encode()
     answers.write(len(header).to_bytes(_HEAD, "little") + header)
@@ -70,7 +76,7 @@ def main() -> None:
     os._exit(0)  # a library that was fed a damaged file is not asked to clean up
 
 
-def _libraries(kind: str) -> Any:
+def libraries(kind: str) -> Any:
     """What reads a kind of file, loaded before the limits count."""
     if kind == "excel":
         import python_calamine
@@ -83,7 +89,7 @@ def _libraries(kind: str) -> Any:
     try:
         import pyreadstat
     except ImportError as error:
-        raise _LibraryError("Stata, SAS and SPSS files need pyreadstat: pip install 'evenhand[stats]'") from error
+        raise LibraryError("Stata, SAS and SPSS files need pyreadstat: pip install 'evenhand[stats]'") from error
     return pyreadstat
 
 
@@ -113,10 +119,11 @@ def _workbook(calamine: Any, order: dict[str, Any], path: Path) -> Answer:
         raise _RefusedError("is locked with a password; save it without one") from error
     plain, visible = calamine.SheetTypeEnum.WorkSheet, calamine.SheetVisibleEnum.Visible
     shown = [s.name for s in book.sheets_metadata if s.typ == plain and s.visible == visible]
-    if order["columns"] is not None:  # facts alone
-        sheets = [name for name in shown if _extent(book.get_sheet_by_name(name)) is not None]
-        return {"sheets": sheets}, pa.table({})
+    if order["sheet"] is None and len(shown) > 1:
+        shown = [name for name in shown if _extent(book.get_sheet_by_name(name))]
     name = order["sheet"] if order["sheet"] is not None else next(iter(shown), None)
+    if name is None:
+        raise _RefusedError("has no sheet with cells that is not hidden; show it in Excel, and save it")
     if name not in book.sheet_names:
         raise _RefusedError(f"has no sheet {name!r}; it has {', '.join(map(repr, shown[:10])) or 'none to read'}")
     sheet = book.get_sheet_by_name(name)
@@ -163,6 +170,9 @@ def _feather(feather: Any, order: dict[str, Any], path: Path) -> Answer:
     """The columns of a Feather file as text."""
     content = feather.read_table(str(path), columns=order["columns"] or None, memory_map=False)
     content.validate(full=True)
+    size = path.stat().st_size
+    if content.nbytes > max(FREE_BYTES, MOST_RATIO * size):
+        raise _RefusedError(f"unpacks to more than {MOST_RATIO} times its size, which no table does; give it as CSV")
     nested = [field.name for field in content.schema if is_nested(field.type)]
     names = [name for name in content.column_names if name not in nested]
     columns = names if order["columns"] is None else order["columns"]
@@ -189,12 +199,20 @@ def _statistics(pyreadstat: Any, order: dict[str, Any], path: Path) -> Answer:
         read = pyreadstat.read_xport if head.startswith(b"HEADER") else pyreadstat.read_sas7bdat
     else:
         read = pyreadstat.read_sav
+    if read is pyreadstat.read_xport and path.stat().st_size % _CARD:
+        raise _RefusedError("was cut short: a transport file has whole records of 80 bytes; fetch it again")
     columns = order["columns"]
     options = {"usecols": columns} if columns else {"metadataonly": True} if columns is not None else {}
     content, meta = read(str(path), output_format="dict", **options)
-    names = columns or list(meta.column_names)
+    found = list(meta.column_names)
+    if not all(isinstance(name, str) and name for name in found) or len(set(found)) < len(found):
+        raise _RefusedError("names a column twice or not at all; it is damaged: save the table again, or as CSV")
+    if meta.number_rows is None and not columns:  # a transport file of SAS does not say it
+        content, _ = read(str(path), output_format="dict", usecols=found[:1])
+    rows = len(content[found[0]]) if meta.number_rows is None and found else int(meta.number_rows or 0)
+    names = columns or found
     labels = {name: text for name, text in meta.column_names_to_labels.items() if text}
-    facts = {"names": names, "rows": int(meta.number_rows or 0), "labels": labels}
+    facts = {"names": names, "rows": rows, "labels": labels}
     if columns is not None and not columns:
         return facts, pa.table({})
     texts = {name: _statistic(content[name], name, meta) for name in names}

@@ -440,14 +440,13 @@ def _shown(record: Sequence[str]) -> str:
 
 def _of_sheet(source: Source, path: Path, sheet: str | None) -> Described:
     """How a workbook is read: by the sheet that is meant, or by the largest that holds a table."""
-    shown = workbooks.sheets(source, path)
-    candidates = (sheet,) if sheet is not None else shown
-    if not candidates:
-        raise DataQualityError(f"{path.name} has no sheet with cells that is not hidden; show it in Excel, and save it")
-    grids = {name: workbooks.cells(source.model_copy(update={"sheet": name}), path) for name in candidates}
+    first, shown = workbooks.cells(source.model_copy(update={"sheet": sheet}), path)
+    grids = {sheet or shown[0]: first}
+    for other in shown[1:] if sheet is None else ():
+        grids[other] = workbooks.cells(source.model_copy(update={"sheet": other}), path)[0]
     places = {name: place for name, grid in grids.items() if (place := layout.laid_out(_rows(grid, 0, _FORM_ROWS)))}
     if not places:
-        raise DataQualityError(f"{path.name} has no table in its sheets {', '.join(map(repr, candidates))}")
+        raise DataQualityError(f"{path.name} has no table in its sheets {', '.join(map(repr, grids))}")
     best = max(places, key=lambda name: grids[name].num_rows * places[name].width)
     grid, place = grids[best], places[best]
     evidence: list[Evidence] = []

@@ -135,14 +135,14 @@ def read(source: Source, columns: Sequence[str]) -> Raw:
     Raises:
         DataQualityError: a file is not in its declared encoding, or is no table at all.
     """
-    tables, numbers, unread, before = [], [], [], 0
+    tables, numbers, unread, before = [], list[int](), list[Unread](), 0
     for piece, path in pieces(source):
         table, broken = _format(source).table(piece, path, columns)
         gone, rows = set(broken), table.num_rows + len(broken)
         last = max(rows - source.foot, 0)
-        kept = [i for i in range(1, rows + 1) if i not in gone and i <= last]
-        tables.append(table.slice(0, len(kept)))
-        numbers += [before + i for i in kept]
+        kept = len(numbers)
+        numbers += [before + i for i in range(1, last + 1) if i not in gone]
+        tables.append(table.slice(0, len(numbers) - kept))
         unread += [Unread(before + i, Refusal.MALFORMED_LINE) for i in broken if i <= last]
         unread += [Unread(before + i, Refusal.FOOTER) for i in range(last + 1, rows + 1)]
         before += rows

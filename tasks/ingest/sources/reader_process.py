@@ -50,28 +50,18 @@ class Reading:
     table: pa.Table
 
 
-def facts_of(kind: str, path: Path) -> Facts:
-    """What a file says of its table, without its rows.
-
-    Raises:
-        DataQualityError: it is damaged, larger than the limits allow, or ended the process that read it.
-        InfrastructureError: the library that reads it is not installed.
-    """
-    return read_apart(kind, path, columns=()).facts
-
-
 def read_apart(kind: str, path: Path, columns: Sequence[str] | None = None, sheet: str | None = None) -> Reading:
     """A table as text; of a workbook the cells of a sheet, with columns called by numbers.
 
     Args:
         kind: As the spec calls it.
         path: A file that is not packed.
-        columns: Which are read; all of them where None.
+        columns: Which are read; all of them where None, and facts alone where there are none.
         sheet: Of a workbook; the first that is not hidden where None.
 
     Raises:
-        DataQualityError: as ``facts_of``.
-        InfrastructureError: as ``facts_of``.
+        DataQualityError: it is damaged, larger than the limits allow, or ended the process that read it.
+        InfrastructureError: the library that reads it is not installed.
     """
     listed = None if columns is None else list(columns)
     order = {"kind": kind, "path": str(path.resolve()), "sheet": sheet, "columns": listed}

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError
-from tasks.ingest.sources.containers import local
+from tasks.ingest.sources.containers import check_archive, local
 from tasks.ingest.sources.layout import usable_names
-from tasks.ingest.sources.reader_process import facts_of, read_apart
+from tasks.ingest.sources.reader_process import read_apart
 
 
 def names(source: Source, path: Path) -> list[str]:
@@ -36,48 +36,40 @@ def table(source: Source, path: Path, columns: Sequence[str]) -> tuple[pa.Table,
     return rows.rename_columns(all_names).select(list(columns)), []
 
 
-def sheets(source: Source, path: Path) -> tuple[str, ...]:
-    """Names of the sheets that are not hidden and hold cells.
-
-    Raises:
-        DataQualityError: the workbook is damaged.
-    """
-    with local(path, source.member, source.maximum_bytes) as file:
-        return facts_of(source.kind, file).sheets
-
-
-def cells(source: Source, path: Path) -> pa.Table:
-    """The rows of a sheet that are not blank, with ``row``, the number of each in the sheet from 1.
+def cells(source: Source, path: Path) -> tuple[pa.Table, tuple[str, ...]]:
+    """The rows of a sheet that are not blank, with ``row``, the number of each in the sheet; and the sheets to choose.
 
     Raises:
         DataQualityError: the workbook is damaged, or has no such sheet.
     """
-    state = path.stat()
-    return _cells(
-        source.kind, path, source.member, source.sheet, source.maximum_bytes, (state.st_mtime_ns, state.st_size)
-    )
+    now = path.stat()
+    return _cells(path, source.member, source.sheet, source.maximum_bytes, (now.st_mtime_ns, now.st_size))
 
 
-@lru_cache(2)
+@lru_cache(4)
 def _cells(
-    kind: str,
     path: Path,
     member: str | None,
     sheet: str | None,
     most: int,
     state: tuple[int, int],  # noqa: ARG001
-) -> pa.Table:
+) -> tuple[pa.Table, tuple[str, ...]]:
     """The same, kept for the next question about the file in its present state."""
     with local(path, member, most) as file:
-        grid = read_apart(kind, file, sheet=sheet).table
+        check_archive(file)
+        reading = read_apart("excel", file, sheet=sheet)
+    grid = reading.table
+    grid = grid.select([name for name in grid.column_names if _has_cells(grid[name])])
+    if not grid.num_columns:
+        raise DataQualityError(f"{path.name} has no cells in its sheet; give a table with rows")
     filled = [pc.not_equal(pc.utf8_trim_whitespace(column), "") for column in grid.columns]
     grid = grid.append_column("row", pa.array(range(1, grid.num_rows + 1), pa.int64()))
-    return grid.filter(reduce(pc.or_, filled))
+    return grid.filter(reduce(pc.or_, filled)), reading.facts.sheets
 
 
 def _named(source: Source, path: Path) -> tuple[list[str], pa.Table]:
     """Names of the columns, and the rows below them."""
-    rows = cells(source, path)
+    rows, _ = cells(source, path)
     rows = rows.filter(pc.greater(rows["row"], source.skip)).drop_columns("row")
     if rows.num_rows < (1 if source.header else 2):
         raise DataQualityError(f"{path.name} has no rows in its sheet below row {source.skip}; give a table with rows")
