@@ -28,7 +28,9 @@ from schemas.table import Table
 from schemas.tables.hmda import HMDA_APPLICATIONS, HMDA_REFUSALS
 from schemas.terms import Refusal
 from tasks.ingest.hmda.canonical import CANONICAL, lacking, literal, parquet, quoted, select
-from tasks.ingest.hmda.layouts import Recognised
+from tasks.ingest.hmda import submission
+from tasks.ingest.hmda.edits import REPEATED, judged, repeated_rows
+from tasks.ingest.hmda.layouts import SUBMISSION, Recognised
 from tasks.lake.storage import Setting, connected, threads
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -189,7 +191,14 @@ def open_raw(connection: duckdb.DuckDBPyConnection, recognised: Recognised, most
         parts = [
             _delimited(recognised, piece, name, i) for i, (piece, name) in enumerate(zip(pieces, names, strict=True))
         ]
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW raw AS {' UNION ALL '.join(parts)}")
+    rows = " UNION ALL ".join(parts)
+    if recognised.layout is SUBMISSION:
+        # what identifies a loan or a person is in this view alone, which nothing reads but SQL of the layout
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW fields AS {submission.filed(rows, recognised.sheet)}")
+        repeated = repeated_rows("FROM fields", submission.FIELDS)
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {REPEATED} AS {repeated}")
+        rows = submission.view(judged("FROM fields", submission.FIELDS), recognised.sheet)
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW raw AS {rows}")
     return pieces
 
 
@@ -262,8 +271,8 @@ def _delimited(recognised: Recognised, piece: Piece, name: str, index: int) -> s
         name,
         header=str(piece.header).lower(),
         delim=literal(recognised.delimiter),
-        quote="'\"'",
-        escape="'\"'",
+        quote=literal("" if recognised.layout is SUBMISSION else '"'),
+        escape=literal("" if recognised.layout is SUBMISSION else '"'),
         columns="{" + columns + "}",
         store_rejects="true",
         rejects_table=literal(_rejects(index)),
@@ -347,13 +356,14 @@ def convert(recognised: Recognised, target: Path) -> Converted:
     draft, refusals = target / f".{APPLICATIONS_FILE}", target / f".{REFUSALS_FILE}"
     try:
         target.mkdir(parents=True, exist_ok=True)
-        with _connected(target) as connection:
+        with _connected(target, recognised.layout is SUBMISSION) as connection:
             pieces = open_raw(connection, recognised, _threads())
             query = select(recognised)
             rows = _written(connection, f"SELECT * EXCLUDE (refusal) FROM ({query}) WHERE refusal IS NULL", draft)
             all_fit = rows == recognised.lines - recognised.header
             refused = _written(connection, _NONE_REFUSED if all_fit else _REFUSED.format(query), refusals)
             broken = broken_rows(connection, recognised, pieces, rows + refused)
+            submission.check_entries(recognised.path.name, recognised.sheet, rows + refused + len(broken))
             if len(broken):
                 _renumber(draft, pieces, broken)
                 _renumber(refusals, pieces, broken)
@@ -381,7 +391,8 @@ def _threads() -> int:
 
 
 @contextmanager
-def _connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def _connected(target: Path, judged: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection for a conversion; where rows are judged by edits, their conditions are run as they are written."""
     spill = target / ".spill"
     settings: dict[str, Setting] = {
         "memory_limit": _MEMORY,
@@ -389,6 +400,8 @@ def _connected(target: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         "threads": _threads(),
         "preserve_insertion_order": False,  # rows carry their numbers; to keep their order would cost memory
         "autoinstall_known_extensions": False,
+        # to rewrite the conditions of so many edits takes seconds, and they run no faster
+        **({"disabled_optimizers": "expression_rewriter"} if judged else {}),
     }
     try:
         with connected(settings) as connection:
