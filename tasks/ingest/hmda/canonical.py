@@ -358,7 +358,8 @@ def race(modern: bool = True, told: bool = False) -> str:
     other_minority, other_white = f"list_has_any({other}, {listed(every)})", f"list_contains({other}, '{_WHITE}')"
     single = " ".join(f"WHEN {has} THEN {literal(name)}" for has, name in zip(minority, _MINORITIES, strict=True))
     return (
-        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Race', told)} WHEN {first} IN ('6', '7') THEN 'Race Not Available' "
+        f"CASE WHEN {first} IS NULL THEN {_blank(modern, 'Race', told)} "
+        f"WHEN {first} IN ('6', '7') THEN 'Race Not Available' "
         f"WHEN list_has_any({applicant_codes}, {listed(every)}) AND {other_white} THEN 'Joint' "
         f"WHEN {several} > 1 THEN '2 or more minority races' {single} "
         f"WHEN {other_minority} OR {free_text} THEN 'Joint' ELSE 'White' END"

@@ -497,9 +497,8 @@ def _scores() -> Iterator[Edit]:
             )
         yield Edit(of[2], f"{word}'s model 8 is named, and no other", _one_alone(_is(model, "8"), _filled(text)))
         # the guides name 8888 alone; nobody has the score of a co-applicant who is not there
-        none, no_model = ("8888", "1111"), ("9", "1111")
-        if is_other:
-            none, no_model = (*none, "9999"), (*no_model, "10")
+        none = ("8888", "1111", "9999") if is_other else ("8888", "1111")
+        no_model = ("9", "1111", "10") if is_other else ("9", "1111")
         yield Edit(
             of[3],
             f"no credit score of the {word} in actions 4 to 6",

@@ -29,6 +29,10 @@ from tasks.ingest.sources.raw import check_regular
 
 _CHUNK = 4 * 2**20
 _HEAD = 2**20
+_ARCHIVES = 2
+"""Levels of archives: a file set that holds the publisher's own zip."""
+_NOT_ROWS = ("__MACOSX/", ".DS_Store")
+"""What computers put into an archive beside its files."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +87,14 @@ def opened(path: Path, scratch: Path, limits: Limits | None = None) -> Opened:
                 f"{path.name} is Parquet, and files of HMDA are delivered as text, plain or packed; an audit takes a "
                 "vintage's rows (applications) as source.path, and other Parquet as kind: parquet"
             )
+        plain, folder = path, scratch
+        for _ in range(_ARCHIVES):
+            if magic.startswith(b"PK"):
+                plain, folder = _extracted(plain, folder, limits), folder / "inner"
+                magic = _first_bytes(plain)
         if magic.startswith(b"PK"):
-            return _text(_extracted(path, scratch, limits), "none", limits, path.name)
-        return _text(path, "gzip" if magic.startswith(b"\x1f\x8b") else "none", limits, path.name)
+            raise DataQualityError(f"{path.name} holds a zip in a zip in a zip: unpack it and give the file of rows")
+        return _text(plain, "gzip" if magic.startswith(b"\x1f\x8b") else "none", limits, path.name)
     except (zipfile.BadZipFile, NotImplementedError, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise DataQualityError(f"{path.name} is damaged or cut short ({error}): fetch it again") from error
     except OSError as error:
@@ -121,7 +130,7 @@ def _extracted(path: Path, scratch: Path, limits: Limits) -> Path:
 
 
 def _only_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    members = archive.infolist()
+    members = [member for member in archive.infolist() if not member.filename.startswith(_NOT_ROWS)]
     if len(members) != 1:
         raise DataQualityError(
             f"{name} holds {len(members)} members, and one file of rows is expected: unpack it and give the file"
@@ -473,7 +482,11 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
             so; a lender's own submission; or the file cannot be opened (see ``opening``).
         InfrastructureError: the file cannot be read, or the disk is too small.
     """
-    file = opened(path, scratch, limits)
+    return _recognised(path, opened(path, scratch, limits))[0]
+
+
+def _recognised(path: Path, file: Opened) -> tuple[Recognised, list[list[str]]]:
+    """The layout of an opened file, and the first records below its header; none of fixed widths."""
     lines = _lines(file)
     if not lines:
         raise DataQualityError(f"{path.name} has blank lines alone: rows of applications are expected")
@@ -491,7 +504,7 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
             layout, names, has_header = _delimited(path.name, records)
             exact = _is_exact(names, records[has_header:])
     layout_names, file_names = set(layout.columns), set(names)
-    return Recognised(
+    recognised = Recognised(
         *(file.path, layout, "" if layout.stops else file.delimiter, file.encoding, tuple(names)),
         missing=tuple(name for name in layout.columns if name not in file_names),
         unknown=tuple(name for name in names if name not in layout_names and name != FILLER),
@@ -502,29 +515,48 @@ def recognise(path: Path, scratch: Path, limits: Limits | None = None) -> Recogn
         sheet=sheet,
         exact_ratio=exact,
     )
+    return recognised, records[has_header:]
 
 
-def years_said(path: Path, scratch: Path) -> tuple[int, ...]:
-    """The years that the first rows of a file are of, in order; none where it has no such column.
+@dataclass(frozen=True)
+class Outline:
+    """What the first rows of a file say of all of them."""
+
+    layout: str
+    rows: int
+    """Lines without a header or a sheet."""
+    years: tuple[int, ...]
+    """In order; none where it has no such column."""
+    lenders: frozenset[str]
+    """LEIs; none of years before 2018."""
+    states: frozenset[str]
+
+
+def outline(path: Path, scratch: Path) -> Outline:
+    """What a file is by its first rows.
 
     Raises:
         DataQualityError, InfrastructureError: as ``recognise`` says.
     """
     file = opened(path, scratch)
-    lines = _lines(file)
-    if not lines:
-        return ()
-    if _is_fixed(lines):
-        year_texts = {line[: _FIXED.stops[0]] for line in lines}
+    recognised, records = _recognised(path, file)
+    rows, sheet = recognised.lines - recognised.header, recognised.sheet
+    if recognised.layout.stops:
+        years = {line[: _FIXED.stops[0]] for line in _lines(file)}
+        return Outline(recognised.layout.name, rows, _years(years), frozenset(), frozenset())
+    below = [row for row in records if len(row) == len(recognised.columns)]
+    cells = {name: {_plain(row[i]) for row in below} for i, name in enumerate(recognised.columns)}
+    if recognised.layout is SUBMISSION:
+        years = submission.year_of(sheet, below)
     else:
-        records = _records(path.name, lines, file.delimiter)
-        if submission.is_submission(records):
-            year_texts = submission.year_of(submission.sheet_of(path.name, records), records)
-        else:
-            _, names, has_header = _delimited(path.name, records)
-            at = next((names.index(name) for name in _YEARS if name in names), None)
-            year_texts = set() if at is None else {_plain(row[at]) for row in records[has_header:] if len(row) > at}
-    return tuple(sorted({int(year) for year in year_texts if re.fullmatch(_SHAPES["as_of_year"], year)}))
+        years = next((cells[name] for name in _YEARS if name in cells), set())
+    leis = {cell for cell in cells.get("lei", ()) if re.fullmatch(_SHAPES["lei"], cell)}
+    states = {cell for cell in cells.get("state_code", ()) if re.fullmatch("[A-Z]{2}", cell) and cell != "NA"}
+    return Outline(recognised.layout.name, rows, _years(years), frozenset(leis), frozenset(states))
+
+
+def _years(texts: Iterable[str]) -> tuple[int, ...]:
+    return tuple(sorted({int(year) for year in texts if re.fullmatch(_SHAPES["as_of_year"], year)}))
 
 
 def _lines(file: Opened) -> list[str]:

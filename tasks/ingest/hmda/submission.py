@@ -16,8 +16,6 @@ from schemas.terms import Refusal
 
 NAME: Final = "submission_2018"
 """Of the layout."""
-DATASET: Final = "submission"
-"""Of its vintages."""
 _SHEET_FIELDS, _ROW_FIELDS = 15, 110
 _LEI = r"[0-9A-Za-z]{20}"
 _FIRST_YEAR: Final = 2018
@@ -160,14 +158,13 @@ class Sheet:
 
 
 def is_submission(records: Sequence[Sequence[str]]) -> bool:
-    """Whether the first records are a submission's: its sheet, or rows of record type 2, 110 fields and an LEI."""
-    first = records[0]
-    return (len(first), first[0]) in ((_SHEET_FIELDS, "1"), (_ROW_FIELDS, "2"))
+    """Whether the first record has a submission's shape: of a sheet or of a row, behind a record type of one letter."""
+    return len(records[0]) in (_SHEET_FIELDS, _ROW_FIELDS) and len(records[0][0]) == 1
 
 
 def begins_one(line: bytes) -> bool:
     """The same of the first line of a file, before it is split."""
-    return (line[:2], line.count(b"|") + 1) in ((b"1|", _SHEET_FIELDS), (b"2|", _ROW_FIELDS))
+    return line.count(b"|") + 1 in (_SHEET_FIELDS, _ROW_FIELDS) and line[1:2] == b"|"
 
 
 def sheet_of(name: str, records: Sequence[Sequence[str]]) -> Sheet | None:
@@ -184,6 +181,8 @@ def sheet_of(name: str, records: Sequence[Sequence[str]]) -> Sheet | None:
         )
     if len(records[0]) != _SHEET_FIELDS:
         return None
+    if records[0][0] != "1":
+        raise DataQualityError(f"{name}: its first line is no transmittal sheet, which has record type 1 (edit S300)")
     sheet = [cell.strip() for cell in records[0]]
     if not re.fullmatch(r"20\d\d", sheet[2]) or int(sheet[2]) < _FIRST_YEAR:
         raise DataQualityError(f"{name}: its transmittal sheet names no calendar year from 2018 (field 3, edit S302)")
