@@ -145,7 +145,7 @@ def add(
     opened, added_vintages, emptied = Lake(lake), [], list[str]()
     with at_work(opened, command_id()):
         for file in files:
-            outline = cache(partial(store.outlined, file))  # reads the file, and only where something is left to ask
+            outline = cache(partial(store.outline_of, file))  # reads the file, and only where something is left to ask
             of = year or store.year_of(file.name, outline())
             dataset = kind or offers.dataset_by_layout(outline().layout)
             place = geo or offers.geography_by_rows(file.name, dataset, of, outline())

@@ -79,11 +79,12 @@ def draft(file: Path, options: "Given", output: Path | None = None) -> str:
     """The spec of a table; remarks on the table go to the error stream.
 
     Raises:
-        SpecError: there is no such file, it is HMDA and no decision is given, or something has to be given.
+        SpecError: there is no such file, or something has to be given.
         DataQualityError: the file is no table.
     """
+    from flows.cli.draft.hmda_spec import hmda_spec
     from flows.cli.draft.spec_text import answered, text
-    from flows.cli.draft.table import hmda_advice, read_table
+    from flows.cli.draft.table import read_table
     from tasks.ingest.sources.raw import check_regular
 
     check_regular(file)
@@ -91,11 +92,11 @@ def draft(file: Path, options: "Given", output: Path | None = None) -> str:
         raise SpecError(f"no file at {str(file)!r}: expected a delimited table or Parquet; give its path")
     if output is not None and output.exists():
         raise SpecError(f"-o {output}: the file exists already; give another name, or remove it")
-    advice = hmda_advice(file)
-    if advice and options.decision is None:
-        raise SpecError(advice)
+    of_hmda = hmda_spec(file, output)
+    if of_hmda is not None and options.decision is None:
+        return of_hmda
     table = read_table(file)
-    notes = [*table.notes, *([advice] if advice else [])]
+    notes = list(table.notes)
     if table.example is not None:
         notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file)}")
     for note in notes:

@@ -294,6 +294,7 @@ def _people() -> Iterator[Edit]:
         )
         nobody = ("6", "7", "8") if is_other else ("6", "7")
         free = f"{_is(races[0], '')} AND {texts}"
+        others = " OR ".join(_not(name, *_RACES, "") for name in races[1:])
         yield Edit(
             f"{of[3]}-1",
             f"{word}'s race 1 is a code, or free text tells it",
@@ -302,7 +303,7 @@ def _people() -> Iterator[Edit]:
         yield Edit(
             f"{of[3]}-2",
             f"{word}'s races 2 to 5 are codes of races, or blank",
-            " OR ".join(_not(name, *_RACES, "") for name in races[1:]),
+            others,
         )
         yield Edit(f"{of[3]}-3", f"each of the {word}'s races stands once", _twice(races))
         yield Edit(
@@ -315,8 +316,8 @@ def _people() -> Iterator[Edit]:
         yield Edit(f"{of[4]}-2", f"{word}'s race by sight is 1 to 5", f"{_is(seen['race'], '1')} AND ({by_sight})")
         yield Edit(
             f"{of[4]}-3",
-            f"{word}'s race that was told is a code, 6, or free text",
-            f"{_is(seen['race'], '2')} AND {_not(races[0], *_RACES, '6')} AND NOT ({free})",
+            f"{word}'s races that were told are codes, 6, or free text",
+            f"{_is(seen['race'], '2')} AND ({_not(races[0], *_RACES, '6')} AND NOT ({free}) OR {others})",
         )
         yield Edit(
             of[5], f"{word}'s race 7 was not noted by sight", f"{_is(races[0], '7')} AND {_not(seen['race'], '3')}"
@@ -417,9 +418,15 @@ def _money() -> Iterator[Edit]:
             f"{filed} AND NOT {_number(name, least)}",
         )
         yield Edit(
-            f"{number}-2", f"no {word} of reverse, open-end or business loans", f"{_any(loans, '1')} AND {filed}"
+            f"{number}-2",
+            f"no {word} of reverse, open-end or business loans: NA or Exempt",
+            f"{_any(loans, '1')} AND {_none(name)}",
         )
-        yield Edit(f"{number}-3", f"no {word} of loans that were not made", f"{_is(action, *actions)} AND {filed}")
+        yield Edit(
+            f"{number}-3",
+            f"no {word} of loans that were not made: NA or Exempt",
+            f"{_is(action, *actions)} AND {_none(name)}",
+        )
     yield Edit(
         "V677-1",
         "the interest rate is a number above 0, NA or Exempt",
@@ -435,6 +442,12 @@ def _money() -> Iterator[Edit]:
         "V678-1",
         "the prepayment penalty's term is a number above 0, NA or Exempt",
         f"{_none(penalty)} AND NOT {_number(penalty, '> 0')}",
+    )
+    yield Edit(
+        "V678-2",
+        "no prepayment penalty of purchased, reverse or business loans",
+        f"({_is(action, '6')} OR {_any(('reverse_mortgage', 'business_or_commercial_purpose'), '1')}) "
+        f"AND {_none(penalty)}",
     )
     yield Edit(
         "V678-5",
@@ -482,7 +495,7 @@ def _scores() -> Iterator[Edit]:
         score, model, text = (f"{person}_credit_score_{what}" for what in ("filed", "type", "text"))
         word, is_other = person.replace("_", "-"), person == "co_applicant"
         models = (*_SCORE_MODELS, "10") if is_other else _SCORE_MODELS
-        yield Edit(f"{of[0]}-1", f"{word}'s credit score is a number", f"NOT {_number(score)}")
+        yield Edit(f"{of[0]}-1", f"{word}'s credit score is a number", f"NOT {_digits(score, '[0-9]+')}")
         yield _one_of(f"{of[0]}-2", model, *models)
         yield Edit(
             f"{of[1]}-1",
@@ -502,7 +515,7 @@ def _scores() -> Iterator[Edit]:
         yield Edit(
             of[3],
             f"no credit score of the {word} in actions 4 to 6",
-            f"{_is(action, *_CLOSED)} AND ({_not(score, *none)} OR {_not(model, *no_model)})",
+            f"{_is(action, *_CLOSED)} AND ({_not(score, *none)} OR {_not(model, *no_model)} OR {_filled(text)})",
         )
         yield Edit(
             of[4],
@@ -539,6 +552,11 @@ def _reasons() -> Iterator[Edit]:
         "V670-3",
         "the reason of other actions is 10 or 1111",
         f"{_is(action, '1', '2', '4', '5', '6', '8')} AND {_not(first, '10', '1111')}",
+    )
+    yield Edit(
+        "V670-4",
+        "reason 10 is of an action that is no denial",
+        f"{_is(first, '10')} AND {_not(action, '1', '2', '4', '5', '6', '8')}",
     )
     yield Edit(
         "V671", "reason 9 is told, and no other", _one_alone(_any((first, *others), "9"), _filled("denial_reason_text"))
@@ -584,7 +602,11 @@ def _property() -> Iterator[Edit]:
         f"NOT ({_digits(units, '[0-9]+')} AND {_number(units, '> 0')})",
     )
     affordable = "multifamily_units_filed"
-    yield Edit("V692-1", "affordable units are a number, NA or Exempt", f"{_none(affordable)} AND NOT {_UNITS}")
+    yield Edit(
+        "V692-1",
+        "affordable units are a number, NA or Exempt",
+        f"{_none(affordable)} AND NOT {_digits(affordable, '[0-9]+')}",
+    )
     yield Edit("V692-2", "no affordable units of fewer than five", f"{_number(units, '< 5')} AND {_none(affordable)}")
     yield Edit(
         "V692-3",
@@ -666,7 +688,8 @@ def _systems() -> Iterator[Edit]:
     yield Edit(
         "V713",
         "systems and results are exempt together",
-        f"{_is(systems[0], '1111')} AND ({_not(results[0], '1111')} OR {_filled(*rest)})",
+        f"{_is(systems[0], '1111')} AND ({_not(results[0], '1111')} "
+        f"OR {_filled(*rest, 'aus_text', 'aus_result_text')})",
     )
 
 

@@ -532,8 +532,8 @@ class Outline:
     states: frozenset[str]
 
 
-def outline(path: Path, scratch: Path) -> Outline:
-    """What a file is by its first rows.
+def outlined(path: Path, scratch: Path) -> tuple[Recognised, Outline]:
+    """The layout of a file, and what it is by its first rows.
 
     Raises:
         DataQualityError, InfrastructureError: as ``recognise`` says.
@@ -543,7 +543,7 @@ def outline(path: Path, scratch: Path) -> Outline:
     rows, sheet = recognised.lines - recognised.header, recognised.sheet
     if recognised.layout.stops:
         years = {line[: _FIXED.stops[0]] for line in _lines(file)}
-        return Outline(recognised.layout.name, rows, _years(years), frozenset(), frozenset())
+        return recognised, Outline(recognised.layout.name, rows, _years(years), frozenset(), frozenset())
     below = [row for row in records if len(row) == len(recognised.columns)]
     cells = {name: {_plain(row[i]) for row in below} for i, name in enumerate(recognised.columns)}
     if recognised.layout is SUBMISSION:
@@ -552,7 +552,7 @@ def outline(path: Path, scratch: Path) -> Outline:
         years = next((cells[name] for name in _YEARS if name in cells), set())
     leis = {cell for cell in cells.get("lei", ()) if re.fullmatch(_SHAPES["lei"], cell)}
     states = {cell for cell in cells.get("state_code", ()) if re.fullmatch("[A-Z]{2}", cell) and cell != "NA"}
-    return Outline(recognised.layout.name, rows, _years(years), frozenset(leis), frozenset(states))
+    return recognised, Outline(recognised.layout.name, rows, _years(years), frozenset(leis), frozenset(states))
 
 
 def _years(texts: Iterable[str]) -> tuple[int, ...]:

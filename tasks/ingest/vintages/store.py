@@ -21,7 +21,7 @@ from schemas.errors import DataQualityError, InfrastructureError, IntegrityError
 from schemas.vintages import SUBMISSION, Vintage, dataset_of, place_of
 from tasks.ingest.hmda import submission
 from tasks.ingest.hmda.conversion import APPLICATIONS_FILE, REFUSALS_FILE, SchemaReport, convert, report_on
-from tasks.ingest.hmda.layouts import Outline, outline, recognise
+from tasks.ingest.hmda.layouts import Outline, outlined, recognise
 from tasks.ingest.hmda.rows import LENDERS_FILE, SORTED, files_of
 from tasks.ingest.hmda.source import RECORD, digest_of_files, digest_of_rows, once
 from tasks.ingest.sources.raw import check_regular
@@ -96,7 +96,7 @@ def examine(file: Path) -> TakenIn:
         return take_in(file, Path(folder))
 
 
-def outlined(file: Path) -> Outline:
+def outline_of(file: Path) -> Outline:
     """What a file is by its first rows: layout, rows, years, lenders and states.
 
     Raises:
@@ -105,7 +105,7 @@ def outlined(file: Path) -> Outline:
     """
     check_regular(file)
     with tempfile.TemporaryDirectory(prefix="evenhand-") as scratch:
-        return outline(file, Path(scratch))
+        return outlined(file, Path(scratch))[1]
 
 
 def year_of(name: str, of: Outline) -> int:
