@@ -78,6 +78,7 @@ def init(
     if file is None:
         raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
     from flows.cli.draft.drafting import Choices
+    from flows.cli.draft.hmda_spec import hmda_spec
     from flows.cli.draft.reading import File
 
     given = {
@@ -88,32 +89,26 @@ def init(
         "reference": tuple(reference or ()),
     }
     choices = Choices({name: value for name, value in given.items() if value})
-    _check_output(output)
-    made = draft(File(file, member, sheet, with_, key), choices)
-    _write(made, output, as_json)
+    _check_file(file, output)
+    if decision is None and (of_hmda := hmda_spec(file, output)) is not None:
+        _put(of_hmda, output)
+        return
+    _write(draft(File(file, member, sheet, with_, key), choices), output, as_json)
 
 
 def draft(file: "File", choices: "Choices") -> "Draft":
     """The draft of a table; remarks on the table go to the error stream, and questions to a terminal.
 
     Raises:
-        SpecError: there is no such file, it is HMDA and no decision is given, or a choice does not fit the table.
+        SpecError: a choice does not fit the table.
         DataQualityError: the file is no table.
     """
     from flows.cli.draft.drafting import drafted
-    from flows.cli.draft.known_tables import hmda_advice
     from flows.cli.draft.prompts import ask, at_terminal
     from flows.cli.draft.reading import read_file
-    from tasks.ingest.sources.raw import check_regular
 
-    check_regular(file.path)
-    if not file.path.is_file():
-        raise SpecError(f"no file at {str(file.path)!r}: expected a table; give its path")
-    advice = hmda_advice(file.path)
-    if advice and "decision.column" not in choices.settings:
-        raise SpecError(advice)
     table = read_file(file)
-    notes = [*table.notes, *([advice] if advice else [])]
+    notes = list(table.notes)
     if table.example is not None:
         notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file.path)}")
     for note in notes:
@@ -131,7 +126,12 @@ def _check_names(table: "Table", choices: "Choices") -> None:
             raise SpecError(f"{name}: that record is not the header; the column is called {table.lost_names[name]!r}")
 
 
-def _check_output(output: Path | None) -> None:
+def _check_file(file: Path, output: Path | None) -> None:
+    from tasks.ingest.sources.raw import check_regular
+
+    check_regular(file)
+    if not file.is_file():
+        raise SpecError(f"no file at {str(file)!r}: expected a table; give its path")
     if output is not None and output.exists():
         raise SpecError(f"-o {output}: the file exists already; give another name, or remove it")
 
@@ -146,11 +146,7 @@ def _write(made: "Draft", output: Path | None, as_json: Path | None) -> None:
     from flows.cli.draft.spec_text import text
 
     asked = open_questions(made)
-    written = text(made, output)
-    if output is None:
-        sys.stdout.write(written)
-    else:
-        _save(output, written, "-o")
+    _put(text(made, output), output)
     if as_json is not None:
         _save_json(as_json, asked)
     for line in lines(asked):
@@ -179,6 +175,13 @@ def _lacking(made: "Draft", asked: Sequence["Question"], output: Path | None) ->
         command += " --protected COLUMN --reference VALUE"
     where = "" if output is None else f" {output} has CHECK there."
     return f"{name}: {question.text}{where} Give it: {command}"
+
+
+def _put(written: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(written)
+    else:
+        _save(output, written, "-o")
 
 
 def _save(path: Path, text: str, option: str) -> None:
