@@ -1,18 +1,16 @@
 """The command ``evenhand intake``: applies the recipe of a spec alone, and prints what it reads."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from flows.cli import options
 from flows.cli.terminal import console, errors, print_rows
 from schemas.errors import InfrastructureError, SpecError
-
-if TYPE_CHECKING:
-    from schemas.audit.file import Mark
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -29,6 +27,7 @@ def intake(
     ] = None,
 ) -> None:
     """Read the table of a spec by its recipe and print the counts: rows, decisions, groups, columns, rules."""
+    from flows.cli.draft.review import open_questions
     from flows.cli.draft.vocabulary import is_nobody
     from schemas.audit.file import parse, spec_text
     from tasks.ingest import counts
@@ -43,7 +42,7 @@ def intake(
                 counts.write_table(opened, out, Path(folder) / "rows")
     except SpecError as error:
         raise SpecError(spec_file.describe(error)) from error
-    document["questions"] = [_question(mark) for mark in parsed.marks]
+    document["questions"] = [question.as_json() for question in open_questions(spec)]
     if json_file is not None:
         try:
             json_file.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
@@ -52,7 +51,7 @@ def intake(
     _print(document)
 
 
-def reasons_of(lines: list[str], places: dict[tuple[str | int, ...], int]) -> dict[str, str]:
+def reasons_of(lines: list[str], places: Mapping[tuple[str | int, ...], int]) -> dict[str, str]:
     """The comment behind each column of a spec, which says why it is left out."""
     commented = {
         str(place[1]): lines[line - 1].partition(" # ")[2].strip()
@@ -60,17 +59,6 @@ def reasons_of(lines: list[str], places: dict[tuple[str | int, ...], int]) -> di
         if len(place) == 2 and place[0] == "columns" and line <= len(lines)
     }
     return {name: comment for name, comment in commented.items() if comment}
-
-
-def _question(mark: "Mark") -> dict[str, Any]:
-    """A mark of a draft as a question of the one data model."""
-    return {
-        "key": mark.key,
-        "keys": [mark.key],
-        "text": mark.why,
-        "line": mark.line,
-        "answered": None,
-    }
 
 
 def _print(document: dict[str, Any]) -> None:

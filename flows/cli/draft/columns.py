@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from flows.cli.draft import people, vocabulary
 from flows.cli.draft.table import Column, Table
-from schemas.audit import column as column_names
 from schemas.audit.intake import ColumnRecipe
 from schemas.tables.applications import APPLICATIONS
 from schemas.tables.counterfactuals import COUNTERFACTUALS
-from tasks.ingest.intake import numbers
+from tasks.ingest.intake import numbers, units
 from tasks.preprocessing.algorithm import STOPS, association
 
 AFTER: Final = "known after the decision"
@@ -75,9 +74,7 @@ class Split:
         return self.favourable | self.unfavourable
 
 
-def entries(
-    table: Table, decision: str, split: Split, attributes: Collection[str], row_id: str | None
-) -> list[Entry]:
+def entries(table: Table, decision: str, split: Split, attributes: Collection[str], row_id: str | None) -> list[Entry]:
     """An entry for every column but the decision, in the order of the table."""
     out, seen = [], dict[bytes, str]()
     decided_on = _decision_days(table)
@@ -86,10 +83,11 @@ def entries(
             continue
         entry = feature(column)
         reason, why = _left_out(table, column, split, attributes, row_id, decided_on)
-        if not reason and (twin := seen.get(signature := column.groups.tobytes())) is not None:
-            reason, why = "copy", f"tells the same as {twin}, value by value"
-        elif not reason and column.distinct > 1:
-            seen[signature] = name
+        if not reason:
+            cells = column.numbers if column.is_number and column.distinct > _MOST_CATEGORIES else column.groups
+            twin = seen.setdefault(cells.tobytes(), name)
+            if twin != name:
+                reason, why = "copy", f"tells the same as {twin}, value by value"
         if reason:
             recipe = entry.recipe if reason in ("protected", "date", "year") else None
             entry = Entry(name, "nominal", why, reason, recipe=recipe, doubt=entry.doubt if recipe else "")
@@ -171,8 +169,11 @@ def shared_ids(table: Table, decision: str) -> tuple[str, int, int] | None:
 
 def _is_identifier(column: Column) -> bool:
     """Whether a column identifies rows: by its name and values that hardly repeat."""
-    named = any(vocabulary.is_named(column.name, kind) for kind in ("id", "id_if_unique"))
-    return named and not _is_amount(column) and _is_unique(column)
+    if not any(vocabulary.is_named(column.name, kind) for kind in ("id", "id_if_unique")) or not _is_unique(column):
+        return False
+    if vocabulary.ends_as_identifier(column.name):
+        return column.number is None or not column.number.marked
+    return not _is_amount(column)
 
 
 def _is_unique(column: Column) -> bool:
@@ -183,7 +184,7 @@ def _is_unique(column: Column) -> bool:
 def _is_amount(column: Column) -> bool:
     if not column.is_number or column.number is None:
         return column.form in ("date", "bands")
-    return column.number.marked or numbers.names_amount(column.name) or numbers.names_rate(column.name)
+    return column.number.marked or units.names_amount(column.name) or units.names_rate(column.name)
 
 
 def _left_out(
@@ -215,7 +216,7 @@ def _by_name(column: Column) -> tuple[Reason, str] | None:
         return "after", f"{AFTER}, by its name"
     if _is_identifier(column):
         return "id", "an identifier, by its name and values"
-    if "id" in vocabulary.parts(name)[-1:] or "uuid" in vocabulary.parts(name):
+    if "id" in vocabulary.parts(name)[-1:]:
         return "id", "an identifier, by its name"
     if vocabulary.is_named(name, "weight") and column.is_number:
         values = column.numbers[np.isfinite(column.numbers)]

@@ -1,7 +1,10 @@
-"""The command ``evenhand init``: drafts a spec from a table, or lists what a spec has left to confirm."""
+"""The command ``evenhand init``: drafts a spec from a table, lists what a spec has left to confirm, and confirms it."""
 
+import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,16 +13,24 @@ from flows.cli.terminal import errors, visible
 from schemas.errors import InfrastructureError, SpecError
 
 if TYPE_CHECKING:
-    from flows.cli.draft.spec_text import Given
+    from flows.cli.draft.drafting import Choices, Draft
+    from flows.cli.draft.questions import Question
+    from flows.cli.draft.reading import File
+    from flows.cli.draft.table import Table
 
 app = typer.Typer(rich_markup_mode=None)
 
 
-@app.command(epilog="Example: evenhand init loans.csv --decision approved --favourable yes -o loans.yaml")
+@app.command(epilog="Example: evenhand init loans.csv -o loans.yaml, then evenhand init --confirm loans.yaml")
 def init(
     file: Annotated[
-        Path | None, typer.Argument(help="A delimited table, with a header or without, or Parquet.")
+        Path | None,
+        typer.Argument(
+            help="A table: delimited text, Excel, Parquet, JSON lines, Stata, SAS, SPSS, packed or not. With "
+            "--confirm: the first KEY."
+        ),
     ] = None,
+    keys: Annotated[list[str] | None, typer.Argument(help="With --confirm: the keys to confirm; all if none.")] = None,
     decision: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the decision.")] = None,
     favourable: Annotated[
         list[str] | None, typer.Option(metavar="VALUE", help="Value that favours the applicant; may be given again.")
@@ -34,90 +45,183 @@ def init(
     reference: Annotated[
         list[str] | None, typer.Option(metavar="VALUE", help="Group that others are compared with, of each attribute.")
     ] = None,
+    with_: Annotated[
+        Path | None, typer.Option("--with", metavar="FILE", help="A second file with columns of the same applications.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column that both files have; THIS=OTHER if it has two names.")
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(metavar="NAME", help="Of a workbook: the sheet.")] = None,
+    member: Annotated[str | None, typer.Option(metavar="NAME", help="Of a zip: the file in it.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the spec here instead of printing it.")
+    ] = None,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the questions here as JSON.")
     ] = None,
     check: Annotated[
         Path | None, typer.Option("--check", metavar="SPEC", help="List what a drafted spec has left to confirm.")
     ] = None,
+    confirm: Annotated[
+        Path | None, typer.Option("--confirm", metavar="SPEC", help="Take the defaults of a spec, or of some KEYs.")
+    ] = None,
 ) -> None:
-    """Draft an audit spec from a table: guesses are marked CHECK, and you choose the column of the decision."""
+    """Draft an audit spec from a table: what is a guess becomes a question with a default that you confirm."""
+    if confirm is not None:
+        _confirm(confirm, [str(name) for name in (file, *(keys or ())) if name is not None])
+        return
+    if keys:
+        raise SpecError(f"init: one table, and not {keys[0]!r} too; a second file is --with FILE --key NAME")
     if check is not None:
-        _print_unconfirmed(check)
+        _check(check, as_json)
         return
     if file is None:
         raise SpecError("init: no table given; expected FILE, such as evenhand init loans.csv, or --check SPEC")
-    from flows.cli.draft.spec_text import Given, at_terminal
-    from schemas.audit.file import parse
+    from flows.cli.draft.drafting import Choices
+    from flows.cli.draft.hmda_spec import hmda_spec
+    from flows.cli.draft.reading import File
 
-    answers = Given(
-        decision=decision,
-        favourable=tuple(favourable or ()),
-        unfavourable=tuple(unfavourable or ()),
-        protected=tuple(protected or ()),
-        reference=tuple(reference or ()),
-        asks=at_terminal(),
-    )
-    text = draft(file, answers, output)
-    if output is None:
-        sys.stdout.write(text)
-    else:
-        try:
-            output.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InfrastructureError(
-                f"-o {output}: cannot be written ({error.strerror}); give a file in an existing folder"
-            ) from error
-        marks = len(parse(text).marks)
-        errors.print(
-            f"{output}: {marks} lines to confirm (evenhand init --check {output}), then evenhand audit {output}",
-            markup=False,
-        )
+    given = {
+        "decision.column": decision,
+        "decision.favourable": tuple(favourable or ()),
+        "decision.unfavourable": tuple(unfavourable or ()),
+        "protected": tuple(protected or ()),
+        "reference": tuple(reference or ()),
+    }
+    choices = Choices({name: value for name, value in given.items() if value})
+    _check_file(file, output)
+    if decision is None and (of_hmda := hmda_spec(file, output)) is not None:
+        _put(of_hmda, output)
+        return
+    _write(draft(File(file, member, sheet, with_, key), choices), output, as_json)
 
 
-def draft(file: Path, options: "Given", output: Path | None = None) -> str:
-    """The spec of a table; remarks on the table go to the error stream.
+def draft(file: "File", choices: "Choices") -> "Draft":
+    """The draft of a table; remarks on the table go to the error stream, and questions to a terminal.
 
     Raises:
-        SpecError: there is no such file, it is HMDA and no decision is given, or something has to be given.
+        SpecError: a choice does not fit the table.
         DataQualityError: the file is no table.
     """
-    from flows.cli.draft.spec_text import answered, text
-    from flows.cli.draft.table import hmda_advice, read_table
+    from flows.cli.draft.drafting import drafted
+    from flows.cli.draft.prompts import ask, at_terminal
+    from flows.cli.draft.reading import read_file
+
+    table = read_file(file)
+    notes = list(table.notes)
+    if table.example is not None:
+        notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file.path)}")
+    for note in notes:
+        errors.print(note, markup=False)
+    _check_names(table, choices)
+    made = drafted(table, choices)
+    return ask(made) if at_terminal() else made
+
+
+def _check_names(table: "Table", choices: "Choices") -> None:
+    """Names of a header record that is not used: the right name is told."""
+    asked = [choices.settings.get("decision.column"), *choices.settings.get("protected", ())]
+    for name in asked:
+        if name and name not in table.columns and name in table.lost_names:
+            raise SpecError(f"{name}: that record is not the header; the column is called {table.lost_names[name]!r}")
+
+
+def _check_file(file: Path, output: Path | None) -> None:
     from tasks.ingest.sources.raw import check_regular
 
     check_regular(file)
     if not file.is_file():
-        raise SpecError(f"no file at {str(file)!r}: expected a delimited table or Parquet; give its path")
+        raise SpecError(f"no file at {str(file)!r}: expected a table; give its path")
     if output is not None and output.exists():
         raise SpecError(f"-o {output}: the file exists already; give another name, or remove it")
-    advice = hmda_advice(file)
-    if advice and options.decision is None:
-        raise SpecError(advice)
-    table = read_table(file)
-    notes = [*table.notes, *([advice] if advice else [])]
-    if table.example is not None:
-        notes.append(f"a bundled spec fits this table ({table.example.title}): {table.example.command(file)}")
-    for note in notes:
-        errors.print(note, markup=False)
-    answers = answered(table, options)
-    for note in answers.notes(table):
-        errors.print(note, markup=False)
-    return text(table, answers, output)
 
 
-def _print_unconfirmed(spec: Path) -> None:
-    from schemas.audit.file import parse, spec_text
-    from tasks.ingest.sources.raw import check_regular
+def _write(made: "Draft", output: Path | None, as_json: Path | None) -> None:
+    """Write the spec and the questions, and list what there is to confirm.
 
-    check_regular(spec)
+    Raises:
+        SpecError: the draft is written, and lacks the decision, its sides or the groups.
+    """
+    from flows.cli.draft.questions import lines, open_questions
+    from flows.cli.draft.spec_text import text
+
+    asked = open_questions(made)
+    _put(text(made, output), output)
+    if as_json is not None:
+        _save_json(as_json, asked)
+    for line in lines(asked):
+        errors.print(f"  {line}", markup=False)
+    if not made.is_whole:
+        raise SpecError(_lacking(made, asked, output))
+    if output is not None:
+        errors.print(
+            f"{output}: {len(lines(asked))} lines to confirm (evenhand init --confirm {quote(str(output))} takes what "
+            f"stands there), then evenhand audit {quote(str(output))}",
+            markup=False,
+        )
+
+
+def _lacking(made: "Draft", asked: Sequence["Question"], output: Path | None) -> str:
+    """What a draft lacks, and the command that gives it."""
+    name = made.table.path.name
+    question = next(question for question in asked if question.default is None)
+    command = f"evenhand init {quote(str(made.table.path))}"
+    if question.key == "decision":
+        first = question.options[0].answer if question.options else "COLUMN"
+        command += f" --decision {quote(first)}"
+    elif question.key == "sides":
+        command += f" --decision {quote(made.decision_column)} --favourable VALUE"
+    else:
+        command += " --protected COLUMN --reference VALUE"
+    where = "" if output is None else f" {output} has CHECK there."
+    return f"{name}: {question.text}{where} Give it: {command}"
+
+
+def _put(written: str, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.write(written)
+    else:
+        _save(output, written, "-o")
+
+
+def _save(path: Path, text: str, option: str) -> None:
     try:
-        parsed = parse(spec_text(spec))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"--check {spec}: no spec can be read there; give a file that `evenhand init` wrote") from error
-    except SpecError as error:
-        raise SpecError(f"{spec}: {error}") from error
-    for mark in parsed.marks:
-        sys.stdout.write(visible(f"line {mark.line}  {mark.key}  {mark.why}\n"))
-    if not parsed.marks:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InfrastructureError(
+            f"{option} {path}: cannot be written ({error.strerror}); give a file in an existing folder"
+        ) from error
+
+
+def _save_json(path: Path, asked: Sequence["Question"]) -> None:
+    _save(path, json.dumps([question.as_json() for question in asked], indent=1, ensure_ascii=False) + "\n", "--json")
+
+
+def _check(spec: Path, as_json: Path | None) -> None:
+    from flows.cli.draft.review import review
+
+    found = review(spec)
+    if as_json is not None:
+        _save_json(as_json, found.questions)
+    line_of = {mark.key: mark.line for mark in found.marks}
+    for weight in sorted({question.weight for question in found.questions}):
+        asked = [question for question in found.questions if question.weight == weight]
+        keys = [key for question in asked for key in question.keys]
+        words = " ".join(question.text for question in asked)
+        sys.stdout.write(visible(f"line {min(line_of[key] for key in keys)}  {asked[0].key}  {words}\n"))
+    if not found.questions:
         sys.stdout.write("nothing is left to confirm\n")
+    for change in found.changes:
+        errors.print(f"changed: {change}", markup=False)
+
+
+def _confirm(spec: Path, keys: Sequence[str]) -> None:
+    from flows.cli.draft.review import confirm
+
+    taken, stay = confirm(spec, keys)
+    errors.print(f"{spec}: {len(taken)} keys confirmed", markup=False)
+    if stay:
+        raise SpecError(
+            f"{spec}: {', '.join(stay)} has no default: write the value there, or draft anew with --decision, "
+            "--favourable and --protected"
+        )

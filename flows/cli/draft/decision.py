@@ -14,7 +14,7 @@ from flows.cli.draft.vocabulary import Meaning, Side, plain
 MOST_VALUES: Final = 40
 """Values of a decision; a column with more holds something else."""
 _COVERED, _LAST, _AFTER, _MISSING, _LEAD = 60, 10, 40, 50, 20
-"""Points: all rows with a side, the last column, a name of what comes after, all cells missing; the lead that is enough."""
+"""Points: all rows with a side, the last column, a name of what comes after, all cells missing; the lead needed."""
 _ACTION_NAMES: Final = (("action", "taken"), ("action",), ("actiontaken",))
 _ACTIONS: Final[Mapping[str, Meaning]] = {
     "1": Meaning("favourable"),

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flows.cli.draft import columns, people, vocabulary
 from flows.cli.draft import decision as decisions
@@ -32,9 +31,6 @@ _TITLES: Final = {
     "admissions": "Admissions",
     "justice": "Pretrial decisions",
 }
-_LEAST_WORDS: Final = 2
-_REPEATS: Final = 0.01
-"""Share of equal rows without an id from which on they are a question."""
 
 Repeats = Literal["first", "all", "none"]
 
@@ -126,7 +122,7 @@ class Draft:
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
         """Groups that lose more rows than others because features are missing."""
-        members = {a.column: _members(self.table.columns[a.column], a) for a in self.attributes}
+        members = {a.column: people.members(self.table.columns[a.column], a) for a in self.attributes}
         return tuple(columns.losses(self.table, self.features, self.split, members))
 
     def recipes(self) -> dict[str, ColumnRecipe]:
@@ -155,18 +151,22 @@ def drafted(table: Table, choices: Choices | None = None) -> Draft:
     choices = choices or Choices()
     ranked = _ranked(table)
     decision = _decision(table, choices, ranked)
+    row_id = columns.find_row_id(table, "" if decision is None else decision.column)
+    repeats = _repeats(table, choices, row_id)
+    if repeats == "first" and table.repeats.any():
+        table = table.once()
+        return replace(drafted(table, choices), repeats=repeats)
     sides = Reading({}) if decision is None else _sides(decision, choices)
     split = _split(table, decision, sides)
     column = "" if decision is None else decision.column
     names = _attribute_names(table, choices, column)
     attributes = _attributes(table, choices, names, split)
-    row_id = columns.find_row_id(table, column)
     entries = columns.entries(table, column, split, names, row_id)
     entries = [_chosen(entry, choices, table.columns[entry.name]) for entry in entries]
     return Draft(
         table, choices, tuple(ranked), decision, sides, tuple(attributes),
         tuple(people.others(table, column, names)), tuple(entries), row_id,
-        _year(table, choices, attributes), _repeats(table, choices, row_id), _title(table, decision),
+        _year(table, choices, attributes), repeats, _title(table, decision),
     )  # fmt: skip
 
 
@@ -188,6 +188,8 @@ def _decision(table: Table, choices: Choices, ranked: Sequence[Candidate]) -> Ca
     name = choices.settings.get("decision.column")
     if name is None:
         return decisions.leading(ranked)
+    if name not in table.columns and choices.is_review:
+        return None
     if name not in table.columns:
         raise SpecError(f"--decision {name}: the table has no such column; {nearest(name, table.names)}")
     column = table.columns[name]
@@ -209,9 +211,8 @@ def _sides(decision: Candidate, choices: Choices) -> Reading:
     asked: dict[Side, list[str]] = {}
     sides: tuple[Side, ...] = ("favourable", "unfavourable", "neither")
     for side in sides:
-        asked[side] = [
-            _value(decision, value, side) for value in choices.settings.get(f"decision.{side}", ()) if value != "CHECK"
-        ]
+        listed = [_value(decision, v, side, choices) for v in choices.settings.get(f"decision.{side}", ())]
+        asked[side] = [value for value in listed if value]
     if not any(asked.values()):
         return decision.reading
     twice = set(asked["favourable"]) & set(asked["unfavourable"])
@@ -233,15 +234,15 @@ def _sides(decision: Candidate, choices: Choices) -> Reading:
     return Reading(chosen, "given")
 
 
-def _value(decision: Candidate, value: object, side: str) -> str:
-    """The value of the table that a user means, in whatever spelling."""
+def _value(decision: Candidate, value: object, side: str, choices: Choices) -> str:
+    """The value of the table that a user means, in whatever spelling; of a written spec empty where no row has it."""
     text = str(value).lower() if isinstance(value, bool) else str(value)
     same = next((v for v in decision.rows if v == text), None)
     same = same or next((v for v in decision.rows if plain(v) == plain(text)), None)
-    if same is None:
+    if same is None and not choices.is_review:
         hint = nearest(text, list(decision.rows))
         raise SpecError(f"--{side} {text}: no row of {decision.column} has it; {hint}")
-    return same
+    return same or ""
 
 
 def _opposites(decision: Candidate, approvals: Sequence[str], others: Sequence[str]) -> list[str]:
@@ -251,11 +252,11 @@ def _opposites(decision: Candidate, approvals: Sequence[str], others: Sequence[s
     plainly = plainly or [v for v in others if (m := vocabulary.meaning(v)) and m.side == "unfavourable" and len(v) > 1]
     if plainly:
         return plainly
-    for one, other in (("yes", "no"), ("no", "yes")):
-        if forms & vocabulary.answers(one):  # type: ignore[arg-type]
-            answers = [v for v in others if plain(v) in vocabulary.answers(other)]  # type: ignore[arg-type]
-            if answers:
-                return answers
+    yes, no = vocabulary.answers("yes"), vocabulary.answers("no")
+    for one, other in ((yes, no), (no, yes)):
+        answers = [value for value in others if forms & one and plain(value) in other]
+        if answers:
+            return answers
     if len(others) == 1 and vocabulary.meaning(others[0]) is None:
         return list(others)
     turned = [v for v in others if (m := decision.reading.meanings.get(v)) and m.side == "favourable"]
@@ -278,6 +279,8 @@ def _split(table: Table, decision: Candidate | None, sides: Reading) -> Split:
 
 def _attribute_names(table: Table, choices: Choices, decision: str) -> list[str]:
     names = choices.settings.get("protected")
+    if names is not None and choices.is_review:
+        return [name for name in names if name in table.columns]
     return list(names) if names is not None else people.found(table, decision)
 
 
@@ -292,7 +295,12 @@ def _attributes(table: Table, choices: Choices, names: Sequence[str], split: Spl
                 chosen = value
                 remaining.remove(value)
                 break
-        out.append(people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected")))
+        if choices.is_review and (
+            name not in table.columns or (chosen and not _has_group(table.columns[name], chosen))
+        ):
+            chosen = None
+        attribute = people.attribute(table, name, split.favourable, chosen, is_given=choices.given("protected"))
+        out.append(replace(attribute, reference_is_given=chosen is not None and not choices.is_review))
     if remaining:
         groups = [group for attribute in out for group in attribute.rows]
         raise SpecError(
@@ -305,17 +313,6 @@ def _has_group(column: Column, value: str) -> bool:
     if column.is_number:
         return any(word in value for word in ("under", "over", " to "))
     return any(plain(value) == plain(group) for group in column.values)
-
-
-def _members(column: Column, attribute: Attribute) -> dict[str, NDArray[np.bool_]]:
-    """Group -> ``(rows,)`` who is in it."""
-    if attribute.bands:
-        place = np.searchsorted(attribute.bands, np.nan_to_num(column.numbers), side="right")
-        from schemas.audit.spec import Protected
-
-        names = Protected.model_construct(bands=attribute.bands).band_names
-        return {name: (place == i) & np.isfinite(column.numbers) for i, name in enumerate(names)}
-    return {value: column.groups == i for i, value in enumerate(column.values) if value in attribute.rows}
 
 
 def _chosen(entry: Entry, choices: Choices, column: Column) -> Entry:
@@ -398,4 +395,4 @@ def _title(table: Table, decision: Candidate | None) -> str:
     texts = [*table.names, *(decision.rows if decision is not None else ())]
     points = {sector: sum(vocabulary.tells_sector(text, sector) for text in texts) for sector in _TITLES}
     best = max(points, key=lambda sector: points[sector])
-    return _TITLES[best] if points[best] >= _LEAST_WORDS else "Decisions"
+    return _TITLES[best] if points[best] else "Decisions"

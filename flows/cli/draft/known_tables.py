@@ -1,8 +1,5 @@
-"""Tables that need no draft: HMDA, whose layouts are known, and those that a bundled spec was written for."""
+"""Tables that a bundled spec was written for: they need no draft."""
 
-import csv
-import io
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +9,9 @@ from typing import Final
 import yaml
 
 from flows.cli.options import bundled
-from schemas.audit.hmda import ACTION
-from schemas.errors import EvenhandError
-from tasks.ingest.hmda.layouts import Recognised, recognise
-from tasks.ingest.sources.raw import COLUMNS
 
 _FITTING: Final = 0.9
 """Share of the cells that a spec's lists of codes have to know."""
-_FIRST_MODERN: Final = 2018
-_HEAD: Final = 65536
 
 
 @dataclass(frozen=True)
@@ -36,48 +27,6 @@ class Example:
     def command(self, table: Path) -> str:
         """How it audits the table."""
         return f"evenhand audit {quote(self.path)} --set source.path={quote(str(table))}"
-
-
-def hmda_advice(path: Path) -> str:
-    """What to run instead where a file is HMDA; empty where it is not."""
-    try:
-        with tempfile.TemporaryDirectory() as scratch:
-            recognised = recognise(path, Path(scratch))
-            year = _year(recognised)
-    except EvenhandError:
-        return ""
-    if not any(name.startswith(ACTION) for name in recognised.columns) or not set(COLUMNS) & set(recognised.columns):
-        return ""
-    layout = recognised.layout.name.replace("_", " ")
-    spec = next((p for p in bundled() if p.stem == "hmda"), None)
-    if spec is None:
-        return ""
-    # The command that audits the file. Before 2018, columns that the year does not have must be left out.
-    path_text, year_text = str(path), year or "YEAR"
-    command = f"evenhand audit {quote(_shown(spec))}"
-    if year and int(year) < _FIRST_MODERN and year not in path.name:
-        adding = f"evenhand data add {quote(path_text)} --kind historic --year {year_text}"
-        command = f"{adding}, then {command} --year {year_text}"
-    else:
-        if year and int(year) < _FIRST_MODERN:
-            path_text = str(path.with_name(path.name.replace(year, "{year}")))
-        command += f" --set {quote('source.path=' + path_text)} --set source.vintage=null --year {year_text}"
-    return f"{path.name} is HMDA, {layout} layout, and needs no draft: use {_shown(spec)}, with\n  {command}"
-
-
-def _year(recognised: Recognised) -> str:
-    """The year of the first row; empty where no column holds it."""
-    with recognised.path.open("rb") as file:
-        head = file.read(_HEAD).decode("utf-8-sig", errors="replace")
-    if recognised.layout.stops:
-        return head[:4] if head[:4].isdecimal() else ""
-    at = next((recognised.columns.index(name) for name in COLUMNS if name in recognised.columns), None)
-    lines = [line for line in head.splitlines() if line][: 1 + recognised.header]
-    if at is None or len(lines) <= recognised.header:
-        return ""
-    mark = max(",|;\t", key=lines[0].count)
-    row = next(csv.reader(io.StringIO(lines[-1]), delimiter=mark), [])
-    return row[at] if at < len(row) and row[at].isdecimal() else ""
 
 
 def fitting(counts: Mapping[str, Mapping[str, int]], has_header: bool) -> Example | None:

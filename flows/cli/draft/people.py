@@ -1,4 +1,4 @@
-"""Protected attributes of a table: which columns hold one, their groups, and the group that others are compared with."""
+"""Protected attributes of a table: the columns that hold one, their groups, and the reference group of each."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,6 +26,8 @@ _MOST_MISSING: Final = 0.5
 _USUAL_SHARE: Final = 0.5
 """Favourable decisions of the usual comparison group, beside the group that has most, from which on it is drafted."""
 _SEPARATOR: Final = re.compile(r"\s*(?:;|\||/|\+|,|&)\s*")
+_NO_NAME: Final = re.compile(r"column_\d+")
+"""Of a column of a file without header."""
 _OTHER_PERSON: Final = re.compile(
     r"co ?-?_?(applicant|borrower|signer|debtor)|joint|spouse|guarantor|loan officer|interviewer|judge", re.IGNORECASE
 )
@@ -78,7 +80,9 @@ def kind_of(column: Column) -> str:
     named = vocabulary.protected_kind(column.name)
     if named or column.form == "number":
         return named
-    return vocabulary.people_kind(column.values) if len(column.values) <= MOST_GROUPS else ""
+    if len(column.values) > MOST_GROUPS:
+        return ""
+    return vocabulary.people_kind(column.values, letters=bool(_NO_NAME.fullmatch(column.name)))
 
 
 def is_age(column: Column) -> bool:
@@ -115,7 +119,7 @@ def _has_groups(column: Column) -> bool:
     if column.form in ("number", "date"):
         return False
     people = [group for group in column.values if not vocabulary.is_nobody(group)]
-    return 2 <= len(people) and len(column.values) <= MOST_GROUPS
+    return len(people) >= 2 and len(column.values) <= MOST_GROUPS
 
 
 def others(table: Table, decision: str, taken: Collection[str]) -> Iterator[str]:
@@ -152,12 +156,11 @@ def attribute(
             f"--protected {name}: {len(groups):,} {'value' if len(groups) == 1 else 'values'}; expected a column of 2 "
             f"to {MOST_GROUPS} groups, or of ages: give another"
         )
-    nobody = tuple(group for group in groups if vocabulary.is_nobody(group) and group != reference)
+    unknown = {"u", "n", "na"} if kind == "sex" and vocabulary.men_and_women(groups) else set[str]()
+    nobody = tuple(g for g in groups if (vocabulary.is_nobody(g) or plain(g) in unknown) and g != reference)
     people = {group: rows for group, rows in groups.items() if group not in nobody}
     if not people:
-        raise SpecError(
-            f"--protected {name}: no value is a group of people; give --reference VALUE, or another column"
-        )
+        raise SpecError(f"--protected {name}: no value is a group of people; give --reference VALUE, or another column")
     several = _several(list(people))
     by_place = np.bincount(column.groups[favourable & (column.groups >= 0)], minlength=len(groups))
     good = {group: int(by_place[i]) for i, group in enumerate(groups) if group in people}
@@ -166,12 +169,10 @@ def attribute(
         good = _joined(good, several)
     chosen, why = _reference(kind, name, people, good)
     if reference is not None:
-        chosen = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
-        why = ""
-    return Attribute(
-        name, kind, chosen, people, good, nobody, several, (), why, is_given, reference is not None,
-        int(column.absent.sum()),
-    )  # fmt: skip
+        given = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
+        chosen, why = given, why if given == chosen else "as given"
+    missing = int(column.absent.sum())
+    return Attribute(name, kind, chosen, people, good, nobody, several, (), why, is_given, missing=missing)
 
 
 def _in_bands(
@@ -182,18 +183,31 @@ def _in_bands(
     cuts = list(BANDS)
     if is_given and not is_age(column):  # another number that a user gave: it is cut at its median
         cuts = [float(np.nanmedian(ages))]
-    names = Protected.model_construct(bands=tuple(cuts)).band_names
+    names = band_names(tuple(cuts))
     place = np.where(np.isfinite(ages), np.searchsorted(cuts, np.nan_to_num(ages), side="right"), -1)
     rows = {name: int((place == i).sum()) for i, name in enumerate(names)}
     good = {name: int(((place == i) & favourable).sum()) for i, name in enumerate(names)}
     people = {name: n for name, n in rows.items() if n}
     chosen, why = _reference("", column.name, people, good)
     if reference is not None:
-        chosen, why = _given_reference(column.name, reference, people), ""
-    return Attribute(
-        column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, reference is not None,
-        int((place < 0).sum()),
-    )  # fmt: skip
+        given = _given_reference(column.name, reference, people)
+        chosen, why = given, why if given == chosen else "as given"
+    missing = int((place < 0).sum())
+    return Attribute(column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, missing=missing)
+
+
+def band_names(bands: tuple[float, ...]) -> tuple[str, ...]:
+    """The groups that bands make, from the lowest."""
+    low = f"under {bands[0]:g}"
+    return Protected(name="age", columns=("age",), bands=bands, reference=low).band_names
+
+
+def members(column: Column, of: Attribute) -> dict[str, NDArray[np.bool_]]:
+    """Group -> ``(rows,)`` who is in it."""
+    if of.bands:
+        place = np.searchsorted(of.bands, np.nan_to_num(column.numbers), side="right")
+        return {name: (place == i) & np.isfinite(column.numbers) for i, name in enumerate(band_names(of.bands))}
+    return {value: column.groups == i for i, value in enumerate(column.values) if value in of.rows}
 
 
 def _given_reference(name: str, reference: str, groups: Mapping[str, int]) -> str:
@@ -240,6 +254,8 @@ def _usual(kind: str, name: str, groups: Sequence[str]) -> str | None:
             women = {"female", "woman", "women"} & set(vocabulary.parts(name))
             men = {"male", "man", "men"} & set(vocabulary.parts(name))
             if women or men:
-                return next(flags[form] for form in (("0", "no", "false") if women else ("1", "yes", "true")) if form in flags)
+                return next(
+                    flags[form] for form in (("0", "no", "false") if women else ("1", "yes", "true")) if form in flags
+                )
         return None
     return next((group for group in groups if vocabulary.is_usual(kind, group)), None)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from flows.cli.draft import columns
+from flows.cli.draft import columns, vocabulary
 from flows.cli.draft.decision import Candidate
 from flows.cli.draft.drafting import BEST, Choices, Draft, drafted
 from flows.cli.draft.people import BANDS, FEWEST, Attribute
@@ -170,7 +170,9 @@ def _decision(draft: Draft) -> Iterator[Question]:
         return
     name = draft.decision.column
     effect = ", ".join(f"{sum(draft.of_side(side).values()):,} {side}" for side in _SIDES)
-    text = f"Is {name} the decision?"
+    good = list(draft.of_side("favourable"))
+    which = f", with {_listed(good, 4)} as favourable" if good else ""
+    text = f"Is {name} the decision{which}?"
     evidence = [Evidence(value, rows, _side_of(draft, value)) for value, rows in draft.decision.rows.items()]
     yield Question(
         "decision", ("decision.column",), 1, "decision", text, YES, (Option(YES, effect), *options),
@@ -240,7 +242,9 @@ def _sides(draft: Draft) -> Iterator[Question]:
     if unknown:
         extra.append(f"no word tells what {_with_rows(unknown)} means: no decision until you say")
     name = draft.decision.column
-    head = f"Are the sides of {name} right?" if draft.sides.has_both else f"Which values of {name} favour the applicant?"
+    head = (
+        f"Are the sides of {name} right?" if draft.sides.has_both else f"Which values of {name} favour the applicant?"
+    )
     text = " ".join([head, "; ".join(words) + ".", *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in extra)])
     options = [Option(YES, "; ".join(words))] if draft.sides.has_both else []
     options += _other_sides(draft, sides, notes)
@@ -261,14 +265,11 @@ def _sides(draft: Draft) -> Iterator[Question]:
 
 def _is_plain(draft: Draft) -> bool:
     """Whether two values are left of which one is the plain opposite of the other."""
-    from flows.cli.draft import vocabulary
-
     denials = list(draft.of_side("unfavourable"))
     plain_words = [
         v
         for v in denials
-        if (m := vocabulary.meaning(v)) is not None
-        and m.side == "unfavourable"
+        if ((m := vocabulary.meaning(v)) is not None and m.side == "unfavourable")
         or vocabulary.plain(v) in vocabulary.answers("no") | vocabulary.answers("yes")
     ]
     return len(plain_words) == len(denials)
@@ -280,7 +281,9 @@ def _other_sides(draft: Draft, sides: Mapping[Side, Mapping[str, int]], notes: S
         if note not in _NOTES or not _NOTES[note][2]:
             continue
         _, answer, other = _NOTES[note]
-        moved = [v for v, m in draft.sides.meanings.items() if m.note == note and draft.decision and v in draft.decision.rows]
+        moved = [
+            v for v, m in draft.sides.meanings.items() if m.note == note and draft.decision and v in draft.decision.rows
+        ]
         settings = {f"decision.{side}": tuple(v for v in sides[side] if v not in moved) for side in _SIDES}
         settings[f"decision.{other}"] = (*settings[f"decision.{other}"], *moved)
         if settings["decision.favourable"] and settings["decision.unfavourable"]:
@@ -317,8 +320,8 @@ def _protected(draft: Draft) -> Iterator[Question]:
         possible = _possible(draft)
         hint = f" Columns of a few values: {_listed(possible)}." if possible else ""
         text = f"Which column tells the groups? None names a protected attribute (race, sex, age ...).{hint}"
-        options = tuple(Option(name, "", {"protected": (name,)}) for name in possible)
-        yield Question("protected", ("protected.0",), 3, "people", text, None, options)
+        columns_of_few = tuple(Option(name, "", {"protected": (name,)}) for name in possible)
+        yield Question("protected", ("protected.0",), 3, "people", text, None, columns_of_few)
         return
     names = [a.column for a in draft.attributes]
     text = f"Protected: {', '.join(names)}?"
@@ -347,7 +350,9 @@ def _possible(draft: Draft) -> list[str]:
     return [
         name
         for name, column in draft.table.columns.items()
-        if name != draft.decision_column and column.form in ("category", "few numbers") and 2 <= len(column.values) <= 10
+        if name != draft.decision_column
+        and column.form in ("category", "few numbers")
+        and 2 <= len(column.values) <= 10
     ][:_NAMED]
 
 
@@ -364,8 +369,10 @@ def _references(draft: Draft) -> Iterator[Question]:
             f"{attribute.column} with {attribute.reference} ({attribute.why_reference}; favourable: "
             f"{good.get(attribute.reference, 0):,}{beside})"
         )
-        for group in (attribute.reference, *others[:3]):
-            evidence.append(Evidence(f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable"))
+        evidence += [
+            Evidence(f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable")
+            for group in (attribute.reference, *others[:3])
+        ]
         options += [
             Option(f"{attribute.column}: {group}", "", {f"protected.{attribute.column}.reference": group})
             for group in others[:3]
@@ -385,10 +392,14 @@ def _groups(draft: Draft) -> Iterator[Question]:
                 f"of {attribute.column} fewer than {FEWEST} people each: {_listed(attribute.small)}; they are reported "
                 "and not judged (`groups:` joins some)"
             )
-            evidence += [Evidence(f"{attribute.column}: {g}", attribute.rows[g], "reported only") for g in attribute.small]
+            evidence += [
+                Evidence(f"{attribute.column}: {g}", attribute.rows[g], "reported only") for g in attribute.small
+            ]
         if attribute.several:
             keys.append(f"protected.{i}.groups")
-            parts.append(f"several answers in {attribute.column} ({_listed(attribute.several, 3)}) are the group `several`")
+            parts.append(
+                f"several answers in {attribute.column} ({_listed(attribute.several, 3)}) are the group `several`"
+            )
     if parts:
         text = f"Groups: {'; '.join(parts)}."
         yield Question("groups", tuple(keys), 4, "groups", text, YES, (Option(YES),), tuple(evidence))
@@ -407,7 +418,7 @@ def _rows(draft: Draft) -> Iterator[Question]:
 
 
 def _duplicates(draft: Draft) -> Iterator[Question]:
-    rows = int(draft.table.repeats.sum())
+    rows = draft.table.repeated or int(draft.table.repeats.sum())
     shared = columns.shared_ids(draft.table, draft.decision_column)
     parts: list[str] = []
     options = [Option(YES)]
@@ -558,7 +569,9 @@ def _year(draft: Draft) -> Iterator[Question]:
     if not year.why or draft.choices.given("year"):
         return
     options = [Option(YES, f"year {year.value}")]
-    options += [Option(str(other), f"{n:,} rows", {"year": other}) for other, n in year.rows.items() if other != year.value]
+    options += [
+        Option(str(other), f"{n:,} rows", {"year": other}) for other, n in year.rows.items() if other != year.value
+    ]
     evidence = tuple(Evidence(str(other), n) for other, n in year.rows.items())
     yield Question("year", ("year",), 9, "year", f"Year {year.value}: {year.why}.", YES, tuple(options), evidence)
 

@@ -5,7 +5,7 @@ of intake do that, by the recipe that the draft will hold.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final, Literal
@@ -71,9 +71,7 @@ class Column:
     @cached_property
     def days(self) -> tuple[str, ...]:
         """ISO date of each text of a column of dates; empty where there is none."""
-        return tuple(
-            "" if text in self.absent_texts else dates.parse(text, self.formats) or "" for text in self.texts
-        )
+        return tuple("" if text in self.absent_texts else dates.parse(text, self.formats) or "" for text in self.texts)
 
     @cached_property
     def absent_texts(self) -> frozenset[str]:
@@ -85,7 +83,9 @@ class Column:
             absent |= {text for text in self.texts if numbers.parse(text, self.number.recipe) in gone}
             absent |= set(self.number.missing) if self.form == "number" else set()
         elif self.form == "date":
-            absent |= {t for t in self.texts if self.missing_codes and dates.parse(t, self.formats) in self.missing_codes}
+            absent |= {
+                t for t in self.texts if self.missing_codes and dates.parse(t, self.formats) in self.missing_codes
+            }
             absent |= {text for text in self.texts if text in codes.ZERO_DATES}
         else:
             absent |= set(self.missing_codes)
@@ -130,7 +130,9 @@ class Column:
     @property
     def distinct(self) -> int:
         """Values that differ."""
-        return len(self.number.numbers) - len(self.missing_codes) if self.is_number and self.number else len(self.values)
+        return (
+            len(self.number.numbers) - len(self.missing_codes) if self.is_number and self.number else len(self.values)
+        )
 
     @property
     def is_number(self) -> bool:
@@ -166,8 +168,12 @@ class Table:
     joined: Mapping[str, int] = field(default_factory=dict)
     example: Example | None = None
     """The bundled spec that fits it."""
+    lost_names: Mapping[str, str] = field(default_factory=dict)
+    """Name of a header record that is not used -> the column that it stands above."""
     hints: tuple[str, ...] = ()
     """Lines above the header and other texts that may tell the year."""
+    repeated: int = 0
+    """Rows that equal another one in every cell and that it does not hold any more."""
     whole: int = 0
     """Rows of the file where a sample of them is looked at; 0 where all are."""
 
@@ -187,6 +193,12 @@ class Table:
         first = np.zeros(self.rows, dtype=bool)
         first[np.unique(mixed, return_index=True)[1]] = True
         return ~first
+
+    def once(self) -> "Table":
+        """The table without the rows that repeat another one."""
+        kept = ~self.repeats
+        columns = {name: replace(column, codes=column.codes[kept]) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=int(kept.sum()), repeated=self.rows - int(kept.sum()))
 
 
 @dataclass(frozen=True)

@@ -123,8 +123,7 @@ class _Index:
             for phrase in self.stems.get(word[:2], ()):
                 if word.startswith(phrase.parts[0]):
                     yield phrase, at
-        for phrase in self.by_first_stems(words):
-            yield phrase
+        yield from self.by_first_stems(words)
         joined = "".join(words)
         if self.eastern and _EAST.search(joined):
             for phrase in self.eastern:
@@ -179,7 +178,7 @@ def meaning(value: str) -> Meaning | None:
     ]
     if not inside:
         return None
-    phrase, at = max(inside, key=lambda match: (len(match[0].parts), len("".join(match[0].parts)), -match[1]))
+    phrase, at = max(inside, key=_standing)
     before = words[at - 1] if at and not _is_east(phrase) else ""
     after = words[at + len(phrase.parts)] if at + len(phrase.parts) < len(words) and not _is_east(phrase) else ""
     side = _side(phrase)
@@ -188,12 +187,22 @@ def meaning(value: str) -> Meaning | None:
     return Meaning(side, phrase.note)
 
 
+def _standing(match: tuple[Phrase, int]) -> tuple[bool, int, int, int]:
+    """How much a phrase in a value says: a stage of a procedure least, then the longer one, then its place.
+
+    English words of a decision come first: `rejected after interview`. In East Asia the last one decides.
+    """
+    phrase, at = match
+    letters = len("".join(phrase.parts)) if _is_east(phrase) else 0
+    return phrase.note != "stage", len(phrase.parts), letters, at if _is_east(phrase) else -at
+
+
 def _is_east(phrase: Phrase) -> bool:
     return bool(_EAST.search(phrase.parts[0]))
 
 
 def _side(phrase: Phrase) -> Side:
-    return _SIDES[_SIDES.index(phrase.means)]  # type: ignore[arg-type]
+    return next(side for side in _SIDES if side == phrase.means)
 
 
 @lru_cache(maxsize=4)
@@ -229,6 +238,12 @@ def _kinds(name: str) -> frozenset[str]:
     return frozenset(kinds | ({"after"} if column.set_by_decision(name) else set()))
 
 
+def ends_as_identifier(name: str) -> bool:
+    """Whether the last word of a column's name is one for an identifier, such as `loan_key`."""
+    last = parts(name)[-1:]
+    return any(phrase.means in ("id", "id_if_unique") for phrase in _index("name").whole(last))
+
+
 @lru_cache(maxsize=16384)
 def decision_rank(name: str) -> int:
     """Points of a name as that of a decision: 30 if it is one, 25 of a flag, 20 if it holds one, else 0."""
@@ -257,7 +272,7 @@ def protected_kind(name: str) -> str:
 
 KINDS: Final = (
     *("race", "ethnicity", "caste", "sex", "age", "origin", "marital status", "religion", "disability", "veteran"),
-    *("pregnancy", "language"),
+    *("pregnancy", "orientation", "language"),
 )
 """Protected attributes; the first are drafted first."""
 
@@ -320,13 +335,16 @@ def _sexes() -> Mapping[str, set[str]]:
     return words
 
 
-def people_kind(values: Iterable[str]) -> str:
-    """The protected attribute that values alone tell: sex, race or caste; empty where they tell none."""
+def people_kind(values: Iterable[str], *, letters: bool = False) -> str:
+    """The protected attribute that values alone tell: sex, race or caste; empty where they tell none.
+
+    Letters such as M and F are sexes only where the column has no name that says otherwise (``letters``).
+    """
     people = [value for value in values if not is_nobody(value)]
     if len(people) < 2:
         return ""
     long = [value for value in people if len(plain(value)) > 1 or _EAST.search(value)]
-    if men_and_women(people) and len(people) <= 4 and len(long) >= 2:
+    if men_and_women(people) and len(people) <= 4 and (len(long) >= 2 or (letters and len(people) <= 3)):
         return "sex"
     for kind in ("race", "caste"):
         words = [value for value in people if _is_word(kind, value)]

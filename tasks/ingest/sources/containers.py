@@ -166,6 +166,20 @@ def local(path: Path, member: str | None, most: int) -> Iterator[Path]:
         yield file
 
 
+def check_archive(path: Path) -> None:
+    """Hold what a workbook says of its parts against the limits, before anything is unpacked.
+
+    Raises:
+        DataQualityError: it would be larger than the limits allow.
+    """
+    if zipfile.is_zipfile(path):
+        with _refused(path), zipfile.ZipFile(path) as archive:
+            infos = archive.infolist()
+            if len(infos) > MOST_ENTRIES:
+                raise DataQualityError(f"{path.name} has {len(infos):,} entries, and at most {MOST_ENTRIES:,} are read")
+            check_size(path.name, sum(info.file_size for info in infos), path.stat().st_size, 10**12, "")
+
+
 def is_workbook(path: Path) -> bool:
     """Whether a zip is a workbook of Excel or a sheet of OpenDocument."""
     try:

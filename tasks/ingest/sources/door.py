@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from schemas.audit.intake import Intake
 from schemas.audit.source import Source
 from schemas.errors import DataQualityError, InfrastructureError, SeveralLinesError, SpecError
-from tasks.ingest.sources import containers, encodings, files, layout
+from tasks.ingest.sources import containers, encodings, files, layout, workbooks
 from tasks.ingest.sources.delimited_text import MOST_COLUMNS, KeptLines, Records, dialect
 from tasks.ingest.sources.kinds import kind_of
 from tasks.ingest.sources.layout import Layout
@@ -34,6 +34,8 @@ _NEAR: Final = 0.9
 """Share of the best delimiter's records with which another one is looked at too."""
 _SURE: Final = 0.99
 """Share of the records that have to fit where quotes that are not closed are taken for letters."""
+_FORM_ROWS: Final = 3_000
+"""Rows of a sheet by which its form is told."""
 _SHOWN: Final = 12
 """Cells of a record that are shown."""
 
@@ -126,18 +128,31 @@ def describe(path: Path, *, member: str | None = None, sheet: str | None = None)
     return replace(described, evidence=(*evidence, *described.evidence))
 
 
-def second(source: Source) -> Raw:
-    """The columns of the second file that the source names, and its key, as text; read as ``describe`` says.
+def second_source(source: Source) -> Source:
+    """The second file of a source as a source of its own, as ``describe`` says of it.
 
     Raises:
-        EvenhandError: as ``describe``; or the file lacks one of the columns.
+        EvenhandError: as ``describe``.
     """
     if source.second_file is None:
         raise ValueError("the source has no second file")
     file = source.second_file
-    described = describe(Path(file.path), member=file.member, sheet=file.sheet)
-    names = list(dict.fromkeys((file.key.other, *file.columns)))
-    return files.read(described.source, files.known(described.source, names))
+    return describe(Path(file.path), member=file.member, sheet=file.sheet).source.model_copy(
+        update={"missing": source.missing, "exempt": source.exempt}
+    )
+
+
+def second(source: Source) -> Raw:
+    """The columns of the second file that the source names, and its key, as text.
+
+    Raises:
+        EvenhandError: as ``describe``; or the file lacks one of the columns.
+    """
+    beside = second_source(source)
+    if source.second_file is None:
+        raise ValueError("the source has no second file")
+    names = list(dict.fromkeys((source.second_file.key.other, *source.second_file.columns)))
+    return files.read(beside, files.known(beside, names))
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -233,7 +248,7 @@ def _of_text(source: Source, path: Path) -> Described:
     name = containers.chosen(path, source.member)[0]
     limit = "which is where reading stops"
     told = encodings.told(lambda: containers.blocks(path, name, source.maximum_bytes, limit))
-    first = source.model_copy(update={"encoding": told.encoding})
+    first = source.model_copy(update={"encoding": told.encoding, "member": name})
     head, line_number = _head_of(first, path, _HEAD)
     form = _form(head, path.name)
     if comment := _comment(form):
@@ -243,18 +258,21 @@ def _of_text(source: Source, path: Path) -> Described:
     quote: Literal["double", "none"] = "double" if form.quoting else "none"
     first = first.model_copy(update={"delimiter": form.delimiter, "quote": quote})
     named = _named(form.records, form.layout, path.name)
-    skip = line_number(form.lines[named.begins]) - 1
+    line = form.lines[named.begins]
+    skip = line_number(line) - 1 if line > 1 else 0
     first = first.model_copy(update={"skip": skip, "header": named.header})
     counted_source, count, tail = _counted(first, path, form.layout.width)
     foot = _foot(counted_source, tail, form.layout)
-    rows = count - len(foot) - (0 if named.header else 1)
+    further = containers.chosen(path, source.member)[1:]
+    counts = [count, *(_count(counted_source.model_copy(update={"member": other}), path)[0] for other in further)]
+    rows = sum(counts) - len(counts) * (len(foot) + (0 if named.header else 1))
     if rows < 1:
         raise DataQualityError(f"{path.name} has a header and no row: give the whole table")
     evidence = [*_encoding_evidence(told, path.name), *named.evidence]
     if counted_source.quote == "none" and '"' in head:
         text = f"{path.name}: double quotes are letters and enclose no cells, since some are never closed"
         evidence.append(Evidence("quotes", text))
-    found = counted_source.model_copy(update={"foot": len(foot)})
+    found = counted_source.model_copy(update={"foot": len(foot), "member": source.member})
     return named.described(found, rows, [*evidence, *_foot_evidence(foot, path.name)])
 
 
@@ -309,7 +327,7 @@ def _parted_by(text: str, delimiter: str, quoting: bool) -> _Form | None:
 
 def _records(text: str, delimiter: str, quoting: bool) -> tuple[list[list[str]], list[int]]:
     """The records that are not blank, and the line in which each begins; as far as they can be parted."""
-    style = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    style: Final = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=style)
     records: list[list[str]] = []
     lines: list[int] = []
@@ -417,6 +435,60 @@ def _shown(record: Sequence[str]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------------
+# Sheets of workbooks, and files whose columns have names and types.
+
+
+def _of_sheet(source: Source, path: Path, sheet: str | None) -> Described:
+    """How a workbook is read: by the sheet that is meant, or by the largest that holds a table."""
+    first, shown = workbooks.cells(source.model_copy(update={"sheet": sheet}), path)
+    grids = {sheet or shown[0]: first}
+    for other in shown[1:] if sheet is None else ():
+        grids[other] = workbooks.cells(source.model_copy(update={"sheet": other}), path)[0]
+    places = {name: place for name, grid in grids.items() if (place := layout.laid_out(_rows(grid, 0, _FORM_ROWS)))}
+    if not places:
+        raise DataQualityError(f"{path.name} has no table in its sheets {', '.join(map(repr, grids))}")
+    best = max(places, key=lambda name: grids[name].num_rows * places[name].width)
+    grid, place = grids[best], places[best]
+    evidence: list[Evidence] = []
+    if len(places) > 1:
+        text = f"{path.name} holds {len(places)} sheets with a table, and the largest is read: {best}"
+        evidence.append(Evidence("sheets", text, tuple(places), tuple(places)))
+    records = _rows(grid, 0, _FORM_ROWS)
+    named = _named(records, place, path.name)
+    skip = grid["row"][named.begins].as_py() - 1
+    tail = _rows(grid, max(grid.num_rows - layout.MOST_FOOT - 1, place.first), grid.num_rows)
+    foot = tail[len(tail) - layout.foot_of(tail, place.width, place.judges) :]
+    update = {"skip": skip, "foot": len(foot), "header": named.header}
+    update["sheet"] = best if sheet is not None or len(shown) > 1 else None
+    found = source.model_copy(update=update)
+    rows = grid.num_rows - place.first - len(foot)
+    evidence += [*named.evidence, *_foot_evidence(foot, path.name)]
+    described = named.described(found, rows, evidence)
+    columns = tuple(files.header(found))  # without columns that are empty
+    return replace(described, columns=columns)
+
+
+def _rows(grid: pa.Table, start: int, stop: int) -> list[list[str]]:
+    """Some rows of a sheet, as records."""
+    part = grid.drop_columns("row").slice(start, stop - start)
+    return [list(row) for row in zip(*(column.to_pylist() for column in part.columns), strict=True)]
+
+
+def _of_columns(source: Source, path: Path) -> Described:
+    """How a file is read whose columns have names and types."""
+    facts = [files.facts(piece, file) for piece, file in files.pieces(source)]
+    names = tuple(files.header(source))
+    if not names or not sum(part.rows for part in facts):
+        raise DataQualityError(f"{path.name} has no rows; give a table with rows")
+    evidence = []
+    if nested := facts[0].nested:
+        text = f"{path.name}: {len(nested)} columns hold lists or records, and are not read"
+        evidence.append(Evidence("nested", text, nested, certain=True))
+    labels = {name: text for name, text in facts[0].labels.items() if text != name}
+    return Described(source, names, sum(part.rows for part in facts), labels, tuple(evidence), nested=nested)
+
+
+# --------------------------------------------------------------------------------------------------------------------
 # Names of the columns, of text and of sheets.
 
 
@@ -459,7 +531,7 @@ def _named(records: Sequence[Sequence[str]], place: Layout, name: str) -> _Named
         changed = [column for column, text in zip(columns, spelled, strict=True) if text.strip() != column]
         text = f"{name}: names that are empty or stand twice are completed"
         evidence.append(Evidence("names", text, tuple(changed), certain=True))
-    lost = {}
+    lost: dict[str, str] = {}
     for at in place.beside:
         lost |= {text.strip(): column for text, column in zip(records[at], columns, strict=True) if text.strip()}
         if at > place.header:

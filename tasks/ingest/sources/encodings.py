@@ -94,10 +94,12 @@ def told(blocks: Callable[[], Iterable[bytes]]) -> Told:
         blocks: Gives the text from its start, whenever it is called.
     """
     sample, counts = b"", np.zeros(256, np.int64)
-    decoder, is_utf8, mojibake = codecs.getincrementaldecoder("utf-8")(), True, []
+    decoder, is_utf8, mojibake = codecs.getincrementaldecoder("utf-8")(), True, list[str]()
     for block in blocks():
         if not sample and (marked := _wide(block)):
             return Told(marked, certain=True)
+        if not block.isascii() and sample.isascii() and len(sample) >= SAMPLE:
+            sample = block[block.find(b"\n") + 1 :]  # what tells encodings apart
         sample += block[: max(SAMPLE - len(sample), 0)]
         if block.isascii():
             is_utf8 = is_utf8 and _decodes(decoder, block) is not None
@@ -153,11 +155,16 @@ def _guess(sample: bytes, counts: NDArray[np.int64], blocks: Callable[[], Iterab
         rivals = [name for name in rivals if name != "latin-1"]
     if encoding not in _WESTERN:
         rivals = [name for name in ("cp1252", "cp1250") if _reads(name, present) is not None]
+        rivals += [name for name in _SEVERAL_BYTES if name != encoding and _decodes_sample(name, sample)]
     same = encoding in _WESTERN and all(_reads(name, present) == _reads(encoding, present) for name in rivals)
     encoding = "cp1252" if same and "cp1252" in rivals else encoding
     text = sample.decode(encoding, errors="ignore")
     words = dict.fromkeys(word for word in re.findall(r"\w+", text) if not word.isascii())
     return Told(encoding, certain=same, words=tuple(words)[:_WORDS], others=() if same else tuple(rivals))
+
+
+def _decodes_sample(encoding: str, sample: bytes) -> bool:
+    return _decodes(codecs.getincrementaldecoder(encoding)(), sample) is not None
 
 
 def _fits(encoding: str, present: bytes, blocks: Callable[[], Iterable[bytes]]) -> bool:

@@ -19,17 +19,18 @@ from schemas.errors import DataQualityError, InfrastructureError, nearest
 from schemas.terms import Refusal
 from tasks.ingest.sources import containers
 from tasks.ingest.sources.raw import Raw, Unread, check_regular
+from tasks.ingest.sources.reader_process import Facts
 from tasks.lake.store import sha256_of
 
 _FORMATS: Final = {
     "csv": "delimited_text",
     "parquet": "parquet",
-    "feather": "feather",
+    "feather": "typed_files",
     "jsonl": "json_lines",
     "excel": "workbooks",
-    "stata": "statistics",
-    "sas": "statistics",
-    "spss": "statistics",
+    "stata": "typed_files",
+    "sas": "typed_files",
+    "spss": "typed_files",
 }
 
 
@@ -64,11 +65,8 @@ def pieces(source: Source) -> Iterator[tuple[Source, Path]]:
 
 
 def digest(source: Source) -> str:
-    """sha256 of the file; of several files, that of their digests in order. A second file is the last of them."""
-    paths = locate(source)
-    if source.second_file is not None:
-        paths += locate(source.model_copy(update={"path": source.second_file.path}))
-    digests = [sha256_of(path) for path in paths]
+    """sha256 of the file; of several files, that of their digests in order."""
+    digests = [sha256_of(path) for path in locate(source)]
     return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
@@ -121,20 +119,30 @@ def _format(source: Source) -> ModuleType:
     return import_module(f"tasks.ingest.sources.{_FORMATS[source.kind]}")
 
 
+def facts(source: Source, path: Path) -> Facts:
+    """What a file with names and types says of its table.
+
+    Raises:
+        EvenhandError: as its reader says.
+    """
+    found: Facts = _format(source).facts(source, path)
+    return found
+
+
 def read(source: Source, columns: Sequence[str]) -> Raw:
     """The named columns as text.
 
     Raises:
         DataQualityError: a file is not in its declared encoding, or is no table at all.
     """
-    tables, numbers, unread, before = [], [], [], 0
+    tables, numbers, unread, before = [], list[int](), list[Unread](), 0
     for piece, path in pieces(source):
         table, broken = _format(source).table(piece, path, columns)
         gone, rows = set(broken), table.num_rows + len(broken)
         last = max(rows - source.foot, 0)
-        kept = [i for i in range(1, rows + 1) if i not in gone and i <= last]
-        tables.append(table.slice(0, len(kept)))
-        numbers += [before + i for i in kept]
+        kept = len(numbers)
+        numbers += [before + i for i in range(1, last + 1) if i not in gone]
+        tables.append(table.slice(0, len(numbers) - kept))
         unread += [Unread(before + i, Refusal.MALFORMED_LINE) for i in broken if i <= last]
         unread += [Unread(before + i, Refusal.FOOTER) for i in range(last + 1, rows + 1)]
         before += rows

@@ -53,6 +53,7 @@ _VALUES: Final = 50
 _NO_VALUE: Final = frozenset(("na", "n/a", "nan", "null", "none", "-", "--", ".", "?", "nil", "#n/a", "dk", "unknown"))
 _NUMBER: Final = re.compile(r"[^\w(+-]*[A-Za-z]{0,3}[^\w]*[(+-]?\s*\d[^A-Za-z]*[A-Za-z. %]{0,9}\)?")
 """A number, an amount with its currency or unit, or a date."""
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _CODE: Final = re.compile(r"[A-Za-z]{1,4}[-_ /.]?[A-Za-z0-9_/.-]*\d[\w/.-]*")
 
 
@@ -115,7 +116,7 @@ class Judge:
     """What the cells of a column are like."""
 
     shape: str
-    """number, code or text, of most cells that are there; nothing where there is none."""
+    """year, number, code or text, of most cells that are there; nothing where there is none."""
     values: Counter[str]
     """How often each text occurs; empty where nearly all differ."""
     full: bool
@@ -128,8 +129,9 @@ class Judge:
             return 0
         if self.values.get(text, 0) > 1:
             return 1
-        if self.shape in ("number", "code"):
-            return 1 if shape_of(text) == self.shape else -1
+        if self.shape != "text":
+            shape = shape_of(text)
+            return 0 if (shape, self.shape) == ("year", "number") else 1 if shape == self.shape else -1
         return -1 if self.values else 0
 
 
@@ -141,6 +143,9 @@ def _judges(rows: Sequence[Cells], width: int) -> tuple[Judge, ...]:
         shape, times = shapes.most_common(1)[0] if shapes else ("", 0)
         counts = Counter(present)
         few = len(counts) <= min(_VALUES, max(len(present) // 2, 1))
+        if shape == "year" and times < _MOST * shapes.total():
+            shape = "number"
+        times += shapes["year"] if shape == "number" else 0
         steady = times >= _MOST * shapes.total()
         judges.append(
             Judge(shape if steady else "text", counts if few else Counter(), len(present) >= _FULL * len(rows))
@@ -149,8 +154,10 @@ def _judges(rows: Sequence[Cells], width: int) -> tuple[Judge, ...]:
 
 
 def shape_of(text: str) -> str:
-    """Number for a number, an amount or a date; code for letters with digits behind them; text for anything else."""
+    """What a text is like: a year; a number, an amount or a date; a code of letters and digits; or any other text."""
     text = unicodedata.normalize("NFKC", text).strip()
+    if _YEAR.fullmatch(text):
+        return "year"
     if _NUMBER.fullmatch(text):
         return "code" if text[0].isascii() and text[0].isalpha() and " " not in text and len(text) < 30 else "number"
     return "code" if _CODE.fullmatch(text) else "text"
@@ -166,7 +173,8 @@ def _header(block: Sequence[Cells], first: int | None) -> tuple[int | None, tupl
         full = [i for i, record in enumerate(block[:_LOOKED_AT]) if _names_columns(record)]
         return (full[0] if full else None), ()
     candidates: list[int] = []
-    for i in range(first - 1, max(first - 1 - MOST_HEADERS, -1), -1):
+    above = [i for i in range(first - 1, -1, -1) if any(cell.strip() for cell in block[i])]
+    for i in above[:MOST_HEADERS]:
         if not _names_columns(block[i]):
             break
         candidates.append(i)
@@ -216,7 +224,8 @@ def _is_other_foot(record: Cells, judges: Sequence[Judge]) -> bool:
     present = [cell for cell in record if cell.strip()]
     if not present or says_foot(present[0]):
         return True
-    return 2 * len(present) <= len(judges) and sum(j.of(cell) for j, cell in zip(judges, record, strict=False)) <= 0
+    likeness = [judge.of(cell) for judge, cell in zip(judges, record, strict=False)]
+    return 2 * len(present) <= len(judges) and likeness[0] <= 0 and sum(likeness) <= 0
 
 
 def says_foot(text: str) -> bool:
