@@ -18,7 +18,7 @@ from schemas.audit.intake import Intake
 from schemas.errors import UnreadCellsError
 from schemas.terms import Refusal
 from tasks.ingest.intake.recipe import Cell, Reading, cells_of, number_cell, readings
-from tasks.ingest.intake.sql import number_sql
+from tasks.ingest.intake.sql import NumberSql, layered, number_sql
 from tasks.ingest.sources.raw import CellCount, Laid, RuleCount
 from tasks.ingest.statement import Question
 
@@ -71,9 +71,10 @@ def read(
     chosen += [f"{sql} AS q{i}" for i, sql in enumerate(places)]
     joins = " ".join(column.join for column in columns if column.join)
     as_read = [column for column in columns if column.reading]
+    rows = layered("intake_source", [column.number for column in columns if column.number])
     return replace(
         laid,
-        rows=f"SELECT {', '.join(chosen)} FROM intake_source {joins}",
+        rows=f"SELECT {', '.join(chosen)} FROM {rows} AS intake_rows {joins}",
         columns=tuple(wanted),
         quarantined=tuple(quarantined),
         plain=frozenset(),
@@ -111,6 +112,7 @@ class _Column:
     name: str
     sql: str
     reading: Reading | None = None
+    number: NumberSql | None = None
     join: str = ""
     plain: bool = False
     """Whether every cell is empty or a plain number."""
@@ -125,7 +127,7 @@ class _Column:
 
 
 def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.DuckDBPyConnection") -> _Column:
-    cell = f"intake_source.c{at}"
+    cell = f"c{at}"
     if reading is None:
         return _Column(name, cell)
     if reading.recipe.read == "number":
@@ -142,20 +144,19 @@ def _column(at: int, name: str, reading: Reading | None, connection: "duckdb.Duc
 
 
 def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnection") -> _Column:
-    cell = f"intake_source.c{at}"
-    texts = connection.sql(
-        f"SELECT DISTINCT {cell} FROM (SELECT c{at} FROM intake_source LIMIT {SAMPLE}) AS intake_source"
-    )
-    sql = number_sql(reading, cell, [text for (text,) in texts.fetchall()])
+    cell = f"c{at}"
+    texts = connection.sql(f"SELECT DISTINCT {cell} FROM (SELECT {cell} FROM intake_source LIMIT {SAMPLE})").fetchall()
+    sql = number_sql(reading, at, [text for (text,) in texts])
     rows = connection.sql(
-        f"SELECT text, any_value(cell), count(*), max(size) FROM (SELECT {cell} AS cell, {sql.guard} AS taken, "
-        f"CASE WHEN taken THEN NULL ELSE {cell} END AS text, CASE WHEN taken THEN {sql.signature} END AS signature, "
-        f"CASE WHEN taken THEN strlen({sql.value}) END AS size FROM intake_source) GROUP BY text, signature"
+        f"SELECT text, any_value({cell}), count(*), max(size) FROM (SELECT {cell}, CASE WHEN NOT {sql.taken} THEN {cell} "
+        f"END AS text, CASE WHEN {sql.taken} THEN {sql.signature} END AS signature, "
+        f"CASE WHEN {sql.taken} THEN strlen({sql.value}) END AS size FROM {layered('intake_source', [sql])}) "
+        "GROUP BY text, signature"
     ).fetchall()
     taken = [(number_cell(reading, example), n, size) for text, example, n, size in rows if text is None]
     odd = {text: n for text, _, n, _ in rows if text is not None}
     cells = cells_of(reading, odd)
-    column = _counted(_Column(reading.column, cell, reading), cells, odd)
+    column = _counted(_Column(reading.column, cell, reading, number=sql), cells, odd)
     for read, n, _ in taken:
         column.fates[read.fate] += n
         column.rules.update(dict.fromkeys(read.rules, n))
@@ -167,7 +168,7 @@ def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnec
     else:
         column.join = _mapped(f"intake_texts_{at}", cell, {text: read.text for text, read in cells.items()}, connection)
         rest = f"coalesce(intake_texts_{at}.value, {cell})"
-    column.sql = f"CASE WHEN {sql.guard} THEN {sql.value} ELSE {rest} END"
+    column.sql = f"CASE WHEN {sql.taken} THEN {sql.value} ELSE {rest} END"
     return column
 
 
