@@ -195,10 +195,11 @@ def _column(name: str, spec: AuditSpec, intake: Intake) -> dict[str, Any]:
         missing = counts.pop(None, 0)  # type: ignore[call-overload]  # of rows without a value
         return {**role, "kind": "category", "counts": counts, "order": list(column.order), "missing": missing}
     exact = f"TRY_CAST({value} AS {_EXACT})"
-    [(n, total, all_exact, rough, rows)] = intake.rows(
-        f"count({value}), CAST(sum({exact}) AS DOUBLE), count({exact}) = count({value}), fsum({value}), count(*)"
+    absent = intake.statement.cells.absent(name)
+    [(n, missing, unread, total, all_exact, rough)] = intake.rows(
+        f"count({value}), count_if({absent}), count_if(NOT {absent} AND ({value}) IS NULL), "
+        f"CAST(sum({exact}) AS DOUBLE), count({exact}) = count({value}), fsum({value})"
     )
-    unread = next((count.unread for count in intake.laid.cells if count.column == name), 0)
     unit = recipe.unit if recipe else None
-    number = {"n": n, "sum": (total if all_exact else rough) or 0.0, "missing": rows - n, "unread": unread}
+    number = {"n": n, "sum": (total if all_exact else rough) or 0.0, "missing": missing, "unread": unread}
     return {**role, "kind": "number", "unit": unit, **number}
