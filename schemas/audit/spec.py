@@ -24,7 +24,6 @@ from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import NO_FEATURE, Kind
 from schemas.vintages import Year
 
-
 UNCONFIRMED: Final = "CHECK"
 """The value of a key that somebody has still to give or confirm."""
 

@@ -187,7 +187,7 @@ def _verdicts(draft: Draft, marks: _Marks) -> Iterator[str]:
         complete = "true"
     yield f"  columns_complete: {complete} # true: every column that was decided by is here; CHECK is read as false"
     yield "  # direct, total and recourse are choices of Evenhand; 0.80 of outcome is the four fifths of 29 CFR"
-    yield "  # 1607.4(D), a rule of employment that no regulator of lending codified; reasons has no scale (docs/verdicts.md)"
+    yield "  # 1607.4(D), a rule of employment that no regulator of lending codified (docs/verdicts.md)"
     yield f"  limits: {LIMITS}{marks.of('verdicts.limits')}"
 
 
