@@ -24,6 +24,9 @@ from schemas.errors import SpecError, nearest, raise_together
 from schemas.terms import NO_FEATURE, Kind
 from schemas.vintages import Year
 
+UNCONFIRMED: Final = "CHECK"
+"""The value of a key that somebody has still to give or confirm."""
+
 
 class Decision(Strict):
     """The column that holds the decision, and which of its values favour the applicant."""
@@ -34,6 +37,15 @@ class Decision(Strict):
     neither: tuple[Code, ...] = Field(
         (), description="values that are no decision, such as withdrawn; their rows are refused as `not_a_decision`"
     )
+
+    @model_validator(mode="after")
+    def _is_chosen(self) -> Self:
+        advice = "write it here, or draft anew with `evenhand init FILE --decision COLUMN --favourable VALUE`"
+        if self.column == UNCONFIRMED:
+            raise ValueError(f"which column is the decision? {advice}")
+        if UNCONFIRMED in (*self.favourable, *self.unfavourable):
+            raise ValueError(f"which values of {self.column} favour the applicant, and which do not? {advice}")
+        return self
 
     @model_validator(mode="after")
     def _disjoint(self) -> Self:
@@ -314,6 +326,21 @@ class AuditSpec(Strict):
     def kept(self) -> dict[str, ColumnSpec]:
         """The columns that are read: the features and the controls of the denial ladder."""
         return {name: column for name, column in self.columns.items() if column.kept}
+
+
+def check_decided(spec: AuditSpec) -> None:
+    """Stops where the decision or its sides are a guess that nobody confirmed: swapped, they turn every result round.
+
+    Raises:
+        SpecError: a key of the decision is marked CHECK.
+    """
+    open_keys = [key for key in spec.unconfirmed if key == "decision" or key.startswith("decision.")]
+    if open_keys:
+        raise SpecError(
+            f"{', '.join(open_keys)}: a guess that is not confirmed, and the wrong way round it turns every result. "
+            "Read it: evenhand init --check SPEC; confirm it: evenhand init --confirm SPEC decision",
+            ("decision",),
+        )
 
 
 def without_places(source: Source | None, model: Model | None) -> dict[str, Any]:

@@ -107,10 +107,10 @@ def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
     if source.second_file is not None:
         second = source.second_file
         both = second.key.model_dump()
-        key: object = both if second.key.this != second.key.other else second.key.this
+        by: object = both if second.key.this != second.key.other else second.key.this
         yield f"  with:{marks.of('source.with')}"
         yield f"    path: {_quoted(_placed(Path(second.path), spec))}"
-        yield f"    key: {_value(key)}"
+        yield f"    key: {_value(by)}"
         yield f"    columns: {_value(second.columns)}"
     if year.column:
         yield f"  year_column: {_quoted(year.column)}"
@@ -187,7 +187,7 @@ def _verdicts(draft: Draft, marks: _Marks) -> Iterator[str]:
         complete = "true"
     yield f"  columns_complete: {complete} # true: every column that was decided by is here; CHECK is read as false"
     yield "  # direct, total and recourse are choices of Evenhand; 0.80 of outcome is the four fifths of 29 CFR"
-    yield "  # 1607.4(D), a rule of employment that no regulator of lending codified; reasons has no scale. More: docs/verdicts.md"
+    yield "  # 1607.4(D), a rule of employment that no regulator of lending codified (docs/verdicts.md)"
     yield f"  limits: {LIMITS}{marks.of('verdicts.limits')}"
 
 
