@@ -64,7 +64,7 @@ def test_counts_are_over_all_applications(tmp_path: Path) -> None:
     assert document["columns"]["purpose"]["counts"] == {"buy": 4, "fix": 1}
     assert document["columns"]["note"] == {"role": "excluded", "why": "free text"}
     assert {"column": "income", "rule": "currency", "cells": 3, "rows": 3} in document["rules"]
-    assert [question["key"] for question in document["questions"]] == ["year", "protected.0"]
+    assert [question["key"] for question in document["questions"]] == ["protected", "year"]
     assert "rows 7: applications 6, 1 duplicate" in done.stdout
     assert "ask me" not in done.stdout + done.stderr
 
