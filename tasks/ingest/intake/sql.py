@@ -61,7 +61,7 @@ def number_sql(reading: Reading, at: int, texts: Iterable[str]) -> NumberSql:
     """
     cell, digits, short, signed, value = (f"{letter}{at}" for letter in "cdnsv")
     recipe = reading.recipe
-    usual = recipe.decimal or next((mark for mark in ".," if mark not in recipe.thousands), "")
+    usual = str(recipe.decimal or "") or next((mark for mark in ".," if mark not in recipe.thousands), "")
     marks = [mark for listed in recipe.thousands for mark in _LOOKALIKES.get(listed, listed)]
     marks = [
         mark for mark in marks if len(mark) == 1 and number_cell(reading, f"1{mark}234{mark}567").text == "1234567"

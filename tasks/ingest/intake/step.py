@@ -9,7 +9,7 @@ Scope: queries over the rows. What a text is read as: ``recipe``; numbers in SQL
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -116,8 +116,8 @@ class _Column:
     join: str = ""
     plain: bool = False
     """Whether every cell is empty or a plain number."""
-    fates: "Counter[str]" = None  # type: ignore[assignment]  # set with the reading
-    rules: "Counter[str]" = None  # type: ignore[assignment]
+    fates: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
     unread: tuple[str, ...] = ()
 
     def count(self) -> CellCount:
@@ -148,8 +148,8 @@ def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnec
     texts = connection.sql(f"SELECT DISTINCT {cell} FROM (SELECT {cell} FROM intake_source LIMIT {SAMPLE})").fetchall()
     sql = number_sql(reading, at, [text for (text,) in texts])
     rows = connection.sql(
-        f"SELECT text, any_value({cell}), count(*), max(size) FROM (SELECT {cell}, CASE WHEN NOT {sql.taken} THEN {cell} "
-        f"END AS text, CASE WHEN {sql.taken} THEN {sql.signature} END AS signature, "
+        f"SELECT text, any_value({cell}), count(*), max(size) FROM (SELECT {cell}, "
+        f"CASE WHEN NOT {sql.taken} THEN {cell} END AS text, CASE WHEN {sql.taken} THEN {sql.signature} END AS signature, "
         f"CASE WHEN {sql.taken} THEN strlen({sql.value}) END AS size FROM {layered('intake_source', [sql])}) "
         "GROUP BY text, signature"
     ).fetchall()
@@ -173,7 +173,6 @@ def _number_column(at: int, reading: Reading, connection: "duckdb.DuckDBPyConnec
 
 
 def _counted(column: _Column, cells: Mapping[str, Cell], counts: Mapping[str, int]) -> _Column:
-    column.fates, column.rules = Counter(), Counter()
     for text, read in cells.items():
         column.fates[read.fate] += counts[text]
         column.rules.update(dict.fromkeys(read.rules, counts[text]))

@@ -1,4 +1,4 @@
-"""Ingest with a recipe: rows and cells add up, clean and messy forms give the same, and what it cannot read stops it."""
+"""Ingest with a recipe: rows and cells add up, clean and messy forms give the same, unread cells stop it."""
 
 import random
 from dataclasses import replace
@@ -49,7 +49,14 @@ def test_a_spec_without_a_recipe_has_no_rows_about_one(tmp_path: Path) -> None:
 
 
 MONEY = (lambda n: f"{n}", lambda n: f"${n:,}", lambda n: f" {n:,}.00 ", lambda n: f"USD {n:,}")
-SPELLED = (str, str.upper, str.title, lambda word: f"{word} ", lambda word: f'"""{word}"""', lambda word: f"\u00a0{word}.")
+SPELLED = (
+    str,
+    str.upper,
+    str.title,
+    lambda word: f"{word} ",
+    lambda word: f'"""{word}"""',
+    lambda word: f"\u00a0{word}.",
+)
 
 
 def test_clean_and_messy_forms_of_the_same_decisions_give_the_same(tmp_path: Path) -> None:
@@ -104,7 +111,9 @@ def test_values_of_the_spec_that_fold_together_have_to_mean_the_same(tmp_path: P
 def test_codes_and_words_mean_missing(tmp_path: Path) -> None:
     lines = [*rows_of(40), 'B1,approved,White,"$-999.00"', "B2,denied,Black,unfiled", "B3,denied,99,7"]
     recipe = "{read: number, thousands: ',', codes: ['-999'], missing: [unfiled]}"
-    tables = ingested(spec_of(written(tmp_path, lines), **{INCOMES: recipe, "source__intake__columns__race": "{codes: [99]}"}))
+    tables = ingested(
+        spec_of(written(tmp_path, lines), **{INCOMES: recipe, "source__intake__columns__race": "{codes: [99]}"})
+    )
     assert column(tables, "income")[-3:] == [None, None, 7.0]
     assert tables["memberships"]["group"].to_pylist()[-1] == "(missing)"
 
@@ -149,7 +158,9 @@ def test_dates_keep_rows_and_tell_the_year(tmp_path: Path) -> None:
 
 def test_a_second_file_gives_columns_by_a_folded_key_with_its_zeros(tmp_path: Path) -> None:
     lines = [f"00{i},{line.split(',', 1)[1]}" for i, line in enumerate(rows_of(40))]
-    first = written(tmp_path, [line.replace(",White,", ",").replace(",Black,", ",") for line in lines], "id,decision,income")
+    first = written(
+        tmp_path, [line.replace(",White,", ",").replace(",Black,", ",") for line in lines], "id,decision,income"
+    )
     beside = [f" 00{i},{('White', 'BLACK ')[i // 2 % 2]}" for i in range(36)]
     beside += ["000,white", "0,Black", "zz,Black"]  # 000 stands twice, and 0 is not 000
     second = written(tmp_path, beside, "APP ID,race", "people.csv")

@@ -91,7 +91,7 @@ def read(texts: list[str], recipe: ColumnRecipe) -> tuple[list[str], Laid]:
     """The cells as the step reads them, in order."""
     with DATABASE.cursor() as connection:
         view = step.read(laid(texts, connection), ["c"], question(recipe), connection)
-        rows = connection.sql(f"SELECT c0 FROM ({view.rows}) ORDER BY place").fetchall()  # noqa: S608
+        rows = connection.sql(f"SELECT c0 FROM ({view.rows}) ORDER BY place").fetchall()
         return [cell for (cell,) in rows], view
 
 
@@ -117,7 +117,7 @@ def test_sql_takes_the_usual_cells_and_leaves_python_the_others() -> None:
     with DATABASE.cursor() as connection:
         connection.register("t", pa.table({"c0": texts}))
         sql = number_sql(Reading("c", recipe, FOLDINGS), 0, texts)
-        query = f"SELECT c0 FROM {layered('t', [sql])} WHERE {sql.taken}"  # noqa: S608
+        query = f"SELECT c0 FROM {layered('t', [sql])} WHERE {sql.taken}"
         taken = [text for (text,) in connection.sql(query).fetchall()]
     assert taken == ["$1,234", "$12", "999", "-5", "$1,234.50", "(7)"]
 
