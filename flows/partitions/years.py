@@ -257,8 +257,8 @@ def _groups_read(spec: AuditSpec, protected: Sequence[Protected]) -> dict[str, S
     with database(None) as connection, registry.lay(question, names, connection) as source_view:
         rows = statement(respelled(question, source_view.columns), source_view, connection)
         queries = [f"SELECT DISTINCT {group} FROM {rows.rows}" for group in rows.groups]  # noqa: S608 names are ours
-        found = [{group for (group,) in connection.sql(query).fetchall()} for query in queries]
-    return {p.name: groups for p, groups in zip(protected, found, strict=True)}
+        group_sets = [{group for (group,) in connection.sql(query).fetchall()} for query in queries]
+    return {p.name: groups for p, groups in zip(protected, group_sets, strict=True)}
 
 
 def _groups_found(source: Source, protected: Sequence[Protected]) -> dict[str, Set[str]]:

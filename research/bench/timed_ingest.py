@@ -118,11 +118,11 @@ def draw_table(place: str, rows: str) -> dict[str, Any]:
         "sex": ("Male", "Female"),
         "purpose": ("purchase", "refinance", "improvement"),
     }
-    drawn = {name: np.array(values)[r.integers(0, len(values), n)] for name, values in words.items()}
+    categories = {name: np.array(values)[r.integers(0, len(values), n)] for name, values in words.items()}
     income, amount = r.integers(15_000, 400_000, n), 1_000 * r.integers(20, 900, n)
     ratio, score, lost = r.integers(50, 650, n) / 10, r.integers(480, 850, n), r.random(n) < 0.02
     plain_columns = {
-        **{"id": [f"A{i:08d}" for i in range(n)], "date": days, **drawn},
+        **{"id": [f"A{i:08d}" for i in range(n)], "date": days, **categories},
         "income": ["" if gone else str(v) for v, gone in zip(income, lost, strict=True)],
         **{"amount": amount.astype(str), "ratio": ratio.astype(str), "score": score.astype(str)},
     }
@@ -130,7 +130,7 @@ def draw_table(place: str, rows: str) -> dict[str, Any]:
     form = r.integers(0, len(forms), n)
     messy_columns = {
         **plain_columns,
-        **{name: [forms[f](str(v)) for v, f in zip(of, form, strict=True)] for name, of in drawn.items()},
+        **{name: [forms[f](str(v)) for v, f in zip(of, form, strict=True)] for name, of in categories.items()},
         "date": [f"{int(day[5:7])}/{int(day[8:])}/{day[:4]}" for day in days],
         "income": ["N/A" if gone else f"${v:,}" for v, gone in zip(income, lost, strict=True)],
         "amount": [f"${v:,}.00" for v in amount],
@@ -142,7 +142,7 @@ def draw_table(place: str, rows: str) -> dict[str, Any]:
 
 
 def table_plainly(place: str) -> dict[str, Any]:
-    """Ingests the plain table as its cells stand."""
+    """Ingests the plain table without a recipe."""
     return _ingested(place, {"kind": "csv", "path": f"{place}/plain.csv"})
 
 
@@ -167,9 +167,9 @@ def _ingested(place: str, source: dict[str, Any]) -> dict[str, Any]:
         produced = ingest.function(settings=settings, drafts=growing)
         rows = produced.rows_in
     spill = Path(place) / "spill"
-    with database(spill) as connection, timed() as reading, lay(question, names, connection) as laid:
+    with database(spill) as connection, timed() as reading, lay(question, names, connection) as view:
         cells = ", ".join(f"max(hash(c{i}))" for i in range(len(names)))
-        connection.sql(f"SELECT {cells} FROM ({laid.rows})").fetchall()  # noqa: S608 names are ours
+        connection.sql(f"SELECT {cells} FROM ({view.rows})").fetchall()  # noqa: S608 names are ours
     return {"rows": rows, **times, "peak_mb": peak_mb(), "reading_cpu_s": reading["cpu_s"]}
 
 

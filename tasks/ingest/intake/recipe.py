@@ -37,7 +37,7 @@ class Reading:
 
     @cached_property
     def further(self) -> tuple[str, ...]:
-        """Words for missing beside those that always are."""
+        """Words that mean missing in this column alone."""
         return (*self.recipe.missing, *self.missing)
 
     @cached_property
@@ -67,7 +67,7 @@ class Cell(NamedTuple):
 # The columns of an audit that are read by a recipe, each with the values that the spec names.
 
 
-def readings(question: Question, columns: Sequence[str], whole: Collection[str] = ()) -> dict[str, Reading]:
+def readings(question: Question, columns: Sequence[str], partition_columns: Collection[str] = ()) -> dict[str, Reading]:
     """How the columns are read, by their names; the others stay as they are.
 
     Identifiers, and numbers without a recipe of their own, stay as they are. So does a column that is read for its year
@@ -76,7 +76,7 @@ def readings(question: Question, columns: Sequence[str], whole: Collection[str] 
     Args:
         question: the parts of the spec about rows.
         columns: of the source.
-        whole: those that partitions are cut by; their cells are compared as they are.
+        partition_columns: those that partitions are cut by; their cells are compared as they are.
 
     Raises:
         SpecError: two values of the spec that mean different things are the same once they are folded.
@@ -89,7 +89,7 @@ def readings(question: Question, columns: Sequence[str], whole: Collection[str] 
     for name in columns:
         recipe = intake.columns.get(name)
         column = question.columns.get(name)
-        if name in whole:
+        if name in partition_columns:
             continue
         if recipe is None and (name not in folded or (column is not None and column.type is Kind.CONTINUOUS)):
             continue
@@ -101,10 +101,10 @@ def readings(question: Question, columns: Sequence[str], whole: Collection[str] 
     return out
 
 
-def respelled(question: Question, columns: Sequence[str], whole: Collection[str] = ()) -> Question:
+def respelled(question: Question, columns: Sequence[str], partition_columns: Collection[str] = ()) -> Question:
     """The question with its codes in the spelling that cells of their column have after intake: see ``readings``."""
-    read = readings(question, columns, whole)
-    printed = {name: _Printed(reading) for name, reading in read.items() if reading.recipe.read in ("text", "bands")}
+    read_by = readings(question, columns, partition_columns)
+    printed = {name: _Printed(reading) for name, reading in read_by.items() if reading.recipe.read in ("text", "bands")}
     if not printed:
         return question
 
@@ -156,9 +156,9 @@ def _folded_columns(question: Question) -> set[str]:
     """Decisions, protected attributes, categories, and what rows are kept or columns derived by."""
     labels = [label.column for label in (question.decision, question.outcome) if label]
     attributes = [column for p in question.protected if not p.bands for column in p.columns]
-    kept = [name for name, rule in question.source.keep.items() if rule.values or rule.present]
+    kept_columns = [name for name, rule in question.source.keep.items() if rule.values or rule.present]
     derived = [d.column for d in question.source.derive.values()]
-    return {*labels, *attributes, *question.columns, *kept, *derived} - {question.row_id}
+    return {*labels, *attributes, *question.columns, *kept_columns, *derived} - {question.row_id}
 
 
 def _words(question: Question, name: str) -> Iterator[str]:

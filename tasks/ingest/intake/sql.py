@@ -27,7 +27,7 @@ class NumberSql:
 
     layers: tuple[Mapping[str, str], ...]
     """Name -> expression over the rows and the layers before."""
-    taken: str
+    in_sql: str
     """Whether SQL reads the cell."""
     value: str
     """The number of a cell that is taken, as canonical text; empty for a code."""
@@ -67,8 +67,8 @@ def number_sql(reading: Reading, at: int, texts: Iterable[str]) -> NumberSql:
         mark for mark in marks if len(mark) == 1 and number_cell(reading, f"1{mark}234{mark}567").text == "1234567"
     ]
     pairs = [*_pairs(reading, usual, marks, texts)] if usual else []  # else each cell has to prove its own marks
-    whole = ["0", "[1-9][0-9]*", *(f"[1-9][0-9]{{0,2}}(?:{re.escape(mark)}[0-9]{{3}})+" for mark in marks)]
-    number = f"(?:{'|'.join(whole)})(?:{re.escape(usual)}[0-9]+)?"
+    integers = ["0", "[1-9][0-9]*", *(f"[1-9][0-9]{{0,2}}(?:{re.escape(mark)}[0-9]{{3}})+" for mark in marks)]
+    number = f"(?:{'|'.join(integers)})(?:{re.escape(usual)}[0-9]+)?"
     pattern = "|".join(f"{re.escape(pair.before)}{number}{re.escape(pair.behind)}" for pair in pairs)
     words = [word.strip() for word in (*reading.exempt, *reading.further)]
     apart = "".join(f" AND {cell} <> {literal(word)}" for word in words if re.search("[0-9]", word))
@@ -99,7 +99,7 @@ def _pairs(reading: Reading, usual: str, marks: list[str], texts: Iterable[str])
     probes = ["7", "12", "480", "1234", "0", f"5{usual}25", f"12345{usual}5", *(f"1{mark}234" for mark in marks)]
     plain = ["7", "12", "480", "1234", "0", "5.25", "12345.5", *("1234" for _ in marks)]
     codes = reading.codes
-    kept = [(probe, value) for probe, value in zip(probes, plain, strict=True) if value not in codes]
+    tests = [(probe, value) for probe, value in zip(probes, plain, strict=True) if value not in codes]
     candidates = {("", ""): 0}
     for text in texts:
         match = _PARTS.fullmatch(text)
@@ -108,10 +108,10 @@ def _pairs(reading: Reading, usual: str, marks: list[str], texts: Iterable[str])
     frequent = sorted(candidates, key=lambda pair: (pair != ("", ""), -candidates[pair]))[:MOST_PAIRS]
     out: list[_Pair] = []
     for before, behind in frequent:
-        read = [number_cell(reading, f"{before}{probe}{behind}") for probe, _ in kept]
+        results = [number_cell(reading, f"{before}{probe}{behind}") for probe, _ in tests]
         for sign in ("", "-"):
-            wanted = [value if value == "0" else sign + value for _, value in kept]
-            if [cell.text for cell in read if cell.fate == "value"] == wanted:
+            expected = [value if value == "0" else sign + value for _, value in tests]
+            if [cell.text for cell in results if cell.fate == "value"] == expected:
                 out.append(_Pair(before, behind, sign == "-"))
     positive = [pair for pair in out if not pair.negative]
     yield from positive

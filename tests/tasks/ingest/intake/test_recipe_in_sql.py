@@ -117,7 +117,7 @@ def test_sql_takes_the_usual_cells_and_leaves_python_the_others() -> None:
     with DATABASE.cursor() as connection:
         connection.register("t", pa.table({"c0": texts}))
         sql = number_sql(Reading("c", recipe, FOLDINGS), 0, texts)
-        query = f"SELECT c0 FROM {layered('t', [sql])} WHERE {sql.taken}"
+        query = f"SELECT c0 FROM {layered('t', [sql])} WHERE {sql.in_sql}"
         taken = [text for (text,) in connection.sql(query).fetchall()]
     assert taken == ["$1,234", "$12", "999", "-5", "$1,234.50", "(7)"]
 
