@@ -148,8 +148,8 @@ def _decision(draft: Draft, marks: _Marks) -> Iterator[str]:
     yield "decision:"
     if draft.decision is None:
         yield f"  column: CHECK{marks.of('decision.column').replace('CHECK: ', '')}"
-        yield "  favourable: [CHECK]"
-        yield "  unfavourable: [CHECK]"
+        yield "  favourable: [CHECK] # CHECK: see decision.column"
+        yield "  unfavourable: [CHECK] # CHECK: see decision.column"
         return
     yield f"  column: {_quoted(draft.decision.column)}{marks.of('decision.column')}"
     for side in ("favourable", "unfavourable", "neither"):
@@ -158,7 +158,7 @@ def _decision(draft: Draft, marks: _Marks) -> Iterator[str]:
         if values:
             yield f"  {side}: {_value(values)}{marks.of(key)}"
         elif side != "neither":
-            yield f"  {side}: [CHECK]"
+            yield f"  {side}: [CHECK]{marks.of(key) or ' # CHECK: which values?'}"
 
 
 def _protected(draft: Draft, marks: _Marks) -> Iterator[str]:

@@ -24,6 +24,9 @@ from tasks.ingest.intake.numbers import NumberGuess
 from tasks.ingest.sources.raw import canonical
 
 EXEMPT: Final = "Exempt"
+_LEAST_NUMBERS: Final = 2
+"""Numbers that are left where others stand for a missing value: 7 and 9 are two codes, and not 7 and a missing one."""
+
 Form = Literal["number", "few numbers", "date", "bands", "category"]
 
 
@@ -56,7 +59,8 @@ class Column:
     def missing_codes(self) -> tuple[str, ...]:
         """Numbers or words that stand for a missing value."""
         if self.form in ("number", "few numbers") and self.number is not None:
-            return tuple(codes.sentinels(self.number.numbers))
+            found = tuple(codes.sentinels(self.number.numbers))
+            return found if len(self.number.numbers) - len(found) >= _LEAST_NUMBERS else ()
         if self.form == "date":
             return tuple(codes.date_sentinels(self._days_with_rows()))
         return tuple(codes.codes_among_words(self.counts))
