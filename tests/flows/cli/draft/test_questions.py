@@ -54,8 +54,8 @@ def test_questions_come_worst_first_and_as_json(tmp_path: Path) -> None:
 
 def test_what_is_given_is_no_question(tmp_path: Path) -> None:
     draft = lender(tmp_path, **{
-        "decision.column": "answer", "decision.favourable": ("approved",), "protected": ("gender",), "reference": ("m",),
-        "year": 2022,
+        "decision.column": "answer", "decision.favourable": ("approved",), "protected": ("gender",),
+        "reference": ("m",), "year": 2022,
     })  # fmt: skip
     assert {q.key for q in questions(draft)} & {"decision", "sides", "protected", "reference", "year"} == set()
 

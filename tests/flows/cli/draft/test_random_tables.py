@@ -52,7 +52,7 @@ COLUMNS: dict[str, Cells] = {
     "Same": picked("x"),
     "Mostly": drawn(lambda r: r.choice(("", "", "", str(r.randint(1, 99))))),
     "Cost": drawn(lambda r: r.choice((f"${r.randint(1, 99)}", f"€{r.randint(1, 99)}"))),
-    "JSON": drawn(lambda r: '{"k": %d}' % r.randint(1, 9)),
+    "JSON": drawn(lambda r: f'{{"k": {r.randint(1, 9)}}}'),
     "Prüfung": drawn(lambda r: f"{r.uniform(1, 5):.1f}"),
     "収入": drawn(lambda r: f"{r.randint(100, 999)}万円"),
 }
