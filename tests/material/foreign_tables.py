@@ -54,7 +54,11 @@ class Maker:
         self.rng = random.Random(f"{self.name} {self.seed}")
         self.score = [self.rng.gauss(0, 1) for _ in range(self.rows)]
         self.side = [
-            NONE if self.rng.random() < 0.12 and self.values.get(NONE) else YES if s + self.rng.gauss(0.4, 1.2) > 0 else NO
+            NONE
+            if self.rng.random() < 0.12 and self.values.get(NONE)
+            else YES
+            if s + self.rng.gauss(0.4, 1.2) > 0
+            else NO
             for s in self.score
         ]
         self.cells = [self.rng.choice(self.values[side]) for side in self.side]
@@ -246,7 +250,9 @@ def japanese() -> Maker:
 
 def chinese() -> Maker:
     """An employer in China, in gb18030."""
-    m = Maker("zh", "录用结果", {YES: ["录用"], NO: ["未录用", "淘汰"], NONE: ["候选人放弃", "岗位取消"]}, encoding="gb18030")
+    m = Maker(
+        "zh", "录用结果", {YES: ["录用"], NO: ["未录用", "淘汰"], NONE: ["候选人放弃", "岗位取消"]}, encoding="gb18030"
+    )
     m.ids("简历编号", "R{:06d}")
     m.group("性别", {"男": 0.5, "女": 0.5}, "男")
     m.group("民族", {"汉族": 0.7, "回族": 0.2, "藏族": 0.1}, "", "未填写")
@@ -330,7 +336,9 @@ def codes() -> Maker:
     """A lender with letters for decisions, dates of birth, and spaces between words."""
     m = Maker("letters", "DECN_CD", {YES: ["A"], NO: ["D"], NONE: ["W", "I"]}, delimiter="|")
     m.ids("APPL_NBR", "{:09d}")
-    m.group("ETHNICITY", {"Not Hispanic or Latino": 0.7, "Hispanic or Latino": 0.3}, "Not Hispanic or Latino", "Unknown")
+    m.group(
+        "ETHNICITY", {"Not Hispanic or Latino": 0.7, "Hispanic or Latino": 0.3}, "Not Hispanic or Latino", "Unknown"
+    )
     m.group("GENDER_CD", {"M": 0.5, "F": 0.5}, "M", "U")
     m.number("GROSS_INC", 64000, 18000, dot(2, "$"), 2)
     m.number("LOAN_AMT", 210000, 60000, dot(0, "$"))

@@ -76,7 +76,7 @@ class Split:
 
 def entries(table: Table, decision: str, split: Split, attributes: Collection[str], row_id: str | None) -> list[Entry]:
     """An entry for every column but the decision, in the order of the table."""
-    out, seen = [], dict[bytes, str]()
+    out, first_names = [], dict[bytes, str]()
     decided_on = _decision_days(table)
     for name, column in table.columns.items():
         if name == decision:
@@ -85,7 +85,7 @@ def entries(table: Table, decision: str, split: Split, attributes: Collection[st
         reason, why = _left_out(table, column, split, attributes, row_id, decided_on)
         if not reason:
             cells = column.numbers if column.is_number and column.distinct > _MOST_CATEGORIES else column.groups
-            twin = seen.setdefault(cells.tobytes(), name)
+            twin = first_names.setdefault(cells.tobytes(), name)
             if twin != name:
                 reason, why = "copy", f"tells the same as {twin}, value by value"
         if reason:
@@ -289,8 +289,8 @@ def _later(table: Table, column: Column, decided_on: str) -> tuple[Reason, str] 
     if column.form != "date" or not decided_on or column.name == decided_on:
         return None
     day, decided = (np.array(c.days)[c.codes] for c in (column, table.columns[decided_on]))
-    both = (day != "") & (decided != "")
-    if both.any() and (day[both] > decided[both]).mean() >= _TELLS:
+    dated = (day != "") & (decided != "")
+    if dated.any() and (day[dated] > decided[dated]).mean() >= _TELLS:
         return "after", f"{AFTER}: later than {decided_on}"
     return None
 
@@ -334,27 +334,29 @@ class Loss:
 
 def complete(table: Table, features: Sequence[str], split: Split) -> NDArray[np.bool_]:
     """``(rows,)`` whether a row has a decision and every feature."""
-    whole = split.decided.copy()
+    complete_rows = split.decided.copy()
     for name in features:
-        whole &= ~table.columns[name].absent
-    return whole
+        complete_rows &= ~table.columns[name].absent
+    return complete_rows
 
 
 def losses(
     table: Table, features: Sequence[str], split: Split, groups: Mapping[str, Mapping[str, NDArray[np.bool_]]]
 ) -> Iterator[Loss]:
     """Groups that lose ten points more of their rows to missing features than the group that loses least, or all."""
-    whole = complete(table, features, split)
+    complete_rows = complete(table, features, split)
     for attribute, members in groups.items():
         decided = {group: rows & split.decided for group, rows in members.items()}
-        kept = {group: float(whole[rows].mean()) for group, rows in decided.items() if rows.sum() >= people.FEWEST}
-        for group, share in kept.items():
-            if max(kept.values()) - share <= _GROUP_LOSS and share > 0:
+        shares = {
+            group: float(complete_rows[rows].mean()) for group, rows in decided.items() if rows.sum() >= people.FEWEST
+        }
+        for group, share in shares.items():
+            if max(shares.values()) - share <= _GROUP_LOSS and share > 0:
                 continue
             rows = decided[group]
             absent = {name: float(table.columns[name].absent[rows].mean()) for name in features}
             causes = sorted((name for name in absent if absent[name] > 0), key=lambda name: -absent[name])[:3]
-            yield Loss(attribute, group, int(whole[rows].sum()), int(rows.sum()), tuple(causes))
+            yield Loss(attribute, group, int(complete_rows[rows].sum()), int(rows.sum()), tuple(causes))
 
 
 def best(table: Table, features: Sequence[str], split: Split) -> list[str]:

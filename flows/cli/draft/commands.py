@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -81,14 +81,14 @@ def init(
     from flows.cli.draft.hmda_spec import hmda_spec
     from flows.cli.draft.reading import File
 
-    given = {
+    settings = {
         "decision.column": decision,
         "decision.favourable": tuple(favourable or ()),
         "decision.unfavourable": tuple(unfavourable or ()),
         "protected": tuple(protected or ()),
         "reference": tuple(reference or ()),
     }
-    choices = Choices({name: value for name, value in given.items() if value})
+    choices = Choices({name: value for name, value in settings.items() if value})
     _check_file(file, output)
     if decision is None and (of_hmda := hmda_spec(file, output)) is not None:
         _put(of_hmda, output)
@@ -104,7 +104,6 @@ def draft(file: "File", choices: "Choices") -> "Draft":
         DataQualityError: the file is no table.
     """
     from flows.cli.draft.drafting import drafted
-    from flows.cli.draft.prompts import ask, at_terminal
     from flows.cli.draft.reading import read_file
 
     table = read_file(file)
@@ -114,14 +113,14 @@ def draft(file: "File", choices: "Choices") -> "Draft":
     for note in notes:
         errors.print(note, markup=False)
     _check_names(table, choices)
-    made = drafted(table, choices)
-    return ask(made) if at_terminal() else made
+    result = drafted(table, choices)
+    return _ask(result) if _at_terminal() else result
 
 
 def _check_names(table: "Table", choices: "Choices") -> None:
     """Names of a header record that is not used: the right name is told."""
-    asked = [choices.settings.get("decision.column"), *choices.settings.get("protected", ())]
-    for name in asked:
+    pending = [choices.settings.get("decision.column"), *choices.settings.get("protected", ())]
+    for name in pending:
         if name and name not in table.columns and name in table.lost_names:
             raise SpecError(f"{name}: that record is not the header; the column is called {table.lost_names[name]!r}")
 
@@ -136,7 +135,7 @@ def _check_file(file: Path, output: Path | None) -> None:
         raise SpecError(f"-o {output}: the file exists already; give another name, or remove it")
 
 
-def _write(made: "Draft", output: Path | None, as_json: Path | None) -> None:
+def _write(result: "Draft", output: Path | None, as_json: Path | None) -> None:
     """Write the spec and the questions, and list what there is to confirm.
 
     Raises:
@@ -145,32 +144,32 @@ def _write(made: "Draft", output: Path | None, as_json: Path | None) -> None:
     from flows.cli.draft.questions import lines, open_questions
     from flows.cli.draft.spec_text import text
 
-    asked = open_questions(made)
-    _put(text(made, output), output)
+    pending = open_questions(result)
+    _put(text(result, output), output)
     if as_json is not None:
-        _save_json(as_json, asked)
-    for line in lines(asked):
+        _save_json(as_json, pending)
+    for line in lines(pending):
         errors.print(f"  {line}", markup=False)
-    if not made.is_whole:
-        raise SpecError(_lacking(made, asked, output))
+    if not result.is_whole:
+        raise SpecError(_lacking(result, pending, output))
     if output is not None:
         errors.print(
-            f"{output}: {len(lines(asked))} lines to confirm (evenhand init --confirm {quote(str(output))} takes what "
-            f"stands there), then evenhand audit {quote(str(output))}",
+            f"{output}: {len(lines(pending))} lines to confirm (evenhand init --confirm {quote(str(output))} takes the "
+            f"defaults), then evenhand audit {quote(str(output))}",
             markup=False,
         )
 
 
-def _lacking(made: "Draft", asked: Sequence["Question"], output: Path | None) -> str:
+def _lacking(result: "Draft", pending: Sequence["Question"], output: Path | None) -> str:
     """What a draft lacks, and the command that gives it."""
-    name = made.table.path.name
-    question = next(question for question in asked if question.default is None)
-    command = f"evenhand init {quote(str(made.table.path))}"
+    name = result.table.path.name
+    question = next(question for question in pending if question.default is None)
+    command = f"evenhand init {quote(str(result.table.path))}"
     if question.key == "decision":
         first = question.options[0].answer if question.options else "COLUMN"
         command += f" --decision {quote(first)}"
     elif question.key == "sides":
-        command += f" --decision {quote(made.decision_column)} --favourable VALUE"
+        command += f" --decision {quote(result.decision_column)} --favourable VALUE"
     else:
         command += " --protected COLUMN --reference VALUE"
     where = "" if output is None else f" {output} has CHECK there."
@@ -193,35 +192,100 @@ def _save(path: Path, text: str, option: str) -> None:
         ) from error
 
 
-def _save_json(path: Path, asked: Sequence["Question"]) -> None:
-    _save(path, json.dumps([question.as_json() for question in asked], indent=1, ensure_ascii=False) + "\n", "--json")
+def _save_json(path: Path, pending: Sequence["Question"]) -> None:
+    _save(path, json.dumps([question.as_json() for question in pending], indent=1, ensure_ascii=False) + "\n", "--json")
 
 
 def _check(spec: Path, as_json: Path | None) -> None:
     from flows.cli.draft.review import review
 
-    found = review(spec)
+    state = review(spec)
     if as_json is not None:
-        _save_json(as_json, found.questions)
-    line_of = {mark.key: mark.line for mark in found.marks}
-    for weight in sorted({question.weight for question in found.questions}):
-        asked = [question for question in found.questions if question.weight == weight]
-        keys = [key for question in asked for key in question.keys]
-        words = " ".join(question.text for question in asked)
-        sys.stdout.write(visible(f"line {min(line_of[key] for key in keys)}  {asked[0].key}  {words}\n"))
-    if not found.questions:
+        _save_json(as_json, state.questions)
+    line_of = {mark.key: mark.line for mark in state.marks}
+    for weight in sorted({question.weight for question in state.questions}):
+        pending = [question for question in state.questions if question.weight == weight]
+        keys = [key for question in pending for key in question.keys]
+        words = " ".join(question.text for question in pending)
+        sys.stdout.write(visible(f"line {min(line_of[key] for key in keys)}  {pending[0].key}  {words}\n"))
+    if not state.questions:
         sys.stdout.write("nothing is left to confirm\n")
-    for change in found.changes:
+    for change in state.changes:
         errors.print(f"changed: {change}", markup=False)
 
 
 def _confirm(spec: Path, keys: Sequence[str]) -> None:
     from flows.cli.draft.review import confirm
 
-    taken, stay = confirm(spec, keys)
-    errors.print(f"{spec}: {len(taken)} keys confirmed", markup=False)
+    confirmed, stay = confirm(spec, keys)
+    errors.print(f"{spec}: {len(confirmed)} keys confirmed", markup=False)
     if stay:
         raise SpecError(
             f"{spec}: {', '.join(stay)} has no default: write the value there, or draft anew with --decision, "
             "--favourable and --protected"
         )
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The questions at a terminal: Enter takes a default, which is shown with what it rests on.
+
+
+_ASKED: Final = (1, 2, 3, 4, 9)
+"""Weights of the questions that are put; the others stay marks in the file."""
+_SHOWN: Final = 8
+
+
+def _at_terminal() -> bool:
+    """Whether questions can be put at a terminal; the draft itself may go into a file."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(draft: "Draft") -> "Draft":
+    """The draft with the answers of the user.
+
+    Raises:
+        SpecError: the input ends without an answer.
+    """
+    from flows.cli.draft.questions import open_questions
+
+    put: set[str] = set()
+    while True:
+        pending = [q for q in open_questions(draft) if q.weight in _ASKED and q.key not in put]
+        if not pending:
+            return draft
+        put.add(pending[0].key)
+        draft = _answer(draft, pending[0])
+
+
+def _answer(draft: "Draft", question: "Question") -> "Draft":
+    from flows.cli.draft.questions import answered
+
+    errors.print(question.text, markup=False)
+    for evidence in question.evidence[:_SHOWN]:
+        rows = "" if evidence.rows is None else f"{evidence.rows:,} rows"
+        parts = (part for part in (evidence.what, rows, evidence.meaning) if part)
+        errors.print("    " + visible("  ".join(parts)), markup=False)
+    options = question.options[:_SHOWN]
+    for number, option in enumerate(options, 1):
+        errors.print(visible(f"  {number}  {option.answer}  {option.effect}".rstrip()), markup=False)
+    while True:
+        reply = _reply(question).strip()
+        if reply.isdecimal() and 1 <= int(reply) <= len(options):
+            reply = options[int(reply) - 1].answer
+        if not reply:
+            continue
+        try:
+            return answered(draft, {question.key: reply})
+        except SpecError as error:
+            expected = f"expected 1 to {len(options)}, or an answer in words"
+            errors.print(visible(f"{reply}: {expected} ({error})"), markup=False)
+
+
+def _reply(question: "Question") -> str:
+    from rich.prompt import Prompt
+
+    prompt = "Number or answer" + (f" [{question.default}]" if question.default else "")
+    try:
+        return str(Prompt.ask(prompt, console=errors, default=question.default or "", show_default=False))
+    except (EOFError, KeyboardInterrupt) as error:  # its exit code would read as a breach
+        raise SpecError("init: no answer; give --decision, --favourable and --protected instead") from error

@@ -138,9 +138,9 @@ def candidates(columns: Iterable[Values], excluded: Collection[str], last: str) 
 
 def leading(ranked: Sequence[Candidate]) -> Candidate | None:
     """The candidate that can be drafted: it leads, or it alone has both sides; None where two are near."""
-    both = [candidate for candidate in ranked if candidate.reading.has_both and candidate.score > 0]
-    if len(both) == 1:
-        return both[0]
+    two_sided = [candidate for candidate in ranked if candidate.reading.has_both and candidate.score > 0]
+    if len(two_sided) == 1:
+        return two_sided[0]
     if not ranked or ranked[0].score < _LEAD:
         return None
     if len(ranked) == 1 or ranked[0].score - ranked[1].score >= _LEAD:

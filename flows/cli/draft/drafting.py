@@ -127,12 +127,12 @@ class Draft:
 
     def recipes(self) -> dict[str, ColumnRecipe]:
         """How the columns are read that are not plain text: features, ages, and the column of the year."""
-        needed = [*(a.column for a in self.attributes), self.decision_column, self.year.column]
+        required = [*(a.column for a in self.attributes), self.decision_column, self.year.column]
         out = {}
         for name in self.table.names:
             entry = next((e for e in self.entries if e.name == name), None)
             recipe = columns.recipe_of(self.table.columns[name])
-            if recipe is not None and (name in needed or (entry is not None and not entry.excluded)):
+            if recipe is not None and (name in required or (entry is not None and not entry.excluded)):
                 out[name] = self._chosen_recipe(name, recipe)
         return out
 
@@ -202,32 +202,34 @@ def _decision(table: Table, choices: Choices, ranked: Sequence[Candidate]) -> Ca
             f"--decision {name}: {number:,} {'value' if number == 1 else 'values'}; expected 2 to "
             f"{decisions.MOST_VALUES}, such as approved and denied: give another column, or one that you made of it"
         )
-    known = next((candidate for candidate in ranked if candidate.column == name), None)
-    return known or Candidate(name, column.values, decisions.read(name, column.values), 0.0)
+    ranked_one = next((candidate for candidate in ranked if candidate.column == name), None)
+    return ranked_one or Candidate(name, column.values, decisions.read(name, column.values), 0.0)
 
 
 def _sides(decision: Candidate, choices: Choices) -> Reading:
     """The sides by the words, with what a user gave in their place."""
-    asked: dict[Side, list[str]] = {}
+    listed_values: dict[Side, list[str]] = {}
     sides: tuple[Side, ...] = ("favourable", "unfavourable", "neither")
     for side in sides:
         listed = [_value(decision, v, side, choices) for v in choices.settings.get(f"decision.{side}", ())]
-        asked[side] = [value for value in listed if value]
-    if not any(asked.values()):
+        listed_values[side] = [value for value in listed if value]
+    if not any(listed_values.values()):
         return decision.reading
-    twice = set(asked["favourable"]) & set(asked["unfavourable"])
+    twice = set(listed_values["favourable"]) & set(listed_values["unfavourable"])
     if twice:
         raise SpecError(f"--unfavourable {', '.join(twice)}: given as --favourable, too; expected other values")
-    if asked["unfavourable"] and not asked["favourable"]:
+    if listed_values["unfavourable"] and not listed_values["favourable"]:
         raise SpecError("--unfavourable: which value favours the applicant? Give it, too: --favourable VALUE")
-    chosen = {value: Meaning(side) for side, values in asked.items() for value in values}
-    others = [value for value in decision.rows if value not in chosen]
-    if not others and not asked["unfavourable"]:
-        given = ", ".join(asked["favourable"])
-        raise SpecError(f"--favourable {given}: that is every value; expected some to be unfavourable")
-    if not asked["unfavourable"]:
-        chosen |= dict.fromkeys(_opposites(decision, asked["favourable"], others), Meaning("unfavourable"))
-    for value in others:
+    chosen = {value: Meaning(side) for side, values in listed_values.items() for value in values}
+    other_values = [value for value in decision.rows if value not in chosen]
+    if not other_values and not listed_values["unfavourable"]:
+        chosen_text = ", ".join(listed_values["favourable"])
+        raise SpecError(f"--favourable {chosen_text}: that is every value; expected some to be unfavourable")
+    if not listed_values["unfavourable"]:
+        chosen |= dict.fromkeys(
+            _opposites(decision, listed_values["favourable"], other_values), Meaning("unfavourable")
+        )
+    for value in other_values:
         meaning = decision.reading.meanings.get(value) or vocabulary.meaning(value)
         if value not in chosen and meaning is not None and meaning.side == "neither":
             chosen[value] = meaning
@@ -245,22 +247,24 @@ def _value(decision: Candidate, value: object, side: str, choices: Choices) -> s
     return same or ""
 
 
-def _opposites(decision: Candidate, approvals: Sequence[str], others: Sequence[str]) -> list[str]:
+def _opposites(decision: Candidate, approvals: Sequence[str], other_values: Sequence[str]) -> list[str]:
     """Denials where a user gave approvals: plain words and codes, no to yes, and the other one of two values."""
     forms = {plain(value) for value in approvals}
-    plainly = [v for v in others if (m := decision.reading.meanings.get(v)) and m.side == "unfavourable"]
-    plainly = plainly or [v for v in others if (m := vocabulary.meaning(v)) and m.side == "unfavourable" and len(v) > 1]
+    plainly = [v for v in other_values if (m := decision.reading.meanings.get(v)) and m.side == "unfavourable"]
+    plainly = plainly or [
+        v for v in other_values if (m := vocabulary.meaning(v)) and m.side == "unfavourable" and len(v) > 1
+    ]
     if plainly:
         return plainly
     yes, no = vocabulary.answers("yes"), vocabulary.answers("no")
-    for one, other in ((yes, no), (no, yes)):
-        answers = [value for value in others if forms & one and plain(value) in other]
+    for answer_words, other in ((yes, no), (no, yes)):
+        answers = [value for value in other_values if forms & answer_words and plain(value) in other]
         if answers:
             return answers
-    if len(others) == 1 and vocabulary.meaning(others[0]) is None:
-        return list(others)
-    turned = [v for v in others if (m := decision.reading.meanings.get(v)) and m.side == "favourable"]
-    return turned if len(others) == 1 else []
+    if len(other_values) == 1 and vocabulary.meaning(other_values[0]) is None:
+        return list(other_values)
+    turned = [v for v in other_values if (m := decision.reading.meanings.get(v)) and m.side == "favourable"]
+    return turned if len(other_values) == 1 else []
 
 
 def _split(table: Table, decision: Candidate | None, sides: Reading) -> Split:
@@ -334,21 +338,21 @@ def _repeats(table: Table, choices: Choices, row_id: str | None) -> Repeats:
 
 def _year(table: Table, choices: Choices, attributes: Iterable[Attribute]) -> Year:
     """The year of most rows, by a column of years or dates, else by a term or a title."""
-    given = choices.settings.get("year")
-    taken = {attribute.column for attribute in attributes}
-    guess = _year_of_columns(table, taken) or _year_of_texts(table)
+    chosen_text = choices.settings.get("year")
+    attribute_columns = {attribute.column for attribute in attributes}
+    guess = _year_of_columns(table, attribute_columns) or _year_of_texts(table)
     if guess is None:
         today = datetime.now(UTC).year
         guess = Year(today, why="the year of the decisions: no column and no title tells it")
-    if given is None:
+    if chosen_text is None:
         return guess
-    return replace(guess, value=int(given), why=guess.why if choices.is_review else "")
+    return replace(guess, value=int(chosen_text), why=guess.why if choices.is_review else "")
 
 
-def _year_of_columns(table: Table, taken: Iterable[str]) -> Year | None:
+def _year_of_columns(table: Table, attribute_columns: Iterable[str]) -> Year | None:
     years: list[tuple[int, str, dict[int, int]]] = []
     for name, column in table.columns.items():
-        if name in taken or vocabulary.protected_kind(name):
+        if name in attribute_columns or vocabulary.protected_kind(name):
             continue
         if vocabulary.is_named(name, "year") and column.form != "date" and column.values:
             if all(_YEAR.fullmatch(value) for value in column.values):
@@ -369,8 +373,8 @@ def _year_of_columns(table: Table, taken: Iterable[str]) -> Year | None:
     value = next(iter(rows))
     if len(rows) == 1:
         return Year(value, name, rows)
-    each = ", ".join(f"{year}: {n:,}" for year, n in sorted(rows.items()))
-    return Year(value, name, rows, f"{name} has rows of several years ({each}); the audit is of {value} alone")
+    counts = ", ".join(f"{year}: {n:,}" for year, n in sorted(rows.items()))
+    return Year(value, name, rows, f"{name} has rows of several years ({counts}); the audit is of {value} alone")
 
 
 def _year_of_texts(table: Table) -> Year | None:
@@ -384,9 +388,14 @@ def _year_of_texts(table: Table) -> Year | None:
                 year = max(rows, key=lambda y: rows[y])
                 return Year(year, "", rows, f"{year}, by {name} ({next(iter(column.values))})")
     for hint in table.hints:
-        found = _YEAR.findall(hint)
-        if found:
-            return Year(int(found[-1]), "", {}, f"{found[-1]}, by the line above the header: {hint.strip()[:60]}")
+        years_in_line = _YEAR.findall(hint)
+        if years_in_line:
+            return Year(
+                int(years_in_line[-1]),
+                "",
+                {},
+                f"{years_in_line[-1]}, by the line above the header: {hint.strip()[:60]}",
+            )
     return None
 
 

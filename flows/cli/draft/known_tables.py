@@ -55,9 +55,9 @@ def _fits(path: Path, counts: Mapping[str, Mapping[str, int]], has_header: bool)
     listed = [(name, column["order"]) for name, column in columns.items() if column.get("order")]
     listed += [(d["column"], [code for codes in d["values"].values() for code in codes]) for d in derived.values()]
     for name, codes in listed:
-        known = {_text(code) for code in codes}
+        codes_known = {_text(code) for code in codes}
         rows = sum(named[name].values())
-        if sum(n for text, n in named[name].items() if text in known) < _FITTING * rows:
+        if sum(n for text, n in named[name].items() if text in codes_known) < _FITTING * rows:
             return None
     return Example(raw.get("title") or raw["name"], _shown(path), header)
 

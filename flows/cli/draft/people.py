@@ -122,10 +122,10 @@ def _has_groups(column: Column) -> bool:
     return len(people) >= 2 and len(column.values) <= MOST_GROUPS
 
 
-def others(table: Table, decision: str, taken: Collection[str]) -> Iterator[str]:
+def others(table: Table, decision: str, drafted_names: Collection[str]) -> Iterator[str]:
     """Columns that describe people and that the draft leaves out."""
     for column in table.columns.values():
-        if column.name not in (decision, *taken) and kind_of(column):
+        if column.name not in (decision, *drafted_names) and kind_of(column):
             yield column.name
 
 
@@ -169,8 +169,8 @@ def attribute(
         good = _joined(good, several)
     chosen, why = _reference(kind, name, people, good)
     if reference is not None:
-        given = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
-        chosen, why = given, why if given == chosen else "as given"
+        reference_group = _given_reference(name, reference, {**people, **dict.fromkeys(nobody, 0)})
+        chosen, why = reference_group, why if reference_group == chosen else "as given"
     missing = int(column.absent.sum())
     return Attribute(name, kind, chosen, people, good, nobody, several, (), why, is_given, missing=missing)
 
@@ -190,8 +190,8 @@ def _in_bands(
     people = {name: n for name, n in rows.items() if n}
     chosen, why = _reference("", column.name, people, good)
     if reference is not None:
-        given = _given_reference(column.name, reference, people)
-        chosen, why = given, why if given == chosen else "as given"
+        reference_group = _given_reference(column.name, reference, people)
+        chosen, why = reference_group, why if reference_group == chosen else "as given"
     missing = int((place < 0).sum())
     return Attribute(column.name, kind, chosen, people, good, (), (), tuple(cuts), why, is_given, missing=missing)
 
@@ -229,8 +229,8 @@ def _several(groups: Sequence[str]) -> tuple[str, ...]:
 
 
 def _joined(rows: Mapping[str, int], several: Sequence[str]) -> dict[str, int]:
-    kept = {group: n for group, n in rows.items() if group not in several}
-    return {**kept, "several": sum(rows[group] for group in several)}
+    single = {group: n for group, n in rows.items() if group not in several}
+    return {**single, "several": sum(rows[group] for group in several)}
 
 
 def _reference(kind: str, name: str, rows: Mapping[str, int], favourable: Mapping[str, int]) -> tuple[str, str]:

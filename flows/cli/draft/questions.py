@@ -84,11 +84,23 @@ class Question:
 
 def questions(draft: Draft) -> list[Question]:
     """All questions of a draft, the worst first."""
-    makers = (_decision, _sides, _protected, _references, _groups, _rows, _numbers, _near, _later, _left, _year)
-    made = [question for maker in (*makers, _weights, _verdicts) for question in maker(draft)]
+    makers = (
+        decision_question,
+        sides_question,
+        people_question,
+        reference_question,
+        groups_question,
+        row_questions,
+        number_question,
+        spelling_question,
+        later_question,
+        left_question,
+        year_question,
+    )
+    all_questions = [question for maker in (*makers, weight_question, verdict_questions) for question in maker(draft)]
     confirmed = draft.choices.confirmed
-    made = [replace(q, answered=q.default) if q.key in confirmed and q.default else q for q in made]
-    return sorted(made, key=lambda question: question.weight)
+    all_questions = [replace(q, answered=q.default) if q.key in confirmed and q.default else q for q in all_questions]
+    return sorted(all_questions, key=lambda question: question.weight)
 
 
 def open_questions(draft: Draft) -> list[Question]:
@@ -102,19 +114,19 @@ def answered(draft: Draft, answers: Mapping[str, str]) -> Draft:
     Raises:
         SpecError: there is no such question, or no such answer.
     """
-    asked = {question.key: question for question in questions(draft)}
+    pending = {question.key: question for question in questions(draft)}
     settings: dict[str, Any] = {}
     confirmed = set(draft.choices.confirmed)
     for key, answer in answers.items():
-        if key not in asked:
-            raise SpecError(f"{key}: no such question; open are {', '.join(asked)}")
-        option = next((option for option in asked[key].options if option.answer == answer), None)
+        if key not in pending:
+            raise SpecError(f"{key}: no such question; open are {', '.join(pending)}")
+        option = next((option for option in pending[key].options if option.answer == answer), None)
         if option is not None and option.set:
             settings |= option.set
-        elif answer == asked[key].default:
+        elif answer == pending[key].default:
             confirmed.add(key)
         elif option is None:
-            settings |= _free(asked[key], answer)
+            settings |= _free(pending[key], answer)
     choices = replace(draft.choices.with_setting(settings), confirmed=frozenset(confirmed))
     return drafted(draft.table, replace(choices, is_review=False) if settings else choices)
 
@@ -131,23 +143,23 @@ def _free(question: Question, answer: str) -> dict[str, Any]:
         return {"reference": (answer,)}
     if question.key == "year" and answer.isdecimal():
         return {"year": int(answer)}
-    known = ", ".join(option.answer for option in question.options) or question.default
-    raise SpecError(f"{question.key}: {answer!r} is no answer; expected {known}")
+    choices_known = ", ".join(option.answer for option in question.options) or question.default
+    raise SpecError(f"{question.key}: {answer!r} is no answer; expected {choices_known}")
 
 
-def lines(asked: Sequence[Question]) -> list[str]:
+def lines(pending: Sequence[Question]) -> list[str]:
     """One line for each weight, for a screen."""
     out = []
-    for weight in sorted({question.weight for question in asked}):
-        of_weight = [question for question in asked if question.weight == weight]
+    for weight in sorted({question.weight for question in pending}):
+        of_weight = [question for question in pending if question.weight == weight]
         out.append(" ".join(question.text for question in of_weight))
     return out
 
 
 def _listed(names: Iterable[str], most: int = _NAMED) -> str:
     names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    suffix = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + suffix
 
 
 def _with_rows(rows: Mapping[str, int], most: int = _SHOWN) -> str:
@@ -158,11 +170,12 @@ def _with_rows(rows: Mapping[str, int], most: int = _SHOWN) -> str:
 # 1 and 2: the decision.
 
 
-def _decision(draft: Draft) -> Iterator[Question]:
+def decision_question(draft: Draft) -> Iterator[Question]:
+    """Whether the column of the decision is the right one."""
     if draft.choices.given("decision.column"):
         return
-    others = [candidate for candidate in draft.ranked if candidate.column != draft.decision_column][:BEST]
-    options = [Option(c.column, _counted(c), {"decision.column": c.column}) for c in others]
+    alternatives = [candidate for candidate in draft.ranked if candidate.column != draft.decision_column][:BEST]
+    options = [Option(c.column, _counted(c), {"decision.column": c.column}) for c in alternatives]
     if draft.decision is None:
         best = "; ".join(f"{c.column} ({_with_rows(c.rows, 3)})" for c in draft.ranked[:BEST])
         text = f"Which column is the decision? Likeliest: {best}." if best else "Which column is the decision?"
@@ -220,7 +233,8 @@ _NOTES: Final = {
 """Values that can be read in two ways: the reading of the draft in words, the other answer, and its side."""
 
 
-def _sides(draft: Draft) -> Iterator[Question]:
+def sides_question(draft: Draft) -> Iterator[Question]:
+    """Which values favour the applicant, which do not, and which are no decision."""
     if draft.decision is None:
         return
     sides = {side: draft.of_side(side) for side in _SIDES}
@@ -281,13 +295,13 @@ def _other_sides(draft: Draft, sides: Mapping[Side, Mapping[str, int]], notes: S
         if note not in _NOTES or not _NOTES[note][2]:
             continue
         _, answer, other = _NOTES[note]
-        moved = [
+        values_moved = [
             v for v, m in draft.sides.meanings.items() if m.note == note and draft.decision and v in draft.decision.rows
         ]
-        settings = {f"decision.{side}": tuple(v for v in sides[side] if v not in moved) for side in _SIDES}
-        settings[f"decision.{other}"] = (*settings[f"decision.{other}"], *moved)
+        settings = {f"decision.{side}": tuple(v for v in sides[side] if v not in values_moved) for side in _SIDES}
+        settings[f"decision.{other}"] = (*settings[f"decision.{other}"], *values_moved)
         if settings["decision.favourable"] and settings["decision.unfavourable"]:
-            yield Option(answer, f"{_listed(moved)}: {other}", settings)
+            yield Option(answer, f"{_listed(values_moved)}: {other}", settings)
     if draft.sides.has_both:
         turned = {
             "decision.favourable": tuple(sides["unfavourable"]),
@@ -308,13 +322,14 @@ def _spellings(draft: Draft, value: str) -> str:
 # 3 and 4: people.
 
 
-def _protected(draft: Draft) -> Iterator[Question]:
+def people_question(draft: Draft) -> Iterator[Question]:
+    """Whether these are the protected attributes."""
     if draft.choices.given("protected"):
         return
-    left = [name for name in draft.left_people if name not in (a.column for a in draft.attributes)]
+    excluded = [name for name in draft.left_people if name not in (a.column for a in draft.attributes)]
     evidence = [
         *(Evidence(a.column, sum(a.rows.values()), _groups_in_words(a)) for a in draft.attributes),
-        *(Evidence(name, None, "describes people; left out") for name in left),
+        *(Evidence(name, None, "describes people; left out") for name in excluded),
     ]
     if not draft.attributes:
         possible = _possible(draft)
@@ -329,8 +344,8 @@ def _protected(draft: Draft) -> Iterator[Question]:
     if cut:
         ages = next(a for a in draft.attributes if a.bands)
         text += f" {cut[0]} is cut at 40 (ADEA) and 62 (Regulation B): {_with_rows(ages.rows)}."
-    if left:
-        text += f" Left out, as they describe people too: {_listed(left)}."
+    if excluded:
+        text += f" Left out, as they describe people too: {_listed(excluded)}."
     options = [Option(YES, "; ".join(f"{a.column}: {_groups_in_words(a)}" for a in draft.attributes))]
     if len(names) > 1:
         options += [
@@ -356,33 +371,34 @@ def _possible(draft: Draft) -> list[str]:
     ][:_NAMED]
 
 
-def _references(draft: Draft) -> Iterator[Question]:
-    asked = [(i, a) for i, a in enumerate(draft.attributes) if not a.reference_is_given and a.rows]
-    if not asked:
+def reference_question(draft: Draft) -> Iterator[Question]:
+    """Which group the others of an attribute are compared with."""
+    pending = [(i, a) for i, a in enumerate(draft.attributes) if not a.reference_is_given and a.rows]
+    if not pending:
         return
     parts, options, evidence = [], [Option(YES)], []
-    for _, attribute in asked:
+    for _, attribute in pending:
         good = attribute.favourable
-        others = sorted((g for g in attribute.rows if g != attribute.reference), key=lambda g: -good.get(g, 0))
-        beside = f", {others[0]} {good.get(others[0], 0):,}" if others else ""
+        alternatives = sorted((g for g in attribute.rows if g != attribute.reference), key=lambda g: -good.get(g, 0))
+        beside = f", {alternatives[0]} {good.get(alternatives[0], 0):,}" if alternatives else ""
         parts.append(
             f"{attribute.column} with {attribute.reference} ({attribute.why_reference}; favourable: "
             f"{good.get(attribute.reference, 0):,}{beside})"
         )
         evidence += [
             Evidence(f"{attribute.column}: {group}", attribute.rows[group], f"{good.get(group, 0):,} favourable")
-            for group in (attribute.reference, *others[:3])
+            for group in (attribute.reference, *alternatives[:3])
         ]
         options += [
             Option(f"{attribute.column}: {group}", "", {f"protected.{attribute.column}.reference": group})
-            for group in others[:3]
+            for group in alternatives[:3]
         ]
-    keys = tuple(f"protected.{i}.reference" for i, _ in asked)
+    keys = tuple(f"protected.{i}.reference" for i, _ in pending)
     text = f"Compared with the right groups? {'; '.join(parts)}."
     yield Question("reference", keys, 4, "reference", text, YES, tuple(options), tuple(evidence))
 
 
-def _groups(draft: Draft) -> Iterator[Question]:
+def groups_question(draft: Draft) -> Iterator[Question]:
     """Small groups, and people with several answers."""
     keys, parts, evidence = [], [], []
     for i, attribute in enumerate(draft.attributes):
@@ -409,15 +425,17 @@ def _groups(draft: Draft) -> Iterator[Question]:
 # 5: rows.
 
 
-def _rows(draft: Draft) -> Iterator[Question]:
+def row_questions(draft: Draft) -> Iterator[Question]:
+    """What the form of the file, a second file, equal rows and missing cells do to the rows."""
     for doubt in draft.table.doubts:
         evidence = tuple(Evidence(what, rows) for what, rows in doubt.evidence)
         yield Question(doubt.key, doubt.keys, 5, "rows", doubt.text, YES, (Option(YES),), evidence)
-    yield from _duplicates(draft)
-    yield from _missing(draft)
+    yield from duplicate_question(draft)
+    yield from missing_question(draft)
 
 
-def _duplicates(draft: Draft) -> Iterator[Question]:
+def duplicate_question(draft: Draft) -> Iterator[Question]:
+    """Rows that equal another one, and ids of several rows."""
     rows = draft.table.repeated or int(draft.table.repeats.sum())
     shared = columns.shared_ids(draft.table, draft.decision_column)
     parts: list[str] = []
@@ -440,14 +458,15 @@ def _duplicates(draft: Draft) -> Iterator[Question]:
         yield Question("duplicates", keys, 5, "rows", text[0].upper() + text[1:], YES, tuple(options))
 
 
-def _missing(draft: Draft) -> Iterator[Question]:
+def missing_question(draft: Draft) -> Iterator[Question]:
+    """Rows that are left out because a feature is missing, by group."""
     if not draft.is_whole:
         return
     decided = int(draft.split.decided.sum())
-    whole = int(columns.complete(draft.table, draft.features, draft.split).sum())
-    if not decided or (whole >= _COMPLETE * decided and not draft.losses):
+    complete_rows = int(columns.complete(draft.table, draft.features, draft.split).sum())
+    if not decided or (complete_rows >= _COMPLETE * decided and not draft.losses):
         return
-    parts = [f"{whole:,} of {decided:,} rows have every feature, and the others are left out"]
+    parts = [f"{complete_rows:,} of {decided:,} rows have every feature, and the others are left out"]
     parts += [loss.words() for loss in draft.losses]
     causes = list(dict.fromkeys(cause for loss in draft.losses for cause in loss.causes[:1]))
     if not causes:
@@ -470,19 +489,20 @@ def _missing(draft: Draft) -> Iterator[Question]:
 # 6 to 8: columns.
 
 
-def _numbers(draft: Draft) -> Iterator[Question]:
-    asked = {entry.name: entry.doubt for entry in draft.entries if entry.doubt and not _is_settled(draft, entry.name)}
-    if not asked:
+def number_question(draft: Draft) -> Iterator[Question]:
+    """Cells that are read by a guess: marks, codes for missing, few numbers."""
+    pending = {entry.name: entry.doubt for entry in draft.entries if entry.doubt and not _is_settled(draft, entry.name)}
+    if not pending:
         return
-    keys = tuple(f"columns.{name}" for name in asked)
-    few = [name for name, doubt in asked.items() if doubt.endswith("read as categories")]
-    words = [f"{name}: {doubt}" for name, doubt in asked.items() if name not in few]
+    keys = tuple(f"columns.{name}" for name in pending)
+    few = [name for name, doubt in pending.items() if doubt.endswith("read as categories")]
+    words = [f"{name}: {doubt}" for name, doubt in pending.items() if name not in few]
     if few:
         words.append(f"few whole numbers, read as categories: {_listed(few)}")
     text = f"Cells read by a guess: {_listed(words, 4)}."
     evidence: list[Evidence] = []
     options = [Option(YES)]
-    for name in asked:
+    for name in pending:
         column = draft.table.columns[name]
         if column.number is not None:
             evidence += [Evidence(f"{name}: {s.reading}", s.rows, f"sum {s.total}") for s in column.number.evidence]
@@ -496,7 +516,7 @@ def _numbers(draft: Draft) -> Iterator[Question]:
                 options.append(Option(f"{name}: {other} before decimals", "", settings))
         if column.missing_codes:
             rows = int(column.absent.sum())
-            span = asked[name]
+            span = pending[name]
             evidence.append(Evidence(f"{name}: {_listed(column.missing_codes)}", rows, span))
             options.append(Option(f"{name}: no codes", "", {f"source.intake.columns.{name}.codes": ()}))
     yield Question("numbers", keys, 6, "cells", text, YES, tuple(options[:20]), tuple(evidence[:40]))
@@ -507,7 +527,7 @@ def _is_settled(draft: Draft, name: str) -> bool:
     return not draft.choices.is_review and any(key.startswith(prefix) for key in draft.choices.settings)
 
 
-def _near(draft: Draft) -> Iterator[Question]:
+def spelling_question(draft: Draft) -> Iterator[Question]:
     """Values of nearly the same spelling: they are never joined."""
     places = {a.column: f"protected.{i}" for i, a in enumerate(draft.attributes)}
     if draft.decision is not None:
@@ -528,7 +548,8 @@ def _near(draft: Draft) -> Iterator[Question]:
         yield Question("spellings", tuple(keys), 6, "cells", text, YES, (Option(YES),), tuple(evidence))
 
 
-def _later(draft: Draft) -> Iterator[Question]:
+def later_question(draft: Draft) -> Iterator[Question]:
+    """Columns that are left out as known after the decision."""
     after = [entry for entry in draft.entries if entry.reason == "after"]
     if after:
         text = f"Left out as known only after the decision: {_listed(e.name for e in after)}?"
@@ -538,20 +559,23 @@ def _later(draft: Draft) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _left(draft: Draft) -> Iterator[Question]:
-    left = [entry for entry in draft.entries if entry.reason in ("text", "missing", "units", "nested", "place")]
-    if left:
-        text = f"Left out as free text, mostly missing or places: {_listed(e.name for e in left)}?"
+def left_question(draft: Draft) -> Iterator[Question]:
+    """Columns that are left out as unreadable, and features that are too many."""
+    excluded = [entry for entry in draft.entries if entry.reason in ("text", "missing", "units", "nested", "place")]
+    if excluded:
+        text = f"Left out as free text, mostly missing or places: {_listed(e.name for e in excluded)}?"
         yield Question(
-            "left", tuple(f"columns.{e.name}" for e in left), 8, "columns", text, YES,
-            (Option(YES), *_back(left)), tuple(Evidence(e.name, None, e.why) for e in left),
+            "left", tuple(f"columns.{e.name}" for e in excluded), 8, "columns", text, YES,
+            (Option(YES), *_back(excluded)), tuple(Evidence(e.name, None, e.why) for e in excluded),
         )  # fmt: skip
     features = draft.features
     if len(features) > columns.MOST_FEATURES:
         best = set(columns.best(draft.table, features, draft.split))
-        others = {f"columns.{name}.role": "excluded" for name in features if name not in best}
+        alternatives = {f"columns.{name}.role": "excluded" for name in features if name not in best}
         text = f"{len(features):,} features stay; the {columns.MOST_FEATURES} that tell most would do."
-        option = Option(f"the best {columns.MOST_FEATURES}", f"{len(others):,} columns are left out", others)
+        option = Option(
+            f"the best {columns.MOST_FEATURES}", f"{len(alternatives):,} columns are left out", alternatives
+        )
         yield Question("features", ("columns",), 8, "columns", text, YES, (Option(YES), option))
 
 
@@ -564,7 +588,8 @@ def _back(entries: Sequence[columns.Entry]) -> Iterator[Option]:
 # 9 to 12: year, weights, completeness, limits.
 
 
-def _year(draft: Draft) -> Iterator[Question]:
+def year_question(draft: Draft) -> Iterator[Question]:
+    """The year, where no column is certain of it."""
     year = draft.year
     if not year.why or draft.choices.given("year"):
         return
@@ -576,7 +601,8 @@ def _year(draft: Draft) -> Iterator[Question]:
     yield Question("year", ("year",), 9, "year", f"Year {year.value}: {year.why}.", YES, tuple(options), evidence)
 
 
-def _weights(draft: Draft) -> Iterator[Question]:
+def weight_question(draft: Draft) -> Iterator[Question]:
+    """Weights of rows, by which no audit counts."""
     weights = [entry.name for entry in draft.entries if entry.reason == "weight"]
     if weights:
         text = f"{_listed(weights)} weighs the rows and is left out: an audit counts each row once. Right?"
@@ -586,7 +612,8 @@ def _weights(draft: Draft) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _verdicts(draft: Draft) -> Iterator[Question]:
+def verdict_questions(draft: Draft) -> Iterator[Question]:
+    """Whether the columns are complete, and the limits."""
     if not draft.choices.given("verdicts.columns_complete"):
         text = "Does the table hold every column that was decided by? No is assumed."
         options = (Option("no"), Option("yes", "", {"verdicts.columns_complete": True}))

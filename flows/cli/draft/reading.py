@@ -98,10 +98,10 @@ def read_source(source: Source, path: Path) -> Table:
     if source.second_file is not None:
         cells, matches, outside = _joined(raw, source)
         refused |= {"outside_join": outside} if outside else {}
-    whole = 0
+    file_rows = 0
     if cells.num_rows > MOST_ROWS:
-        whole, cells = cells.num_rows, _sampled(cells)
-    return Table(path, source, columns_of(cells), cells.num_rows, refused=refused, joined=matches, whole=whole)
+        file_rows, cells = cells.num_rows, _sampled(cells)
+    return Table(path, source, columns_of(cells), cells.num_rows, refused=refused, joined=matches, file_rows=file_rows)
 
 
 def _sampled(cells: pa.Table) -> pa.Table:
@@ -121,13 +121,13 @@ def _joined(raw: Raw, source: Source) -> tuple[pa.Table, dict[str, int], int]:
     with duckdb.connect() as connection:
         first = registered(raw, connection)
         other = registered(second(source), connection, name="second_rows")
-        laid = joined(first, other, source.second_file.key, source.second_file.columns, connection)
-        chosen = ", ".join(f"c{i}" for i in range(len(laid.columns)))
-        outside = f"q{len(laid.quarantined) - 1}"
-        rows = connection.sql(f"SELECT {chosen} FROM ({laid.rows}) WHERE NOT {outside} ORDER BY place")  # noqa: S608
+        rows_laid = joined(first, other, source.second_file.key, source.second_file.columns, connection)
+        chosen = ", ".join(f"c{i}" for i in range(len(rows_laid.columns)))
+        outside = f"q{len(rows_laid.quarantined) - 1}"
+        rows = connection.sql(f"SELECT {chosen} FROM ({rows_laid.rows}) WHERE NOT {outside} ORDER BY place")  # noqa: S608
         cells = rows.to_arrow_table().rename_columns(names)
-        ((out,),) = connection.sql(f"SELECT count_if({outside}) FROM ({laid.rows})").fetchall()  # noqa: S608
-        return cells, dict(laid.joined), out
+        ((out,),) = connection.sql(f"SELECT count_if({outside}) FROM ({rows_laid.rows})").fetchall()  # noqa: S608
+        return cells, dict(rows_laid.joined), out
 
 
 def _second(file: File, described: Described) -> SecondFile:
@@ -140,13 +140,13 @@ def _second(file: File, described: Described) -> SecondFile:
             f"--with {file.second.name}: by which column? Give --key NAME; both have {', '.join(common) or 'none'}"
         )
     this, _, that = file.key.partition("=")
-    left = _named(this, described.columns, file.path.name)
+    key_here = _named(this, described.columns, file.path.name)
     right = _named(that or this, other.columns, file.second.name)
     names = {plain(name) for name in described.columns}
     columns = tuple(name for name in other.columns if name != right and plain(name) not in names)
     if not columns:
         raise SpecError(f"--with {file.second.name}: it has no column that {file.path.name} lacks; leave it out")
-    return SecondFile(path=str(file.second), key=JoinKey(this=left, other=right), columns=columns)
+    return SecondFile(path=str(file.second), key=JoinKey(this=key_here, other=right), columns=columns)
 
 
 def _named(name: str, names: Sequence[str], file: str) -> str:
@@ -177,8 +177,8 @@ def _doubts(described: Described) -> Iterator[Doubt]:
     if described.source.multiline:
         texts.append("cells in quotes go over several lines")
     if texts:
-        shown = [(" | ".join(cell for cell in e.shown if cell)[:120], 0) for e in guesses if e.shown]
-        yield Doubt("source", keys or ("source.kind",), f"{'; '.join(texts)}.", tuple(shown[:_SHOWN]))
+        examples = [(" | ".join(cell for cell in e.shown if cell)[:120], 0) for e in guesses if e.shown]
+        yield Doubt("source", keys or ("source.kind",), f"{'; '.join(texts)}.", tuple(examples[:_SHOWN]))
 
 
 def _doubts_of_join(table: Table) -> Iterator[Doubt]:

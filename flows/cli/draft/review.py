@@ -59,10 +59,10 @@ def _parsed(spec: Path) -> tuple[str, Any]:
         raise SpecError(f"{spec}: {error}") from error
 
 
-def _open(asked: Sequence[Question], marks: Sequence[Mark]) -> Iterator[Question]:
+def _open(pending: Sequence[Question], marks: Sequence[Mark]) -> Iterator[Question]:
     """The questions with a marked key, each with its marked keys alone; a mark of none of them is one of its own."""
     remaining = {mark.key: mark for mark in marks}
-    for question in asked:
+    for question in pending:
         keys = tuple(key for key in question.keys if key in remaining)
         if keys:
             yield replace(question, keys=keys, answered=None)
@@ -81,13 +81,13 @@ def _of_marks(marks: Sequence[Mark]) -> Iterator[Question]:
 def _changes(draft: Draft, raw: Mapping[str, Any]) -> Iterator[str]:
     """What the table has now that the spec does not know."""
     table, decision = draft.table, raw.get("decision") or {}
-    known = {str(value) for side in ("favourable", "unfavourable", "neither") for value in decision.get(side) or ()}
-    if draft.decision is not None and known - {"CHECK"}:
+    listed = {str(value) for side in ("favourable", "unfavourable", "neither") for value in decision.get(side) or ()}
+    if draft.decision is not None and listed - {"CHECK"}:
         for value, rows in draft.undecided.items():
             yield f"{draft.decision.column}: {value} is in no list of the spec ({rows:,} rows)"
-    listed = {*(raw.get("columns") or {}), decision.get("column")}
-    gone = [str(name) for name in listed if name and name != "CHECK" and name not in table.columns]
-    fresh = [name for name in table.names if name not in listed]
+    spec_columns = {*(raw.get("columns") or {}), decision.get("column")}
+    gone = [str(name) for name in spec_columns if name and name != "CHECK" and name not in table.columns]
+    fresh = [name for name in table.names if name not in spec_columns]
     if gone:
         yield f"columns of the spec that the table has no more: {', '.join(gone[:6])}"
     if fresh:
@@ -108,25 +108,27 @@ def confirm(spec: Path, keys: Sequence[str]) -> tuple[list[str], list[str]]:
         SpecError: the spec is none, or has no such question or key open.
     """
     text, parsed = _parsed(spec)
-    wanted = list(parsed.marks) if not keys else [mark for key in keys for mark in _marks_of(spec, key, parsed.marks)]
+    requested = (
+        list(parsed.marks) if not keys else [mark for key in keys for mark in _marks_of(spec, key, parsed.marks)]
+    )
     open_values = set(_without_default(parsed.value))
-    stay = [mark.key for mark in wanted if mark.key in open_values]
-    taken = {mark.line: mark.key for mark in wanted if mark.key not in open_values}
-    if taken:
-        spec.write_text(confirmed(text, taken), encoding="utf-8")
-    return list(taken.values()), stay
+    stay = [mark.key for mark in requested if mark.key in open_values]
+    confirmed_lines = {mark.line: mark.key for mark in requested if mark.key not in open_values}
+    if confirmed_lines:
+        spec.write_text(confirmed(text, confirmed_lines), encoding="utf-8")
+    return list(confirmed_lines.values()), stay
 
 
 def _marks_of(spec: Path, key: str, marks: Sequence[Mark]) -> list[Mark]:
     """The marks of a key, of the keys below it, or of a question."""
-    found = [mark for mark in marks if mark.key == key or mark.key.startswith(f"{key}.")]
-    if not found:
+    matches = [mark for mark in marks if mark.key == key or mark.key.startswith(f"{key}.")]
+    if not matches:
         keys = {k for question in review(spec).questions if question.key == key for k in question.keys}
-        found = [mark for mark in marks if mark.key in keys]
-    if not found:
+        matches = [mark for mark in marks if mark.key in keys]
+    if not matches:
         open_keys = ", ".join(dict.fromkeys(mark.key.partition(".")[0] for mark in marks)) or "nothing"
         raise SpecError(f"--confirm {key}: the spec has no such key open; open are {open_keys}")
-    return found
+    return matches
 
 
 def _without_default(raw: Any) -> Iterator[str]:

@@ -52,9 +52,9 @@ def text(draft: Draft, spec: Path | None = None) -> str:
 class _Marks:
     """The comments behind keys that somebody has still to confirm."""
 
-    def __init__(self, asked: Sequence[Question]) -> None:
+    def __init__(self, pending: Sequence[Question]) -> None:
         self._why: dict[str, str] = {}
-        for question in asked:
+        for question in pending:
             if question.answered is None:
                 for key in question.keys:
                     see = "" if key == question.keys[0] else f"see {question.keys[0]}"
@@ -73,8 +73,8 @@ class _Marks:
 
 def _head(draft: Draft) -> Iterator[str]:
     table = draft.table
-    sample = f", drafted from a sample of {table.rows:,}" if table.whole else ""
-    rows = f"{table.whole or table.rows + table.repeated:,} rows, {len(table.names):,} columns{sample}"
+    sample = f", drafted from a sample of {table.rows:,}" if table.file_rows else ""
+    rows = f"{table.file_rows or table.rows + table.repeated:,} rows, {len(table.names):,} columns{sample}"
     yield f"# Drafted by `evenhand init` from {_line(table.path.name)} ({rows})."
     yield "# Confirm or correct each line that is marked CHECK: evenhand init --confirm THIS.yaml [KEY ...] takes what"
     yield "# is there, evenhand init --check THIS.yaml lists what is left. Until then the report says: not confirmed."
@@ -106,8 +106,8 @@ def _source(draft: Draft, spec: Path | None, marks: _Marks) -> Iterator[str]:
         yield f"  missing: {_value(source.missing)}"
     if source.second_file is not None:
         second = source.second_file
-        both = second.key.model_dump()
-        by: object = both if second.key.this != second.key.other else second.key.this
+        pair = second.key.model_dump()
+        by: object = pair if second.key.this != second.key.other else second.key.this
         yield f"  with:{marks.of('source.with')}"
         yield f"    path: {_quoted(_placed(Path(second.path), spec))}"
         yield f"    key: {_value(by)}"
@@ -148,8 +148,8 @@ def _decision(draft: Draft, marks: _Marks) -> Iterator[str]:
     yield "decision:"
     if draft.decision is None:
         yield f"  column: CHECK{marks.of('decision.column').replace('CHECK: ', '')}"
-        yield "  favourable: [CHECK]"
-        yield "  unfavourable: [CHECK]"
+        yield "  favourable: [CHECK] # CHECK: see decision.column"
+        yield "  unfavourable: [CHECK] # CHECK: see decision.column"
         return
     yield f"  column: {_quoted(draft.decision.column)}{marks.of('decision.column')}"
     for side in ("favourable", "unfavourable", "neither"):
@@ -158,7 +158,7 @@ def _decision(draft: Draft, marks: _Marks) -> Iterator[str]:
         if values:
             yield f"  {side}: {_value(values)}{marks.of(key)}"
         elif side != "neither":
-            yield f"  {side}: [CHECK]"
+            yield f"  {side}: [CHECK]{marks.of(key) or ' # CHECK: which values?'}"
 
 
 def _protected(draft: Draft, marks: _Marks) -> Iterator[str]:
@@ -201,12 +201,12 @@ def _columns(draft: Draft, marks: _Marks) -> Iterator[str]:
     for i, part in enumerate(textwrap.wrap(_line(", ".join(after)), 110)):
         yield f"  # {'' if i else 'known after the decision: '}{part}"
     features = [entry for entry in draft.entries if not entry.excluded]
-    left = [entry for entry in draft.entries if entry.excluded]
+    excluded = [entry for entry in draft.entries if entry.excluded]
     wide = len(draft.entries) > _WIDE
     for entry in features if wide else draft.entries:
         yield _entry(entry, marks)
     by_reason: dict[str, list[Entry]] = {}
-    for entry in left if wide else ():
+    for entry in excluded if wide else ():
         by_reason.setdefault(entry.why, []).append(entry)
     for why, entries in by_reason.items():
         if len(entries) > 1:
@@ -219,10 +219,10 @@ def _columns(draft: Draft, marks: _Marks) -> Iterator[str]:
 
 def _entry(entry: Entry, marks: _Marks, *, silent: bool = False) -> str:
     order = f", order: {_value(entry.order)}" if entry.order else ""
-    more = ", role: excluded" if entry.excluded else f"{order}, constraint: immutable"
+    suffix = ", role: excluded" if entry.excluded else f"{order}, constraint: immutable"
     why = "; ".join(part for part in (entry.why, entry.doubt) if part)
     comment = marks.of(f"columns.{entry.name}", why) or ("" if silent else f" # {_line(why)}")
-    return f"  {_quoted(entry.name)}: {{type: {entry.type}{more}}}{comment}"
+    return f"  {_quoted(entry.name)}: {{type: {entry.type}{suffix}}}{comment}"
 
 
 def _methods() -> Iterator[str]:
@@ -286,8 +286,8 @@ def confirmed(written: str, lines: Mapping[int, str]) -> str:
         changed = line
         if number in lines:
             changed = _WORD.sub(r"\g<1>false", _MARK.sub("", line))
-        taken = line.lstrip()
-        if taken.startswith(TAKEN) and taken.rpartition("# ")[2].partition(":")[0] in keys:
+        stripped = line.lstrip()
+        if stripped.startswith(TAKEN) and stripped.rpartition("# ")[2].partition(":")[0] in keys:
             changed = line.replace(TAKEN, "", 1)
         out.append(changed)
     return "\n".join(out)

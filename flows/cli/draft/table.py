@@ -24,6 +24,9 @@ from tasks.ingest.intake.numbers import NumberGuess
 from tasks.ingest.sources.raw import canonical
 
 EXEMPT: Final = "Exempt"
+_LEAST_NUMBERS: Final = 2
+"""Numbers that are left where others stand for a missing value: 7 and 9 are two codes, and not 7 and a missing one."""
+
 Form = Literal["number", "few numbers", "date", "bands", "category"]
 
 
@@ -56,7 +59,8 @@ class Column:
     def missing_codes(self) -> tuple[str, ...]:
         """Numbers or words that stand for a missing value."""
         if self.form in ("number", "few numbers") and self.number is not None:
-            return tuple(codes.sentinels(self.number.numbers))
+            sentinels = tuple(codes.sentinels(self.number.numbers))
+            return sentinels if len(self.number.numbers) - len(sentinels) >= _LEAST_NUMBERS else ()
         if self.form == "date":
             return tuple(codes.date_sentinels(self._days_with_rows()))
         return tuple(codes.codes_among_words(self.counts))
@@ -117,8 +121,8 @@ class Column:
     @cached_property
     def _numbers(self) -> NDArray[np.float64]:
         recipe = self.number.recipe if self.number is not None else ColumnRecipe(read="number")
-        read = (None if text in self.absent_texts else numbers.parse(text, recipe) for text in self.texts)
-        return np.array([np.nan if value is None else float(value) for value in read])
+        parsed = (None if text in self.absent_texts else numbers.parse(text, recipe) for text in self.texts)
+        return np.array([np.nan if value is None else float(value) for value in parsed])
 
     @cached_property
     def groups(self) -> NDArray[np.int32]:
@@ -174,7 +178,7 @@ class Table:
     """Lines above the header and other texts that may tell the year."""
     repeated: int = 0
     """Rows that equal another one in every cell and that it does not hold any more."""
-    whole: int = 0
+    file_rows: int = 0
     """Rows of the file where a sample of them is looked at; 0 where all are."""
 
     @property
@@ -196,9 +200,9 @@ class Table:
 
     def once(self) -> "Table":
         """The table without the rows that repeat another one."""
-        kept = ~self.repeats
-        columns = {name: replace(column, codes=column.codes[kept]) for name, column in self.columns.items()}
-        return replace(self, columns=columns, rows=int(kept.sum()), repeated=self.rows - int(kept.sum()))
+        first_rows = ~self.repeats
+        columns = {name: replace(column, codes=column.codes[first_rows]) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=int(first_rows.sum()), repeated=self.rows - int(first_rows.sum()))
 
 
 @dataclass(frozen=True)

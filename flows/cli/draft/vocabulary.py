@@ -44,7 +44,7 @@ class Phrase:
     parts: tuple[str, ...]
     stem: bool
     """Whether its last word may go on: `aprobad*`."""
-    whole: bool
+    alone: bool
     """Whether it has to be all of the text: `=cor`."""
 
 
@@ -71,16 +71,18 @@ def parts(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def phrases() -> tuple[Phrase, ...]:
     """All phrases of all languages."""
-    read = []
+    phrase_list = []
     for language in LANGUAGES:
         text = (files(__package__) / "words" / f"{language}.csv").read_text(encoding="utf-8")
         for row in csv.DictReader(text.splitlines()):
             written = row["phrase"].lstrip("=").rstrip("*")
-            stem, whole = row["phrase"].endswith("*"), row["phrase"].startswith("=")
-            read.append(
-                Phrase(row["kind"], row["means"], row["phrase"], language, row["note"], parts(written), stem, whole)
+            stem, exact_phrases = row["phrase"].endswith("*"), row["phrase"].startswith("=")
+            phrase_list.append(
+                Phrase(
+                    row["kind"], row["means"], row["phrase"], language, row["note"], parts(written), stem, exact_phrases
+                )
             )
-    return tuple(phrase for phrase in read if phrase.parts)
+    return tuple(phrase for phrase in phrase_list if phrase.parts)
 
 
 class _Index:
@@ -96,7 +98,7 @@ class _Index:
             if phrase.kind != kind:
                 continue
             self.exact.setdefault(phrase.parts, []).append(phrase)
-            if phrase.whole:
+            if phrase.alone:
                 continue
             if _EAST.search(phrase.parts[0]):
                 self.eastern.append(phrase)
@@ -167,9 +169,9 @@ def meaning(value: str) -> Meaning | None:
     The whole phrase counts first, then the longest phrase in it; a negation before that phrase turns it round.
     """
     words, index = parts(value), _index("decision")
-    whole = index.whole(words)
-    if whole:
-        return Meaning(_side(whole[0]), whole[0].note)
+    exact_phrases = index.whole(words)
+    if exact_phrases:
+        return Meaning(_side(exact_phrases[0]), exact_phrases[0].note)
     answers = {phrase.parts for phrase in phrases() if phrase.kind == "yes"} if len(words) > 1 else set()
     inside = [
         (phrase, at)

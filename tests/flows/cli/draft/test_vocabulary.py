@@ -96,7 +96,10 @@ def test_names_that_look_alike_are_none(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        *((name, "after") for name in ("interest_rate", "denial_reason-1", "Days in custody", "Ablehnungsgrund", "適用金利")),
+        *(
+            (name, "after")
+            for name in ("interest_rate", "denial_reason-1", "Days in custody", "Ablehnungsgrund", "適用金利")
+        ),
         *((name, "id") for name in ("Docket", "Antrags-Nr.", "Nº expediente", "受付番号", "Loan ID")),
         *((name, "weight") for name in ("wgt_final", "fnlwgt", "factor de expansión")),
         *((name, "decision") for name in ("Kreditentscheidung", "Resolución", "審査結果", "action_taken")),
@@ -106,13 +109,16 @@ def test_names_of_columns_are_known(name: str, kind: str) -> None:
     assert vocabulary.is_named(name, kind)
 
 
-@pytest.mark.parametrize("name", ["income", "Taux d'endettement", "reason_for_loan", "loan_amount", "Prior convictions"])
+@pytest.mark.parametrize(
+    "name", ["income", "Taux d'endettement", "reason_for_loan", "loan_amount", "Prior convictions"]
+)
 def test_what_is_known_before_the_decision_is_not_named_after_it(name: str) -> None:
     assert not vocabulary.is_named(name, "after")
 
 
 @pytest.mark.parametrize(
-    "group", ["Race Not Available", "Unknown", "Joint", "prefer not to say", "?", "Keine Angabe", "未回答", "brak danych"]
+    "group",
+    ["Race Not Available", "Unknown", "Joint", "prefer not to say", "?", "Keine Angabe", "未回答", "brak danych"],
 )
 def test_values_that_are_no_group_are_known(group: str) -> None:
     assert vocabulary.is_nobody(group)
